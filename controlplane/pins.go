@@ -1,3 +1,6 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build never
 
 package controlplane

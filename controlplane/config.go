@@ -1,0 +1,88 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// DefaultListen is where a server listens unless told otherwise.
+const DefaultListen = "127.0.0.1:6443"
+
+// Config says where a server keeps its state and how it is reached.
+type Config struct {
+	// DataDir is the folder that holds all state: the database, keys and certificates, the lock, the administrator's
+	// kubeconfig. Run creates it, with mode 0700, if it is missing. Required.
+	DataDir string
+
+	// Listen is the host:port to serve on; default DefaultListen. Port 0 picks a free one, see Server.Address.
+	Listen string
+
+	// Names are further DNS names and IP addresses of the serving certificate, beside localhost, 127.0.0.1, ::1 and the
+	// host of Listen.
+	Names []string
+
+	// NoSync acknowledges writes before they are on disk. A crash of the machine then loses data: for tests only.
+	NoSync bool
+
+	// Log receives what the server, Kubernetes' libraries and etcd have to say; default: discard.
+	Log logr.Logger
+}
+
+// withDefaults returns the configuration with every optional field filled.
+func (c Config) withDefaults() Config {
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.Log.GetSink() == nil {
+		c.Log = logr.Discard()
+	}
+	return c
+}
+
+// Validate returns every problem of the configuration at once, or nil.
+func (c Config) Validate() error {
+	var errs []error
+	switch {
+	case c.DataDir == "":
+		errs = append(errs, errors.New("DataDir: required"))
+	case strings.ContainsRune(c.DataDir, 0):
+		errs = append(errs, errors.New("DataDir: contains a NUL byte"))
+	case filepath.Clean(c.DataDir) == string(filepath.Separator):
+		errs = append(errs, errors.New("DataDir: must not be the root folder"))
+	}
+	if err := validateListen(c.Listen); err != nil {
+		errs = append(errs, err)
+	}
+	for _, name := range c.Names {
+		if net.ParseIP(name) == nil && !isDNSName(name) {
+			errs = append(errs, fmt.Errorf("Names: %q is neither an IP address nor a DNS name", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func validateListen(listen string) error {
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("Listen: %q is not host:port", listen)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("Listen: %q has no port between 0 and 65535", listen)
+	}
+	return nil
+}
+
+// isDNSName accepts a leading wildcard label, as certificates do.
+func isDNSName(name string) bool {
+	return len(validation.IsDNS1123Subdomain(strings.TrimPrefix(name, "*."))) == 0
+}

@@ -1,0 +1,22 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controlplanetest gives tests a real API server with nothing to download: to package controlplane it is what
+// httptest is to net/http.
+//
+// All test binaries of one `go test` run share one server process, which is built from this module's source, started by
+// the first that needs it and gone when the run ends. Each test gets a namespace and a name prefix of its own, so tests
+// may run in parallel.
+//
+//	func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, apis.CRDs()...)) }
+//
+//	func TestBucket(t *testing.T) {
+//		env := controlplanetest.New(t, bucket("b"))
+//		...
+//		env.Eventually(t, "bucket b is ready", func(ctx context.Context) error { ... })
+//	}
+//
+// BOWLINE_TEST_KUBECONFIG, if set, is the kubeconfig of a running server to use instead.
+//
+// Importing this package links client code only.
+package controlplanetest
