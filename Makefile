@@ -1,0 +1,46 @@
+# Bowline: every target is listed, one line each, by `make help`.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# A fresh machine often has Go unpacked but not on PATH.
+export PATH := $(PATH):/usr/local/go/bin
+
+GO    ?= go
+TOOL  := $(GO) tool -modfile=tools/go.mod
+
+# The version comes from git; a source archive without git says "devel".
+VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+KUBERNETES  = $(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
+
+# Kubernetes' own version is stamped too: without it `bowline kubectl version` reports an error.
+LDFLAGS = -s -w \
+	-X github.com/bowline-dev/bowline/internal/cli.version=$(VERSION) \
+	-X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
+	-X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES)
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 22
+
+.PHONY: build
+build: ## Build bin/bowline
+	$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/bowline ./cmd/bowline
+
+.PHONY: test
+test: ## Run all tests, after making sure that PostgreSQL is there
+	.ci/ensure-postgresql
+	$(GO) test ./...
+
+.PHONY: verify
+verify: ## Check format, vet, staticcheck, generated files and go.mod
+	.ci/verify
+
+.PHONY: generate
+generate: ## Write deepcopy functions and custom resource definitions
+	.ci/generate
+
+.PHONY: clean
+clean: ## Remove what build made
+	rm -rf bin

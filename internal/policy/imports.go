@@ -1,0 +1,116 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A layer says what the packages below a folder may import of this repository.
+type layer struct {
+	folder string
+	may    []string // folders, with all that is below them, besides the layer's own; "." is everything
+	tests  []string // what test files may import on top
+	reason string
+}
+
+// layers is the drawing of the house: cmd → internal/cli → {controlplane, providers} → pkg → apis. The longest folder
+// that holds a package decides. A new top-level folder has to be added, with a reason.
+func layers() []layer {
+	harness := []string{"controlplane/controlplanetest", "providertest"}
+	return []layer{
+		{folder: "apis", tests: harness,
+			reason: "API types are imported by every client; they bring nothing along."},
+		{folder: "pkg", may: []string{"apis"}, tests: append(harness, "favouritecloud"),
+			reason: "Provider authors import pkg; it must not pull in a server or somebody's provider."},
+		{folder: "controlplane", may: []string{"apis", "pkg"},
+			reason: "The embedded server serves any API; it knows no provider and no command."},
+		{folder: "providertest", may: []string{"apis", "pkg", "controlplane/controlplanetest"},
+			reason: "Provider authors run the conformance suite outside this repository."},
+		{folder: "favouritecloud",
+			reason: "The local cloud is an outside system; were it to know us, our tests would prove nothing."},
+		{folder: "favouritecloud/sdk", tests: []string{"favouritecloud"},
+			reason: "A vendor's SDK links no server; providers ship it."},
+		{folder: "providers", may: []string{"apis", "pkg", "favouritecloud/sdk"}, tests: append(harness, "favouritecloud"),
+			reason: "A provider could live in a repository of its own: no server code, nothing internal."},
+		{folder: "internal/cli", may: []string{"apis", "pkg", "controlplane", "favouritecloud", "providers"},
+			reason: "The command line wires the parts together; nothing else may."},
+		{folder: "internal/policy", reason: "Rules read source, they do not link it."},
+		{folder: "internal/codegen", may: []string{"apis", "pkg"}, reason: "The generator knows types only."},
+		{folder: "cmd", may: []string{"internal/cli", "internal/codegen"}, reason: "Commands are one line each."},
+		{folder: "test", may: []string{"."}, reason: "Whole-system tests see the whole system."},
+		{folder: "examples", may: []string{"apis", "pkg", "controlplane", "favouritecloud/sdk", "providers", "providertest"},
+			reason: "Examples show what an outsider can import."},
+	}
+}
+
+// imports checks each import of our own packages against the layers.
+func imports(t tree) []string {
+	var found []string
+	for _, f := range t {
+		own, ok := layerOf(f.dir())
+		if !ok {
+			found = append(found, f.path+": its folder is in no layer; add it to layers() with a reason")
+			continue
+		}
+		for _, spec := range f.syntax.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				found = append(found, f.at(spec.Pos())+": "+err.Error())
+				continue
+			}
+			target, ours := strings.CutPrefix(imported, module+"/")
+			if ours && !own.allows(f, target) {
+				found = append(found, fmt.Sprintf("%s: %s must not import %s. %s",
+					f.at(spec.Pos()), own.folder, target, own.reason))
+			}
+		}
+	}
+	return found
+}
+
+func layerOf(dir string) (layer, bool) {
+	var best layer
+	for _, l := range layers() {
+		if within(dir, l.folder) && len(l.folder) > len(best.folder) {
+			best = l
+		}
+	}
+	return best, best.folder != ""
+}
+
+func (l layer) allows(f file, target string) bool {
+	// Providers are siblings, not neighbours: each may use what is its own only.
+	if l.folder == "providers" && within(target, "providers") {
+		return provider(target) == provider(f.dir())
+	}
+	if within(target, l.folder) {
+		return true
+	}
+	allowed := l.may
+	if f.isTest() {
+		allowed = append(append([]string{}, l.may...), l.tests...)
+	}
+	for _, folder := range allowed {
+		if folder == "." || within(target, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// provider returns the name of the provider that a folder belongs to.
+func provider(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
+}
+
+func within(dir, folder string) bool {
+	return dir == folder || strings.HasPrefix(dir, folder+"/")
+}

@@ -1,0 +1,70 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// serverCode lists what only an API server links, with all that is below it.
+//
+// Of k8s.io/apiserver some packages are plain vocabulary that clients use too, so its server parts are named.
+func serverCode() []string {
+	return []string{
+		"k8s.io/kubernetes",
+		"k8s.io/apiserver/pkg/server",
+		"k8s.io/apiserver/pkg/endpoints",
+		"k8s.io/apiserver/pkg/registry",
+		"k8s.io/apiserver/pkg/storage",
+		"k8s.io/apiserver/pkg/admission",
+		"k8s.io/apiextensions-apiserver/pkg/apiserver",
+		"go.etcd.io/etcd",
+	}
+}
+
+// servers lists our folders that may link an API server, each with the reason.
+func servers() map[string]string {
+	return map[string]string{
+		"controlplane": "is the server",
+		"controlplane/controlplanetest/testserver": "is the server that tests share, in a process of its own",
+		"internal/cli": "starts the server",
+		"cmd":          "is internal/cli with a main function",
+	}
+}
+
+// linksServer tells whether a package of ours may reach server code. The harness is the exception within controlplane:
+// provider authors link it into their tests.
+func linksServer(pkg string) bool {
+	if pkg == "controlplane/controlplanetest" {
+		return false
+	}
+	for folder := range servers() {
+		if within(pkg, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// linking returns the packages that reach server code though they must not. deps maps each package of ours, test
+// binaries included, to everything it links.
+func linking(deps map[string][]string) []string {
+	var found []string
+	for pkg, reached := range deps {
+		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, module), "/")
+		if linksServer(dir) {
+			continue
+		}
+		for _, forbidden := range serverCode() {
+			for _, dep := range reached {
+				if within(dep, forbidden) {
+					found = append(found, fmt.Sprintf("%s links %s", pkg, dep))
+					break
+				}
+			}
+		}
+	}
+	return found
+}

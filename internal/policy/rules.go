@@ -1,0 +1,170 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"strings"
+)
+
+const (
+	maxFunctionLines = 80
+	maxFileLines     = 500
+	maxMainLines     = 20
+)
+
+const licenceHeader = "// Copyright The Bowline Authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"
+
+// A rule returns one line for each place that breaks it.
+type rule struct {
+	name   string
+	reason string // why the rule is worth obeying; shown on failure
+	check  func(tree) []string
+}
+
+// rules lists what holds for the source itself. The rules on imports are in imports.go.
+func rules() []rule {
+	return []rule{
+		{"licence header", "Whoever copies one file must see its licence.", licence},
+		{"package comment", "Every package explains itself, in one place.", packageComments},
+		{"function size", "A function fits on a screen.", functionSizes},
+		{"file size", "A file has one subject.", fileSizes},
+		{"main size", "Commands are libraries with a door; only libraries can be tested.", mainSizes},
+		{"no init", "Importing a package must not do anything.", noInit},
+		{"no skipped tests", "A skipped test looks like a passed one.", noSkip},
+		{"imports", "Arrows point one way.", imports},
+	}
+}
+
+func licence(t tree) []string {
+	var found []string
+	for _, f := range t.handwritten() {
+		if !strings.HasPrefix(f.source, licenceHeader) {
+			found = append(found, f.path+": the first two lines are not the licence header and an empty line")
+		}
+	}
+	return found
+}
+
+func packageComments(t tree) []string {
+	var found []string
+	for dir, files := range t.packages() {
+		var comments []file
+		for _, f := range files {
+			if f.syntax.Doc != nil {
+				comments = append(comments, f)
+			}
+		}
+		if len(comments) != 1 {
+			found = append(found, fmt.Sprintf("%s: %d package comments instead of one", dir, len(comments)))
+			continue
+		}
+		name := strings.TrimSuffix(comments[0].syntax.Name.Name, "_test")
+		opening := "Package " + name + " "
+		if name == "main" {
+			opening = "Command "
+		}
+		if !strings.HasPrefix(comments[0].syntax.Doc.Text(), opening) {
+			found = append(found, fmt.Sprintf("%s: the package comment does not begin with %q", comments[0].path, opening))
+		}
+	}
+	return found
+}
+
+func functionSizes(t tree) []string {
+	var found []string
+	for _, f := range t.handwritten() {
+		for _, function := range functions(f) {
+			first := f.positions.Position(function.Pos()).Line
+			last := f.positions.Position(function.End()).Line
+			if lines := last - first + 1; lines > maxFunctionLines {
+				found = append(found, fmt.Sprintf("%s: function %s has %d lines, more than %d",
+					f.at(function.Pos()), function.Name.Name, lines, maxFunctionLines))
+			}
+		}
+	}
+	return found
+}
+
+func fileSizes(t tree) []string {
+	var found []string
+	for _, f := range t.handwritten() {
+		if lines := strings.Count(f.source, "\n"); lines > maxFileLines {
+			found = append(found, fmt.Sprintf("%s: %d lines, more than %d", f.path, lines, maxFileLines))
+		}
+	}
+	return found
+}
+
+func mainSizes(t tree) []string {
+	var found []string
+	for _, f := range t.handwritten() {
+		if path.Base(f.path) != "main.go" || !strings.HasPrefix(f.path, "cmd/") {
+			continue
+		}
+		if lines := strings.Count(f.source, "\n"); lines >= maxMainLines {
+			found = append(found, fmt.Sprintf("%s: %d lines instead of less than %d", f.path, lines, maxMainLines))
+		}
+	}
+	return found
+}
+
+func noInit(t tree) []string {
+	var found []string
+	for _, f := range t.handwritten() {
+		for _, function := range functions(f) {
+			if function.Recv == nil && function.Name.Name == "init" {
+				found = append(found, f.at(function.Pos())+": func init")
+			}
+		}
+	}
+	return found
+}
+
+// noSkip looks for calls of Skip, Skipf and SkipNow on whatever a test calls its testing.TB.
+func noSkip(t tree) []string {
+	var found []string
+	for _, f := range t.handwritten() {
+		if !importsTesting(f) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			call, ok := node.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			selector, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			switch selector.Sel.Name {
+			case "Skip", "Skipf", "SkipNow":
+				found = append(found, f.at(call.Pos())+": call of "+selector.Sel.Name)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func importsTesting(f file) bool {
+	for _, spec := range f.syntax.Imports {
+		if spec.Path.Value == `"testing"` {
+			return true
+		}
+	}
+	return false
+}
+
+func functions(f file) []*ast.FuncDecl {
+	var all []*ast.FuncDecl
+	for _, declaration := range f.syntax.Decls {
+		if function, ok := declaration.(*ast.FuncDecl); ok {
+			all = append(all, function)
+		}
+	}
+	return all
+}

@@ -1,0 +1,115 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+)
+
+// module is the import path that the repository's folders hang below.
+const module = "github.com/bowline-dev/bowline"
+
+// A file is one parsed Go file.
+type file struct {
+	path      string // slash-separated, relative to the root
+	source    string
+	syntax    *ast.File
+	positions *token.FileSet
+	generated bool // says "DO NOT EDIT" or is named zz_*
+}
+
+func (f file) dir() string  { return path.Dir(f.path) }
+func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
+
+// at names a place in the file as an editor understands it.
+func (f file) at(pos token.Pos) string {
+	return fmt.Sprintf("%s:%d", f.path, f.positions.Position(pos).Line)
+}
+
+// A tree is all of a repository's own Go code, sorted by path.
+type tree []file
+
+// packages groups the files by folder. A package and its external tests count as one.
+func (t tree) packages() map[string][]file {
+	packages := map[string][]file{}
+	for _, f := range t {
+		packages[f.dir()] = append(packages[f.dir()], f)
+	}
+	return packages
+}
+
+// handwritten returns the files that a person maintains.
+func (t tree) handwritten() []file {
+	var files []file
+	for _, f := range t {
+		if !f.generated {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// load parses every Go file below the root, but for testdata, hidden folders and modules of their own.
+func load(root fs.FS) (tree, error) {
+	var t tree
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skipDir(root, name)
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		f, err := parse(root, name)
+		if err != nil {
+			return fmt.Errorf("parsing %s: %w", name, err)
+		}
+		t = append(t, f)
+		return nil
+	})
+	sort.Slice(t, func(i, j int) bool { return t[i].path < t[j].path })
+	return t, err
+}
+
+func skipDir(root fs.FS, name string) error {
+	if name == "." {
+		return nil
+	}
+	base := path.Base(name)
+	if base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return fs.SkipDir
+	}
+	if _, err := fs.Stat(root, path.Join(name, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func parse(root fs.FS, name string) (file, error) {
+	source, err := fs.ReadFile(root, name)
+	if err != nil {
+		return file{}, err
+	}
+	positions := token.NewFileSet()
+	syntax, err := parser.ParseFile(positions, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return file{}, err
+	}
+	return file{
+		path:      name,
+		source:    string(source),
+		syntax:    syntax,
+		positions: positions,
+		generated: ast.IsGenerated(syntax) || strings.HasPrefix(path.Base(name), "zz_"),
+	}, nil
+}
