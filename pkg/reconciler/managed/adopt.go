@@ -1,0 +1,34 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// adopt makes sure that an object whose external resource we did not create has our finalizer and shows its external
+// name (R51, R72).
+func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
+	if meta.FinalizerExists(p.managed, Finalizer) {
+		return next()
+	}
+	name := meta.GetExternalName(p.managed)
+	err := r.writeMetadata(ctx, p.managed, func(o metav1.Object) {
+		meta.AddFinalizer(o, Finalizer)
+		meta.SetExternalName(o, name)
+	})
+	if apierrors.IsConflict(err) {
+		return outcome{end: conflict}
+	}
+	if err != nil {
+		return fail(ReasonCannotUpdateMR, fmt.Errorf("adding the finalizer: %w", err))
+	}
+	return next()
+}

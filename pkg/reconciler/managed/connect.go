@@ -1,0 +1,30 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+)
+
+// connect makes the client of this pass (R18).
+func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
+	external, err := r.connecter.Connect(ctx, p.managed)
+	if err != nil {
+		return fail(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
+	}
+	p.external = external
+	return next()
+}
+
+// disconnect tells a client that wants to know that the pass is over.
+func (r *Reconciler) disconnect(ctx context.Context, p *pass) {
+	d, ok := optional[Disconnecter](p.external)
+	if !ok {
+		return
+	}
+	if err := d.Disconnect(ctx); err != nil {
+		r.log.Info("Cannot disconnect from the provider", "object", p.managed.GetName(), "error", err.Error())
+	}
+}

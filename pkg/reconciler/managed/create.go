@@ -1,0 +1,139 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that
+// was never recorded (N22).
+func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
+	if p.observation.ResourceExists && !p.mustReplay() {
+		return next()
+	}
+	if left := r.graceLeft(p); left > 0 {
+		return await(min(left, r.pollAfter(p.managed)))
+	}
+	if o := r.beginCreate(ctx, p); o.end != goOn {
+		return o
+	}
+	p.managed.SetConditions(xpv1.Creating())
+	p.memory.seen = false
+	creation, err := p.external.Create(ctx, p.managed)
+	if err != nil {
+		return r.createFailed(ctx, p, err)
+	}
+	if o := r.createSucceeded(ctx, p, creation); o.end != goOn {
+		return o
+	}
+	p.note(event.Normal(ReasonCreated, "Created the external resource "+meta.GetExternalName(p.managed)))
+	if o := r.lookAgain(ctx, p); o.end != goOn {
+		return o
+	}
+	if !p.observation.ResourceExists {
+		return await(r.pollAfter(p.managed))
+	}
+	return next()
+}
+
+// graceLeft is how long a resource that cannot be seen may still be about to appear: within the grace period after its
+// creation, unless it was seen since (R88, N20).
+func (r *Reconciler) graceLeft(p *pass) time.Duration {
+	if p.memory.seen || p.observation.ResourceExists || !meta.ExternalCreateSucceededDuring(p.managed, r.creationGrace, r.now()) {
+		return 0
+	}
+	return r.creationGrace - r.now().Sub(meta.GetExternalCreateSucceeded(p.managed))
+}
+
+// beginCreate stores, in one write that is refused if the object changed since we read it, all that a creation needs
+// to be recovered after a crash (R52, R77, R78), and credentials that the client chose (N22).
+func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
+	name := meta.GetExternalName(p.managed)
+	err := r.writeMetadata(ctx, p.managed, func(o metav1.Object) {
+		meta.AddFinalizer(o, Finalizer)
+		if name != "" {
+			meta.SetExternalName(o, name)
+		}
+		meta.SetExternalCreatePending(o, r.now())
+	})
+	if apierrors.IsConflict(err) {
+		return outcome{end: conflict}
+	}
+	if err != nil {
+		return fail(ReasonCannotUpdateMR, fmt.Errorf("recording that creation begins: %w", err))
+	}
+	return r.storeChosenCredentials(ctx, p)
+}
+
+func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcome {
+	chooser, ok := optional[CredentialChooser](p.external)
+	if !ok {
+		return next()
+	}
+	stored, err := r.secrets.stored(ctx, p.managed)
+	if err != nil {
+		return fail(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
+	}
+	chosen, err := chooser.ChooseCredentials(ctx, stored)
+	if err != nil {
+		return fail(ReasonCannotCreate, fmt.Errorf("choosing credentials: %w", err))
+	}
+	if err := r.secrets.apply(ctx, p, chosen, nil); err != nil {
+		return fail(ReasonCannotPublish, fmt.Errorf("storing the credentials of the new resource: %w", err))
+	}
+	return next()
+}
+
+// createFailed records that creation failed, so that the next pass may try again (R80, R95). An error that leaves open
+// whether the resource was created records nothing: the creation stays pending.
+func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) outcome {
+	err := fmt.Errorf("creating the external resource: %w", cause)
+	if outcomeUnknown(cause) {
+		return fail(ReasonCannotCreate, err)
+	}
+	moved, werr := r.recordResult(ctx, p.managed, func(o metav1.Object) { meta.SetExternalCreateFailed(o, r.now()) })
+	if werr != nil {
+		err = errors.Join(err, fmt.Errorf("recording the failure: %w", werr))
+	}
+	p.overtaken = moved
+	return fail(ReasonCannotCreate, err)
+}
+
+// createSucceeded stores the answer of Create, first what would be lost (N22). If the connection details cannot be
+// stored they stay in memory for the next pass; the creation is then recorded all the same, lest its name be lost
+// (R74), unless its answer can be had again.
+func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, c ExternalCreation) outcome {
+	lasting, cancel := detach(ctx)
+	defer cancel()
+	if len(c.ConnectionDetails) > 0 {
+		if err := r.secrets.apply(lasting, p, c.ConnectionDetails, creationMarks(p.managed)); err != nil {
+			return r.keepUnpublished(ctx, p, c, err)
+		}
+	}
+	return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
+}
+
+func (r *Reconciler) keepUnpublished(ctx context.Context, p *pass, c ExternalCreation, cause error) outcome {
+	cannotPublish := fail(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", cause))
+	if p.mustReplay() {
+		return cannotPublish
+	}
+	p.memory.unpublished = maps.Clone(c.ConnectionDetails)
+	if o := r.recordCreated(ctx, p, meta.GetExternalName(p.managed)); o.end != goOn {
+		return o
+	}
+	return cannotPublish
+}

@@ -1,0 +1,85 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// checkFinalizer ends the pass of an object under deletion that no longer has our finalizer: somebody else's keeps it.
+func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
+	if !meta.FinalizerExists(p.managed, Finalizer) {
+		return outcome{end: gone}
+	}
+	return next()
+}
+
+// releaseOrphan lets an object go whose external resource is to stay (R57).
+func (r *Reconciler) releaseOrphan(ctx context.Context, p *pass) outcome {
+	if o, ok := p.managed.(resource.Orphanable); ok && o.GetDeletionPolicy() == xpv1.DeletionOrphan {
+		return r.finalize(ctx, p)
+	}
+	return next()
+}
+
+// deleteExternal deletes the external resource and goes on once it is proven gone (R53 to R55). One that is not ours
+// is left alone (N24).
+func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
+	if !p.observation.ResourceExists {
+		return r.provenGone(p)
+	}
+	if !p.owns() {
+		return next()
+	}
+	p.managed.SetConditions(xpv1.Deleting())
+	if err := p.external.Delete(ctx, p.managed); err != nil {
+		return fail(ReasonCannotDelete, fmt.Errorf("deleting the external resource: %w", err))
+	}
+	if p.ready.Reason != xpv1.ReasonDeleting {
+		p.note(event.Normal(ReasonDeleted, "Requested deletion of the external resource "+meta.GetExternalName(p.managed)))
+	}
+	if o := r.lookAgain(ctx, p); o.end != goOn {
+		return o
+	}
+	if p.observation.ResourceExists {
+		p.managed.SetConditions(xpv1.Deleting())
+		return await(r.pollAfter(p.managed))
+	}
+	return next()
+}
+
+// provenGone goes on unless a resource that cannot be seen may still be about to appear: one whose creation just
+// succeeded and that was never seen (R94, N20), or one whose creation was cut off and may still be under way (N26).
+func (r *Reconciler) provenGone(p *pass) outcome {
+	left := r.graceLeft(p)
+	if !p.memory.seen && meta.ExternalCreateIncomplete(p.managed) {
+		left = max(left, r.creationGrace-r.now().Sub(meta.GetExternalCreatePending(p.managed)))
+	}
+	if left > 0 {
+		return await(max(min(left, r.pollAfter(p.managed)), time.Millisecond))
+	}
+	return next()
+}
+
+// finalize lets the object go (R54). It is the last step of a deletion.
+func (r *Reconciler) finalize(ctx context.Context, p *pass) outcome {
+	err := r.writeMetadata(ctx, p.managed, func(o metav1.Object) { meta.RemoveFinalizer(o, Finalizer) })
+	switch {
+	case apierrors.IsConflict(err):
+		return outcome{end: conflict}
+	case apierrors.IsNotFound(err), err == nil:
+		return outcome{end: gone}
+	}
+	return fail(ReasonCannotUpdateMR, fmt.Errorf("removing the finalizer: %w", err))
+}

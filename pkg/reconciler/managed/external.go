@@ -1,0 +1,102 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A TypedExternalConnecter makes clients of the external system for managed resources of type T (A53).
+type TypedExternalConnecter[T resource.Managed] interface {
+	// Connect returns a client for one pass over the managed resource: it reads the ProviderConfig and the
+	// credentials. A client returned together with an error is not used (R20).
+	Connect(ctx context.Context, mg T) (TypedExternalClient[T], error)
+}
+
+// A TypedExternalClient creates, reads, updates and deletes the external resources of managed resources of type T
+// (A54). Its methods set conditions and status on the managed resource in memory; the reconciler stores them.
+//
+// What only some clients can do is an optional interface: Disconnecter, CreateReplayer, CredentialChooser.
+type TypedExternalClient[T resource.Managed] interface {
+	// Observe looks the external resource up by the external name, and reports what it found.
+	Observe(ctx context.Context, mg T) (ExternalObservation, error)
+
+	// Create creates the external resource under the external name, or sets the external name that the external system
+	// chose (R65). It is called only after Observe reported that there is none, or again after its answer was lost.
+	// An error means that nothing was created, unless OutcomeUnknown says otherwise.
+	Create(ctx context.Context, mg T) (ExternalCreation, error)
+
+	// Update changes the external resource to match the managed resource. It is called only after Observe reported
+	// that it exists and is not up to date (R24).
+	Update(ctx context.Context, mg T) (ExternalUpdate, error)
+
+	// Delete begins to delete the external resource. It is called again until Observe reports it gone, and returns no
+	// error if it is gone already (R38).
+	Delete(ctx context.Context, mg T) error
+}
+
+// An ExternalConnecter makes clients for managed resources of any type.
+type ExternalConnecter = TypedExternalConnecter[resource.Managed]
+
+// An ExternalClient serves managed resources of any type.
+type ExternalClient = TypedExternalClient[resource.Managed]
+
+// ConnectionDetails are what one needs to use an external resource, such as its endpoint and password, by key.
+type ConnectionDetails map[string][]byte
+
+// An ExternalObservation is what Observe found.
+type ExternalObservation struct {
+	// ResourceExists is true if there is an external resource of the external name.
+	ResourceExists bool
+
+	// ResourceUpToDate is true if the external resource matches the managed resource.
+	ResourceUpToDate bool
+
+	// Owner is the UID that the external resource's ownership label holds (meta.ExternalLabelUID), empty where it
+	// carries no such label. Nil means that resources of this kind cannot carry one (N23).
+	Owner *types.UID
+
+	// Failed is what the external system itself reports to be wrong with the resource, for example that it could not
+	// finish creating it in the background. Updates and deletion go on; otherwise the pass ends with it as its error.
+	Failed error
+
+	// ConnectionDetails as far as they can be read. They are added to those already published (R208).
+	ConnectionDetails ConnectionDetails
+}
+
+// An ExternalCreation is what Create did.
+type ExternalCreation struct {
+	// ConnectionDetails of the new resource; those known only now, such as a generated password, must be here (R207).
+	ConnectionDetails ConnectionDetails
+}
+
+// An ExternalUpdate is what Update did.
+type ExternalUpdate struct {
+	// ConnectionDetails that changed with the update. They are added to those already published.
+	ConnectionDetails ConnectionDetails
+}
+
+// A Disconnecter is a client or connecter that wants to be told when a pass is over.
+type Disconnecter interface {
+	Disconnect(ctx context.Context) error
+}
+
+// A CreateReplayer is a client whose Create passes an idempotency token (meta.CreationToken) to an external system
+// that answers a repeated token with its full first answer. Such a client's Create is repeated until its answer is
+// recorded, even where Observe finds the resource, so that no crash loses a one-time password (N22).
+type CreateReplayer interface {
+	ReplaysCreate() bool
+}
+
+// A CredentialChooser is a client that chooses the one-time credentials of a new external resource itself. They are
+// stored in the connection secret before Create is called, so that no crash loses them (N22).
+type CredentialChooser interface {
+	// ChooseCredentials returns the credentials that this client's Create will use. stored holds what the connection
+	// secret has; credentials found there belong to an earlier attempt and must be used again.
+	ChooseCredentials(ctx context.Context, stored ConnectionDetails) (ConnectionDetails, error)
+}

@@ -1,0 +1,113 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// memory holds what a process remembers of each object between passes. Nothing here must survive a crash: losing it
+// costs an observation or a little waiting.
+type memory struct {
+	mu      sync.Mutex
+	records map[types.NamespacedName]*record
+}
+
+// A record belongs to the worker that reconciles the object; only its echo mark is also touched by Wake, under the
+// memory's lock.
+type record struct {
+	uid types.UID
+
+	// written is the resource version of our last write to the object; echo is true until the watch brought it back.
+	written string
+	echo    bool
+
+	// due is when the object is to be looked at again; zero for not by time.
+	due time.Time
+
+	// failures counts the passes that failed in a row.
+	failures int
+
+	// seen is true once the external resource was observed since its last creation (N20).
+	seen bool
+
+	// unpublished are connection details that the external system told once and that could not be stored yet.
+	unpublished ConnectionDetails
+}
+
+// cachePatience is when to look again if the watch has not brought our own write by then.
+const cachePatience = time.Second
+
+func newMemory() *memory { return &memory{records: map[types.NamespacedName]*record{}} }
+
+// of returns the record of an object, a new one for an object not known by name and UID.
+func (m *memory) of(mg resource.Managed) *record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := client.ObjectKeyFromObject(mg)
+	rec := m.records[key]
+	if rec == nil || rec.uid != mg.GetUID() {
+		rec = &record{uid: mg.GetUID()}
+		m.records[key] = rec
+	}
+	return rec
+}
+
+func (m *memory) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.records, key)
+}
+
+// known is true if there is nothing new about the object: it is the echo of our own last write, or the cache is still
+// behind that write, which the watch will bring. rest is the time left until the object is due.
+func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rec := m.records[client.ObjectKeyFromObject(mg)]
+	if rec == nil || rec.uid != mg.GetUID() || rec.written == "" {
+		return false, 0
+	}
+	if !rec.due.IsZero() {
+		rest = max(rec.due.Sub(now), time.Millisecond)
+	}
+	order, err := resourceversion.CompareResourceVersion(mg.GetResourceVersion(), rec.written)
+	switch {
+	case err != nil || order > 0:
+		return false, 0
+	case order < 0:
+		return true, max(rest, cachePatience)
+	case rec.echo && (rec.due.IsZero() || now.Before(rec.due)):
+		rec.echo = false
+		return true, rest
+	}
+	return false, 0
+}
+
+// settled remembers the end of a pass. If the pass wrote to the object and nobody else did, the watch will bring back
+// what we know already.
+func (m *memory) settled(p *pass, due time.Time, overtaken bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.memory.due = due
+	if version := p.managed.GetResourceVersion(); version != p.resourceVersion {
+		p.memory.written, p.memory.echo = version, !overtaken
+	}
+}
+
+// wake makes the next request for the object a real one.
+func (m *memory) wake(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if rec := m.records[key]; rec != nil {
+		rec.echo = false
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+const (
+	defaultTimeout       = time.Minute
+	defaultPollInterval  = time.Minute
+	defaultCreationGrace = 30 * time.Second
+)
+
+// A ReconcilerOption changes one thing about a Reconciler.
+type ReconcilerOption func(*Reconciler)
+
+// WithExternalConnecter sets what makes clients of the external system (A52).
+func WithExternalConnecter(c ExternalConnecter) ReconcilerOption {
+	return func(r *Reconciler) { r.connecter = c }
+}
+
+// WithTypedExternalConnecter sets what makes clients of the external system, for a connecter of one Go type.
+func WithTypedExternalConnecter[T resource.Managed](c TypedExternalConnecter[T]) ReconcilerOption {
+	return WithExternalConnecter(typedConnecter[T]{c})
+}
+
+// WithDefaultName sets how the external name of an object is chosen that has none. The choice must always be the same
+// for the same object. Default: its metadata.name (R63).
+func WithDefaultName(choose func(mg resource.Managed) string) ReconcilerOption {
+	return func(r *Reconciler) { r.defaultName = choose }
+}
+
+// WithVendorNames is for kinds whose external names the external system makes up: Create sets them (R65, R66). A
+// creation of such a kind whose result was never recorded waits for a person (N5).
+func WithVendorNames() ReconcilerOption {
+	return WithDefaultName(nil)
+}
+
+// WithTimeout bounds one pass, and so every call to the external system (R47). Default: 1 minute.
+func WithTimeout(d time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.timeout = d }
+}
+
+// WithPollInterval sets how often a settled object's external resource is looked at (R224). Each object's share of a
+// tenth more or less spreads the polls. Default: 1 minute.
+func WithPollInterval(d time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.pollInterval = d }
+}
+
+// WithCreationGracePeriod sets how long after a creation the external system may still not show the new resource
+// (R88, R89). It ends at the first observation that sees it (N20). Default: 30 seconds.
+func WithCreationGracePeriod(d time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.creationGrace = d }
+}
+
+// WithBackoff sets the time until the first repetition after an error, which doubles with every further error up to
+// most. Default: 1 second and 1 minute.
+func WithBackoff(first, most time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.backoff = backoff{first: first, most: most} }
+}
+
+// WithRecorder sets who records events. Default: the API server's events, source managed/<controller name> (R203).
+func WithRecorder(er event.Recorder) ReconcilerOption {
+	return func(r *Reconciler) { r.recorder = er }
+}
+
+// WithLogger sets the logger. Default: the manager's.
+func WithLogger(l logr.Logger) ReconcilerOption {
+	return func(r *Reconciler) { r.log = l }
+}
+
+// WithClock sets where the time comes from. Default: time.Now.
+func WithClock(now func() time.Time) ReconcilerOption {
+	return func(r *Reconciler) { r.now = now }
+}
+
+// WithRandom sets where the jitter of delays comes from: numbers in [0, 1). Default: math/rand.
+func WithRandom(random func() float64) ReconcilerOption {
+	return func(r *Reconciler) { r.random = random }
+}
+
+type noConnecter struct{}
+
+func (noConnecter) Connect(context.Context, resource.Managed) (ExternalClient, error) {
+	return nil, errors.New("this controller was set up without an external connecter")
+}

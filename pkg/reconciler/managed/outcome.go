@@ -1,0 +1,51 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"time"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+)
+
+// ending says what becomes of a pass after a step.
+type ending int
+
+const (
+	goOn     ending = iota // to the next step; after the last one: poll again in due time
+	waiting                // for the external system, for a while
+	paused                 // until somebody resumes
+	stopped                // until somebody acts
+	failed                 // try again, later each time
+	conflict               // somebody wrote first, and the watch brings us back
+	gone                   // no object left to write to
+)
+
+// An outcome is what a step came to. Steps end in outcomes; only settle acts on them.
+type outcome struct {
+	end     ending
+	reason  event.Reason
+	err     error
+	message string
+	after   time.Duration
+}
+
+// next goes on to the following step.
+func next() outcome { return outcome{end: goOn} }
+
+// await ends the pass well: there is nothing to do until the external system moves on.
+func await(after time.Duration) outcome { return outcome{end: waiting, after: after} }
+
+// pause ends the pass because somebody paused the object.
+func pause(message string) outcome { return outcome{end: paused, message: message} }
+
+// stop ends the pass until a person acts on the error.
+func stop(reason event.Reason, err error) outcome {
+	return outcome{end: stopped, reason: reason, err: err}
+}
+
+// fail ends the pass with an error, to be tried again.
+func fail(reason event.Reason, err error) outcome {
+	return outcome{end: failed, reason: reason, err: err}
+}

@@ -1,0 +1,91 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A pass is what the steps of one pass learn and hand on.
+type pass struct {
+	managed resource.Managed
+
+	// As read at the start, to tell what changed.
+	status          any
+	synced          xpv1.Condition
+	ready           xpv1.Condition
+	resourceVersion string
+
+	external    ExternalClient
+	observed    bool
+	observation ExternalObservation
+
+	// nameGiven is true if a user, not we, chose the external name.
+	nameGiven bool
+
+	// overtaken is true if somebody else wrote to the object while the pass went on.
+	overtaken bool
+
+	// published is the connection secret as last written in this pass.
+	published *corev1.Secret
+
+	// happened is what this pass did, in order.
+	happened []event.Event
+
+	memory *record
+}
+
+func newPass(mg resource.Managed, rec *record) (*pass, error) {
+	status, err := statusOf(mg)
+	if err != nil {
+		return nil, err
+	}
+	return &pass{
+		managed:         mg,
+		status:          status,
+		synced:          mg.GetCondition(xpv1.TypeSynced),
+		ready:           mg.GetCondition(xpv1.TypeReady),
+		resourceVersion: mg.GetResourceVersion(),
+		memory:          rec,
+	}, nil
+}
+
+func (p *pass) note(e event.Event) { p.happened = append(p.happened, e) }
+
+// look observes the external resource and remembers that it was seen.
+func (p *pass) look(ctx context.Context) error {
+	o, err := p.external.Observe(ctx, p.managed)
+	if err != nil {
+		return err
+	}
+	p.observation, p.observed = o, true
+	if o.ResourceExists {
+		p.memory.seen = true
+	}
+	return nil
+}
+
+// mustReplay is true while the answer of a creation is not recorded and can be had again (N22).
+func (p *pass) mustReplay() bool {
+	c, ok := optional[CreateReplayer](p.external)
+	return ok && c.ReplaysCreate() && meta.ExternalCreateUnacknowledged(p.managed)
+}
+
+// statusOf returns the status as its JSON stands in the API.
+func statusOf(mg resource.Managed) (any, error) {
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
+	if err != nil {
+		return nil, fmt.Errorf("reading status: %w", err)
+	}
+	return u["status"], nil
+}

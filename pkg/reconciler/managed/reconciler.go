@@ -1,0 +1,141 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// Finalizer keeps a managed resource until its external resource is gone (R51).
+const Finalizer = "finalizer.managedresource.crossplane.io"
+
+// ControllerName returns the name of the controller of a managed kind: <kind>.<group> in lower case (R9).
+func ControllerName(of schema.GroupKind) string {
+	return strings.ToLower(of.String())
+}
+
+// A Reconciler keeps managed resources of one kind and their external resources in step.
+type Reconciler struct {
+	client     client.Client
+	live       client.Reader // past the cache, for the rare case in which the cache is known to be behind
+	newManaged func() resource.Managed
+	kind       schema.GroupVersionKind
+
+	connecter   ExternalConnecter
+	defaultName func(resource.Managed) string // nil for kinds whose names the external system makes up
+	secrets     connectionSecrets
+	recorder    event.Recorder
+	log         logr.Logger
+
+	timeout       time.Duration
+	pollInterval  time.Duration
+	creationGrace time.Duration
+	backoff       backoff
+	now           func() time.Time
+	random        func() float64
+
+	memory *memory
+}
+
+// NewReconciler returns a reconciler for managed resources of the given kind, which must be in the manager's scheme.
+// It needs WithExternalConnecter or WithTypedExternalConnecter.
+func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...ReconcilerOption) *Reconciler {
+	kind := schema.GroupVersionKind(of)
+	name := ControllerName(kind.GroupKind())
+	r := &Reconciler{
+		client:        mgr.GetClient(),
+		live:          mgr.GetAPIReader(),
+		newManaged:    func() resource.Managed { return mustNew(mgr, kind) },
+		kind:          kind,
+		connecter:     noConnecter{},
+		defaultName:   func(mg resource.Managed) string { return mg.GetName() },
+		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "managed/"+name),
+		log:           mgr.GetLogger().WithValues("controller", name),
+		timeout:       defaultTimeout,
+		pollInterval:  defaultPollInterval,
+		creationGrace: defaultCreationGrace,
+		backoff:       backoff{first: time.Second, most: time.Minute},
+		now:           time.Now,
+		random:        rand.Float64,
+		memory:        newMemory(),
+	}
+	_ = r.newManaged() // a kind that the scheme lacks is the caller's mistake, to be seen at once
+	for _, apply := range o {
+		apply(r)
+	}
+	r.secrets = connectionSecrets{client: r.client, live: r.live, owner: kind}
+	return r
+}
+
+// mustNew makes an empty object. It fails only where the program was put together wrongly.
+func mustNew(mgr manager.Manager, kind schema.GroupVersionKind) resource.Managed {
+	o, err := mgr.GetScheme().New(kind)
+	if err != nil {
+		panic(fmt.Sprintf("managed kind %s: %v", kind, err))
+	}
+	mg, ok := o.(resource.Managed)
+	if !ok {
+		panic(fmt.Sprintf("managed kind %s: %T does not satisfy resource.Managed", kind, o))
+	}
+	return mg
+}
+
+// Reconcile moves one managed resource one pass closer to its spec.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	mg := r.newManaged()
+	if err := r.client.Get(ctx, req.NamespacedName, mg); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.memory.forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if known, rest := r.memory.known(mg, r.now()); known {
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
+	p, err := newPass(mg, r.memory.of(mg))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	defer r.disconnect(ctx, p)
+	return r.settle(ctx, p, run(ctx, p, r.lifecycle(mg)))
+}
+
+// lifecycle is the order of everything. Read it first; each step lives in the file of its name.
+func (r *Reconciler) lifecycle(mg resource.Managed) []step {
+	if meta.WasDeleted(mg) {
+		return []step{r.checkFinalizer, r.checkPaused, r.releaseOrphan, r.initialize, r.checkIncompleteCreate, r.connect,
+			r.observe, r.deleteExternal, r.finalize}
+	}
+	return []step{r.checkPaused, r.initialize, r.checkIncompleteCreate, r.connect, r.observe, r.checkOwnership,
+		r.create, r.adopt, r.update, r.publish, r.checkFailure}
+}
+
+// A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,
+// emit events or choose when to come back. They store only what must survive a crash.
+type step func(context.Context, *pass) outcome
+
+func run(ctx context.Context, p *pass, steps []step) outcome {
+	for _, do := range steps {
+		if o := do(ctx, p); o.end != goOn {
+			return o
+		}
+	}
+	return next()
+}

@@ -1,0 +1,158 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// connectionSecrets reads and writes the connection secrets of one managed kind.
+type connectionSecrets struct {
+	client client.Client
+	live   client.Reader
+	owner  schema.GroupVersionKind
+}
+
+// creationMarks are the annotations by which the connection secret tells the result of the creation that is pending on
+// the object: the external name, and which creation it was (N22).
+func creationMarks(mg resource.Managed) map[string]string {
+	return map[string]string{
+		meta.AnnotationKeyExternalName:          meta.GetExternalName(mg),
+		meta.AnnotationKeyExternalCreatePending: mg.GetAnnotations()[meta.AnnotationKeyExternalCreatePending],
+	}
+}
+
+// recall returns the external name that the connection secret recorded for the creation now pending on the object. It
+// asks the API server itself: this happens only after a crash, and the cache may not have caught up.
+func (s connectionSecrets) recall(ctx context.Context, mg resource.Managed) (name string, found bool, err error) {
+	have, err := s.get(ctx, s.live, mg)
+	if have == nil || err != nil {
+		return "", false, err
+	}
+	marks := creationMarks(mg)
+	if have.Annotations[meta.AnnotationKeyExternalCreatePending] != marks[meta.AnnotationKeyExternalCreatePending] {
+		return "", false, nil
+	}
+	name = have.Annotations[meta.AnnotationKeyExternalName]
+	return name, name != "", nil
+}
+
+// stored returns the connection details stored so far.
+func (s connectionSecrets) stored(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
+	have, err := s.get(ctx, s.live, mg)
+	if have == nil || err != nil {
+		return nil, err
+	}
+	return have.Data, nil
+}
+
+// get returns the object's connection secret, or nil if it names none, or there is none. A secret that somebody else
+// controls is an error (R214).
+func (s connectionSecrets) get(ctx context.Context, from client.Reader, mg resource.Managed) (*corev1.Secret, error) {
+	ref, wanted := resource.ConnectionSecretReference(mg)
+	if !wanted {
+		return nil, nil
+	}
+	have := &corev1.Secret{}
+	err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !metav1.IsControlledBy(have, mg) {
+		return nil, fmt.Errorf("secret %s/%s exists and does not belong to this object: name another one in "+
+			"writeConnectionSecretToRef, or remove it", ref.Namespace, ref.Name)
+	}
+	return have, nil
+}
+
+// apply adds details and annotations to the object's connection secret, if it names one (R206 to R210). It writes
+// nothing if all are there already (R220).
+func (s connectionSecrets) apply(ctx context.Context, p *pass, details ConnectionDetails, annotations map[string]string) error {
+	ref, wanted := resource.ConnectionSecretReference(p.managed)
+	if !wanted {
+		return nil
+	}
+	have := p.published
+	if have == nil {
+		cached, err := s.get(ctx, s.client, p.managed)
+		if err != nil {
+			return err
+		}
+		have = cached
+	}
+	written, err := s.write(ctx, p.managed, ref, have, details, annotations)
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) && have != nil {
+		if have, err = s.get(ctx, s.live, p.managed); err != nil { // the cache was behind
+			return err
+		}
+		written, err = s.write(ctx, p.managed, ref, have, details, annotations)
+	}
+	if err != nil {
+		return err
+	}
+	p.published = written
+	return nil
+}
+
+func (s connectionSecrets) write(ctx context.Context, mg resource.Managed, ref xpv1.SecretReference, have *corev1.Secret,
+	details ConnectionDetails, annotations map[string]string) (*corev1.Secret, error) {
+	if have == nil {
+		created := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:       ref.Namespace,
+				Name:            ref.Name,
+				Annotations:     annotations,
+				OwnerReferences: []metav1.OwnerReference{meta.AsController(mg, s.owner)},
+			},
+			Type: xpv1.SecretTypeConnection,
+			Data: details,
+		}
+		return created, s.client.Create(ctx, created)
+	}
+	changed := have.DeepCopy()
+	if !addTo(changed, details, annotations) {
+		return have, nil
+	}
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
+	return changed, s.client.Patch(ctx, changed, patch)
+}
+
+// addTo adds details and annotations and reports whether that changed the secret.
+func addTo(secret *corev1.Secret, details ConnectionDetails, annotations map[string]string) (changed bool) {
+	for key, value := range details {
+		if have, ok := secret.Data[key]; ok && bytes.Equal(have, value) {
+			continue
+		}
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[key], changed = value, true
+	}
+	for key, value := range annotations {
+		if have, ok := secret.Annotations[key]; ok && have == value {
+			continue
+		}
+		if secret.Annotations == nil {
+			secret.Annotations = map[string]string{}
+		}
+		secret.Annotations[key], changed = value, true
+	}
+	return changed
+}

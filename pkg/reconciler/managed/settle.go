@@ -1,0 +1,154 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+)
+
+// settle is the only place that turns an outcome into conditions, events, a status write and the time of the next
+// pass. A pass writes status at most once, and not at all if nothing changed (N14).
+func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.Result, error) {
+	ctx, cancel := detach(ctx)
+	defer cancel()
+	if o.end != failed {
+		p.memory.failures = 0
+	}
+	switch o.end {
+	case gone:
+		r.record(ctx, p, p.happened)
+		return r.restAfter(p, 0, false)
+	case conflict:
+		r.record(ctx, p, p.happened)
+		return r.restAfter(p, r.pollInterval, true)
+	case failed:
+		p.memory.failures++
+		r.log.Info("Cannot reconcile", "object", client.ObjectKeyFromObject(p.managed), "reason", o.reason, "error", o.err.Error())
+	}
+	p.setConditions(o.synced())
+	if e, news := o.event(p); news {
+		p.note(e)
+	}
+	r.record(ctx, p, p.happened)
+	overtaken, err := r.writeStatus(ctx, p)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("writing status: %w", err)
+	}
+	return r.restAfter(p, r.delay(p, o), overtaken || p.overtaken)
+}
+
+// synced is what an outcome says about the pass in condition Synced (R184 to R186).
+func (o outcome) synced() xpv1.Condition {
+	switch o.end {
+	case failed, stopped:
+		return xpv1.ReconcileError(o.err)
+	case paused:
+		return xpv1.ReconcilePaused().WithMessage(o.message)
+	default:
+		return xpv1.ReconcileSuccess()
+	}
+}
+
+// event is what an outcome says to people who watch events. It is news only if the object did not say so already.
+func (o outcome) event(p *pass) (e event.Event, news bool) {
+	news = !o.synced().WithObservedGeneration(p.synced.ObservedGeneration).Equal(p.synced)
+	switch o.end {
+	case failed, stopped:
+		return event.Warning(o.reason, o.err), news
+	case paused:
+		return event.Normal(ReasonPaused, o.message), news
+	default:
+		return event.Event{}, false
+	}
+}
+
+// delay is when to come back after an outcome; zero for not by time.
+func (r *Reconciler) delay(p *pass, o outcome) time.Duration {
+	switch o.end {
+	case paused, stopped:
+		return 0
+	case waiting:
+		return o.after
+	case failed:
+		return r.backoff.after(p.memory.failures, r.random())
+	default:
+		return r.pollAfter(p.managed)
+	}
+}
+
+// setConditions stamps the conditions that this pass set with the generation that it saw.
+func (p *pass) setConditions(synced xpv1.Condition) {
+	generation := p.managed.GetGeneration()
+	p.managed.SetConditions(synced.WithObservedGeneration(generation))
+	ready := p.managed.GetCondition(xpv1.TypeReady)
+	if ready.Reason != "" && (p.observed || !ready.Equal(p.ready)) {
+		p.managed.SetConditions(ready.WithObservedGeneration(generation))
+	}
+}
+
+// record emits events. One that cannot be recorded, for example because its namespace is going away, must not keep
+// the object from being looked after (N32).
+func (r *Reconciler) record(ctx context.Context, p *pass, events []event.Event) {
+	for _, e := range events {
+		if err := r.recorder.Event(ctx, p.managed, e); err != nil {
+			r.log.Info("Cannot record event", "object", client.ObjectKeyFromObject(p.managed), "reason", e.Reason, "error", err.Error())
+		}
+	}
+}
+
+// writeStatus stores the status if it changed. If somebody else wrote first, their write brings the object back.
+func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, err error) {
+	status, err := statusOf(p.managed)
+	if err != nil {
+		return false, err
+	}
+	if reflect.DeepEqual(status, p.status) {
+		return false, nil
+	}
+	patch, err := statusPatch(p.status, status, p.managed.GetResourceVersion())
+	if err != nil {
+		return false, err
+	}
+	err = r.client.Status().Patch(ctx, p.managed, client.RawPatch(types.MergePatchType, patch))
+	if apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return false, client.IgnoreNotFound(err)
+}
+
+// statusPatch is a merge patch from one status to another, refused unless the object is at the resource version.
+func statusPatch(from, to any, resourceVersion string) ([]byte, error) {
+	before, err := json.Marshal(map[string]any{"status": from})
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(map[string]any{"status": to, "metadata": map[string]any{"resourceVersion": resourceVersion}})
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(before, after)
+}
+
+// restAfter remembers the end of the pass and asks for the next one.
+func (r *Reconciler) restAfter(p *pass, after time.Duration, overtaken bool) (reconcile.Result, error) {
+	var due time.Time
+	if after > 0 {
+		due = r.now().Add(after)
+	}
+	r.memory.settled(p, due, overtaken)
+	return reconcile.Result{RequeueAfter: after}, nil
+}

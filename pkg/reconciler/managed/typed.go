@@ -1,0 +1,92 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// typedConnecter lets a connecter of one type serve a reconciler of any, so that no author asserts types by hand.
+type typedConnecter[T resource.Managed] struct {
+	TypedExternalConnecter[T]
+}
+
+func (c typedConnecter[T]) Connect(ctx context.Context, mg resource.Managed) (ExternalClient, error) {
+	typed, err := as[T](mg)
+	if err != nil {
+		return nil, err
+	}
+	external, err := c.TypedExternalConnecter.Connect(ctx, typed)
+	if err != nil {
+		return nil, err
+	}
+	return typedClient[T]{external}, nil
+}
+
+type typedClient[T resource.Managed] struct {
+	typed TypedExternalClient[T]
+}
+
+func (c typedClient[T]) Observe(ctx context.Context, mg resource.Managed) (ExternalObservation, error) {
+	typed, err := as[T](mg)
+	if err != nil {
+		return ExternalObservation{}, err
+	}
+	return c.typed.Observe(ctx, typed)
+}
+
+func (c typedClient[T]) Create(ctx context.Context, mg resource.Managed) (ExternalCreation, error) {
+	typed, err := as[T](mg)
+	if err != nil {
+		return ExternalCreation{}, err
+	}
+	return c.typed.Create(ctx, typed)
+}
+
+func (c typedClient[T]) Update(ctx context.Context, mg resource.Managed) (ExternalUpdate, error) {
+	typed, err := as[T](mg)
+	if err != nil {
+		return ExternalUpdate{}, err
+	}
+	return c.typed.Update(ctx, typed)
+}
+
+func (c typedClient[T]) Delete(ctx context.Context, mg resource.Managed) error {
+	typed, err := as[T](mg)
+	if err != nil {
+		return err
+	}
+	return c.typed.Delete(ctx, typed)
+}
+
+// Unwrap gives access to the optional interfaces of the author's client.
+func (c typedClient[T]) Unwrap() any { return c.typed }
+
+// as asserts the type of a managed resource (R29).
+func as[T resource.Managed](mg resource.Managed) (T, error) {
+	typed, ok := mg.(T)
+	if !ok {
+		return typed, fmt.Errorf("managed resource is not a %s", reflect.TypeFor[T]().Elem().Name())
+	}
+	return typed, nil
+}
+
+// optional finds an optional interface of a client, or of the client that it wraps.
+func optional[I any](client any) (I, bool) {
+	for {
+		if i, ok := client.(I); ok {
+			return i, true
+		}
+		wrapper, ok := client.(interface{ Unwrap() any })
+		if !ok {
+			var none I
+			return none, false
+		}
+		client = wrapper.Unwrap()
+	}
+}
