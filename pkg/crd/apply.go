@@ -1,0 +1,175 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// FieldManager is the name under which definitions are applied.
+	FieldManager = "bowline-crds"
+
+	// LabelManagedBy, with the value ManagedBy, marks the definitions that Apply may change. Apply sets it.
+	LabelManagedBy = "bowline.dev/managed-by"
+
+	// ManagedBy is the value of LabelManagedBy.
+	ManagedBy = "bowline"
+)
+
+const (
+	establishTimeout = 30 * time.Second      // for all definitions together; a healthy server needs about one second
+	establishPoll    = 50 * time.Millisecond // one read of one object, at program start only
+	maxAttempts      = 5                     // writes that lose against somebody else's are judged anew
+)
+
+// Apply installs the definitions and waits until those that it may change are established, half a minute at most. The
+// report covers every definition judged, also when an error ends the work early. Needs get, create and patch on
+// customresourcedefinitions.
+func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (Report, error) {
+	var report Report
+	c, err := newClient(cfg)
+	if err != nil {
+		return report, err
+	}
+	for _, definition := range crds {
+		v, err := apply(ctx, c, definition)
+		if err != nil {
+			return report, fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
+		}
+		report.add(definition.Name, v)
+	}
+	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
+	defer cancel()
+	for _, definition := range crds {
+		if report.skipped(definition.Name) {
+			continue
+		}
+		if err := waitEstablished(ctx, c, definition.Name); err != nil {
+			return report, fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
+		}
+	}
+	return report, nil
+}
+
+// newClient knows its one kind by heart, which saves the server a discovery.
+func newClient(cfg *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering apiextensions types: %w", err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(kind(), meta.RESTScopeRoot)
+	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	return c, nil
+}
+
+func kind() schema.GroupVersionKind {
+	return apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+}
+
+// apply judges and writes. A write is bound to what was judged, so a definition that changes owner in between is judged
+// again rather than overwritten.
+func apply(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) (verdict, error) {
+	wanted := complete(c.Scheme(), definition)
+	var err error
+	for range maxAttempts {
+		var installed *apiextensionsv1.CustomResourceDefinition
+		if installed, err = get(ctx, c, definition.Name); err != nil {
+			return verdict{}, err
+		}
+		var v verdict
+		if v, err = judge(installed, wanted); err != nil || !v.write {
+			return v, err
+		}
+		if err = write(ctx, c, installed, wanted); err == nil || !apierrors.IsConflict(err) {
+			return v, err
+		}
+	}
+	return verdict{}, err
+}
+
+// complete returns a copy with the defaults that the server would fill in, and our label.
+func complete(scheme *runtime.Scheme, definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	wanted := definition.DeepCopy()
+	wanted.SetGroupVersionKind(kind())
+	scheme.Default(wanted)
+	if wanted.Labels == nil {
+		wanted.Labels = map[string]string{}
+	}
+	wanted.Labels[LabelManagedBy] = ManagedBy
+	return wanted
+}
+
+func get(ctx context.Context, c client.Client, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	installed := &apiextensionsv1.CustomResourceDefinition{}
+	err := c.Get(ctx, client.ObjectKey{Name: name}, installed)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading: %w", err)
+	}
+	if installed.DeletionTimestamp != nil {
+		return nil, errors.New("it is being deleted; try again when it is gone")
+	}
+	return installed, nil
+}
+
+func write(ctx context.Context, c client.Client, installed, wanted *apiextensionsv1.CustomResourceDefinition) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	options := []client.ApplyOption{client.FieldOwner(FieldManager)}
+	if installed != nil {
+		// Ours to change, so fields that somebody edited return to what they were; but only in the state judged.
+		object.SetResourceVersion(installed.ResourceVersion)
+		options = append(options, client.ForceOwnership)
+	}
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+}
+
+func waitEstablished(ctx context.Context, c client.Client, name string) error {
+	state := "no condition yet"
+	err := wait.PollUntilContextCancel(ctx, establishPoll, true, func(ctx context.Context) (bool, error) {
+		installed, err := get(ctx, c, name)
+		if err != nil || installed == nil {
+			return false, err
+		}
+		for _, condition := range installed.Status.Conditions {
+			switch {
+			case condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue:
+				return true, nil
+			case condition.Type == apiextensionsv1.NamesAccepted && condition.Status == apiextensionsv1.ConditionFalse:
+				return false, fmt.Errorf("its names are refused: %s", condition.Message)
+			}
+			state = fmt.Sprintf("%s is %s: %s", condition.Type, condition.Status, condition.Message)
+		}
+		return false, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w (%s)", err, state)
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Load reads every .yaml file of a file system, at any depth, in the order of their paths. A file may hold several
+// documents; each must be a v1 CustomResourceDefinition, without unknown fields and with a name of its own. Errors name
+// the file.
+func Load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	origin := map[string]string{}
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() || path.Ext(name) != ".yaml" {
+			return nil
+		}
+		read, err := loadFile(files, name)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		for _, definition := range read {
+			if first, taken := origin[definition.Name]; taken {
+				return fmt.Errorf("reading %s: %s is in %s already", name, definition.Name, first)
+			}
+			origin[definition.Name] = name
+		}
+		crds = append(crds, read...)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("loading custom resource definitions: %w", err)
+	}
+	return crds, nil
+}
+
+func loadFile(files fs.FS, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	content, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return crds, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		definition, err := decode(document)
+		if err != nil {
+			return nil, err
+		}
+		if definition != nil {
+			crds = append(crds, definition)
+		}
+	}
+}
+
+// decode returns nil for a document that holds nothing but comments.
+func decode(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
+	var content any
+	if err := yaml.Unmarshal(document, &content); err != nil {
+		return nil, err
+	}
+	if content == nil {
+		return nil, nil
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(document, definition); err != nil {
+		return nil, err
+	}
+	if got, want := definition.GroupVersionKind(), kind(); got != want {
+		return nil, fmt.Errorf("%s %q is not a %s %s", got.Kind, definition.Name, want.GroupVersion(), want.Kind)
+	}
+	if definition.Name == "" {
+		return nil, errors.New("metadata.name is missing")
+	}
+	return definition, nil
+}
