@@ -1,0 +1,77 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package favouritecloud
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
+)
+
+// Default values of Config.
+const (
+	// DefaultListen is the default of Config.Listen.
+	DefaultListen = "127.0.0.1:7070"
+	// DefaultRetryInterval is the default of Config.RetryInterval.
+	DefaultRetryInterval = 10 * time.Second
+)
+
+// Config describes a cloud. Only DataDir is required.
+type Config struct {
+	// DataDir is the folder that holds all state; it is made if it does not exist. One cloud at a time can use it.
+	DataDir string
+	// Listen is the host:port of the API. Port 0 picks a free one. Default: DefaultListen.
+	Listen string
+	// InstanceDir is the folder that holds the data of the instances, which is PostgreSQL's by far largest part.
+	// Default: DataDir/instances. When the cloud is root, PostgreSQL runs as another account (postgres, else nobody)
+	// which must be able to reach the folder; if DataDir lies where it cannot, such as below /root, the default is
+	// /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances is a link to it. The choice is made
+	// at the first start and kept; a different InstanceDir is refused afterwards.
+	InstanceDir string
+	// PostgresSearchPath is where PostgreSQL is looked for: folders, or patterns of folders as in filepath.Match.
+	// Default: the folders of PATH, then /usr/lib/postgresql/*/bin.
+	PostgresSearchPath []string
+	// RetryInterval is the longest pause before a failed instance is tried again. Shorter ones come first.
+	// Default: DefaultRetryInterval.
+	RetryInterval time.Duration
+	// Log hears of what the cloud does; of every request at level debug. Never of a secret. Default: discard.
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.PostgresSearchPath == nil {
+		c.PostgresSearchPath = postgres.DefaultSearchPath()
+	}
+	if c.RetryInterval == 0 {
+		c.RetryInterval = DefaultRetryInterval
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate returns every problem of the configuration, joined.
+func (c Config) Validate() error {
+	var problems []error
+	if c.DataDir == "" {
+		problems = append(problems, errors.New("data folder is required"))
+	}
+	if c.Listen != "" {
+		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+			problems = append(problems, fmt.Errorf("listen address %q is not host:port: %w", c.Listen, err))
+		}
+	}
+	if c.RetryInterval < 0 {
+		problems = append(problems, fmt.Errorf("retry interval %s is negative", c.RetryInterval))
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,187 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// maxBodyBytes is far more than any request needs.
+const maxBodyBytes = 1 << 20
+
+// Config is what the API needs. All fields are required.
+type Config struct {
+	// Store holds the API keys.
+	Store *store.Store
+	// Databases is the database service.
+	Databases *database.Service
+	// AdminTokenHash is the SHA-256 of the admin token.
+	AdminTokenHash [sha256.Size]byte
+	// Log hears of every request at level debug, and of internal errors.
+	Log *slog.Logger
+}
+
+// API answers requests.
+type API struct {
+	Config
+	routes *http.ServeMux
+}
+
+// New returns the handler of all routes.
+func New(c Config) *API {
+	a := &API{Config: c, routes: http.NewServeMux()}
+	a.routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	a.handle("POST /v1/projects/{project}/keys", a.forAdmin(a.createKey))
+	a.handle("POST /v1/projects/{project}/database/instances", a.forProject(a.createInstance))
+	a.handle("GET /v1/projects/{project}/database/instances", a.forProject(a.listInstances))
+	a.handle("GET /v1/projects/{project}/database/instances/{name}", a.forProject(a.getInstance))
+	a.handle("PATCH /v1/projects/{project}/database/instances/{name}", a.forProject(a.updateInstance))
+	a.handle("DELETE /v1/projects/{project}/database/instances/{name}", a.forProject(a.deleteInstance))
+	return a
+}
+
+// route answers a request or says why not.
+type route func(w http.ResponseWriter, r *http.Request) error
+
+func (a *API) handle(pattern string, serve route) {
+	a.routes.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if err := serve(w, r); err != nil {
+			a.respondError(w, r, err)
+		}
+	})
+}
+
+// ServeHTTP answers one request and logs it: no header, query or body, since those hold secrets or what may be one.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+	r.Body = http.MaxBytesReader(recorder, r.Body, maxBodyBytes)
+	if handler, pattern := a.routes.Handler(r); pattern == "" {
+		a.respondNoRoute(recorder, r, handler)
+	} else {
+		a.routes.ServeHTTP(recorder, r)
+	}
+	a.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", recorder.status, "took", time.Since(started))
+}
+
+// respondNoRoute says in JSON what the mux would say in text: 404, or 405 with the methods that are allowed.
+func (a *API) respondNoRoute(w http.ResponseWriter, r *http.Request, standard http.Handler) {
+	probe := &statusRecorder{ResponseWriter: discard{header: w.Header()}, status: http.StatusOK}
+	standard.ServeHTTP(probe, r)
+	err := refusal.NotFound("there is nothing at %s", r.URL.Path)
+	if probe.status == http.StatusMethodNotAllowed {
+		err = &refusal.Error{
+			Status: probe.status, Code: sdk.CodeInvalid,
+			Message: "method " + r.Method + " is not allowed here: use " + w.Header().Get("Allow"),
+		}
+	}
+	a.respondError(w, r, err)
+}
+
+// respondError is the only place that turns an error into an answer.
+func (a *API) respondError(w http.ResponseWriter, r *http.Request, err error) {
+	refused, ok := errors.AsType[*refusal.Error](err)
+	if !ok {
+		a.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		refused = &refusal.Error{
+			Status: http.StatusInternalServerError, Code: sdk.CodeInternal,
+			Message: "the cloud failed to answer; its log has the reason",
+		}
+	}
+	if refused.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	body, err := json.Marshal(sdk.ErrorBody{Error: sdk.ErrorDetail{Code: refused.Code, Message: refused.Message}})
+	if err != nil {
+		a.Log.Error("encoding answer", "error", err)
+		body = nil
+	}
+	respond(w, refused.Status, body)
+}
+
+// respond sends an encoded answer. Nobody is left to be told when that fails: the client has gone.
+func respond(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+func respondJSON(w http.ResponseWriter, status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	respond(w, status, body)
+	return nil
+}
+
+// decode reads the one JSON object of a request. Unknown fields are refused: a misspelt one would else be ignored.
+func decode(r *http.Request, into any) error {
+	body, err := io.ReadAll(r.Body)
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return refusal.TooLarge("the request is longer than %d bytes", tooLarge.Limit)
+	}
+	if err != nil {
+		return refusal.Malformed("the request ended early")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return refusal.Malformed("the request has no body: send a JSON object")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return decodeRefusal(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return refusal.Malformed("the request holds more than one JSON value")
+	}
+	return nil
+}
+
+func decodeRefusal(err error) error {
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrongType.Field == "" {
+			return refusal.Invalid("the request must be a JSON object, not a %s", wrongType.Value)
+		}
+		return refusal.Invalid("field %q cannot hold a %s", wrongType.Field, wrongType.Value)
+	}
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // The package has no type for it.
+		return refusal.Invalid("field %s is unknown here", field)
+	}
+	return refusal.Malformed("the request is not valid JSON")
+}
+
+// statusRecorder remembers the status for the log.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach what is below.
+func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// discard keeps the headers of an answer and drops the rest.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}

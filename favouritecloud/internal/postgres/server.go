@@ -1,0 +1,238 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/process"
+)
+
+// Host is the only address that servers listen on.
+const Host = "127.0.0.1"
+
+const (
+	// maxLogBytes is the size at which the log of the run before is set aside when a server starts.
+	maxLogBytes = 4 << 20
+	// maxStartSkew is how much the two records of a server's start may differ: one is rounded, one is written a
+	// moment later.
+	maxStartSkew = 10 * time.Second
+	// shutdownTimeout is how long a server may take to write everything back before it is ended as in a crash.
+	shutdownTimeout = 30 * time.Second
+	// readyPoll is the pause between two looks at a server that starts.
+	readyPoll = 25 * time.Millisecond
+)
+
+// Settings are what a server is started with.
+type Settings struct {
+	// Port is the TCP port on Host.
+	Port int
+	// MaxConnections is the number of connections that the server allows.
+	MaxConnections int
+}
+
+func (s Settings) args() []string {
+	return []string{
+		"-c", "port=" + strconv.Itoa(s.Port),
+		"-c", "max_connections=" + strconv.Itoa(s.MaxConnections),
+		"-c", "listen_addresses=" + Host,
+		"-c", "unix_socket_directories=",
+		"-c", "shared_buffers=16MB",
+		"-c", "jit=off",
+	}
+}
+
+// settingsFrom reads back what args wrote.
+func settingsFrom(args []string) Settings {
+	var s Settings
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "port":
+			s.Port = n
+		case "max_connections":
+			s.MaxConnections = n
+		}
+	}
+	return s
+}
+
+// Server is a running PostgreSQL server.
+type Server struct {
+	process  *process.Process
+	cluster  *Cluster
+	settings Settings
+	logStart int64 // where in the log this run begins
+}
+
+// Settings returns what the server was started with.
+func (s *Server) Settings() Settings { return s.settings }
+
+// Pid returns the process id of the server.
+func (s *Server) Pid() int { return s.process.Pid() }
+
+// Exited is closed when the server has ended.
+func (s *Server) Exited() <-chan struct{} { return s.process.Exited() }
+
+// Release stops watching the server and leaves it running.
+func (s *Server) Release() { s.process.Close() }
+
+// Running returns the server that runs on the data, nil if there is none. Whether it accepts connections is another
+// question: see WaitReady.
+func (c *Cluster) Running() (*Server, error) {
+	file, err := readPidFile(c.data())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnfinished) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := process.Open(file.pid)
+	if errors.Is(err, process.ErrGone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := p.Inspect()
+	if err != nil || !c.isServer(info, file) {
+		p.Close()
+		if err != nil && !errors.Is(err, process.ErrGone) {
+			return nil, err
+		}
+		return nil, nil
+	}
+	return &Server{process: p, cluster: c, settings: settingsFrom(info.Args)}, nil
+}
+
+// isServer distrusts the pid file: after a crash of the machine its pid may belong to anybody, also to a server of
+// another folder.
+func (c *Cluster) isServer(info process.Info, file pidFile) bool {
+	return info.Command == serverProgram &&
+		slices.Contains(info.Args, c.data()) &&
+		info.Started.Sub(file.started).Abs() <= maxStartSkew
+}
+
+// Start starts a server and returns before it is ready. Whatever else runs in the folder is ended first.
+func (c *Cluster) Start(ctx context.Context, with Installation, settings Settings) (*Server, error) {
+	if err := c.Clear(ctx); err != nil {
+		return nil, err
+	}
+	account, err := ownerOf(c.data())
+	if err != nil {
+		return nil, fmt.Errorf("starting server: %w", err)
+	}
+	log, logStart, err := c.openLog()
+	if err != nil {
+		return nil, fmt.Errorf("starting server: %w", err)
+	}
+	defer log.Close() //nolint:errcheck // The server writes it, not we.
+	cmd := exec.Command(filepath.Join(with.BinDir, serverProgram), append([]string{"-D", c.data()}, settings.args()...)...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.folder, environment(with), account.attributes()
+	cmd.Stdout, cmd.Stderr = log, log
+	p, err := process.Start(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("starting server: %w", err)
+	}
+	return &Server{process: p, cluster: c, settings: settings, logStart: logStart}, nil
+}
+
+func (c *Cluster) openLog() (log *os.File, size int64, err error) {
+	if info, err := os.Stat(c.log()); err == nil && info.Size() > maxLogBytes {
+		if err := os.Rename(c.log(), c.log()+".old"); err != nil {
+			return nil, 0, err
+		}
+	}
+	log, err = os.OpenFile(c.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err = log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, 0, errors.Join(err, log.Close())
+	}
+	return log, size, nil
+}
+
+// WaitReady returns nil as soon as the server accepts connections. It fails when the server ends, with the reason that
+// it logged, or when ctx does.
+func (s *Server) WaitReady(ctx context.Context) error {
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		if s.isReady(ctx) {
+			return nil
+		}
+		select {
+		case <-s.Exited():
+			return fmt.Errorf("server ended while starting: %s", s.lastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for server to accept connections: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Server) isReady(ctx context.Context) bool {
+	file, err := readPidFile(s.cluster.data())
+	if err != nil || file.pid != s.Pid() || !file.ready {
+		return false // Another program may hold the port: only the server's own word counts.
+	}
+	return acceptsConnections(ctx, s.settings.Port)
+}
+
+// lastWords returns the last cause in the log of this run.
+func (s *Server) lastWords() string {
+	log, err := os.Open(s.cluster.log())
+	if err != nil {
+		return err.Error()
+	}
+	defer log.Close() //nolint:errcheck // Read only.
+	if _, err := log.Seek(s.logStart, io.SeekStart); err != nil {
+		return err.Error()
+	}
+	const enough = 64 << 10
+	words, err := io.ReadAll(io.LimitReader(log, enough))
+	if err != nil {
+		return err.Error()
+	}
+	return lastLine(string(words))
+}
+
+// Stop ends the server in an orderly way: clients are disconnected, everything is written back. If that takes too long
+// it is ended as in a crash, which loses nothing either but makes the next start slower.
+func (s *Server) Stop(ctx context.Context) error {
+	if err := s.process.Signal(unix.SIGINT); err != nil && !errors.Is(err, process.ErrGone) {
+		return fmt.Errorf("stopping server: %w", err)
+	}
+	orderly, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	if s.process.Wait(orderly) != nil {
+		if err := s.cluster.Clear(ctx); err != nil {
+			return fmt.Errorf("stopping server: %w", err)
+		}
+		if err := s.process.Wait(ctx); err != nil {
+			return fmt.Errorf("stopping server: %w", err)
+		}
+	}
+	s.Release()
+	return nil
+}

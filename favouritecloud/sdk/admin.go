@@ -1,0 +1,40 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sdk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// APIKey is a freshly made key of a project. The cloud keeps only a hash: this is the one chance to see the key.
+type APIKey struct {
+	// Project is the project that the key belongs to.
+	Project string `json:"project"`
+	// ID names the key; it is no secret.
+	ID string `json:"id"`
+	// Key is the secret that goes into Config.APIKey.
+	Key string `json:"key"`
+	// CreatedAt is when the cloud made the key.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// CreateKey makes an API key of a project, and the project if it does not exist. adminToken is the content of the
+// file admin.token in the cloud's data folder.
+func CreateKey(ctx context.Context, endpoint, adminToken, project string) (APIKey, error) {
+	if adminToken == "" {
+		return APIKey{}, errors.New("admin token is required")
+	}
+	c, err := NewClient(Config{Endpoint: endpoint, Project: project, APIKey: adminToken})
+	if err != nil {
+		return APIKey{}, err
+	}
+	var key APIKey
+	path := "/v1/projects/" + url.PathEscape(project) + "/keys"
+	_, err = c.do(ctx, path, Request{Method: http.MethodPost}, &key)
+	return key, err
+}

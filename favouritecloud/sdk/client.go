@@ -1,0 +1,179 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Names of the headers that the cloud and its clients exchange.
+const (
+	// HeaderIdempotencyKey carries the token that makes a create safe to repeat.
+	HeaderIdempotencyKey = "Idempotency-Key"
+	// HeaderReplayed is "true" on an answer that repeats the answer of an earlier request.
+	HeaderReplayed = "Idempotent-Replayed"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	maxAnswerBytes = 16 << 20
+)
+
+// Config says which cloud to call and as whom. Endpoint, Project and APIKey are required.
+type Config struct {
+	// Endpoint is the URL of the cloud, for example http://127.0.0.1:7070.
+	Endpoint string
+	// Project is the project that every call is about.
+	Project string
+	// APIKey is a key of that project.
+	APIKey string
+	// HTTPClient makes the requests. Default: a client that gives up after ten seconds.
+	HTTPClient *http.Client
+}
+
+// Client calls the cloud on behalf of one project. It is safe for concurrent use.
+type Client struct {
+	endpoint string
+	project  string
+	token    string
+	http     *http.Client
+}
+
+// NewClient returns a client for the project of c. It makes no request; the error names every missing or malformed
+// field.
+func NewClient(c Config) (*Client, error) {
+	endpoint, err := parseEndpoint(c.Endpoint)
+	problems := []error{err}
+	if c.Project == "" {
+		problems = append(problems, errors.New("project is required"))
+	}
+	if c.APIKey == "" {
+		problems = append(problems, errors.New("API key is required"))
+	} else if !isHeaderValue(c.APIKey) {
+		problems = append(problems, errors.New("API key holds spaces, line ends or other characters that no key has"))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if c.HTTPClient == nil {
+		c.HTTPClient = &http.Client{Timeout: defaultTimeout}
+	}
+	return &Client{endpoint: endpoint, project: c.Project, token: c.APIKey, http: c.HTTPClient}, nil
+}
+
+func parseEndpoint(endpoint string) (string, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "", fmt.Errorf("endpoint: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return "", fmt.Errorf("endpoint %q is not a URL such as http://127.0.0.1:7070", endpoint)
+	}
+	return strings.TrimSuffix(endpoint, "/"), nil
+}
+
+// isHeaderValue reports whether s can be sent in a header as it is. A key read from a file with its line end is the
+// usual offender; net/http would refuse it with an error that prints the key.
+func isHeaderValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// Project returns the project that the client speaks for.
+func (c *Client) Project() string { return c.project }
+
+// Request is one call. Service packages build it; applications call their typed methods.
+type Request struct {
+	// Method is the HTTP method.
+	Method string
+	// Path is relative to the project, for example "database/instances/orders".
+	Path string
+	// Query is appended to the URL when it is not empty.
+	Query url.Values
+	// Body is sent as JSON when it is not nil.
+	Body any
+}
+
+// Answer says how a call that succeeded was answered.
+type Answer struct {
+	// Replayed is true when the cloud repeated the answer of an earlier request with the same idempotency key.
+	Replayed bool
+}
+
+// CallOption changes one call.
+type CallOption func(*http.Request)
+
+// WithIdempotencyKey makes a create safe to repeat: the cloud answers every further request with the same key as it
+// answered the first, secrets included, for as long as what that request made exists. Keys have 1 to 255 printable
+// ASCII characters.
+func WithIdempotencyKey(key string) CallOption {
+	return func(r *http.Request) { r.Header.Set(HeaderIdempotencyKey, key) }
+}
+
+// Do makes one call and decodes its answer into out unless out is nil. The error is an *APIError when the cloud
+// refused, a *ConnectionError when it could not be reached.
+func (c *Client) Do(ctx context.Context, req Request, out any, opts ...CallOption) (Answer, error) {
+	return c.do(ctx, "/v1/projects/"+url.PathEscape(c.project)+"/"+req.Path, req, out, opts...)
+}
+
+func (c *Client) do(ctx context.Context, path string, req Request, out any, opts ...CallOption) (Answer, error) {
+	r, err := c.newRequest(ctx, path, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	for _, o := range opts {
+		o(r)
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return Answer{}, newConnectionError(c.endpoint, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // A body that was read has nothing left to report.
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
+	if err != nil {
+		return Answer{}, newConnectionError(c.endpoint, fmt.Errorf("reading answer: %w", err))
+	}
+	if resp.StatusCode >= 300 {
+		return Answer{}, newAPIError(resp, body)
+	}
+	if out != nil {
+		if err := json.Unmarshal(body, out); err != nil {
+			return Answer{}, fmt.Errorf("decoding answer of %s: %w", c.endpoint, err)
+		}
+	}
+	return Answer{Replayed: resp.Header.Get(HeaderReplayed) == "true"}, nil
+}
+
+func (c *Client) newRequest(ctx context.Context, path string, req Request) (*http.Request, error) {
+	var body io.Reader
+	if req.Body != nil {
+		data, err := json.Marshal(req.Body)
+		if err != nil {
+			return nil, fmt.Errorf("encoding request: %w", err)
+		}
+		body = bytes.NewReader(data)
+	}
+	target := c.endpoint + path
+	if len(req.Query) > 0 {
+		target += "?" + req.Query.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, req.Method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("building request: %w", err)
+	}
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}

@@ -1,0 +1,15 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sdk is the Go client library of the favourite cloud.
+//
+// A Client speaks for one project with one API key; the packages below services turn it into a client of one service.
+// Calls are made once: the SDK never retries, since only its caller knows whether a repeat is safe and how long to
+// wait. Errors of the cloud are *APIError, failures to reach it are *ConnectionError.
+//
+//	c, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: key})
+//	instance, err := database.NewClient(c).GetInstance(ctx, "orders")
+//	if sdk.IsNotFound(err) { … }
+//
+// The package imports only the standard library.
+package sdk

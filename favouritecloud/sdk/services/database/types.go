@@ -1,0 +1,94 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package database
+
+import "time"
+
+// States of an instance.
+const (
+	// StatusCreating: the server is being made.
+	StatusCreating = "CREATING"
+	// StatusOnline: the server accepts connections.
+	StatusOnline = "ONLINE"
+	// StatusUpdating: a change is being applied; the server restarts meanwhile.
+	StatusUpdating = "UPDATING"
+	// StatusDeleting: the server and its data are being removed. The instance is not found once that is done.
+	StatusDeleting = "DELETING"
+	// StatusFailed: the server is down for the reason in Message. The cloud tries again by itself, at least every
+	// ten seconds.
+	StatusFailed = "FAILED"
+)
+
+// Bounds of FancinessLevel.
+const (
+	// MinFancinessLevel is the smallest fanciness level.
+	MinFancinessLevel = 10
+	// MaxFancinessLevel is the largest fanciness level.
+	MaxFancinessLevel = 1000
+)
+
+// Instance is a database instance as the cloud sees it.
+type Instance struct {
+	// ID is unique in the cloud and never used again.
+	ID int `json:"id"`
+	// Name is unique in the project.
+	Name string `json:"name"`
+	// FancinessLevel is the number of connections that the server allows (max_connections).
+	FancinessLevel int `json:"fanciness_level"`
+	// Version is the major version of PostgreSQL, for example "15". Empty until it is known.
+	Version string `json:"version,omitempty"`
+	// Status is one of the Status constants.
+	Status string `json:"status"`
+	// Message says why the status is FAILED; empty otherwise.
+	Message string `json:"message,omitempty"`
+	// Hostname is where the server listens. Empty until it first listened.
+	Hostname string `json:"hostname,omitempty"`
+	// Port is the TCP port of the server. 0 until it first listened; it changes if another program took the port
+	// while the server was down.
+	Port int `json:"port,omitempty"`
+	// Username is the name of the superuser.
+	Username string `json:"username"`
+	// Labels are the caller's; the cloud only searches them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// CreatedAt is when the create request was accepted.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// CreatedInstance is the answer to a create request: the only one that holds the password.
+type CreatedInstance struct {
+	Instance
+	// Password is the password of the superuser.
+	Password string `json:"password"`
+	// Replayed is true when this is the answer to an earlier request with the same idempotency key. It describes
+	// the instance as it was then.
+	Replayed bool `json:"-"`
+}
+
+// CreateInstanceInput describes a new instance.
+type CreateInstanceInput struct {
+	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
+	Name string `json:"name"`
+	// FancinessLevel is the number of connections that the server allows, MinFancinessLevel to MaxFancinessLevel.
+	FancinessLevel int `json:"fanciness_level"`
+	// Version is a major version of PostgreSQL that the cloud has installed, for example "15". Default: the cloud's
+	// choice.
+	Version *string `json:"version,omitempty"`
+	// Labels are kept and searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
+	// printable characters.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// UpdateInstanceInput describes a change. Fields that are nil stay as they are.
+type UpdateInstanceInput struct {
+	// FancinessLevel restarts the server when it differs from the present one.
+	FancinessLevel *int `json:"fanciness_level,omitempty"`
+	// Labels replace all present labels; an empty map that is not nil removes them.
+	Labels map[string]string `json:"labels,omitzero"`
+}
+
+// InstanceList is the JSON of a list answer.
+type InstanceList struct {
+	// Instances are ordered by name.
+	Instances []Instance `json:"instances"`
+}

@@ -1,0 +1,135 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package favouritecloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/httpapi"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
+)
+
+// Limits of the HTTP server. Requests are small and answered from local state.
+const (
+	headerTimeout   = 5 * time.Second
+	requestTimeout  = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 5 * time.Second
+)
+
+// Server is one cloud. Make it with New, then call Run once.
+type Server struct {
+	config  Config
+	started atomic.Bool
+	ready   chan struct{}
+	url     string // written before ready is closed
+}
+
+// New checks the configuration and returns a server that has not started. It has no side effects.
+func New(c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configuring cloud: %w", err)
+	}
+	return &Server{config: c.withDefaults(), ready: make(chan struct{})}, nil
+}
+
+// Ready is closed when the API answers. Instances may still be starting.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// URL returns the address of the API. It is valid once Ready is closed.
+func (s *Server) URL() string { return s.url }
+
+// Run serves until ctx ends or a part fails, and leaves no goroutine, port, lock or database server behind. It returns
+// nil when ctx ended, and fails at once when another cloud uses the data folder or the port is taken.
+func (s *Server) Run(ctx context.Context) (err error) {
+	if s.started.Swap(true) {
+		return errors.New("running cloud: Run was called before")
+	}
+	f, err := openFolders(s.config)
+	if err != nil {
+		return fmt.Errorf("running cloud: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.config.Listen)
+	if err != nil {
+		return fmt.Errorf("running cloud: listening on %s: %w", s.config.Listen, err)
+	}
+	databases := database.New(database.Config{
+		Store: f.state, Folder: f.instances, Account: f.account, SearchPath: s.config.PostgresSearchPath,
+		RetryInterval: s.config.RetryInterval, Parallel: runtime.NumCPU(), Log: s.config.Log.With("service", "database"),
+	})
+	if err := databases.Recover(ctx); err != nil {
+		return errors.Join(fmt.Errorf("running cloud: %w", err), listener.Close())
+	}
+	api := httpapi.New(httpapi.Config{
+		Store: f.state, Databases: databases, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
+	})
+	if err := s.serve(ctx, listener, api, databases); err != nil {
+		return fmt.Errorf("running cloud: %w", err)
+	}
+	return nil
+}
+
+// serve runs the API and the services. The API ends first, so that nobody sees the servers being stopped.
+func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Handler, databases *database.Service) error {
+	server := &http.Server{
+		Handler: api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
+	}
+	services, stopServices := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServices()
+	apiEnded, servicesEnded := make(chan error, 1), make(chan error, 1)
+	go func() { servicesEnded <- databases.Run(services) }()
+	go func() { apiEnded <- server.Serve(listener) }()
+
+	err := s.announce(listener)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-apiEnded:
+			apiEnded <- err
+		case err = <-servicesEnded:
+			servicesEnded <- err
+		}
+	}
+	s.config.Log.Info("cloud stopping")
+	err = errors.Join(err, stopAPI(server))
+	if served := <-apiEnded; !errors.Is(served, http.ErrServerClosed) && !errors.Is(err, served) {
+		err = errors.Join(err, served)
+	}
+	stopServices()
+	if ran := <-servicesEnded; ran != nil && !errors.Is(err, ran) {
+		err = errors.Join(err, ran)
+	}
+	return err
+}
+
+// announce tells where the API is: callers in this process, and commands that look into the data folder.
+func (s *Server) announce(listener net.Listener) error {
+	s.url = "http://" + listener.Addr().String()
+	if err := writeFile(filepath.Join(s.config.DataDir, endpointFile), s.url+"\n"); err != nil {
+		return fmt.Errorf("writing endpoint: %w", err)
+	}
+	s.config.Log.Info("cloud ready", "url", s.url, "data", s.config.DataDir)
+	close(s.ready)
+	return nil
+}
+
+func stopAPI(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close() // A client that hangs is no reason to fail.
+	}
+	return err
+}
