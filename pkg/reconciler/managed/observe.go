@@ -59,4 +59,3 @@ func (p *pass) owns() bool {
 		return *owner == p.managed.GetUID()
 	}
 }
-

@@ -1,0 +1,159 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package credentials reads the Secrets that hold the credentials of external systems.
+//
+// Each Secret is watched by its name, from the first time somebody asks for it: reading it again costs no request, a
+// rotated credential is seen at once, and nobody else's Secrets enter the process's memory (R232, N30).
+//
+//	secrets, err := credentials.NewSecrets(mgr)
+//	key, err := secrets.Extract(ctx, config.Spec.Credentials)
+package credentials
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// patience is how long a reader waits for the watch on a Secret to be established.
+const patience = 10 * time.Second
+
+// Secrets reads Secrets by name, each through a watch of its own. It is safe for concurrent use.
+type Secrets struct {
+	client client.WithWatch
+
+	mu        sync.Mutex
+	life      context.Context // of the watches; ends with the manager
+	informers map[types.NamespacedName]toolscache.SharedIndexInformer
+	listeners []func(types.NamespacedName)
+}
+
+// NewSecrets returns a reader whose watches end with the manager.
+func NewSecrets(mgr manager.Manager) (*Secrets, error) {
+	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
+		Scheme:     mgr.GetScheme(),
+		Mapper:     mgr.GetRESTMapper(),
+		HTTPClient: mgr.GetHTTPClient(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for secrets: %w", err)
+	}
+	life, end := context.WithCancel(context.Background())
+	s := &Secrets{client: c, life: life, informers: map[types.NamespacedName]toolscache.SharedIndexInformer{}}
+	return s, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		defer end()
+		<-ctx.Done()
+		return nil
+	}))
+}
+
+// Extract returns the credentials that a ProviderConfig names (R19, R231).
+func (s *Secrets) Extract(ctx context.Context, from xpv1.ProviderCredentials) ([]byte, error) {
+	if from.Source != xpv1.CredentialsSourceSecret || from.SecretRef == nil {
+		return nil, fmt.Errorf("credentials source %q is not supported here, use %q", from.Source, xpv1.CredentialsSourceSecret)
+	}
+	ref := *from.SecretRef
+	secret, err := s.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+	if err != nil {
+		return nil, err
+	}
+	value, ok := secret.Data[ref.Key]
+	if !ok || len(value) == 0 {
+		return nil, fmt.Errorf("secret %s/%s has no key %q", ref.Namespace, ref.Name, ref.Key)
+	}
+	return value, nil
+}
+
+// Get returns the Secret as last seen by its watch. Callers must not change it.
+func (s *Secrets) Get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+	informer, err := s.watch(key)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, fmt.Errorf("secret %s: the API server does not answer, or refuses to let this secret be watched", key)
+	}
+	found, ok, err := informer.GetStore().GetByKey(key.String())
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.String())
+	}
+	return found.(*corev1.Secret), nil
+}
+
+// OnChange calls back with the key of every watched Secret that appears, changes or goes away.
+func (s *Secrets) OnChange(call func(types.NamespacedName)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, call)
+}
+
+func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInformer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if informer := s.informers[key]; informer != nil {
+		return informer, nil
+	}
+	informer := toolscache.NewSharedIndexInformer(s.listWatch(key), &corev1.Secret{}, 0, toolscache.Indexers{})
+	changed := func(any) { s.tell(key) }
+	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: changed,
+		UpdateFunc: func(before, after any) {
+			if before.(*corev1.Secret).ResourceVersion != after.(*corev1.Secret).ResourceVersion {
+				changed(after)
+			}
+		},
+		DeleteFunc: changed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching secret %s: %w", key, err)
+	}
+	s.informers[key] = informer
+	go informer.RunWithContext(s.life)
+	return informer, nil
+}
+
+func (s *Secrets) tell(key types.NamespacedName) {
+	s.mu.Lock()
+	listeners := s.listeners
+	s.mu.Unlock()
+	for _, call := range listeners {
+		call(key)
+	}
+}
+
+// listWatch lists and watches one Secret.
+func (s *Secrets) listWatch(key types.NamespacedName) *toolscache.ListWatch {
+	options := func(o metav1.ListOptions) *client.ListOptions {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
+		return &client.ListOptions{Namespace: key.Namespace, Raw: &o}
+	}
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := &corev1.SecretList{}
+			return list, s.client.List(ctx, list, options(o))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return s.client.Watch(ctx, &corev1.SecretList{}, options(o))
+		},
+	}
+}

@@ -1,0 +1,61 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// providerConfigIndex indexes managed resources by the name of the ProviderConfig that they use.
+const providerConfigIndex = "bowline.dev/providerConfig"
+
+// IndexProviderConfig lets Users find the managed resources of one kind. Call it once per kind before the manager
+// starts.
+func IndexProviderConfig(ctx context.Context, mgr manager.Manager, of resource.Managed) error {
+	return mgr.GetFieldIndexer().IndexField(ctx, of, providerConfigIndex, func(o client.Object) []string {
+		return []string{resource.ProviderConfigName(o)}
+	})
+}
+
+// Users returns requests for all managed resources of this kind that use the ProviderConfig of the given name, and
+// wakes them: what they failed at may succeed now. It reads from the cache; see IndexProviderConfig.
+func (r *Reconciler) Users(ctx context.Context, providerConfig string) ([]reconcile.Request, error) {
+	list, err := r.newList()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.client.List(ctx, list, client.MatchingFields{providerConfigIndex: providerConfig}); err != nil {
+		return nil, fmt.Errorf("listing users of provider config %q: %w", providerConfig, err)
+	}
+	var requests []reconcile.Request
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))}
+		r.Wake(req)
+		requests = append(requests, req)
+		return nil
+	})
+	return requests, err
+}
+
+func (r *Reconciler) newList() (client.ObjectList, error) {
+	kind := r.kind.GroupVersion().WithKind(r.kind.Kind + "List")
+	o, err := r.client.Scheme().New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("making a list: %w", err)
+	}
+	list, ok := o.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a list of objects", o)
+	}
+	return list, nil
+}
