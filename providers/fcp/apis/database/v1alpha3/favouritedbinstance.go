@@ -1,0 +1,109 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha3
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// FavouriteDBInstanceParameters are the settings of a database instance.
+// https://favourite.example.org/api/v1/db#Instance
+type FavouriteDBInstanceParameters struct {
+	// Name of the instance in the favourite cloud, unique in its project: 1 to 63 lower case letters, digits and
+	// hyphens, starting with a letter and not ending with a hyphen. It cannot change. The annotation
+	// crossplane.io/external-name, if set, is used in its place.
+	// +immutable
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="name is immutable: the instance cannot be renamed, create another object instead"
+	Name string `json:"name"`
+
+	// FancinessLevel is the number of connections that the server allows, 10 to 1000. Changing it restarts the
+	// server.
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=1000
+	FancinessLevel int `json:"fancinessLevel"`
+
+	// Version of the database engine, for example "15". The favourite cloud chooses one if it is not set. It cannot
+	// change once it is set.
+	// +immutable
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="version is immutable: create another object with the new version and move the data"
+	Version *string `json:"version,omitempty"`
+}
+
+// FavouriteDBInstanceObservation is what the favourite cloud reports of a database instance.
+type FavouriteDBInstanceObservation struct {
+	// ID that the favourite cloud gave the instance.
+	ID int `json:"id,omitempty"`
+
+	// Status of the instance: CREATING, ONLINE, UPDATING, DELETING or FAILED.
+	Status string `json:"status,omitempty"`
+
+	// Message says why the status is FAILED.
+	Message string `json:"message,omitempty"`
+
+	// FancinessLevel that the instance has.
+	FancinessLevel int `json:"fancinessLevel,omitempty"`
+
+	// Version of the database engine.
+	Version string `json:"version,omitempty"`
+
+	// Hostname under which the database can be reached.
+	Hostname string `json:"hostname,omitempty"`
+
+	// Port on which the database can be reached.
+	Port int `json:"port,omitempty"`
+}
+
+// A FavouriteDBInstanceSpec is the desired state of a database instance.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.forProvider.version) || has(self.forProvider.version)",message="version is immutable: it cannot be removed once it is set"
+type FavouriteDBInstanceSpec struct {
+	xpv1.ResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the instance is kept at.
+	ForProvider FavouriteDBInstanceParameters `json:"forProvider"`
+}
+
+// A FavouriteDBInstanceStatus is the observed state of a database instance.
+type FavouriteDBInstanceStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the favourite cloud last reported.
+	AtProvider FavouriteDBInstanceObservation `json:"atProvider,omitempty"`
+}
+
+// A FavouriteDBInstance is a database instance of the favourite cloud: a PostgreSQL server of its own. How to connect
+// is written to the Secret that spec.writeConnectionSecretToRef names, under the keys endpoint, port, username and
+// password.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,fcp}
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
+// +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
+// +kubebuilder:printcolumn:name="EXTERNAL-NAME",type=string,JSONPath=`.metadata.annotations.crossplane\.io/external-name`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+type FavouriteDBInstance struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   FavouriteDBInstanceSpec   `json:"spec"`
+	Status FavouriteDBInstanceStatus `json:"status,omitempty"`
+}
+
+// FavouriteDBInstanceList contains a list of FavouriteDBInstance.
+//
+// +kubebuilder:object:root=true
+type FavouriteDBInstanceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FavouriteDBInstance `json:"items"`
+}
