@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,4 +58,48 @@ func readPID(r io.Reader) int {
 		return 0
 	}
 	return pid
+}
+
+// lock is held from the start of Run to its end.
+type lock struct{ file *os.File }
+
+// acquireLock takes the lock of a data folder and writes this process's id into it. A LockedError says who has it.
+func acquireLock(dataDir string) (*lock, error) {
+	f, err := os.OpenFile(lockPath(dataDir), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening lock: %w", err)
+	}
+	if err := flockExclusive(f); err != nil {
+		defer f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, &LockedError{DataDir: dataDir, PID: readPID(f)}
+		}
+		return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
+	}
+	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+		return nil, errors.Join(fmt.Errorf("writing process id: %w", err), f.Close())
+	}
+	return &lock{file: f}, nil
+}
+
+// flockExclusive bridges the moment in which Holder looks, with a shared lock, whether anybody holds the lock.
+func flockExclusive(f *os.File) error {
+	var err error
+	for range 5 {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+	return err
+}
+
+func writeAt(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
+}
+
+// release empties the file before it lets go, so that an asker's shared lock is never mistaken for a holder's.
+func (l *lock) release() error {
+	return errors.Join(l.file.Truncate(0), l.file.Close())
 }

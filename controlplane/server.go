@@ -5,16 +5,36 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 )
 
 // Server is a control plane with one lifetime: New, Run once, done.
 type Server struct {
 	cfg   Config
+	clock clock.WithTicker
 	ready chan struct{}
+	ran   atomic.Bool
+
+	failed chan error // of any part, once all is up
+
+	// What the parts leave for each other, in the order of components.
+	lock     *lock
+	keys     *pki
+	listener *listener
+	store    *store
+	api      *apiServer
+
+	mu    sync.Mutex
+	admin *rest.Config
 }
 
 // New returns a server that Run starts. It has no side effects; its error names every problem of the configuration.
@@ -23,25 +43,128 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("validating configuration: %w", err)
 	}
-	return &Server{cfg: cfg, ready: make(chan struct{})}, nil
+	return &Server{cfg: cfg, clock: clock.RealClock{}, ready: make(chan struct{}), failed: make(chan error, 8)}, nil
+}
+
+// component is one part of the server. Its start returns when the part is usable; its stop, when nothing of it is left.
+type component struct {
+	name  string
+	start func(context.Context) error
+	stop  func() error
+}
+
+// components are the parts in their order of starting; they stop in the opposite order, so that the store outlives all
+// who write to it and the lock goes last.
+func (s *Server) components() []component {
+	return []component{
+		{"data folder", s.startFolder, s.stopFolder},
+		{"keys", s.startKeys, func() error { return nil }},
+		{"listener", s.startListener, func() error { return s.listener.Close() }},
+		{"store", s.startStore, func() error { return s.store.stop() }},
+		{"API server", s.startAPI, func() error { return s.api.stop() }},
+	}
 }
 
 // Run starts every part, blocks until ctx ends or a part fails, and leaves no goroutine, port or lock behind. It returns
-// nil when ctx ended. It may be called once.
-func (s *Server) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+// nil when ctx ended, and may be called once. A LockedError says that another server has the data folder.
+func (s *Server) Run(ctx context.Context) (err error) {
+	if s.ran.Swap(true) {
+		return errors.New("server has run already")
+	}
+	kubernetesLog().to(s.cfg.Log)
+	for _, c := range s.components() {
+		if err := c.start(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("starting %s: %w", c.name, err)
+		}
+		defer func() {
+			if stopErr := c.stop(); stopErr != nil {
+				err = errors.Join(err, fmt.Errorf("stopping %s: %w", c.name, stopErr))
+			}
+		}()
+	}
+	close(s.ready)
+	return s.wait(ctx)
+}
+
+// wait returns nil when ctx ends, else the first failure of a part.
+func (s *Server) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.store.failed:
+		return fmt.Errorf("running store: %w", err)
+	case err := <-s.api.failed:
+		return fmt.Errorf("running API server: %w", err)
+	}
 }
 
 // Ready is closed when the server serves requests and its built-in objects exist. It stays open if Run fails before.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // RESTConfig returns a new copy of the administrator's client configuration. It is valid once Ready is closed.
-func (s *Server) RESTConfig() *rest.Config { return &rest.Config{} }
+func (s *Server) RESTConfig() *rest.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return rest.CopyConfig(s.admin)
+}
 
 // Address returns the host:port the server really listens on. It is valid once Ready is closed.
-func (s *Server) Address() string { return s.cfg.Listen }
+func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // KubeconfigPath returns the administrator's kubeconfig in a data folder. The file has mode 0600; Run writes it before
-// the server is ready.
+// the server is ready, and again when the address or the certificate in it changes.
 func KubeconfigPath(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
+
+func (s *Server) startFolder(context.Context) error {
+	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("creating data folder: %w", err)
+	}
+	if err := os.Chmod(s.cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("closing data folder to others: %w", err)
+	}
+	var err error
+	s.lock, err = acquireLock(s.cfg.DataDir)
+	return err
+}
+
+func (s *Server) stopFolder() error { return s.lock.release() }
+
+func (s *Server) startKeys(context.Context) error {
+	names := s.cfg.Names
+	if host, _, err := net.SplitHostPort(s.cfg.Listen); err == nil && host != "" && !isUnspecified(host) {
+		names = append([]string{host}, names...)
+	}
+	s.keys = &pki{dir: filepath.Join(s.cfg.DataDir, "pki"), names: names, now: s.clock.Now}
+	return s.keys.ensure()
+}
+
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsUnspecified()
+}
+
+func (s *Server) startListener(ctx context.Context) error {
+	var err error
+	if s.listener, err = listen(ctx, s.cfg.Listen); err != nil {
+		return err
+	}
+	if err := s.publishAdmin(); err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
+	return nil
+}
+
+func (s *Server) startStore(ctx context.Context) error {
+	var err error
+	s.store, err = startStore(ctx, s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log)
+	return err
+}
+
+func (s *Server) startAPI(ctx context.Context) error {
+	var err error
+	s.api, err = startAPIServer(ctx, s)
+	return err
+}

@@ -1,0 +1,157 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-helpers/auth/rbac/reconciliation"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+)
+
+// bootstrapWriters is the number of built-in objects written at a time.
+const bootstrapWriters = 8
+
+// bootstrap makes the system's namespaces and the default cluster roles with their bindings. It is safe to repeat, and
+// leaves alone what already is as it should be.
+func bootstrap(ctx context.Context, client kubernetes.Interface) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(bootstrapWriters)
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic} {
+		g.Go(func() error { return ensureNamespace(ctx, client, name) })
+	}
+	roles, err := client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing cluster roles: %w", err)
+	}
+	bindings, err := client.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing cluster role bindings: %w", err)
+	}
+	wanted := defaultRoles()
+	for _, role := range wanted {
+		if !slices.ContainsFunc(roles.Items, func(r rbacv1.ClusterRole) bool { return sameRole(&r, &role) }) {
+			g.Go(func() error { return reconcileRole(ctx, client, role) })
+		}
+	}
+	for _, binding := range defaultBindings(wanted) {
+		if !slices.ContainsFunc(bindings.Items, func(b rbacv1.ClusterRoleBinding) bool { return sameBinding(&b, &binding) }) {
+			g.Go(func() error { return reconcileBinding(client, binding) })
+		}
+	}
+	return g.Wait()
+}
+
+func ensureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
+	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// defaultRoles are the cluster roles of Kubernetes that mean something without pods and nodes.
+func defaultRoles() []rbacv1.ClusterRole {
+	all := bootstrappolicy.ClusterRoles()
+	roles := slices.DeleteFunc(all, func(r rbacv1.ClusterRole) bool { return !isDefaultRole(r.Name) })
+	for i := range roles {
+		roles[i].Rules = append(roles[i].Rules, aggregatedRules(&roles[i], roles)...)
+	}
+	return roles
+}
+
+func isDefaultRole(name string) bool {
+	switch name {
+	case "system:basic-user", "system:discovery", "system:public-info-viewer", "system:monitoring", "system:auth-delegator",
+		"system:service-account-issuer-discovery":
+		return true
+	}
+	return !strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "system:aggregate-to-")
+}
+
+// aggregatedRules gives a role that gathers others its rules at once, which the aggregation controller does later too.
+func aggregatedRules(role *rbacv1.ClusterRole, all []rbacv1.ClusterRole) []rbacv1.PolicyRule {
+	if role.AggregationRule == nil {
+		return nil
+	}
+	var rules []rbacv1.PolicyRule
+	for i := range all {
+		for j := range role.AggregationRule.ClusterRoleSelectors {
+			selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[j])
+			if err == nil && all[i].Name != role.Name && selector.Matches(labels.Set(all[i].Labels)) {
+				rules = append(rules, all[i].Rules...)
+				rules = append(rules, aggregatedRules(&all[i], all)...)
+			}
+		}
+	}
+	return rules
+}
+
+func defaultBindings(roles []rbacv1.ClusterRole) []rbacv1.ClusterRoleBinding {
+	return slices.DeleteFunc(bootstrappolicy.ClusterRoleBindings(), func(b rbacv1.ClusterRoleBinding) bool {
+		return !slices.ContainsFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == b.RoleRef.Name })
+	})
+}
+
+// sameRole compares what reconciling would; rules of roles that gather others are the aggregation controller's.
+func sameRole(have, want *rbacv1.ClusterRole) bool {
+	return have.Name == want.Name && equality.Semantic.DeepEqual(have.AggregationRule, want.AggregationRule) &&
+		(want.AggregationRule != nil || equality.Semantic.DeepEqual(have.Rules, want.Rules)) &&
+		containsAll(have.Labels, want.Labels)
+}
+
+func sameBinding(have, want *rbacv1.ClusterRoleBinding) bool {
+	return have.Name == want.Name && have.RoleRef == want.RoleRef && equality.Semantic.DeepEqual(have.Subjects, want.Subjects)
+}
+
+func containsAll(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func reconcileRole(ctx context.Context, client kubernetes.Interface, role rbacv1.ClusterRole) error {
+	if role.AggregationRule != nil { // reconciling would drop the rules
+		_, err := client.RbacV1().ClusterRoles().Create(ctx, &role, metav1.CreateOptions{})
+		if err == nil || !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		role.Rules = nil
+	}
+	o := reconciliation.ReconcileRoleOptions{
+		Role:    reconciliation.ClusterRoleRuleOwner{ClusterRole: &role},
+		Client:  reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()},
+		Confirm: true,
+	}
+	if _, err := o.Run(); err != nil {
+		return fmt.Errorf("reconciling cluster role %s: %w", role.Name, err)
+	}
+	return nil
+}
+
+func reconcileBinding(client kubernetes.Interface, binding rbacv1.ClusterRoleBinding) error {
+	o := reconciliation.ReconcileRoleBindingOptions{
+		RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &binding},
+		Client:      reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()},
+		Confirm:     true,
+	}
+	if _, err := o.Run(); err != nil {
+		return fmt.Errorf("reconciling cluster role binding %s: %w", binding.Name, err)
+	}
+	return nil
+}

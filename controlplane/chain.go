@@ -1,0 +1,141 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+
+	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapiv3"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/notfoundhandler"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	aggregatorserver "k8s.io/kube-aggregator/pkg/apiserver"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
+)
+
+// chain is the API server: the aggregator, which also merges discovery and schemas, in front of the built-in kinds, in
+// front of the custom ones.
+type chain struct {
+	aggregator  *aggregatorserver.APIAggregator
+	definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
+	builtins    informers.SharedInformerFactory
+	loopback    *rest.Config // as the server itself
+}
+
+// buildChain wires the three servers. Nothing runs yet.
+func buildChain(o options.CompletedOptions, tokens *tokenGetter) (*chain, error) {
+	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
+	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, servedResources(), openAPIDefinitions)
+	if err != nil {
+		return nil, fmt.Errorf("building generic configuration: %w", err)
+	}
+	adjustGeneric(generic)
+	if tokens.live, err = kubernetes.NewForConfig(generic.LoopbackClientConfig); err != nil {
+		return nil, fmt.Errorf("building loopback client: %w", err)
+	}
+
+	resolver := webhook.NewDefaultServiceResolver()
+	core, initializers, err := controlplaneapiserver.CreateConfig(o, generic, factory, storage, resolver, nil)
+	if err != nil {
+		return nil, fmt.Errorf("configuring built-in kinds: %w", err)
+	}
+	generic.AdmissionControl = admission.NewChainHandler(establishAtOnce{}, generic.AdmissionControl)
+
+	definitions, err := buildDefinitions(o, core, initializers, resolver)
+	if err != nil {
+		return nil, err
+	}
+	builtins, err := buildBuiltins(core, definitions)
+	if err != nil {
+		return nil, err
+	}
+	aggregator, err := buildAggregator(o, core, initializers, resolver, definitions, builtins)
+	if err != nil {
+		return nil, err
+	}
+	return &chain{aggregator: aggregator, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig}, nil
+}
+
+// adjustGeneric changes what the options cannot say.
+func adjustGeneric(c *genericapiserver.Config) {
+	c.OpenAPIConfig = nil // v2: takes time and memory at every change of a definition, and clients of today read v3
+	c.LoopbackClientConfig.QPS = -1
+	c.LoopbackClientConfig.WarningHandler = rest.NoWarnings{}
+	c.DisabledPostStartHooks.Insert(
+		"rbac/bootstrap-roles",                         // bootstrap does it, in a tenth of the time
+		"start-cluster-authentication-info-controller", // publishes authorities for extension API servers
+		"start-legacy-token-tracking-controller",       // there never were any legacy tokens
+	)
+	// Probes need no identity; all else does.
+	probes := anonymous.NewAuthenticator([]apiserver.AnonymousAuthCondition{{Path: "/healthz"}, {Path: "/livez"}, {Path: "/readyz"}})
+	c.Authentication.Authenticator = union.NewFailOnError(c.Authentication.Authenticator, probes)
+}
+
+func buildDefinitions(o options.CompletedOptions, core *controlplaneapiserver.Config, initializers []admission.PluginInitializer, resolver webhook.ServiceResolver) (*apiextensionsserver.CustomResourceDefinitions, error) {
+	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(core.ProxyTransport, core.Generic.EgressSelector, core.Generic.LoopbackClientConfig, core.Generic.TracerProvider)
+	const servers = 1 // with more, a definition would have to wait until each knows it
+	c, err := controlplaneapiserver.CreateAPIExtensionsConfig(*core.Generic, core.VersionedInformers, initializers, o, servers, resolver, auth)
+	if err != nil {
+		return nil, fmt.Errorf("configuring custom kinds: %w", err)
+	}
+	notFound := notfoundhandler.New(core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
+	s, err := c.Complete().New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
+	if err != nil {
+		return nil, fmt.Errorf("building custom kinds: %w", err)
+	}
+	// The server publishes its schemas by itself only when OpenAPI v2 is on too.
+	schemas := openapiv3.NewController(s.Informers.Apiextensions().V1().CustomResourceDefinitions())
+	err = s.GenericAPIServer.AddPostStartHook("bowline-custom-schemas", func(ctx genericapiserver.PostStartHookContext) error {
+		go schemas.Run(s.GenericAPIServer.OpenAPIV3VersionedService, ctx.Done())
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("publishing schemas of custom kinds: %w", err)
+	}
+	return s, nil
+}
+
+func buildBuiltins(core *controlplaneapiserver.Config, definitions *apiextensionsserver.CustomResourceDefinitions) (*controlplaneapiserver.Server, error) {
+	completed := core.Complete()
+	s, err := completed.New("bowline-controlplane", definitions.GenericAPIServer)
+	if err != nil {
+		return nil, fmt.Errorf("building built-in kinds: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(completed.Generic.LoopbackClientConfig)
+	if err != nil {
+		return nil, fmt.Errorf("building loopback client: %w", err)
+	}
+	if err := s.InstallAPIs(storageProviders(completed, client.Discovery())...); err != nil {
+		return nil, fmt.Errorf("installing built-in kinds: %w", err)
+	}
+	return s, nil
+}
+
+func buildAggregator(o options.CompletedOptions, core *controlplaneapiserver.Config, initializers []admission.PluginInitializer, resolver aggregatorserver.ServiceResolver, definitions *apiextensionsserver.CustomResourceDefinitions, builtins *controlplaneapiserver.Server) (*aggregatorserver.APIAggregator, error) {
+	c, err := controlplaneapiserver.CreateAggregatorConfig(*core.Generic, o, core.VersionedInformers, resolver, core.ProxyTransport, core.PeerProxy, initializers)
+	if err != nil {
+		return nil, fmt.Errorf("configuring aggregator: %w", err)
+	}
+	c.ExtraConfig.DisableRemoteAvailableConditionController = true // it watches services and endpoints, which are not served
+	s, err := controlplaneapiserver.CreateAggregatorServer(c.Complete(), builtins.GenericAPIServer,
+		definitions.Informers.Apiextensions().V1().CustomResourceDefinitions(), true, controlplaneapiserver.DefaultGenericAPIServicePriorities())
+	if err != nil {
+		return nil, fmt.Errorf("building aggregator: %w", err)
+	}
+	return s, nil
+}

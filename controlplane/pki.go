@@ -1,0 +1,245 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	authorityLife = 10 * 365 * 24 * time.Hour
+	leafLife      = 365 * 24 * time.Hour
+
+	adminUser  = "bowline-admin"
+	adminGroup = "system:masters"
+)
+
+// pki keeps the control plane's keys and certificates in one folder. A leaf's certificate and key share a file, so that
+// replacing the file replaces both at once.
+type pki struct {
+	dir   string
+	names []string // of the serving certificate
+	now   func() time.Time
+}
+
+// authority is the certificate authority with its key.
+type authority struct {
+	cert *x509.Certificate
+	pem  []byte
+	key  *ecdsa.PrivateKey
+}
+
+func (p *pki) authorityPath() string { return filepath.Join(p.dir, "ca.crt") }
+func (p *pki) servingPath() string   { return filepath.Join(p.dir, "serving.pem") }
+func (p *pki) adminPath() string     { return filepath.Join(p.dir, "admin.pem") }
+func (p *pki) signingPath() string   { return filepath.Join(p.dir, "service-accounts.key") }
+
+// ensure makes what is missing and renews what has less than a third of its life left, or no longer fits the names. It
+// is safe to repeat at any time.
+func (p *pki) ensure() error {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return fmt.Errorf("creating key folder: %w", err)
+	}
+	if err := os.Chmod(p.dir, 0o700); err != nil {
+		return fmt.Errorf("closing key folder to others: %w", err)
+	}
+	ca, err := p.ensureAuthority()
+	if err != nil {
+		return fmt.Errorf("certificate authority: %w", err)
+	}
+	if err := p.ensureLeaf(ca, p.servingPath(), p.servingTemplate()); err != nil {
+		return fmt.Errorf("serving certificate: %w", err)
+	}
+	if err := p.ensureLeaf(ca, p.adminPath(), adminTemplate()); err != nil {
+		return fmt.Errorf("administrator's certificate: %w", err)
+	}
+	if _, err := ensureKey(p.signingPath()); err != nil {
+		return fmt.Errorf("service account signing key: %w", err)
+	}
+	return nil
+}
+
+// ensureAuthority loads the authority. When its certificate runs out it signs a new one with the same key and name, so
+// that the certificates it issued before stay valid.
+func (p *pki) ensureAuthority() (*authority, error) {
+	key, err := ensureKey(filepath.Join(p.dir, "ca.key"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(p.authorityPath())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading certificate: %w", err)
+	}
+	if cert := parseCertificate(text); cert != nil && p.fresh(cert) && key.PublicKey.Equal(cert.PublicKey) {
+		return &authority{cert: cert, pem: text, key: key}, nil
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: "bowline"},
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	text, err = p.sign(template, authorityLife, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeFile(p.authorityPath(), text, 0o644); err != nil {
+		return nil, err
+	}
+	return &authority{cert: parseCertificate(text), pem: text, key: key}, nil
+}
+
+// ensureLeaf keeps the pair in a file if it is fresh, signed by the authority and made for the template's names.
+func (p *pki) ensureLeaf(ca *authority, path string, template *x509.Certificate) error {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading: %w", err)
+	}
+	if cert := parseCertificate(text); cert != nil && p.fresh(cert) && cert.CheckSignatureFrom(ca.cert) == nil && sameNames(cert, template) {
+		return nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("generating key: %w", err)
+	}
+	certPEM, err := p.sign(template, leafLife, ca.cert, &key.PublicKey, ca.key)
+	if err != nil {
+		return err
+	}
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return err
+	}
+	return writeFile(path, append(certPEM, keyPEM...), 0o600)
+}
+
+func (p *pki) sign(template *x509.Certificate, life time.Duration, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) ([]byte, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("choosing serial number: %w", err)
+	}
+	template.SerialNumber = serial
+	template.NotBefore = p.now().Add(-time.Hour) // clocks of clients may be slow
+	template.NotAfter = p.now().Add(life)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
+	if err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}
+
+// fresh reports whether at least a third of a certificate's life is left.
+func (p *pki) fresh(cert *x509.Certificate) bool {
+	life := cert.NotAfter.Sub(cert.NotBefore)
+	return p.now().After(cert.NotBefore) && cert.NotAfter.Sub(p.now()) > life/3
+}
+
+func (p *pki) servingTemplate() *x509.Certificate {
+	t := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "bowline-apiserver"},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, p.names...) {
+		ip := net.ParseIP(name)
+		switch {
+		case ip == nil && !slices.Contains(t.DNSNames, name):
+			t.DNSNames = append(t.DNSNames, name)
+		case ip != nil && !slices.ContainsFunc(t.IPAddresses, ip.Equal):
+			t.IPAddresses = append(t.IPAddresses, ip)
+		}
+	}
+	return t
+}
+
+func adminTemplate() *x509.Certificate {
+	return &x509.Certificate{
+		Subject:     pkix.Name{CommonName: adminUser, Organization: []string{adminGroup}},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+}
+
+func sameNames(a, b *x509.Certificate) bool {
+	return a.Subject.CommonName == b.Subject.CommonName && slices.Equal(a.DNSNames, b.DNSNames) &&
+		slices.EqualFunc(a.IPAddresses, b.IPAddresses, net.IP.Equal)
+}
+
+// ensureKey returns the private key in a file, which it makes if it is missing. A file that holds no key is an error:
+// replacing it would silently invalidate all that the old one signed.
+func ensureKey(path string) (*ecdsa.PrivateKey, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		return decodeKey(text)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading key: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generating key: %w", err)
+	}
+	text, err = encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, writeFile(path, text, 0o600)
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+func decodeKey(text []byte) (*ecdsa.PrivateKey, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("decoding key: no PEM block")
+	}
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("decoding key: %w", err)
+	}
+	return key, nil
+}
+
+// parseCertificate returns the first certificate in a file's text, nil when there is none.
+func parseCertificate(text []byte) *x509.Certificate {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return cert
+}
+
+// splitPair separates a leaf's file into certificate and key.
+func splitPair(text []byte) (cert, key []byte) {
+	block, rest := pem.Decode(text)
+	if block == nil {
+		return nil, nil
+	}
+	return pem.EncodeToMemory(block), bytes.TrimSpace(rest)
+}
