@@ -5,43 +5,223 @@ package controlplanetest
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	requestLimit    = 30 * time.Second // for what New and its clean-up ask of the server
+	eventuallyLimit = 30 * time.Second
 )
 
 // Env is one test's share of the server.
 type Env struct {
 	Config    *rest.Config     // administrator's access; a copy of this Env's own
 	Client    client.WithWatch // a client of Config without a cache
-	Namespace string           // exists for this test only
-	Prefix    string           // unique start for the names of cluster-scoped objects, such as "t-x7k2q-"
 	Scheme    *runtime.Scheme  // what Client knows
+	Namespace string           // exists for this test only
+	Prefix    string           // unique start for the names of cluster-scoped objects, such as "test-bucket-x7k2q-"
 }
 
-// Main runs the tests of a package against the shared server, in which it installs the CRDs first.
+// Main runs the tests of a package against the run's server, in which it installs the CRDs first. It returns the exit
+// code; when there is no server it says why on standard error and returns 1.
 func Main(m *testing.M, crds ...*apiextensionsv1.CustomResourceDefinition) int {
+	config, err := shared()
+	if err == nil {
+		err = Install(context.Background(), config, crds...)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "controlplanetest:", err)
+		return 1
+	}
 	return m.Run()
 }
 
-// New returns an environment for one test and creates objs in it, in order; namespaced objects without a namespace go to
-// the test's own. Its namespace is deleted when the test ends.
+// Config returns the administrator's access to the run's server; New is for tests that also want a share of their own.
+func Config(t testing.TB) *rest.Config {
+	t.Helper()
+	config, err := shared()
+	if err != nil {
+		t.Fatalf("controlplanetest: %v", err)
+	}
+	return rest.CopyConfig(config)
+}
+
+// New returns an environment whose client knows Kubernetes' own kinds, CustomResourceDefinition and unstructured objects.
+// It creates objs in order, each with its status if it has one; namespaced objects without a namespace go to the test's
+// own. When the test ends the namespace and objs are deleted.
 func New(t testing.TB, objs ...client.Object) *Env {
 	t.Helper()
-	return &Env{}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		t.Fatalf("controlplanetest: building scheme: %v", err)
+	}
+	return NewWithScheme(t, scheme, objs...)
 }
 
-// NewWithScheme is New with a scheme of the caller's types.
+// NewWithScheme is New for a client that knows the caller's kinds. The scheme must know core/v1 too.
 func NewWithScheme(t testing.TB, scheme *runtime.Scheme, objs ...client.Object) *Env {
 	t.Helper()
-	return &Env{Scheme: scheme}
+	e := &Env{Config: Config(t), Scheme: scheme}
+	var err error
+	if e.Client, err = client.NewWithWatch(e.Config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatalf("controlplanetest: building client: %v", err)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: nameOf(t)}}
+	e.create(t, ns)
+	e.Namespace, e.Prefix = ns.Name, ns.Name+"-"
+	for _, obj := range objs {
+		if err := e.adopt(obj); err != nil {
+			t.Fatalf("controlplanetest: %v", err)
+		}
+		e.create(t, obj)
+	}
+	return e
 }
 
-// Eventually calls check until it returns nil. If that takes too long the test fails with what it waited for and why the
-// last call was not satisfied.
+// nameOf returns a test's name in the alphabet of namespaces, short enough for a random end and further parts.
+func nameOf(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, strings.TrimPrefix(t.Name(), "Test"))
+	if len(name) > 20 {
+		name = name[:20]
+	}
+	return "test-" + strings.Trim(name, "-") + "-"
+}
+
+// adopt gives a namespaced object without a namespace the test's own.
+func (e *Env) adopt(obj client.Object) error {
+	namespaced, err := e.Client.IsObjectNamespaced(obj)
+	if err != nil {
+		return fmt.Errorf("looking up %T: %w", obj, err)
+	}
+	if namespaced && obj.GetNamespace() == "" {
+		obj.SetNamespace(e.Namespace)
+	}
+	return nil
+}
+
+// create creates an object with its status and has it deleted when the test ends.
+func (e *Env) create(t testing.TB, obj client.Object) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), requestLimit)
+	defer cancel()
+	wanted := obj.DeepCopyObject()
+	if err := e.Client.Create(ctx, obj); err != nil {
+		t.Fatalf("controlplanetest: creating %T %s: %v", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	t.Cleanup(func() { e.remove(t, obj) })
+	if err := e.writeStatus(ctx, obj, wanted); err != nil {
+		t.Fatalf("controlplanetest: writing status of %T %s: %v", obj, client.ObjectKeyFromObject(obj), err)
+	}
+}
+
+func (e *Env) remove(t testing.TB, obj client.Object) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestLimit) // the test's own context has ended
+	defer cancel()
+	if err := e.Client.Delete(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
+		t.Errorf("controlplanetest: deleting %T %s: %v", obj, client.ObjectKeyFromObject(obj), err)
+	}
+}
+
+// writeStatus writes the status an object was asked to have. A create drops it where status is a subresource.
+func (e *Env) writeStatus(ctx context.Context, obj client.Object, wanted runtime.Object) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	status, ok := content["status"].(map[string]any)
+	if !ok || isEmpty(status) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	err = e.Client.Status().Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
+	return client.IgnoreNotFound(err) // where status is no subresource the create kept it
+}
+
+// isEmpty reports whether nothing in a value says anything: types write some empty fields.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case map[string]any:
+		for _, inner := range v {
+			if !isEmpty(inner) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// Eventually calls check until it returns nil. If that takes longer than half a minute, the test fails with what it
+// waited for and why the last call was not satisfied; every new reason is logged on the way.
 func (e *Env) Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), eventuallyLimit)
+	defer cancel()
+	began := time.Now()
+	err := poll(ctx, check, func(why error) { t.Logf("waiting until %s: %v", what, why) })
+	if err != nil {
+		t.Fatalf("waited %v until %s: %v", time.Since(began).Round(time.Millisecond), what, err)
+	}
+}
+
+// poll calls check until it returns nil or ctx ends, and tells each new reason to wait.
+func poll(ctx context.Context, check func(context.Context) error, tell func(error)) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil { // a check cut short by the end of the wait says nothing
+			if tell != nil && (last == nil || err.Error() != last.Error()) {
+				tell(err)
+			}
+			last = err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return last
+		}
+	}
+}
+
+func contains(resources []metav1.APIResource, plural string) bool {
+	return slices.ContainsFunc(resources, func(r metav1.APIResource) bool { return r.Name == plural })
 }

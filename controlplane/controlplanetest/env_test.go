@@ -1,0 +1,79 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplanetest_test
+
+import (
+	"os"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, widgets())) }
+
+// widgets is a namespaced kind with a size and a status.
+func widgets() *apiextensionsv1.CustomResourceDefinition {
+	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+	}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets.env.test.bowline.dev"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "env.test.bowline.dev",
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: new(object(map[string]apiextensionsv1.JSONSchemaProps{
+					"spec":   object(map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}),
+					"status": object(map[string]apiextensionsv1.JSONSchemaProps{"phase": {Type: "string"}}),
+				}))},
+			}},
+		},
+	}
+}
+
+func widget(name, phase string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "env.test.bowline.dev/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": name},
+		"spec":     map[string]any{"size": int64(1)},
+		"status":   map[string]any{"phase": phase},
+	}}
+}
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t, widget("a", "Running"), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}})
+
+	got := widget("a", "")
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: env.Namespace, Name: "a"}, got); err != nil {
+		t.Fatal(err)
+	}
+	if phase, _, _ := unstructured.NestedString(got.Object, "status", "phase"); phase != "Running" {
+		t.Errorf("status.phase is %q: an object must be created with the status it was given", phase)
+	}
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: env.Namespace, Name: "s"}, &corev1.Secret{}); err != nil {
+		t.Errorf("a namespaced object without a namespace must go to the test's: %v", err)
+	}
+}
+
+func TestNewIsolates(t *testing.T) {
+	t.Parallel()
+	a, b := controlplanetest.New(t), controlplanetest.New(t)
+	if a.Namespace == b.Namespace || a.Prefix == b.Prefix {
+		t.Errorf("two environments share namespace %s or prefix %s", a.Namespace, a.Prefix)
+	}
+	a.Config.Host = "elsewhere"
+	if b.Config.Host == "elsewhere" || controlplanetest.Config(t).Host == "elsewhere" {
+		t.Error("environments must not share their Config")
+	}
+}

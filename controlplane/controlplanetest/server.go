@@ -1,0 +1,244 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplanetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest/internal/process"
+)
+
+const (
+	// kubeconfigVariable names a running server's kubeconfig, which is then used instead of a server of the run's own.
+	kubeconfigVariable = "BOWLINE_TEST_KUBECONFIG"
+
+	module = "github.com/bowline-dev/bowline"
+
+	buildLimit = 20 * time.Minute // the first build compiles Kubernetes
+	startLimit = time.Minute
+	logTail    = 4 << 10
+)
+
+// shared connects to the run's server once per test binary.
+var shared = sync.OnceValues(connect)
+
+// connect returns the administrator's access to the run's server, which it starts if no other test binary has.
+func connect() (*rest.Config, error) {
+	if path := os.Getenv(kubeconfigVariable); path != "" {
+		return load(path)
+	}
+	p, err := owner()
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFolder(p)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
+	defer cancel()
+	lock, err := lockFile(ctx, f.lock())
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if _, err := os.Stat(f.ready()); err != nil {
+		if err := start(ctx, f, p); err != nil {
+			return nil, fmt.Errorf("starting test server: %w", err)
+		}
+	}
+	config, err := load(filepath.Join(f.data(), "admin.kubeconfig"))
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, tail(f.log()))
+	}
+	return config, nil
+}
+
+// owner returns the process whose life bounds the shared server's: the go command that started this test binary and its
+// siblings, or, when something else did, this process.
+func owner() (process.Process, error) {
+	parent := os.Getppid()
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent)); err == nil && filepath.Base(exe) == "go" {
+		return process.LookUp(parent)
+	}
+	return process.LookUp(os.Getpid())
+}
+
+// load reads a kubeconfig and asks the server it names whether it is ready.
+func load(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	config.QPS = -1 // the server limits what it takes
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("building client: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	if err := client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return nil, fmt.Errorf("asking test server at %s whether it is ready: %w", config.Host, err)
+	}
+	return config, nil
+}
+
+// start builds the server and runs it in the background for as long as p lives.
+func start(ctx context.Context, f folder, p process.Process) error {
+	if err := removeStale(); err != nil {
+		return err
+	}
+	if err := build(ctx, f.binary()); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(f.binary(), "-folder", string(f), "-data", f.data(), "-ready", f.ready(), "-for", p.String())
+	cmd.Stdout, cmd.Stderr = log, log // never ours: the go command waits until nobody holds them
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return awaitReady(ctx, f, ended)
+}
+
+// awaitReady waits until the server has made its ready file.
+func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(f.ready()); err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case err := <-ended:
+			return fmt.Errorf("it ended early: %w\n%s", err, tail(f.log()))
+		case <-ctx.Done():
+			return fmt.Errorf("it is not ready: %w\n%s", ctx.Err(), tail(f.log()))
+		}
+	}
+}
+
+// build builds the server from this module's source, wherever the module is: in a checkout, or read-only in the module
+// cache. The result stays in the user's cache folder, where the go command sees whether it is up to date.
+func build(ctx context.Context, to string) error {
+	dir, err := sourceFolder(ctx)
+	if err != nil {
+		return fmt.Errorf("finding source: %w", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("finding cache folder: %w", err)
+	}
+	cache = filepath.Join(cache, "bowline")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return fmt.Errorf("creating cache folder: %w", err)
+	}
+	binary := filepath.Join(cache, fmt.Sprintf("testserver-%x", sha256.Sum256([]byte(dir)))[:len("testserver-")+12])
+	lock, err := lockFile(ctx, binary+".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if _, err := os.Stat(binary); err != nil {
+		fmt.Fprintln(os.Stderr, "controlplanetest: building the test server; the first time takes some minutes")
+	}
+	_, err = goCommand(ctx, dir, "build", "-mod=readonly", "-ldflags=-s -w", "-o", binary, "./controlplane/controlplanetest/testserver")
+	if err != nil {
+		return fmt.Errorf("building: %w", err)
+	}
+	return linkOrCopy(binary, to)
+}
+
+// sourceFolder asks for this module's folder from where the test runs, since its module decides on the version.
+func sourceFolder(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	out, err := output(cmd)
+	if err != nil {
+		return "", err
+	}
+	dir := strings.TrimSpace(string(out))
+	if dir == "" {
+		return "", fmt.Errorf("module %s is not downloaded (a vendor folder does not suffice)", module)
+	}
+	return dir, nil
+}
+
+// goCommand runs the go command in this module, regardless of any workspace.
+func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+dir)
+	return output(cmd)
+}
+
+// output returns what a command prints, or an error with what it complains about.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(complaint.Bytes()))
+	}
+	return out, nil
+}
+
+// linkOrCopy gives the running server a name of its own, so that a later build never touches it.
+func linkOrCopy(from, to string) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing old server: %w", err)
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from) // another file system
+	if err != nil {
+		return fmt.Errorf("copying server: %w", err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
+	if err != nil {
+		return fmt.Errorf("copying server: %w", err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return errors.Join(fmt.Errorf("copying server: %w", err), out.Close())
+	}
+	return out.Close()
+}
+
+// tail returns the end of a log, for an error message.
+func tail(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "(no log: " + err.Error() + ")"
+	}
+	if len(text) > logTail {
+		text = text[len(text)-logTail:]
+	}
+	return "end of " + path + ":\n" + string(bytes.TrimSpace(text))
+}
