@@ -14,6 +14,8 @@ import (
 // errUnfinished reports a pid file that a starting server has not yet filled in.
 var errUnfinished = errors.New("postmaster.pid is unfinished")
 
+const pidFileName = "postmaster.pid"
+
 // pidFile is what a server says about itself in postmaster.pid: its pid, the data folder, when it started, the port,
 // the socket folder, the address, the shared memory and a state, each on a line of its own.
 type pidFile struct {
@@ -23,7 +25,7 @@ type pidFile struct {
 }
 
 func readPidFile(data string) (pidFile, error) {
-	content, err := readIn(data, "postmaster.pid")
+	content, err := readIn(data, pidFileName)
 	if err != nil {
 		return pidFile{}, fmt.Errorf("reading postmaster.pid: %w", err)
 	}

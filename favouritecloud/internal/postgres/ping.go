@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"strconv"
@@ -22,22 +23,33 @@ func acceptsConnections(ctx context.Context, port int) bool {
 	if err != nil {
 		return false
 	}
-	defer conn.Close() //nolint:errcheck // Nothing was promised.
+	defer conn.Close() //nolint:errcheck // Nothing was begun.
 	if err := conn.SetDeadline(time.Now().Add(pingTimeout)); err != nil {
 		return false
 	}
 	if _, err := conn.Write(startupMessage()); err != nil {
 		return false
 	}
-	answer, err := io.ReadAll(io.LimitReader(conn, 1))
-	if err != nil || len(answer) == 0 {
-		return false
+	kind, rest, err := readMessage(conn)
+	return err == nil && (kind == 'R' || isFull(rest)) // R is a request to authenticate.
+}
+
+// readMessage reads a message to its end: a server whose answer is not fetched complains in its log.
+func readMessage(conn io.Reader) (kind byte, rest []byte, err error) {
+	var header struct {
+		Kind   byte
+		Length uint32 // of itself and what follows
 	}
-	if answer[0] == 'R' { // A request to authenticate.
-		return true
+	if err := binary.Read(conn, binary.BigEndian, &header); err != nil {
+		return 0, nil, err
 	}
-	rest, err := io.ReadAll(io.LimitReader(conn, 4<<10))
-	return err == nil && isFull(rest)
+	const most = 4 << 10
+	if header.Length < 4 || header.Length > most {
+		return 0, nil, errors.New("not a message of PostgreSQL")
+	}
+	rest = make([]byte, header.Length-4)
+	_, err = io.ReadFull(conn, rest)
+	return header.Kind, rest, err
 }
 
 // isFull tells a server without a free connection, which is up, from one that is starting, stopping or recovering.

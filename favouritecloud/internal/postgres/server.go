@@ -136,6 +136,11 @@ func (c *Cluster) Start(ctx context.Context, with Installation, settings Setting
 	if err := c.Clear(ctx); err != nil {
 		return nil, err
 	}
+	// A server that finds this file believes its pid, whoever has that now, and refuses to start. That no process of
+	// this folder is left, its own check of shared memory verifies too.
+	if err := os.Remove(filepath.Join(c.data(), pidFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("starting server: removing pid file of the one before: %w", err)
+	}
 	account, err := ownerOf(c.data())
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)

@@ -1,0 +1,326 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package favouritecloud_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+)
+
+// dataDirVariable makes this test binary be a cloud on that folder, so that tests can kill one.
+const dataDirVariable = "FAVOURITECLOUD_TEST_DATA_DIR"
+
+// patience is how long anything may take on a busy machine.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(dataDirVariable); dir != "" {
+		os.Exit(beCloud(dir))
+	}
+	os.Exit(m.Run())
+}
+
+func beCloud(dir string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	server, err := favouritecloud.New(favouritecloud.Config{
+		DataDir: dir, Listen: "127.0.0.1:0", RetryInterval: time.Second,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	go func() {
+		<-server.Ready()
+		fmt.Println(server.URL())
+	}()
+	if err := server.Run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// newDataDir returns a folder that PostgreSQL's account can reach. No server may be left in it when the test ends.
+func newDataDir(t *testing.T) string {
+	t.Helper()
+	requirePostgreSQL(t)
+	parent := t.TempDir()
+	for _, folder := range []string{filepath.Dir(parent), parent} {
+		if err := os.Chmod(folder, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := filepath.Join(parent, "cloud")
+	t.Cleanup(func() {
+		if left := postmasters(t, dir); len(left) > 0 {
+			for _, pid := range left {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			t.Errorf("servers are left in %s: pids %v", dir, left)
+		}
+	})
+	return dir
+}
+
+func requirePostgreSQL(t *testing.T) {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if _, onPath := exec.LookPath("initdb"); err != nil || (len(found) == 0 && onPath != nil) {
+		t.Fatal("PostgreSQL is not installed: apt-get install postgresql")
+	}
+}
+
+// postmasters finds the running servers below a folder, and what makes their data, the plain way: by the arguments of
+// all processes. A process that a server has just forked still has the server's arguments, and does not count.
+func postmasters(t *testing.T, folder string) []int {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parents := map[int]int{}
+	for _, path := range processes {
+		cmdline, cmdlineErr := os.ReadFile(filepath.Join(path, "cmdline"))
+		stat, statErr := os.ReadFile(filepath.Join(path, "stat"))
+		args := bytes.Split(cmdline, []byte{0})
+		if cmdlineErr != nil || statErr != nil || len(args) < 3 {
+			continue // It has ended, or is of no interest.
+		}
+		if string(args[1]) != "-D" || !strings.HasPrefix(string(args[2]), folder+"/") {
+			continue
+		}
+		var pid, parent int
+		var state string
+		if _, err := fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+1:]), "%s %d", &state, &parent); err != nil {
+			t.Fatal(err)
+		}
+		if pid, err = strconv.Atoi(filepath.Base(path)); err != nil {
+			t.Fatal(err)
+		}
+		parents[pid] = parent
+	}
+	var servers []int
+	for pid, parent := range parents {
+		if _, forked := parents[parent]; !forked {
+			servers = append(servers, pid)
+		}
+	}
+	return servers
+}
+
+// cloud is a running cloud as its users see it.
+type cloud struct {
+	url       string
+	dir       string
+	databases *database.Client
+	apiKey    string
+	stop      func() // idempotent, reports failures
+}
+
+const project = "demo"
+
+// startCloud runs a cloud in this process until the test ends or stop is called.
+func startCloud(t *testing.T, c favouritecloud.Config) *cloud {
+	t.Helper()
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	c.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	server, err := favouritecloud.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("stopping cloud: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	select {
+	case <-server.Ready():
+	case err := <-ended:
+		stopped = true
+		cancel()
+		t.Fatalf("starting cloud: %v", err)
+	}
+	return connect(t, server.URL(), c.DataDir, stop)
+}
+
+// connect makes an API key, as an administrator of the machine would, and uses it.
+func connect(t *testing.T, url, dir string, stop func()) *cloud {
+	t.Helper()
+	token, err := favouritecloud.ReadAdminToken(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := sdk.CreateKey(t.Context(), url, token, project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := sdk.NewClient(sdk.Config{Endpoint: url, Project: project, APIKey: key.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cloud{url: url, dir: dir, databases: database.NewClient(client), apiKey: key.Key, stop: stop}
+}
+
+// process is a cloud in a process of its own.
+type process struct {
+	cmd *exec.Cmd
+	log *bytes.Buffer
+}
+
+func (p *process) end(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		t.Errorf("ending cloud: %v", err)
+	}
+	if err := p.cmd.Wait(); err != nil && sig != syscall.SIGKILL {
+		t.Errorf("cloud ended badly: %v\n%s", err, p.log)
+	}
+}
+
+// spawnCloud runs a cloud in a process of its own and returns when it is ready. It is stopped when the test ends.
+func spawnCloud(t *testing.T, dir string) (*cloud, *process) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), dataDirVariable+"="+dir)
+	p := &process{cmd: cmd, log: &bytes.Buffer{}}
+	cmd.Stderr = p.log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.end(t, syscall.SIGINT) })
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		p.end(t, syscall.SIGKILL)
+		t.Fatalf("cloud did not start: %v\n%s", err, p.log)
+	}
+	return connect(t, strings.TrimSpace(url), dir, func() { p.end(t, syscall.SIGINT) }), p
+}
+
+// eventually waits until the check returns "", and says what it returned last when it gives up.
+func eventually(t *testing.T, what string, check func() string) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		problem := check()
+		if problem == "" {
+			return
+		}
+		select {
+		case <-deadline.C:
+			t.Fatalf("waiting for %s: still %s", what, problem)
+		case <-tick.C:
+		}
+	}
+}
+
+// awaitOnline returns the instance once it is online.
+func (c *cloud) awaitOnline(t *testing.T, name string) *database.Instance {
+	t.Helper()
+	var online *database.Instance
+	eventually(t, name+" to be online", func() string {
+		i, err := c.databases.GetInstance(t.Context(), name)
+		if err != nil {
+			return err.Error()
+		}
+		online = i
+		if i.Status == database.StatusOnline {
+			return ""
+		}
+		return i.Status + " " + i.Message
+	})
+	return online
+}
+
+func (c *cloud) awaitGone(t *testing.T, name string) {
+	t.Helper()
+	eventually(t, name+" to be gone", func() string {
+		i, err := c.databases.GetInstance(t.Context(), name)
+		switch {
+		case sdk.IsNotFound(err):
+			return ""
+		case err != nil:
+			return err.Error()
+		default:
+			return i.Status + " " + i.Message
+		}
+	})
+}
+
+func (c *cloud) create(t *testing.T, in database.CreateInstanceInput, opts ...sdk.CallOption) *database.CreatedInstance {
+	t.Helper()
+	created, err := c.databases.CreateInstance(t.Context(), in, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// query asks a real client's question and returns the one value of the answer.
+func query(t *testing.T, i *database.Instance, password, sql string) (value string) {
+	t.Helper()
+	withConnection(t, i, password, func(conn *pgx.Conn) error { return conn.QueryRow(t.Context(), sql).Scan(&value) })
+	return value
+}
+
+func execute(t *testing.T, i *database.Instance, password, sql string) {
+	t.Helper()
+	withConnection(t, i, password, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(t.Context(), sql)
+		return err
+	})
+}
+
+func withConnection(t *testing.T, i *database.Instance, password string, use func(*pgx.Conn) error) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), i.URL(password))
+	if err != nil {
+		t.Fatalf("connecting to %s: %v", i.Name, err)
+	}
+	if err := errors.Join(use(conn), conn.Close(context.Background())); err != nil {
+		t.Fatalf("using %s: %v", i.Name, err)
+	}
+}
