@@ -17,6 +17,9 @@ import (
 	"strings"
 )
 
+// oldestMajor is the first version that notices by itself when processes of a killed predecessor still use the data.
+const oldestMajor = 12
+
 // Installation is a set of PostgreSQL programs.
 type Installation struct {
 	// BinDir is the folder that holds postgres and initdb.
@@ -100,7 +103,11 @@ func installationIn(ctx context.Context, folder string) (Installation, error) {
 	if err != nil {
 		return Installation{}, nil //nolint:nilerr // Cannot run: broken or half removed.
 	}
-	return Installation{BinDir: binDir, Major: parseMajor(string(out))}, nil
+	major := parseMajor(string(out))
+	if number(major) < oldestMajor {
+		return Installation{}, nil
+	}
+	return Installation{BinDir: binDir, Major: major}, nil
 }
 
 // parseMajor reads the answer to --version, for example "postgres (PostgreSQL) 15.4 (Debian 15.4-1)".

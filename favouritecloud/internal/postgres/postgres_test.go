@@ -1,0 +1,238 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgres
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/process"
+)
+
+func TestParsePidFile(t *testing.T) {
+	t.Parallel()
+	const full = "4242\n/data\n1700000000\n20001\n\n127.0.0.1\n  1234  5\n"
+	cases := map[string]struct {
+		content string
+		want    pidFile
+		fails   bool
+	}{
+		"ready":      {content: full + "ready   \n", want: pidFile{pid: 4242, started: time.Unix(1700000000, 0), ready: true}},
+		"starting":   {content: full + "starting\n", want: pidFile{pid: 4242, started: time.Unix(1700000000, 0)}},
+		"no state":   {content: full, want: pidFile{pid: 4242, started: time.Unix(1700000000, 0)}},
+		"empty":      {fails: true},
+		"pid only":   {content: "4242\n", fails: true},
+		"pid is bad": {content: "-1\n/data\n1700000000\n", fails: true},
+		"not a pid":  {content: "x\n/data\n1700000000\n", fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := parsePidFile(tc.content)
+			if errors.Is(err, errUnfinished) != tc.fails || got != tc.want {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestIsServer(t *testing.T) {
+	t.Parallel()
+	c := NewCluster("/c", Account{})
+	started := time.Unix(1700000000, 0)
+	cases := map[string]struct {
+		reason string
+		info   process.Info
+		want   bool
+	}{
+		"itself":        {"the server that wrote the file", process.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(-time.Second)}, true},
+		"other program": {"pids are reused", process.Info{Command: "bash", Args: []string{"bash", "/c/data"}, Started: started}, false},
+		"other folder":  {"pids are reused by servers of the same account too", process.Info{Command: "postgres", Args: []string{"postgres", "-D", "/d/data"}, Started: started}, false},
+		"other start":   {"a later process with the same arguments", process.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(time.Hour)}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := c.isServer(tc.info, pidFile{pid: 1, started: started}); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestSettingsAreReadBackFromArguments(t *testing.T) {
+	t.Parallel()
+	want := Settings{Port: 20001, MaxConnections: 77}
+	if diff := cmp.Diff(want, settingsFrom(want.args())); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(Settings{}, settingsFrom([]string{"postgres", "-D", "/x", "-c", "port=abc"})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestParseMajor(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": "15",
+		"postgres (PostgreSQL) 18beta1":                          "18",
+		"something else 15":                                      "",
+	} {
+		if got := parseMajor(version); got != want {
+			t.Errorf("%q: got %q", version, got)
+		}
+	}
+}
+
+func TestFindInstallations(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for folder, script := range map[string]string{
+		"9.6/bin":    "echo 'postgres (PostgreSQL) 9.6.1'", // Too old.
+		"12/bin":     "echo 'postgres (PostgreSQL) 12.1'",
+		"15/bin":     "echo 'postgres (PostgreSQL) 15.1'",
+		"17/bin":     "echo 'postgres (PostgreSQL) 17.2'",
+		"broken/bin": "exit 1",
+		"path":       "echo 'postgres (PostgreSQL) 15.9'",
+	} {
+		program(t, filepath.Join(root, folder, "postgres"), script)
+		program(t, filepath.Join(root, folder, "initdb"), "exit 0")
+	}
+	program(t, filepath.Join(root, "18/bin/postgres"), "echo 'postgres (PostgreSQL) 18.0'") // Without initdb.
+
+	got, err := FindInstallations(t.Context(), []string{filepath.Join(root, "path"), filepath.Join(root, "none"), filepath.Join(root, "*/bin")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Installation{
+		{BinDir: filepath.Join(root, "path"), Major: "15"},
+		{BinDir: filepath.Join(root, "17/bin"), Major: "17"},
+		{BinDir: filepath.Join(root, "12/bin"), Major: "12"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if i, err := Select(got, "17"); err != nil || i != want[1] {
+		t.Errorf("selecting 17: %v, %v", i, err)
+	}
+	if i, err := Select(got, ""); err != nil || i != want[0] {
+		t.Errorf("selecting any: %v, %v", i, err)
+	}
+	if _, err := Select(got, "16"); err == nil || err.Error() != (&NotInstalledError{Major: "16"}).Error() {
+		t.Errorf("selecting 16: %v", err)
+	}
+}
+
+func program(t *testing.T, path, script string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // A program.
+		t.Fatal(err)
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ output, want string }{
+		"fatal":   {"2026 LOG:  starting\n2026 UTC [1] FATAL:  could not bind\n2026 LOG:  shut down\n", "could not bind"},
+		"initdb":  {"creating ...\ninitdb: error: directory exists\ninitdb: hint: remove it", "directory exists"},
+		"nothing": {"", ""},
+		"other":   {"one\ntwo\n", "two"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := lastLine(tc.output); got != tc.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestCanReach(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := Account{UID: 54321, GID: 54321}
+	private, open := filepath.Join(root, "private"), filepath.Join(root, "open")
+	for _, f := range []struct {
+		path string
+		mode os.FileMode
+	}{{filepath.Dir(root), 0o711}, {root, 0o711}, {private, 0o700}, {open, 0o711}} {
+		if err := errors.Join(os.MkdirAll(f.path, 0o700), os.Chmod(f.path, f.mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]bool{
+		private: false, filepath.Join(private, "new"): false, open: true, filepath.Join(open, "new", "er"): true,
+	} {
+		if got, err := stranger.CanReach(path); err != nil || got != want {
+			t.Errorf("%s: got %t, %v", path, got, err)
+		}
+	}
+	if got, err := (Account{UID: os.Geteuid()}).CanReach(private); err != nil || !got {
+		t.Errorf("ourselves: got %t, %v", got, err)
+	}
+}
+
+func TestPing(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		answer string
+		want   bool
+	}{
+		"asks for the password": {"R\x00\x00\x00\x08\x00\x00\x00\x0a", true},
+		"is full":               {"E\x00\x00\x00\x0dC53300\x00\x00\x00", true},
+		"is starting":           {"E\x00\x00\x00\x0dC57P03\x00\x00\x00", false},
+		"is something else":     {"HTTP/1.1 400 Bad Request\r\n\r\n", false},
+		"hangs up":              {"", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			served := make(chan error, 1)
+			go func() { served <- answerOnce(listener, tc.answer) }()
+			if got := acceptsConnections(t.Context(), listener.Addr().(*net.TCPAddr).Port); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+			if err := errors.Join(<-served, listener.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func answerOnce(listener net.Listener, answer string) error {
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Read(make([]byte, 1024)); err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(answer))
+	return errors.Join(err, conn.Close())
+}
+
+func TestFreePort(t *testing.T) {
+	t.Parallel()
+	first, err := FreePort(func(int) bool { return false })
+	if err != nil || first < firstPort || first >= endPort {
+		t.Fatalf("got %d, %v", first, err)
+	}
+	if _, err := FreePort(func(int) bool { return true }); err == nil {
+		t.Error("found a port though all are taken")
+	}
+}
