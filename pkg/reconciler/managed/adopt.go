@@ -20,7 +20,7 @@ func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
 		return next()
 	}
 	name := meta.GetExternalName(p.managed)
-	err := r.writeMetadata(ctx, p.managed, func(o metav1.Object) {
+	err := r.writeMetadata(ctx, p, func(o metav1.Object) {
 		meta.AddFinalizer(o, Finalizer)
 		meta.SetExternalName(o, name)
 	})

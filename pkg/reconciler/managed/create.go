@@ -62,7 +62,7 @@ func (r *Reconciler) graceLeft(p *pass) time.Duration {
 // to be recovered after a crash (R52, R77, R78), and credentials that the client chose (N22).
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 	name := meta.GetExternalName(p.managed)
-	err := r.writeMetadata(ctx, p.managed, func(o metav1.Object) {
+	err := r.writeMetadata(ctx, p, func(o metav1.Object) {
 		meta.AddFinalizer(o, Finalizer)
 		if name != "" {
 			meta.SetExternalName(o, name)
@@ -104,11 +104,10 @@ func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) out
 	if outcomeUnknown(cause) {
 		return fail(ReasonCannotCreate, err)
 	}
-	moved, werr := r.recordResult(ctx, p.managed, func(o metav1.Object) { meta.SetExternalCreateFailed(o, r.now()) })
+	werr := r.recordResult(ctx, p, func(o metav1.Object) { meta.SetExternalCreateFailed(o, r.now()) })
 	if werr != nil {
 		err = errors.Join(err, fmt.Errorf("recording the failure: %w", werr))
 	}
-	p.overtaken = moved
 	return fail(ReasonCannotCreate, err)
 }
 

@@ -74,7 +74,7 @@ func (r *Reconciler) provenGone(p *pass) outcome {
 
 // finalize lets the object go (R54). It is the last step of a deletion.
 func (r *Reconciler) finalize(ctx context.Context, p *pass) outcome {
-	err := r.writeMetadata(ctx, p.managed, func(o metav1.Object) { meta.RemoveFinalizer(o, Finalizer) })
+	err := r.writeMetadata(ctx, p, func(o metav1.Object) { meta.RemoveFinalizer(o, Finalizer) })
 	switch {
 	case apierrors.IsConflict(err):
 		return outcome{end: conflict}

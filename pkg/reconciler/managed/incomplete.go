@@ -39,14 +39,14 @@ func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome
 
 // recordCreated stores that the pending creation succeeded and under which external name, in one write (R79).
 func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) outcome {
-	moved, err := r.recordResult(ctx, p.managed, func(o metav1.Object) {
+	err := r.recordResult(ctx, p, func(o metav1.Object) {
 		meta.SetExternalName(o, name)
 		meta.SetExternalCreateSucceeded(o, r.now())
 	})
 	switch {
 	case err != nil:
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("recording the creation of the external resource: %w", err))
-	case moved:
+	case p.overtaken:
 		return outcome{end: conflict}
 	}
 	return next()

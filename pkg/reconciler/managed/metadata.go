@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,30 +29,39 @@ func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // writeMetadata stores what change does to the metadata, if anything. The write is refused if somebody else wrote to
 // the object since we read it. Spec and status in memory stay as they are.
-func (r *Reconciler) writeMetadata(ctx context.Context, mg resource.Managed, change func(metav1.Object)) error {
-	base, ok := mg.DeepCopyObject().(resource.Managed)
-	if !ok {
-		return fmt.Errorf("%T does not copy to its own type", mg)
-	}
-	changed := base.DeepCopyObject().(resource.Managed)
-	change(changed)
-	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, changed, patch); err != nil {
+func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(metav1.Object)) error {
+	written, err := r.patchMetadata(ctx, p.managed, p.annotations, change)
+	if err != nil {
 		return err
 	}
-	takeMetadata(changed, mg)
+	p.takeMetadata(written)
 	return nil
 }
 
-func takeMetadata(from, to resource.Managed) {
-	to.SetResourceVersion(from.GetResourceVersion())
-	to.SetAnnotations(from.GetAnnotations())
-	to.SetLabels(from.GetLabels())
-	to.SetFinalizers(from.GetFinalizers())
-	to.SetOwnerReferences(from.GetOwnerReferences())
-	to.SetDeletionTimestamp(from.GetDeletionTimestamp())
-	to.SetDeletionGracePeriodSeconds(from.GetDeletionGracePeriodSeconds())
-	to.SetManagedFields(from.GetManagedFields())
+// patchMetadata sends the difference that change makes to the object with the annotations that are stored: those in
+// memory may already have an external name that is not.
+func (r *Reconciler) patchMetadata(ctx context.Context, mg resource.Managed, stored map[string]string, change func(metav1.Object)) (resource.Managed, error) {
+	base, ok := mg.DeepCopyObject().(resource.Managed)
+	if !ok {
+		return nil, fmt.Errorf("%T does not copy to its own type", mg)
+	}
+	base.SetAnnotations(maps.Clone(stored))
+	changed := base.DeepCopyObject().(resource.Managed)
+	change(changed)
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	return changed, r.client.Patch(ctx, changed, patch)
+}
+
+// takeMetadata goes on with the metadata of the object as just written.
+func (p *pass) takeMetadata(from resource.Managed) {
+	p.annotations = maps.Clone(from.GetAnnotations())
+	p.managed.SetAnnotations(from.GetAnnotations())
+	p.managed.SetResourceVersion(from.GetResourceVersion())
+	p.managed.SetLabels(from.GetLabels())
+	p.managed.SetFinalizers(from.GetFinalizers())
+	p.managed.SetOwnerReferences(from.GetOwnerReferences())
+	p.managed.SetDeletionTimestamp(from.GetDeletionTimestamp())
+	p.managed.SetDeletionGracePeriodSeconds(from.GetDeletionGracePeriodSeconds())
 }
 
 // persistence is how often, and how patiently, the result of a creation is written against conflicts and passing
@@ -59,32 +69,31 @@ func takeMetadata(from, to resource.Managed) {
 var persistence = wait.Backoff{Steps: 8, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
 
 // recordResult stores the result of the creation that this pass began. If somebody wrote to the object meanwhile it
-// is read afresh and the result added; moved is then true, since the pass no longer knows the object as it is. If
-// somebody else began another creation the result is not ours to record.
-func (r *Reconciler) recordResult(ctx context.Context, mg resource.Managed, change func(metav1.Object)) (moved bool, err error) {
+// is read afresh and the result added; the pass then no longer knows the object as it is, and is overtaken. If somebody
+// else began another creation the result is not ours to record.
+func (r *Reconciler) recordResult(ctx context.Context, p *pass, change func(metav1.Object)) error {
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	pending := meta.GetExternalCreatePending(mg)
-	target := mg
-	err = retry.OnError(persistence, worthRepeating, func() error {
-		err := r.writeMetadata(ctx, target, change)
+	pending := meta.GetExternalCreatePending(p.managed)
+	target, stored := p.managed, p.annotations
+	return retry.OnError(persistence, worthRepeating, func() error {
+		written, err := r.patchMetadata(ctx, target, stored, change)
+		if err == nil {
+			p.takeMetadata(written)
+		}
 		if !apierrors.IsConflict(err) {
 			return err
 		}
 		fresh := r.newManaged()
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(mg), fresh); err != nil {
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(p.managed), fresh); err != nil {
 			return err
 		}
-		if fresh.GetUID() != mg.GetUID() || !meta.GetExternalCreatePending(fresh).Equal(pending) {
+		if fresh.GetUID() != p.managed.GetUID() || !meta.GetExternalCreatePending(fresh).Equal(pending) {
 			return errOvertaken
 		}
-		target, moved = fresh, true
+		target, stored, p.overtaken = fresh, fresh.GetAnnotations(), true
 		return err
 	})
-	if err == nil && moved {
-		takeMetadata(target, mg)
-	}
-	return moved, err
 }
 
 var errOvertaken = fmt.Errorf("another process began to create the external resource")

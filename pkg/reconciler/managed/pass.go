@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,9 @@ import (
 // A pass is what the steps of one pass learn and hand on.
 type pass struct {
 	managed resource.Managed
+
+	// annotations are those stored in the API server; in memory the object may have an external name that is not.
+	annotations map[string]string
 
 	// As read at the start, to tell what changed.
 	status          any
@@ -52,6 +56,7 @@ func newPass(mg resource.Managed, rec *record) (*pass, error) {
 	}
 	return &pass{
 		managed:         mg,
+		annotations:     maps.Clone(mg.GetAnnotations()),
 		status:          status,
 		synced:          mg.GetCondition(xpv1.TypeSynced),
 		ready:           mg.GetCondition(xpv1.TypeReady),

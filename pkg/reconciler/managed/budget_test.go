@@ -1,0 +1,179 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// The requests that a controller sends to the API server, as they leave it. What a phase may cost is in the project's
+// architecture; here each request is named.
+func TestRequestBudget(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.NewWithScheme(t, newScheme(t))
+	system, requests := thing.NewSystem(), &requestLog{}
+	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: env.Prefix + "budget"}}
+	startController(t, requests.of(env.Config), system, mg.Name)
+	mg.Spec.ForProvider.Size = 1
+	mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: env.Namespace, Name: "budget"}
+	object := "/apis/test.bowline.dev/v1/things/" + mg.Name
+	secrets := "/api/v1/namespaces/" + env.Namespace + "/secrets"
+	event := "POST /api/v1/namespaces/default/events"
+
+	if err := env.Client.Create(t.Context(), mg); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, env, mg, "Ready", func() bool { return mg.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonAvailable })
+	requests.expect(t, "create to Ready", "PATCH "+object, "POST "+secrets, "PATCH "+object, event, "PATCH "+object+"/status")
+
+	system.TakeCalls()
+	env.Eventually(t, "100 polls", func(context.Context) error {
+		if system.Called("Observe") < 100 {
+			return errors.New("still polling")
+		}
+		return nil
+	})
+	requests.expect(t, "N13 100 idle polls")
+
+	mg.Spec.ForProvider.Size = 2
+	if err := env.Client.Update(t.Context(), mg); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, env, mg, "updated", func() bool {
+		return mg.Status.AtProvider.Size == 2 && mg.GetCondition(xpv1.TypeSynced).ObservedGeneration == mg.Generation
+	})
+	requests.expect(t, "spec change", event, "PATCH "+object+"/status")
+
+	if err := env.Client.Delete(t.Context(), mg); err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually(t, "the object is gone", func(ctx context.Context) error {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); client.IgnoreNotFound(err) == nil && err != nil {
+			return nil
+		}
+		return fmt.Errorf("finalizers %v", mg.Finalizers)
+	})
+	env.Eventually(t, "the event follows", func(context.Context) error { return requests.atLeast(2) })
+	requests.expect(t, "deletion", "PATCH "+object, event)
+}
+
+func eventually(t *testing.T, env *controlplanetest.Env, mg *thing.Thing, what string, ok func() bool) {
+	t.Helper()
+	env.Eventually(t, what, func(ctx context.Context) error {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
+			return err
+		}
+		if !ok() {
+			return fmt.Errorf("status is %+v", mg.Status)
+		}
+		return nil
+	})
+}
+
+// startController runs a controller as a provider would, polling every 20 ms, until the test ends. It sees one Thing
+// only; the others on the shared server belong to other tests.
+func startController(t *testing.T, config *rest.Config, system *thing.System, name string) {
+	t.Helper()
+	options := managed.CacheOptions()
+	options.ByObject[&thing.Thing{}] = cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
+	mgr, err := manager.New(config, manager.Options{
+		Scheme:  newScheme(t),
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   options,
+		Logger:  logr.Discard(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
+		managed.WithTypedExternalConnecter[*thing.Thing](system), managed.WithPollInterval(20*time.Millisecond))
+	if err := ctrl.NewControllerManagedBy(mgr).Named("budget").For(&thing.Thing{}).Complete(r); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		t.Fatal("the cache did not sync")
+	}
+}
+
+// A requestLog lists requests in order, all but watches and the discovery of kinds.
+type requestLog struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (l *requestLog) of(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return logged{l, next} })
+	return config
+}
+
+// atLeast returns an error until there are n requests.
+func (l *requestLog) atLeast(n int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.seen) < n {
+		return fmt.Errorf("%d of %d requests", len(l.seen), n)
+	}
+	return nil
+}
+
+// expect compares the requests since the last call with what the phase may cost.
+func (l *requestLog) expect(t *testing.T, phase string, want ...string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if diff := cmp.Diff(want, l.seen); diff != "" {
+		t.Errorf("%s: requests -want +got:\n%s", phase, diff)
+	}
+	l.seen = nil
+}
+
+type logged struct {
+	log  *requestLog
+	next http.RoundTripper
+}
+
+func (l logged) RoundTrip(req *http.Request) (*http.Response, error) {
+	path := req.URL.Path
+	discovery := path == "/api" || path == "/apis" || path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/")
+	if req.URL.Query().Get("watch") == "" && !discovery {
+		l.log.mu.Lock()
+		l.log.seen = append(l.log.seen, req.Method+" "+path)
+		l.log.mu.Unlock()
+	}
+	return l.next.RoundTrip(req)
+}

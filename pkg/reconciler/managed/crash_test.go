@@ -1,0 +1,170 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+var errDead = errors.New("the process is dead")
+
+// A lifeline is the life of a process, counted in writes to the API server and calls to the external system. It ends
+// right before or right after the given one.
+type lifeline struct {
+	mu    sync.Mutex
+	left  int // actions to live; 0 for ever
+	after bool
+	dead  bool
+	did   []string
+}
+
+func (l *lifeline) act(what string) (refuse, lose error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return errDead, nil
+	}
+	l.did = append(l.did, what)
+	if l.left == 0 || len(l.did) < l.left {
+		return nil, nil
+	}
+	l.dead = true
+	if l.after {
+		return nil, errDead
+	}
+	return errDead, nil
+}
+
+// Kinds of external systems, by what they offer against crashes.
+var kinds = map[string]struct {
+	change          func(*thing.System)
+	options         []managed.ReconcilerOption
+	keepsPassword   bool
+	mayNeedAnyHuman bool
+}{
+	"tokens":             {change: func(s *thing.System) { s.Replays = true }, keepsPassword: true},
+	"chosen credentials": {change: func(s *thing.System) { s.Chooses = true }, keepsPassword: true},
+	"labels only":        {change: func(*thing.System) {}},
+	"no labels":          {change: func(s *thing.System) { s.Unlabelled = true }},
+	"vendor names": {
+		change:          func(s *thing.System) { s.VendorNames = true },
+		options:         []managed.ReconcilerOption{managed.WithVendorNames()},
+		mayNeedAnyHuman: true,
+	},
+}
+
+// Operations on an object; prepare happens in good health.
+var operations = map[string]struct {
+	prepare func(*stage)
+	want    int // external resources in the end
+}{
+	"create": {prepare: func(*stage) {}, want: 1},
+	"update": {prepare: func(s *stage) {
+		s.pass()
+		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+	}, want: 1},
+	"recreate": {prepare: func(s *stage) {
+		s.pass()
+		s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
+	}, want: 1},
+	"delete": {prepare: func(s *stage) { s.pass(); s.delete() }, want: 0},
+}
+
+// Wherever the process dies, the next one finishes the work: nothing is leaked, doubled or forgotten (N11, N22, R79).
+func TestCrashPoints(t *testing.T) {
+	t.Parallel()
+	for kind := range kinds {
+		for operation := range operations {
+			t.Run(fmt.Sprintf("R77 R79 N22 %s with %s", operation, kind), func(t *testing.T) {
+				t.Parallel()
+				clean := &lifeline{}
+				newCrashStage(t, kind, operation).run(clean)
+				if len(clean.did) < 4 {
+					t.Fatalf("a clean run did only %v", clean.did)
+				}
+				for point := 1; point <= len(clean.did); point++ {
+					for _, after := range []bool{false, true} {
+						s := newCrashStage(t, kind, operation)
+						life := &lifeline{left: point, after: after}
+						s.run(life)
+						s.recover()
+						s.check(fmt.Sprintf("cut at %d of %v (after it: %t)", point, life.did, after))
+					}
+				}
+			})
+		}
+	}
+}
+
+type crashStage struct {
+	*stage
+	kind, operation string
+}
+
+func newCrashStage(t *testing.T, kind, operation string) *crashStage {
+	k := kinds[kind]
+	s := newStage(t, nil, k.options...)
+	k.change(s.system)
+	operations[operation].prepare(s)
+	s.clock = s.clock.Add(time.Minute)
+	return &crashStage{stage: s, kind: kind, operation: operation}
+}
+
+// run reconciles with a process of the given life.
+func (s *crashStage) run(life *lifeline) {
+	s.system.Fault = func(verb string) (error, error) { return life.act(verb) }
+	s.restart(tapped(s.env.Config, life.act))
+	for range 3 {
+		_, _ = s.tryPass() // a dying process has no one to tell
+	}
+	s.system.Fault = nil
+}
+
+// recover reconciles with a new process until all is quiet.
+func (s *crashStage) recover() {
+	s.restart(s.env.Config)
+	for range 4 {
+		s.pass()
+		s.clock = s.clock.Add(time.Minute)
+	}
+}
+
+func (s *crashStage) check(where string) {
+	s.t.Helper()
+	resources := s.system.Snapshot()
+	if kinds[s.kind].mayNeedAnyHuman && s.thing() != nil && strings.Contains(s.message(), "cannot determine creation result") {
+		if len(resources) > 1 {
+			s.t.Errorf("%s: waits for a person, yet there are %d resources", where, len(resources))
+		}
+		return
+	}
+	if len(resources) != operations[s.operation].want {
+		s.t.Errorf("%s: %d resources, want %d", where, len(resources), operations[s.operation].want)
+	}
+	if operations[s.operation].want == 0 {
+		if got := s.state(); got != "gone" {
+			s.t.Errorf("%s: the user sees %s", where, got)
+		}
+		return
+	}
+	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+		s.t.Errorf("%s: the user sees %s: %s", where, got, s.message())
+	}
+	for _, have := range resources {
+		if want := s.thing().Spec.ForProvider.Size; have.Size != want {
+			s.t.Errorf("%s: size %d, want %d", where, have.Size, want)
+		}
+		if got := s.connection()["password"]; kinds[s.kind].keepsPassword && got != have.Password {
+			s.t.Errorf("%s: the secret's password is %q, the resource's %q", where, got, have.Password)
+		}
+	}
+}

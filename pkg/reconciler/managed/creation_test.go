@@ -1,0 +1,198 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+const pending = "2026-01-01T00:00:00Z"
+
+func TestOwnership(t *testing.T) {
+	t.Parallel()
+	somebody := types.UID("somebody")
+	cases := map[string]struct {
+		reason     string
+		unlabelled bool
+		owner      func(*thing.Thing) types.UID
+		annotated  map[string]string
+		adopted    bool
+	}{
+		"N24 unknown owner":    {reason: "A defaulted name must not take over what exists.", unlabelled: true},
+		"N24 nobody's":         {reason: "A resource without owner label was made by hand.", owner: func(*thing.Thing) types.UID { return "" }},
+		"N24 somebody else's":  {reason: "It belongs to another object.", owner: func(*thing.Thing) types.UID { return somebody }},
+		"N6 our own":           {reason: "It carries our UID.", owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
+		"R70 name given":       {reason: "The user asked for it.", annotated: map[string]string{meta.AnnotationKeyExternalName: "NAME"}, adopted: true},
+		"N5 creation began":    {reason: "Nothing else could have made it.", unlabelled: true, annotated: began(), adopted: true},
+		"N6 began, nobody's":   {reason: "Ours would say so.", annotated: began(), owner: func(*thing.Thing) types.UID { return "" }},
+		"P15 created, no tags": {reason: "People remove labels.", annotated: created(), owner: func(*thing.Thing) types.UID { return "" }, adopted: true},
+		"N24 created, other's": {reason: "Ours went, theirs came.", annotated: created(), owner: func(*thing.Thing) types.UID { return somebody }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Annotations = map[string]string{}
+				for key, value := range tc.annotated {
+					mg.Annotations[key] = strings.ReplaceAll(value, "NAME", mg.Name)
+				}
+			})
+			s.system.Unlabelled = tc.unlabelled
+			have := thing.Resource{Size: 7}
+			if tc.owner != nil {
+				have.Owner = tc.owner(s.thing())
+			}
+			s.system.Resources[s.key.Name] = have
+			s.pass()
+			if adopted := s.system.Snapshot()[s.key.Name].Size == 1; adopted != tc.adopted {
+				t.Fatalf("%s adopted: %t, want %t", tc.reason, adopted, tc.adopted)
+			}
+			if !tc.adopted {
+				s.wantMessage("exists already", meta.AnnotationKeyExternalName)
+			}
+			s.delete()
+			s.pass()
+			if _, kept := s.system.Snapshot()[s.key.Name]; kept == tc.adopted || s.state() != "gone" {
+				t.Errorf("deleting the object deletes what it owns and nothing else: resource kept %t, user sees %s", kept, s.state())
+			}
+		})
+	}
+}
+
+func began() map[string]string {
+	return map[string]string{meta.AnnotationKeyExternalName: "NAME", meta.AnnotationKeyExternalCreatePending: pending}
+}
+
+func created() map[string]string {
+	a := began()
+	a[meta.AnnotationKeyExternalCreateSucceeded] = pending
+	return a
+}
+
+// Kinds whose names the vendor makes up stop when a creation has no result, until a person removes the annotation.
+func TestSuspectedLeak(t *testing.T) {
+	t.Parallel()
+	vendorNamed := func(annotations map[string]string) *stage {
+		s := newStage(t, func(mg *thing.Thing) { mg.Annotations = annotations }, managed.WithVendorNames())
+		s.system.VendorNames = true
+		return s
+	}
+	s := vendorNamed(map[string]string{meta.AnnotationKeyExternalCreatePending: pending})
+	for range 3 {
+		if after := s.pass(); after != 0 {
+			t.Errorf("R91 R225 a suspected leak comes back after %s, want not by time", after)
+		}
+	}
+	if calls := s.system.TakeCalls(); calls != nil {
+		t.Errorf("R84 calls %v", calls)
+	}
+	want := []event.Event{{Type: "Warning", Reason: "CannotInitializeManagedResource",
+		Message: "cannot determine creation result - remove the crossplane.io/external-create-pending annotation if it is safe to proceed"}}
+	if diff := cmp.Diff(want, s.events.events); diff != "" {
+		t.Errorf("R85 events -want +got:\n%s", diff)
+	}
+	s.annotate(meta.AnnotationKeyExternalCreatePending, "")
+	s.pass()
+	if got := meta.GetExternalName(s.thing()); got != "vendor-1" || len(s.system.Snapshot()) != 1 {
+		t.Errorf("R86 R65 creation resumes and the vendor's name is recorded, got %q and %v", got, s.system.Snapshot())
+	}
+
+	settled := map[string]map[string]string{
+		"R83 as old as the success":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateSucceeded: pending},
+		"R95 as old as the failure":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateFailed: pending},
+		"R83 nothing was ever begun": {},
+	}
+	for name, annotations := range settled {
+		s := vendorNamed(annotations)
+		s.pass()
+		if calls := s.system.TakeCalls(); calls == nil {
+			t.Errorf("%s: should not be suspected", name)
+		}
+	}
+}
+
+// An error that leaves open whether the resource was made is no proof that it was not.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]error{
+		"a timeout":                   context.DeadlineExceeded,
+		"a failure inside the system": managed.OutcomeUnknown(errors.New("internal error")),
+	} {
+		s := newStage(t, nil, managed.WithVendorNames())
+		s.system.VendorNames = true
+		s.failOnce("Create", nil, lost)
+		s.pass()
+		s.clock = s.clock.Add(time.Hour)
+		s.pass()
+		if n := len(s.system.Snapshot()); n != 1 || !strings.Contains(s.message(), "cannot determine creation result") {
+			t.Errorf("after %s the system holds %d resources and the message is %q", name, n, s.message())
+		}
+	}
+	s := newStage(t, nil, managed.WithVendorNames())
+	s.system.VendorNames = true
+	s.failOnce("Create", errors.New("quota exceeded"), nil)
+	s.pass()
+	s.pass()
+	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+		t.Errorf("R95 after a refusal creation is tried again without human action, the user sees %s", got)
+	}
+}
+
+func TestCreationGrace(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.system.Hidden = true
+	s.pass()
+	if after := s.pass(); after <= 0 || after > 30*time.Second {
+		t.Errorf("R89 comes back after %s", after)
+	}
+	s.restart(s.env.Config)
+	s.pass()
+	if n := s.system.Called("Create"); n != 1 {
+		t.Errorf("R88 N20 inside the grace period Create was called %d times, want once", n)
+	}
+	s.delete()
+	s.pass()
+	if got := s.state(); got == "gone" {
+		t.Error("R94 a resource that was never seen may still appear: the object must stay")
+	}
+	s.clock = s.clock.Add(31 * time.Second)
+	s.pass()
+	if got := s.state(); got != "gone" {
+		t.Errorf("R94 after the grace period the user sees %s", got)
+	}
+}
+
+// The write that precedes Create is refused if the object changed since it was read; nothing is created then (R78).
+func TestCreateFromOldVersion(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.system.Fault = func(verb string) (error, error) {
+		if verb == "Observe" {
+			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 5 })
+		}
+		return nil, nil
+	}
+	s.pass()
+	if n := s.system.Called("Create"); n != 0 {
+		t.Errorf("Create was called %d times", n)
+	}
+	s.system.Fault = nil
+	s.pass()
+	if got := s.system.Snapshot()[s.key.Name].Size; got != 5 {
+		t.Errorf("created with size %d, want the new one, 5", got)
+	}
+}

@@ -1,0 +1,308 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// The life of one object, step by step: what is called outside, what the user sees, which events there are.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	moments := []struct {
+		name   string
+		act    func()
+		calls  []string
+		state  string
+		events []event.Reason
+	}{
+		{
+			name:   "R22 R44 R63 R181 a missing resource is created and looked at in the same pass",
+			act:    func() {},
+			calls:  []string{"Connect", "Observe", "Create", "Observe"},
+			state:  "Ready=Available Synced=ReconcileSuccess",
+			events: []event.Reason{managed.ReasonCreated},
+		},
+		{
+			name:  "R25 N13 what is as declared is only observed",
+			act:   func() {},
+			calls: []string{"Connect", "Observe"},
+			state: "Ready=Available Synced=ReconcileSuccess",
+		},
+		{
+			name:   "R24 a changed spec updates the resource",
+			act:    func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) },
+			calls:  []string{"Connect", "Observe", "Update", "Observe"},
+			state:  "Ready=Available Synced=ReconcileSuccess",
+			events: []event.Reason{managed.ReasonUpdated},
+		},
+		{
+			name: "R40 a change made outside is reverted",
+			act: func() {
+				s.system.Do(func(sys *thing.System) {
+					have := sys.Resources[s.key.Name]
+					have.Size = 99
+					sys.Resources[s.key.Name] = have
+				})
+			},
+			calls:  []string{"Connect", "Observe", "Update", "Observe"},
+			state:  "Ready=Available Synced=ReconcileSuccess",
+			events: []event.Reason{managed.ReasonUpdated},
+		},
+		{
+			name:   "R90 a resource deleted outside is created anew, without grace once it was seen",
+			act:    func() { s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
+			calls:  []string{"Connect", "Observe", "Create", "Observe"},
+			state:  "Ready=Available Synced=ReconcileSuccess",
+			events: []event.Reason{managed.ReasonCreated},
+		},
+		{
+			name: "R53 R182 deletion begins outside while the object stays",
+			act: func() {
+				s.system.Do(func(sys *thing.System) { sys.SlowDelete = true })
+				s.delete()
+			},
+			calls:  []string{"Connect", "Observe", "Delete", "Observe"},
+			state:  "Ready=Deleting Synced=ReconcileSuccess",
+			events: []event.Reason{managed.ReasonDeleted},
+		},
+		{
+			name:  "R55 while the vendor is deleting it is asked again, without another event",
+			act:   func() {},
+			calls: []string{"Connect", "Observe", "Delete", "Observe"},
+			state: "Ready=Deleting Synced=ReconcileSuccess",
+		},
+		{
+			name:  "R54 N20 the object goes once the resource is gone, without grace",
+			act:   func() { s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
+			calls: []string{"Connect", "Observe"},
+			state: "gone",
+		},
+	}
+	for _, m := range moments {
+		m.act()
+		s.clock = s.clock.Add(time.Second)
+		s.pass()
+		if diff := cmp.Diff(m.calls, s.system.TakeCalls()); diff != "" {
+			t.Errorf("%s: calls -want +got:\n%s", m.name, diff)
+		}
+		if got := s.state(); got != m.state {
+			t.Errorf("%s: the user sees %s, want %s", m.name, got, m.state)
+		}
+		if diff := cmp.Diff(m.events, s.events.take()); diff != "" {
+			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
+		}
+	}
+}
+
+// Every verb that fails shows on the object, leaves Ready alone, calls nothing further and is tried again (R26, R27,
+// R60, R198).
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	cases := map[string]struct {
+		verb    string
+		prepare func(*stage)
+		calls   []string
+		event   event.Reason
+		state   string
+	}{
+		"R27 Connect": {verb: "Connect", calls: []string{"Connect"}, event: managed.ReasonCannotConnect, state: "Ready= Synced=ReconcileError"},
+		"R26 Observe": {verb: "Observe", calls: []string{"Connect", "Observe"}, event: managed.ReasonCannotObserve, state: "Ready= Synced=ReconcileError"},
+		"R33 Create": {verb: "Create", calls: []string{"Connect", "Observe", "Create"}, event: managed.ReasonCannotCreate,
+			state: "Ready=Creating Synced=ReconcileError"},
+		"R27 Update": {
+			verb: "Update",
+			prepare: func(s *stage) {
+				s.pass()
+				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+			},
+			calls: []string{"Connect", "Observe", "Update"}, event: managed.ReasonCannotUpdate, state: "Ready=Available Synced=ReconcileError",
+		},
+		"R60 Delete": {
+			verb:    "Delete",
+			prepare: func(s *stage) { s.pass(); s.delete() },
+			calls:   []string{"Connect", "Observe", "Delete"}, event: managed.ReasonCannotDelete, state: "Ready=Deleting Synced=ReconcileError",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			if tc.prepare != nil {
+				tc.prepare(s)
+			}
+			s.system.TakeCalls()
+			s.events.take()
+			s.system.Do(func(sys *thing.System) {
+				sys.Fault = func(verb string) (error, error) {
+					if verb == tc.verb {
+						return boom, nil
+					}
+					return nil, nil
+				}
+			})
+			first := s.pass()
+			if diff := cmp.Diff(tc.calls, s.system.TakeCalls()); diff != "" {
+				t.Errorf("calls -want +got:\n%s", diff)
+			}
+			if got := s.state(); got != tc.state {
+				t.Errorf("the user sees %s, want %s", got, tc.state)
+			}
+			s.wantMessage("boom")
+			before := s.thing().ResourceVersion
+			s.clock = s.clock.Add(time.Minute)
+			second := s.pass()
+			if first <= 0 || second <= first {
+				t.Errorf("delays should grow: %s, then %s", first, second)
+			}
+			if diff := cmp.Diff([]event.Reason{tc.event}, s.events.take()); diff != "" {
+				t.Errorf("the same failure is one event -want +got:\n%s", diff)
+			}
+			if after := s.thing().ResourceVersion; tc.verb != "Create" && after != before {
+				t.Error("N13 the same failure again should write nothing")
+			}
+			s.system.Do(func(sys *thing.System) { sys.Fault = nil })
+			s.pass()
+			if got := s.state(); got != "gone" && s.thing().GetCondition(xpv1.TypeSynced).Reason != xpv1.ReasonReconcileSuccess {
+				t.Errorf("R196 recovery should clear the error, the user sees %s", got)
+			}
+		})
+	}
+}
+
+func TestFailedResource(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.system.Do(func(sys *thing.System) { sys.Failed = errors.New("no room left, buy a disk") })
+	s.pass()
+	s.wantMessage("no room left, buy a disk")
+	if diff := cmp.Diff([]event.Reason{managed.ReasonCreated, managed.ReasonExternalFailed}, s.events.take()); diff != "" {
+		t.Errorf("events -want +got:\n%s", diff)
+	}
+	if s.connection() == nil {
+		t.Error("what is known is published even where the resource failed")
+	}
+	s.delete()
+	s.pass()
+	if got := s.state(); got != "gone" {
+		t.Errorf("a failed resource can be deleted, the user sees %s", got)
+	}
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.pass()
+	s.system.TakeCalls()
+	s.events.take()
+
+	for _, value := range []string{"True", "1", "false"} {
+		s.annotate(meta.AnnotationKeyReconciliationPaused, value)
+		s.pass()
+		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+			t.Errorf("R97 %q should not pause, the user sees %s", value, got)
+		}
+	}
+	s.system.TakeCalls()
+	s.annotate(meta.AnnotationKeyReconciliationPaused, "true")
+	for range 3 {
+		if after := s.pass(); after != 0 {
+			t.Errorf("R225 a paused object comes back after %s, want not by time", after)
+		}
+	}
+	if got := s.state(); got != "Ready=Available Synced=ReconcilePaused" {
+		t.Errorf("R98 R103 the user sees %s", got)
+	}
+	s.delete()
+	s.pass()
+	s.wantMessage("Deletion waits", meta.AnnotationKeyReconciliationPaused)
+	if calls := s.system.TakeCalls(); calls != nil {
+		t.Errorf("R100 a paused object called %v", calls)
+	}
+	if diff := cmp.Diff([]event.Reason{managed.ReasonPaused, managed.ReasonPaused}, s.events.take()); diff != "" {
+		t.Errorf("R99 R105 N9 one event for the pause, one for the deletion that waits -want +got:\n%s", diff)
+	}
+	s.annotate(meta.AnnotationKeyReconciliationPaused, "")
+	s.pass()
+	if got := s.state(); got != "gone" {
+		t.Errorf("R101 deletion goes on after the pause, the user sees %s", got)
+	}
+}
+
+func TestOrphan(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
+	s.pass()
+	s.delete()
+	s.system.TakeCalls()
+	s.pass()
+	if calls := s.system.TakeCalls(); calls != nil || s.state() != "gone" || len(s.system.Snapshot()) != 1 {
+		t.Errorf("R57 the object goes and the resource stays: calls %v, user sees %s, resources %v", calls, s.state(), s.system.Snapshot())
+	}
+}
+
+func TestConnectionSecret(t *testing.T) {
+	t.Parallel()
+	t.Run("R206 R207 R208 R213 details of Create and Observe are merged", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.clock = s.clock.Add(time.Minute)
+		s.pass()
+		want := map[string]string{"endpoint": "there", "password": "password-1"}
+		if diff := cmp.Diff(want, s.connection()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		secret := &corev1.Secret{}
+		if err := s.env.Client.Get(t.Context(), s.secret, secret); err != nil {
+			t.Fatal(err)
+		}
+		if !metav1.IsControlledBy(secret, s.thing()) || secret.Type != xpv1.SecretTypeConnection {
+			t.Errorf("the secret should be of type %s and belong to the object: %+v", xpv1.SecretTypeConnection, secret.ObjectMeta)
+		}
+	})
+	t.Run("R210 nothing is published where nobody asked", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{} })
+		s.pass()
+		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+			t.Errorf("the user sees %s", got)
+		}
+	})
+	t.Run("R214 somebody else's secret is not overwritten", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}}
+		if err := s.env.Client.Create(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		s.pass()
+		s.wantMessage("does not belong to this object", "writeConnectionSecretToRef")
+		if got := s.connection(); len(got) != 0 {
+			t.Errorf("the secret now holds %v", got)
+		}
+		if err := s.env.Client.Delete(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		s.pass()
+		want := map[string]string{"endpoint": "there", "password": "password-1"}
+		if diff := cmp.Diff(want, s.connection()); diff != "" {
+			t.Errorf("details that could not be published are kept until they can -want +got:\n%s", diff)
+		}
+	})
+}
