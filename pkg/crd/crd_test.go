@@ -1,0 +1,212 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crd_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/crd"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+func TestApply(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		installed func(*apiextensionsv1.CustomResourceDefinition) // makes what is there first; nil for nothing
+		change    func(*apiextensionsv1.CustomResourceDefinition) // makes what is applied, from the same start
+		want      outcome
+	}{
+		"N34 new": {
+			reason: "A first start installs everything.",
+			want:   outcome{Applied: true, Changed: true, Ours: true},
+		},
+		"N34 unchanged": {
+			reason:    "Every start of every replica applies; nothing may be written when nothing changed.",
+			installed: func(*apiextensionsv1.CustomResourceDefinition) {},
+			want:      outcome{Unchanged: true, Ours: true},
+		},
+		"N34 changed": {
+			reason:    "An upgrade reaches the server.",
+			installed: func(*apiextensionsv1.CustomResourceDefinition) {},
+			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
+			want:      outcome{Applied: true, Changed: true, Ours: true},
+		},
+		"N34 edited by hand": {
+			reason: "What is ours returns to what this program needs.",
+			installed: func(c *apiextensionsv1.CustomResourceDefinition) {
+				c.Labels = map[string]string{crd.LabelManagedBy: crd.ManagedBy}
+				c.Spec.Names.Categories = []string{"mine"}
+			},
+			want: outcome{Applied: true, Changed: true, Ours: true},
+		},
+		"N34 somebody else's": {
+			reason:    "Installing Bowline never overwrites anybody's definitions.",
+			installed: func(c *apiextensionsv1.CustomResourceDefinition) { c.Labels = map[string]string{"owner": "them"} },
+			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
+			want:      outcome{Skipped: "somebody else installed it"},
+		},
+		"N34 newer served version": {
+			reason: "Dropping a served version would cut off its clients.",
+			installed: func(c *apiextensionsv1.CustomResourceDefinition) {
+				newer := c.Spec.Versions[0]
+				newer.Name, newer.Storage = "v2", false
+				c.Spec.Versions = append(c.Spec.Versions, newer)
+				c.Labels = map[string]string{crd.LabelManagedBy: crd.ManagedBy}
+			},
+			want: outcome{Skipped: "it serves v2", Ours: true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := controlplanetest.NewWithScheme(t, scheme(t))
+			given := definition(env.Prefix)
+			if tc.installed != nil {
+				install(t, env, given.DeepCopy(), tc.installed)
+			}
+			wanted := given.DeepCopy()
+			if tc.change != nil {
+				tc.change(wanted)
+			}
+			got := applyOnce(t, env, wanted)
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// An outcome is what a call of Apply did to one definition.
+type outcome struct {
+	Applied, Unchanged bool   // as reported
+	Skipped            string // a part of the reported reason
+	Changed            bool   // the object's resourceVersion moved
+	Ours               bool   // the object carries the label
+}
+
+func applyOnce(t *testing.T, env *controlplanetest.Env, wanted *apiextensionsv1.CustomResourceDefinition) outcome {
+	t.Helper()
+	before := read(t, env, wanted.Name)
+	report, err := crd.Apply(t.Context(), env.Config, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, env, wanted) })
+	after := read(t, env, wanted.Name)
+	got := outcome{
+		Applied:   len(report.Applied) == 1,
+		Unchanged: len(report.Unchanged) == 1,
+		Changed:   before.ResourceVersion != after.ResourceVersion,
+		Ours:      after.Labels[crd.LabelManagedBy] == crd.ManagedBy,
+	}
+	if len(report.Skipped) == 1 {
+		got.Skipped, _, _ = strings.Cut(report.Skipped[0].Reason, ",")
+		got.Skipped, _, _ = strings.Cut(got.Skipped, " (")
+	}
+	if got.Applied && !established(after) {
+		t.Error("Apply returned before the definition was established")
+	}
+	return got
+}
+
+func established(c *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established {
+			return condition.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// install brings the starting state: by Apply itself, or by hand when it has labels of its own.
+func install(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomResourceDefinition, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	t.Helper()
+	change(c)
+	if c.Labels == nil {
+		if _, err := crd.Apply(t.Context(), env.Config, c); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := env.Client.Create(t.Context(), c, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	// The server adds conditions for a moment; the comparison of resourceVersions begins when it has finished.
+	env.Eventually(t, c.Name+" is established", func(context.Context) error {
+		if now := read(t, env, c.Name); !established(now) {
+			return errNotEstablished{now.Status}
+		}
+		return nil
+	})
+}
+
+type errNotEstablished struct {
+	status apiextensionsv1.CustomResourceDefinitionStatus
+}
+
+func (e errNotEstablished) Error() string { return cmp.Diff(nil, e.status.Conditions) }
+
+// read returns an empty object when there is none.
+func read(t *testing.T, env *controlplanetest.Env, name string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	c := &apiextensionsv1.CustomResourceDefinition{}
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Name: name}, c); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func remove(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	doomed := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}
+	if err := env.Client.Delete(context.Background(), doomed); client.IgnoreNotFound(err) != nil {
+		t.Error(err)
+	}
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// definition has a group of its own, so that tests do not meet.
+func definition(prefix string) *apiextensionsv1.CustomResourceDefinition {
+	group := strings.Trim(prefix, "-") + ".example.org"
+	preserve := true
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Widget", Plural: "widgets"},
+			Scope: apiextensionsv1.ClusterScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type:                   "object",
+					XPreserveUnknownFields: &preserve,
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{
+						"spec": {Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte(`{ "b":1, "a" : "x" }`)},
+							XPreserveUnknownFields: &preserve},
+					},
+				}},
+			}},
+		},
+	}
+}

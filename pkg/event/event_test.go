@@ -1,0 +1,65 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package event_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/event"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+func TestAPIRecorder(t *testing.T) {
+	t.Parallel()
+	about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "about"}}
+	env := controlplanetest.New(t, about)
+	r := event.NewAPIRecorder(env.Client, env.Client, "managed/queue.sqs.example.org")
+	long := strings.Repeat("ä", 1000)
+	said := []event.Event{
+		event.Normal("Made", "made it"),
+		event.Warning("Failed", errors.New("could not")),
+		event.Warning("Failed", errors.New("could not")),
+		event.Warning("Failed", errors.New(long)),
+	}
+	for _, e := range said {
+		if err := r.Event(t.Context(), about, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := &corev1.EventList{}
+	if err := env.Client.List(t.Context(), list, client.InNamespace(env.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int32{}
+	for _, e := range list.Items {
+		counts[fmt.Sprintf("%s %s %.9s", e.Type, e.Reason, e.Message)] = e.Count
+		if e.Source.Component != "managed/queue.sqs.example.org" || e.InvolvedObject.UID != about.UID || e.InvolvedObject.Kind != "ConfigMap" {
+			t.Errorf("R203 event from %q about %+v", e.Source.Component, e.InvolvedObject)
+		}
+	}
+	if len(counts) != 3 || counts["Normal Made made it"] != 1 || counts["Warning Failed could not"] != 2 {
+		t.Errorf("R205 equal events count as one: %v", counts)
+	}
+}
+
+// Names of objects may be longer than those of events can bear.
+func TestAPIRecorderLongName(t *testing.T) {
+	t.Parallel()
+	about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 235) + "-" + strings.Repeat("b", 17)}}
+	env := controlplanetest.New(t, about)
+	if err := event.NewAPIRecorder(env.Client, env.Client, "test").Event(context.Background(), about, event.Normal("Made", "")); err != nil {
+		t.Error(err)
+	}
+}
