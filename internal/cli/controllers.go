@@ -1,0 +1,148 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bowline-dev/bowline/pkg/crd"
+)
+
+type controllersOptions struct {
+	kubeconfig  string
+	leaderElect bool
+	installCRDs bool
+	health      string
+	verbosity   verbosity
+}
+
+func newControllersCmd(std Streams) *cobra.Command {
+	o := controllersOptions{installCRDs: true}
+	cmd := &cobra.Command{
+		Use:   "controllers",
+		Short: "Run all controllers against any Kubernetes API server",
+		Long: `Runs the controllers of every provider in the foreground. They work against any Kubernetes cluster as they do against
+bowline apiserver. Inside a cluster, leave --kubeconfig out: the pod's service account is used.`,
+		Example: `  bowline controllers --kubeconfig ./state/admin.kubeconfig
+  bowline controllers --leader-elect --install-crds=false     as a Deployment with several replicas`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, release := untilSignal(cmd.Context())
+			defer release()
+			return o.run(ctx, std, newLogs(std.Err, o.verbosity))
+		},
+	}
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "file that names the API server and the identity to use (default: the pod's own)")
+	cmd.Flags().BoolVar(&o.leaderElect, "leader-elect", false, "work only while this process holds the lease that all replicas share")
+	cmd.Flags().BoolVar(&o.installCRDs, "install-crds", o.installCRDs, "apply the custom resource definitions at the start")
+	cmd.Flags().StringVar(&o.health, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
+	o.verbosity.register(cmd.Flags())
+	return cmd
+}
+
+func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) error {
+	cfg, err := restConfig(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
+	list := providers()
+	if o.installCRDs {
+		if err := installCRDs(ctx, cfg, list, log.own("controllers")); err != nil {
+			return err
+		}
+	}
+	namespace := ownNamespace()
+	if o.leaderElect {
+		if err := ensureNamespace(ctx, cfg, namespace); err != nil {
+			return err
+		}
+	}
+	svc, err := controllers(controllersConfig{
+		providers: list, rest: cfg, log: log.controllers(),
+		leaderElect: o.leaderElect, namespace: namespace, healthListen: o.health,
+	})
+	if err != nil {
+		return err
+	}
+	return runServices(ctx, func(ctx context.Context, running *stack) error {
+		if err := running.start(ctx, svc); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(std.Out, "The controllers work against %s\n", cfg.Host)
+		return err
+	}, func() error { return nil })
+}
+
+// restConfig reads a kubeconfig, or the pod's own identity if there is none.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	var (
+		cfg *rest.Config
+		err error
+	)
+	if kubeconfig == "" {
+		cfg, err = rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, errors.New("say which API server to use with --kubeconfig FILE")
+		}
+	} else {
+		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	cfg.UserAgent = controllersAccount
+	cfg.QPS = -1 // the API server's own fairness decides; the controllers limit their calls to the outside
+	return cfg, nil
+}
+
+// installCRDs applies the providers' definitions and tells which of them were left alone.
+func installCRDs(ctx context.Context, cfg *rest.Config, from []provider, log *slog.Logger) error {
+	crds, err := allCRDs(from)
+	if err != nil {
+		return err
+	}
+	report, err := crd.Apply(ctx, cfg, crds...)
+	for _, skipped := range report.Skipped {
+		log.Warn("Custom resource definition is left alone", "name", skipped.Name, "reason", skipped.Reason)
+	}
+	return err
+}
+
+// ownNamespace is the pod's namespace, or the one that bowline up uses.
+func ownNamespace() string {
+	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if namespace := strings.TrimSpace(string(content)); err == nil && namespace != "" {
+		return namespace
+	}
+	return systemNamespace
+}
+
+// ensureNamespace makes the namespace of the lease. Whoever may not make namespaces has one already.
+func ensureNamespace(ctx context.Context, cfg *rest.Config, name string) error {
+	c, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("creating client: %w", err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err = c.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager})
+	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	return fmt.Errorf("creating namespace %s for the lease: %w", name, err)
+}

@@ -1,0 +1,188 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/favouritecloud"
+)
+
+// garbageGoal makes the collector trade some processor time for a smaller heap: a control plane on a laptop is idle most
+// of the time, so its memory is what one notices. GOGC overrides it.
+const garbageGoal = 50
+
+type upOptions struct {
+	program   string // how this program was called; what up prints can be typed again
+	dataDir   string
+	detach    bool
+	withCloud bool
+	server    serverFlags
+	cloud     cloudFlags
+	verbosity verbosity
+}
+
+func newUpCmd(program string, std Streams, folder *dataDirFlag) *cobra.Command {
+	o := upOptions{program: program, withCloud: true}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start everything: the control plane, the controllers and the local cloud",
+		Long: `Starts the control plane, the controllers of every provider and the local cloud, in one process. It says when they are
+ready, and stops them on Ctrl-C; a second Ctrl-C does not wait. All state is kept in the data folder, also when the
+process is killed.`,
+		Example: `  bowline up                                   in the foreground
+  bowline up --detach                          in the background; the log is bowline.log in the data folder
+  bowline up --data-dir ./state --listen 127.0.0.1:0 --cloud-listen 127.0.0.1:0
+  bowline up --cloud=false                     without the local cloud`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.dataDir, err = folder.own(); err != nil {
+				return err
+			}
+			ctx, release := untilSignal(cmd.Context())
+			defer release()
+			if o.detach {
+				return o.runDetached(ctx, std)
+			}
+			return explain(o.run(ctx, std), o.dataDir)
+		},
+	}
+	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background, and return when ready")
+	cmd.Flags().BoolVar(&o.withCloud, "cloud", o.withCloud, "run the local cloud too")
+	o.server.register(cmd.Flags())
+	o.cloud.register(cmd.Flags())
+	o.verbosity.register(cmd.Flags())
+	return cmd
+}
+
+// run starts everything and blocks until ctx ends or a part fails.
+func (o upOptions) run(ctx context.Context, std Streams) error {
+	begin := time.Now()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbageGoal)
+	}
+	ready, err := readySignal(std.Out)
+	if err != nil {
+		return err
+	}
+	defer ready.Close()
+	// First, and with its final mode: whichever part starts first would make it with its own.
+	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
+		return fmt.Errorf("creating data folder: %w", err)
+	}
+	log := newLogs(std.Err, o.verbosity)
+	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
+	return runServices(ctx, func(ctx context.Context, running *stack) error {
+		state, err := o.startAll(ctx, running, log)
+		if err != nil {
+			return err
+		}
+		if err := announce(o.dataDir, state); err != nil {
+			return err
+		}
+		noteInRegistry(o.dataDir, log)
+		welcome(ready, o.program, o.dataDir, state)
+		log.own("bowline").Info("Ready", "after", time.Since(begin).Round(time.Millisecond))
+		return ready.Close()
+	}, func() error { return renounce(o.dataDir) })
+}
+
+// startAll starts the services in the order of their needs: the API server and the cloud side by side, then the
+// controllers, which use both.
+func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (runFile, error) {
+	server, serverService, err := apiServer(o.dataDir, o.server, log)
+	if err != nil {
+		return runFile{}, err
+	}
+	var (
+		cloud        *favouritecloud.Server
+		cloudStarted *startedService
+	)
+	serverStarted := running.launch(ctx, serverService)
+	if o.withCloud {
+		var svc service
+		if cloud, svc, err = localCloud(o.dataDir, o.cloud, log); err != nil {
+			return runFile{}, err
+		}
+		cloudStarted = running.launch(ctx, svc)
+	}
+	if err := running.waitReady(ctx, serverStarted); err != nil {
+		return runFile{}, err
+	}
+	if err := o.startControllers(ctx, running, server, log); err != nil {
+		return runFile{}, err
+	}
+	state := thisProcess(server)
+	if cloudStarted != nil {
+		if err := running.waitReady(ctx, cloudStarted); err != nil {
+			return runFile{}, err
+		}
+		state.Cloud = cloud.URL()
+	}
+	return state, nil
+}
+
+// startControllers prepares the server as its administrator, for whom this process holds the certificate anyway, and
+// runs the controllers as the service account that this makes.
+func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server, log *logs) error {
+	admin := server.RESTConfig()
+	list := providers()
+	if err := installCRDs(ctx, admin, list, log.own("controllers")); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("creating client: %w", err)
+	}
+	if err := applyIdentity(ctx, client, list); err != nil {
+		return err
+	}
+	token := newTokenFile(o.dataDir, client, log.own("bowline"))
+	next, err := token.refresh(ctx)
+	if err != nil {
+		return err
+	}
+	working, err := controllers(controllersConfig{providers: list, rest: token.config(admin), log: log.controllers()})
+	if err != nil {
+		return err
+	}
+	if err := running.start(ctx, service{
+		name:  "token refresh",
+		run:   func(ctx context.Context) error { return token.keepFresh(ctx, next) },
+		ready: closed(),
+	}); err != nil {
+		return err
+	}
+	return running.start(ctx, working)
+}
+
+// closed returns the ready channel of a service that needs no start.
+func closed() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// welcome says in a few lines that everything is ready and what to do with it.
+func welcome(w io.Writer, program, dataDir string, state runFile) {
+	argument := dataDirArgument(dataDir)
+	fmt.Fprintf(w, "Bowline is ready: https://%s, data in %s\n", state.Address, dataDir)
+	if state.Cloud != "" {
+		fmt.Fprintf(w, "The local cloud is at %s; a key for it: %s cloud key create --project NAME%s\n", state.Cloud, program, argument)
+	}
+	fmt.Fprintf(w, "\n  %s kubectl%s get managed\n", program, argument)
+	fmt.Fprintf(w, "  export KUBECONFIG=%s\n", controlplane.KubeconfigPath(dataDir))
+	fmt.Fprintf(w, "  %s status%s\n", program, argument)
+	fmt.Fprintf(w, "  %s down%s\n", program, argument)
+}
