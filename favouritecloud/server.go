@@ -50,37 +50,43 @@ func (s *Server) URL() string { return s.url }
 
 // Run serves until ctx ends or a part fails, and leaves no goroutine, port, lock or database server behind. It returns
 // nil when ctx ended, and fails at once when another cloud uses the data folder or the port is taken.
-func (s *Server) Run(ctx context.Context) (err error) {
+func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("running cloud: Run was called before")
 	}
-	f, err := openFolders(s.config)
-	if err != nil {
+	if err := s.run(ctx); err != nil {
 		return fmt.Errorf("running cloud: %w", err)
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.config.Listen)
+	return nil
+}
+
+func (s *Server) run(ctx context.Context) (err error) {
+	f, err := openFolders(s.config)
 	if err != nil {
-		return fmt.Errorf("running cloud: listening on %s: %w", s.config.Listen, err)
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	listener, err := net.Listen("tcp", s.config.Listen)
+	if err != nil {
+		return fmt.Errorf("listening on %s: %w", s.config.Listen, err)
 	}
 	databases := database.New(database.Config{
 		Store: f.state, Folder: f.instances, Account: f.account, SearchPath: s.config.PostgresSearchPath,
 		RetryInterval: s.config.RetryInterval, Parallel: runtime.NumCPU(), Log: s.config.Log.With("service", "database"),
 	})
 	if err := databases.Recover(ctx); err != nil {
-		return errors.Join(fmt.Errorf("running cloud: %w", err), listener.Close())
+		if ctx.Err() != nil {
+			err = nil // Asked to stop while cleaning up; the next start goes on with that.
+		}
+		return errors.Join(err, listener.Close())
 	}
-	api := httpapi.New(httpapi.Config{
+	return s.serve(ctx, listener, databases, httpapi.New(httpapi.Config{
 		Store: f.state, Databases: databases, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
-	})
-	if err := s.serve(ctx, listener, api, databases); err != nil {
-		return fmt.Errorf("running cloud: %w", err)
-	}
-	return nil
+	}))
 }
 
 // serve runs the API and the services. The API ends first, so that nobody sees the servers being stopped.
-func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Handler, databases *database.Service) error {
+func (s *Server) serve(ctx context.Context, listener net.Listener, databases *database.Service, api http.Handler) error {
 	server := &http.Server{
 		Handler: api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
