@@ -28,6 +28,7 @@ type controllersOptions struct {
 	leaderElect bool
 	installCRDs bool
 	health      string
+	controllers controllerFlags
 	verbosity   verbosity
 }
 
@@ -51,12 +52,17 @@ bowline apiserver. Inside a cluster, leave --kubeconfig out: the pod's service a
 	cmd.Flags().BoolVar(&o.leaderElect, "leader-elect", false, "work only while this process holds the lease that all replicas share")
 	cmd.Flags().BoolVar(&o.installCRDs, "install-crds", o.installCRDs, "apply the custom resource definitions at the start")
 	cmd.Flags().StringVar(&o.health, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
+	o.controllers.register(cmd.Flags())
 	o.verbosity.register(cmd.Flags())
 	return cmd
 }
 
 func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) error {
 	cfg, err := restConfig(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	reconcilers, err := o.controllers.options()
 	if err != nil {
 		return err
 	}
@@ -76,6 +82,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 	svc, err := controllers(controllersConfig{
 		providers: list, rest: cfg, log: log.controllers(),
 		leaderElect: o.leaderElect, namespace: namespace, healthListen: o.health,
+		reconcilers: reconcilers,
 	})
 	if err != nil {
 		return err

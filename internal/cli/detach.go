@@ -105,7 +105,7 @@ func (o upOptions) spawn(ctx context.Context, log *os.File) ([]byte, error) {
 	defer read.Close()
 	cmd := exec.Command(program, o.arguments()...)
 	cmd.Args[0] = o.program // so that its welcome can be typed here
-	cmd.Dir = "/" // hold no folder that somebody may want to unmount
+	cmd.Dir = "/"           // hold no folder that somebody may want to unmount
 	cmd.Env = append(os.Environ(), readyVariable+"="+strconv.Itoa(readyFD))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{write}
@@ -133,6 +133,7 @@ func (o upOptions) arguments() []string {
 	arguments := []string{
 		"up", "--data-dir=" + o.dataDir, "--listen=" + o.server.listen, "--v=" + strconv.Itoa(int(o.verbosity)),
 		"--cloud=" + strconv.FormatBool(o.withCloud), "--cloud-listen=" + o.cloud.listen,
+		"--poll-interval=" + o.controllers.pollInterval.String(),
 	}
 	for _, name := range o.server.names {
 		arguments = append(arguments, "--tls-san="+name)

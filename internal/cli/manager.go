@@ -10,15 +10,14 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // controllersConfig is how the controllers of all providers are to run.
@@ -29,6 +28,7 @@ type controllersConfig struct {
 	leaderElect  bool
 	namespace    string // of the leader's lease
 	healthListen string // host:port of /healthz and /readyz; empty for none
+	reconcilers  []managed.ReconcilerOption
 }
 
 // controllers returns the service that runs every provider's controllers. It is ready when they work, and with leader
@@ -57,15 +57,13 @@ func controllers(cfg controllersConfig) (service, error) {
 		// The process ends when the manager does, so the next leader need not wait for the lease to run out.
 		LeaderElectionReleaseOnCancel: true,
 		LeaderElectionNamespace:       cfg.namespace,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		// A cached read of one Secret would start a watch that holds every Secret of the server.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Cache:                         managed.CacheOptions(),
 	})
 	if err != nil {
 		return service{}, fmt.Errorf("creating controller manager: %w", err)
 	}
 	for _, p := range cfg.providers {
-		if err := p.setupWithManager(mgr); err != nil {
+		if err := p.setupWithManager(mgr, cfg.reconcilers...); err != nil {
 			return service{}, fmt.Errorf("setting up provider %s: %w", p.name, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/providers/fcp"
 )
 
@@ -17,17 +18,14 @@ type provider struct {
 	name             string
 	crds             func() ([]*apiextensionsv1.CustomResourceDefinition, error) // the kinds it serves
 	addToScheme      func(*runtime.Scheme) error
-	setupWithManager func(ctrl.Manager) error   // registers its controllers
-	rules            func() []rbacv1.PolicyRule // what its controllers do, besides what all do (see rbac.go)
+	setupWithManager func(ctrl.Manager, ...managed.ReconcilerOption) error // registers its controllers
+	rules            func() []rbacv1.PolicyRule                            // what its controllers do, besides what all do (see rbac.go)
 }
 
 // providers is the list of those built in. To add one, add a line.
 func providers() []provider {
 	return []provider{
-		{
-			name: "fcp", crds: fcp.CRDs, addToScheme: fcp.AddToScheme, rules: fcp.Rules,
-			setupWithManager: func(mgr ctrl.Manager) error { return fcp.SetupWithManager(mgr) },
-		},
+		{name: "fcp", crds: fcp.CRDs, addToScheme: fcp.AddToScheme, setupWithManager: fcp.SetupWithManager, rules: fcp.Rules},
 	}
 }
 

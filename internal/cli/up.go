@@ -24,13 +24,14 @@ import (
 const garbageGoal = 50
 
 type upOptions struct {
-	program   string // how this program was called; what up prints can be typed again
-	dataDir   string
-	detach    bool
-	withCloud bool
-	server    serverFlags
-	cloud     cloudFlags
-	verbosity verbosity
+	program     string // how this program was called; what up prints can be typed again
+	dataDir     string
+	detach      bool
+	withCloud   bool
+	server      serverFlags
+	cloud       cloudFlags
+	controllers controllerFlags
+	verbosity   verbosity
 }
 
 func newUpCmd(program string, std Streams, folder *dataDirFlag) *cobra.Command {
@@ -62,6 +63,7 @@ process is killed.`,
 	cmd.Flags().BoolVar(&o.withCloud, "cloud", o.withCloud, "run the local cloud too")
 	o.server.register(cmd.Flags())
 	o.cloud.register(cmd.Flags())
+	o.controllers.register(cmd.Flags())
 	o.verbosity.register(cmd.Flags())
 	return cmd
 }
@@ -120,6 +122,7 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 	if err := running.waitReady(ctx, serverStarted); err != nil {
 		return runFile{}, err
 	}
+	log.own("bowline").Debug("API server is ready")
 	if err := o.startControllers(ctx, running, server, log); err != nil {
 		return runFile{}, err
 	}
@@ -136,11 +139,16 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 // startControllers prepares the server as its administrator, for whom this process holds the certificate anyway, and
 // runs the controllers as the service account that this makes.
 func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server, log *logs) error {
+	reconcilers, err := o.controllers.options()
+	if err != nil {
+		return err
+	}
 	admin := server.RESTConfig()
 	list := providers()
 	if err := installCRDs(ctx, admin, list, log.own("controllers")); err != nil {
 		return err
 	}
+	log.own("bowline").Debug("Custom resource definitions are applied")
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
@@ -153,10 +161,14 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	if err != nil {
 		return err
 	}
-	working, err := controllers(controllersConfig{providers: list, rest: token.config(admin), log: log.controllers()})
+	log.own("bowline").Debug("The controllers' identity is ready")
+	working, err := controllers(controllersConfig{
+		providers: list, rest: token.config(admin), log: log.controllers(), reconcilers: reconcilers,
+	})
 	if err != nil {
 		return err
 	}
+	log.own("bowline").Debug("The controllers are set up")
 	if err := running.start(ctx, service{
 		name:  "token refresh",
 		run:   func(ctx context.Context) error { return token.keepFresh(ctx, next) },

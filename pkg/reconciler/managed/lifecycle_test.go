@@ -305,4 +305,20 @@ func TestConnectionSecret(t *testing.T) {
 			t.Errorf("details that could not be published are kept until they can -want +got:\n%s", diff)
 		}
 	})
+	t.Run("N32 somebody else's secret does not hold up a deletion", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, func(mg *thing.Thing) {
+			mg.Finalizers = []string{managed.Finalizer}
+			mg.Annotations = map[string]string{meta.AnnotationKeyExternalCreatePending: "2025-01-01T00:00:00Z"}
+		})
+		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}}
+		if err := s.env.Client.Create(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		s.delete()
+		s.pass()
+		if got := s.state(); got != "gone" {
+			t.Errorf("the user sees %s: %s", got, s.message())
+		}
+	})
 }

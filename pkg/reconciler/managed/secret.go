@@ -6,6 +6,7 @@ package managed
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,19 @@ type connectionSecrets struct {
 	owner  schema.GroupVersionKind
 }
 
+// foreignSecretError reports that the connection secret an object names belongs to somebody else.
+type foreignSecretError struct{ namespace, name string }
+
+func (e *foreignSecretError) Error() string {
+	return fmt.Sprintf("secret %s/%s exists and does not belong to this object: name another one in "+
+		"writeConnectionSecretToRef, or remove it", e.namespace, e.name)
+}
+
+func isForeign(err error) bool {
+	_, ok := errors.AsType[*foreignSecretError](err)
+	return ok
+}
+
 // creationMarks are the annotations by which the connection secret tells the result of the creation that is pending on
 // the object: the external name, and which creation it was (N22).
 func creationMarks(mg resource.Managed) map[string]string {
@@ -41,7 +55,7 @@ func creationMarks(mg resource.Managed) map[string]string {
 func (s connectionSecrets) recall(ctx context.Context, mg resource.Managed) (name string, found bool, err error) {
 	have, err := s.get(ctx, s.live, mg)
 	if have == nil || err != nil {
-		return "", false, err
+		return "", false, resource.Ignore(isForeign, err) // somebody else's secret tells nothing of our creation
 	}
 	marks := creationMarks(mg)
 	if have.Annotations[meta.AnnotationKeyExternalCreatePending] != marks[meta.AnnotationKeyExternalCreatePending] {
@@ -76,8 +90,7 @@ func (s connectionSecrets) get(ctx context.Context, from client.Reader, mg resou
 		return nil, err
 	}
 	if !metav1.IsControlledBy(have, mg) {
-		return nil, fmt.Errorf("secret %s/%s exists and does not belong to this object: name another one in "+
-			"writeConnectionSecretToRef, or remove it", ref.Namespace, ref.Name)
+		return nil, &foreignSecretError{namespace: ref.Namespace, name: ref.Name}
 	}
 	return have, nil
 }

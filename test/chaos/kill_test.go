@@ -1,0 +1,154 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chaos kills the whole of Bowline at random moments and checks that nothing is lost, doubled or left behind.
+//
+// BOWLINE_KILLS sets how many kills (default 12; `make chaos` does 200), BOWLINE_SEED repeats a run.
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+// settleTime bounds how long the plane may take to finish what a kill interrupted.
+const settleTime = 90 * time.Second
+
+// longestLife is the longest time between the beginning of an operation and the kill: a little more than an operation
+// takes undisturbed, so that kills fall before, into and after it.
+const longestLife = 2500 * time.Millisecond
+
+func setting(t *testing.T, name string, otherwise int64) int64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+func TestKills(t *testing.T) {
+	t.Parallel()
+	kills := setting(t, "BOWLINE_KILLS", 12)
+	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	p := plane.New(t)
+	p.Up(t)
+	p.Connect(t, "default", p.NewKey(t, plane.Project))
+	w := &world{t: t, p: p, random: rand.New(rand.NewPCG(uint64(seed), 0)), databases: map[string]int{}}
+	for i := range int(kills) {
+		what := w.begin()
+		life := time.Duration(w.random.Int64N(int64(longestLife)))
+		<-time.After(life)
+		p.Kill(t)
+		t.Logf("kill %d: %s, killed after %s; ready again after %s", i+1, what, life.Round(time.Millisecond), p.Up(t).Round(time.Millisecond))
+		w.check()
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	w.removeAll()
+}
+
+// A world is what should be.
+type world struct {
+	t         *testing.T
+	p         *plane.Plane
+	random    *rand.Rand
+	databases map[string]int // fanciness by name
+	deleted   string
+	made      int
+}
+
+const most = 3 // databases at a time
+
+// begin starts a random operation that the world allows, and says which.
+func (w *world) begin() string {
+	w.t.Helper()
+	w.deleted = ""
+	choice := w.random.IntN(3)
+	switch {
+	case len(w.databases) == 0 || choice == 0 && len(w.databases) < most:
+		w.made++
+		name, level := fmt.Sprintf("db-%d", w.made), 10+w.random.IntN(90)
+		w.databases[name] = level
+		w.do(w.p.Client.Create(w.t.Context(), plane.Database(name, level)))
+		return "create " + name
+	case choice == 1:
+		name, level := w.pick(), 10+w.random.IntN(90)
+		w.databases[name] = level
+		patch := fmt.Appendf(nil, `{"spec":{"forProvider":{"fancinessLevel":%d}}}`, level)
+		w.do(w.p.Client.Patch(w.t.Context(), plane.Database(name, 0), client.RawPatch("application/merge-patch+json", patch)))
+		return "update " + name
+	default:
+		w.deleted = w.pick()
+		delete(w.databases, w.deleted)
+		w.do(w.p.Client.Delete(w.t.Context(), plane.Database(w.deleted, 0)))
+		return "delete " + w.deleted
+	}
+}
+
+func (w *world) do(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) pick() string {
+	names := make([]string, 0, len(w.databases))
+	for i := range w.made {
+		if name := fmt.Sprintf("db-%d", i+1); w.databases[name] != 0 {
+			names = append(names, name)
+		}
+	}
+	return names[w.random.IntN(len(names))]
+}
+
+// check waits until all is as it should be: every database works with the password of its Secret, what was deleted is
+// gone, and there is exactly one server for each object.
+func (w *world) check() {
+	w.t.Helper()
+	w.p.Eventually(w.t, settleTime, "everything is as declared", func(ctx context.Context) error {
+		for name := range w.databases {
+			if err := w.p.Works(ctx, name); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if w.deleted != "" {
+			if err := w.p.Gone(ctx, w.deleted); err != nil {
+				return err
+			}
+		}
+		list := &databasev1alpha3.FavouriteDBInstanceList{}
+		if err := w.p.Client.List(ctx, list); err != nil {
+			return err
+		}
+		if servers := w.p.Servers(w.t); len(list.Items) != len(w.databases) || len(servers) != len(w.databases) {
+			return fmt.Errorf("%d objects and servers %v, want %d each", len(list.Items), servers, len(w.databases))
+		}
+		return nil
+	})
+}
+
+func (w *world) removeAll() {
+	for name := range w.databases {
+		w.do(w.p.Client.Delete(w.t.Context(), plane.Database(name, 0)))
+	}
+	clear(w.databases)
+	w.check()
+}

@@ -1,0 +1,137 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+)
+
+// Namespace holds the Secrets of a plane's tests.
+const Namespace = "default"
+
+// Project of the cloud that a plane's tests use.
+const Project = "demo"
+
+// NewKey makes an API key of the project.
+func (p *Plane) NewKey(t testing.TB, project string) string {
+	t.Helper()
+	out, err := p.Run(t.Context(), "cloud", "key", "create", "--project", project)
+	if err != nil {
+		t.Fatalf("making a key: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+// Connect makes a ProviderConfig of the given name whose credentials are the key.
+func (p *Plane) Connect(t testing.TB, name, key string) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "credentials-" + name},
+		StringData: map[string]string{"key": key},
+	}
+	if err := p.Client.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Client.Create(t.Context(), p.Config(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Config returns a ProviderConfig of the plane's own cloud whose credentials are in the Secret credentials-NAME.
+func (p *Plane) Config(name string) *v1alpha3.ProviderConfig {
+	return &v1alpha3.ProviderConfig{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha3.ProviderConfigSpec{
+			ProjectID: Project,
+			Endpoint:  p.Cloud,
+			ProviderSpec: xpv1.ProviderSpec{Credentials: xpv1.ProviderCredentials{
+				Source:    xpv1.CredentialsSourceSecret,
+				SecretRef: &xpv1.SecretKeySelector{Namespace: Namespace, Name: "credentials-" + name, Key: "key"},
+			}},
+		},
+	}
+}
+
+// Database returns a database instance whose connection Secret has its name.
+func Database(name string, fanciness int) *databasev1alpha3.FavouriteDBInstance {
+	return &databasev1alpha3.FavouriteDBInstance{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: databasev1alpha3.FavouriteDBInstanceSpec{
+			ResourceSpec: xpv1.ResourceSpec{
+				WriteConnectionSecretToReference: &xpv1.SecretReference{Namespace: Namespace, Name: name},
+			},
+			ForProvider: databasev1alpha3.FavouriteDBInstanceParameters{Name: name, FancinessLevel: fanciness},
+		},
+	}
+}
+
+// Works returns nil if the database is Ready as last declared, and the password of its Secret opens a server that
+// allows as many connections as its fanciness level says.
+func (p *Plane) Works(ctx context.Context, name string) error {
+	db := &databasev1alpha3.FavouriteDBInstance{}
+	if err := p.Client.Get(ctx, client.ObjectKey{Name: name}, db); err != nil {
+		return err
+	}
+	ready, synced := db.GetCondition(xpv1.TypeReady), db.GetCondition(xpv1.TypeSynced)
+	if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue || synced.ObservedGeneration != db.Generation {
+		return fmt.Errorf("generation %d; Ready: %s %s; Synced for generation %d: %s %s", db.Generation, ready.Reason, ready.Message,
+			synced.ObservedGeneration, synced.Reason, synced.Message)
+	}
+	level, err := p.MaxConnections(ctx, name)
+	if err != nil {
+		return err
+	}
+	if level != fmt.Sprint(db.Spec.ForProvider.FancinessLevel) {
+		return fmt.Errorf("max_connections is %s, want %d", level, db.Spec.ForProvider.FancinessLevel)
+	}
+	return nil
+}
+
+// MaxConnections asks the real server, with what the connection Secret holds.
+func (p *Plane) MaxConnections(ctx context.Context, name string) (level string, err error) {
+	details, err := p.Secret(ctx, Namespace, name)
+	if err != nil {
+		return "", err
+	}
+	u := url.URL{
+		Scheme: "postgres",
+		User:   url.UserPassword(details["username"], details["password"]),
+		Host:   net.JoinHostPort(details["endpoint"], details["port"]),
+		Path:   "postgres",
+	}
+	conn, err := pgx.Connect(ctx, u.String())
+	if err != nil {
+		return "", err
+	}
+	err = conn.QueryRow(ctx, "show max_connections").Scan(&level)
+	return level, errors.Join(err, conn.Close(ctx))
+}
+
+// Gone returns nil if neither the database object nor its connection Secret exists.
+func (p *Plane) Gone(ctx context.Context, name string) error {
+	db := &databasev1alpha3.FavouriteDBInstance{}
+	if err := p.Client.Get(ctx, client.ObjectKey{Name: name}, db); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("object %s is still there: %v, conditions %+v", name, err, db.Status.Conditions)
+	}
+	if _, err := p.Secret(ctx, Namespace, name); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("secret %s is still there: %v", name, err)
+	}
+	return nil
+}

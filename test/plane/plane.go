@@ -1,0 +1,288 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plane runs the real bowline program for tests of the whole system: in a folder of its own, on free ports,
+// killed and started again at will, and gone when the test ends.
+//
+//	p := plane.New(t)
+//	p.Up(t)
+//	p.Client.Create(ctx, database)
+//	p.Kill(t) // as kill -9 does
+//	p.Up(t)
+package plane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/providers/fcp"
+)
+
+// patience bounds every wait for the program itself.
+const patience = time.Minute
+
+// A Plane is one bowline with its data folder.
+type Plane struct {
+	// Dir is the data folder.
+	Dir string
+	// Cloud is the URL of the local cloud; it stays the same over restarts.
+	Cloud string
+	// Client is an administrator's client without a cache. It is valid after the first Up.
+	Client client.Client
+
+	binary string
+	args   []string
+	env    []string
+	cmd    *exec.Cmd
+	exited chan error
+	log    *os.File
+}
+
+// New prepares a plane; Up starts it. More arguments are given to `bowline up`.
+func New(t testing.TB, args ...string) *Plane {
+	t.Helper()
+	dir := t.TempDir()
+	cloud := freeAddress(t)
+	p := &Plane{
+		Dir:    filepath.Join(dir, "data"),
+		Cloud:  "http://" + cloud,
+		binary: build(t),
+		env:    append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="),
+	}
+	p.args = append([]string{"up", "--data-dir", p.Dir, "--listen", freeAddress(t), "--cloud-listen", cloud}, args...)
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.log = log
+	t.Cleanup(func() { p.end(t) })
+	return p
+}
+
+// Setenv adds an environment variable for later starts.
+func (p *Plane) Setenv(key, value string) { p.env = append(p.env, key+"="+value) }
+
+// Up starts bowline and returns when it says that it is ready, and how long that took.
+func (p *Plane) Up(t testing.TB) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	out, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p.cmd = exec.Command(p.binary, p.args...)
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, writer, p.log
+	err = p.cmd.Start()
+	writer.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.exited = make(chan error, 1)
+	go func(cmd *exec.Cmd, exited chan<- error) { exited <- cmd.Wait() }(p.cmd, p.exited)
+	if err := out.SetReadDeadline(begin.Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	said := &bytes.Buffer{}
+	for chunk := make([]byte, 4096); !strings.Contains(said.String(), "Bowline is ready"); {
+		n, err := out.Read(chunk)
+		said.Write(chunk[:n])
+		if err != nil {
+			t.Fatalf("bowline up did not become ready: %v\n%s%s", err, said, p.Log())
+		}
+	}
+	took := time.Since(begin)
+	if p.Client == nil {
+		p.Client = p.newClient(t)
+	}
+	return took
+}
+
+// Kill ends bowline as kill -9 does.
+func (p *Plane) Kill(t testing.TB) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	<-p.exited
+	p.cmd = nil
+}
+
+// Run runs another bowline command on the plane and returns what it printed, both streams.
+func (p *Plane) Run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, p.binary, args...)
+	cmd.Env = append(p.env, "BOWLINE_DATA_DIR="+p.Dir)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// PID of the running program.
+func (p *Plane) PID() int { return p.cmd.Process.Pid }
+
+// Log returns the end of what bowline logged.
+func (p *Plane) Log() string {
+	const tail = 4000
+	all, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(all[max(0, len(all)-tail):])
+}
+
+// end stops bowline and every database server of its cloud.
+func (p *Plane) end(t testing.TB) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if out, err := p.Run(ctx, "down", "--data-dir", p.Dir); err != nil {
+		t.Errorf("bowline down: %v\n%s", err, out)
+	}
+	if p.cmd != nil {
+		<-p.exited
+	}
+	if left := p.Servers(t); len(left) > 0 {
+		t.Errorf("database servers left behind: %v", left)
+		for _, s := range left {
+			_ = syscall.Kill(s.PID, syscall.SIGKILL)
+		}
+	}
+	if t.Failed() {
+		t.Logf("end of the log:\n%s", p.Log())
+	}
+	p.log.Close()
+	if instances, err := filepath.EvalSymlinks(p.instances()); err == nil {
+		os.RemoveAll(instances)
+	}
+}
+
+func (p *Plane) newClient(t testing.TB) client.Client {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.Dir, "admin.kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Secret returns the data of a Secret as text.
+func (p *Plane) Secret(ctx context.Context, namespace, name string) (map[string]string, error) {
+	secret := &corev1.Secret{}
+	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
+		return nil, err
+	}
+	data := map[string]string{}
+	for key, value := range secret.Data {
+		data[key] = string(value)
+	}
+	return data, nil
+}
+
+// Eventually calls check until it returns nil, and fails the test with its last word if that takes longer than limit.
+func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited %s for: %s; it is not so: %v\nend of the log:\n%s", limit, what, err, p.Log())
+		case <-tick.C:
+		}
+	}
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// build makes the program anew unless it is up to date, and returns its path.
+func build(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatalf("finding the module: %v", err)
+	}
+	root := strings.TrimSpace(string(out))
+	cmd := exec.Command("make", "--no-print-directory", "build")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building bowline: %v\n%s", err, out)
+	}
+	return filepath.Join(root, "bin", "bowline")
+}
+
+func (p *Plane) instances() string { return filepath.Join(p.Dir, "cloud", "instances") }
+
+// A Server is a running PostgreSQL server of the plane's cloud.
+type Server struct {
+	// PID of the postmaster.
+	PID int
+	// Data is its data folder.
+	Data string
+}
+
+// Servers lists the PostgreSQL servers that run in the plane's folders, found among all processes of the machine.
+func (p *Plane) Servers(t testing.TB) []Server {
+	t.Helper()
+	instances, err := filepath.EvalSymlinks(p.instances())
+	if err != nil {
+		return nil // no instance was ever made
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var servers []Server
+	for _, file := range lines {
+		line, err := os.ReadFile(file)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		words := strings.Split(string(line), "\x00")
+		for i, word := range words {
+			if word == "-D" && i+1 < len(words) && strings.HasPrefix(words[i+1], instances+"/") && strings.HasSuffix(words[0], "postgres") {
+				var pid int
+				if _, err := fmt.Sscanf(file, "/proc/%d/cmdline", &pid); err == nil {
+					servers = append(servers, Server{PID: pid, Data: words[i+1]})
+				}
+			}
+		}
+	}
+	return servers
+}
