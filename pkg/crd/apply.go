@@ -37,9 +37,9 @@ const (
 	maxAttempts      = 5                     // writes that lose against somebody else's are judged anew
 )
 
-// Apply installs the definitions and waits until those that it may change are established, half a minute at most. The
-// report covers every definition judged, also when an error ends the work early. Needs get, create and patch on
-// customresourcedefinitions.
+// Apply installs the definitions and waits until the objects of those that it did not skip can be watched, half a minute
+// at most. The report covers every definition judged, also when an error ends the work early. Needs get, create and patch
+// on customresourcedefinitions.
 func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (Report, error) {
 	var report Report
 	c, err := newClient(cfg)
@@ -53,6 +53,15 @@ func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.Custo
 		}
 		report.add(definition.Name, v)
 	}
+	return report, waitUsable(ctx, cfg, c, crds, report)
+}
+
+// waitUsable waits for those that were not skipped.
+func waitUsable(ctx context.Context, cfg *rest.Config, c client.Client, crds []*apiextensionsv1.CustomResourceDefinition, report Report) error {
+	raw, err := newRESTClient(cfg)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
 	defer cancel()
 	for _, definition := range crds {
@@ -60,10 +69,13 @@ func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.Custo
 			continue
 		}
 		if err := waitEstablished(ctx, c, definition.Name); err != nil {
-			return report, fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
+			return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
+		}
+		if err := waitServed(ctx, raw, definition); err != nil {
+			return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
 		}
 	}
-	return report, nil
+	return nil
 }
 
 // newClient knows its one kind by heart, which saves the server a discovery.

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -72,7 +71,7 @@ func TestApply(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := controlplanetest.NewWithScheme(t, scheme(t))
+			env := controlplanetest.New(t)
 			given := definition(env.Prefix)
 			if tc.installed != nil {
 				install(t, env, given.DeepCopy(), tc.installed)
@@ -175,15 +174,6 @@ func remove(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomRe
 	if err := env.Client.Delete(context.Background(), doomed); client.IgnoreNotFound(err) != nil {
 		t.Error(err)
 	}
-}
-
-func scheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // definition has a group of its own, so that tests do not meet.
