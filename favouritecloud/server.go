@@ -121,13 +121,21 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, databases *da
 
 // announce tells where the API is: callers in this process, and commands that look into the data folder.
 func (s *Server) announce(listener net.Listener) error {
-	s.url = "http://" + listener.Addr().String()
+	s.url = endpointURL(listener.Addr())
 	if err := writeFile(filepath.Join(s.config.DataDir, endpointFile), s.url+"\n"); err != nil {
 		return fmt.Errorf("writing endpoint: %w", err)
 	}
 	s.config.Log.Info("cloud ready", "url", s.url, "data", s.config.DataDir)
 	close(s.ready)
 	return nil
+}
+
+// endpointURL returns an address that can be called: a listener on all addresses answers on this one too.
+func endpointURL(listening net.Addr) string {
+	if a, ok := listening.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
+		return fmt.Sprintf("http://127.0.0.1:%d", a.Port)
+	}
+	return "http://" + listening.String()
 }
 
 func stopAPI(server *http.Server) error {

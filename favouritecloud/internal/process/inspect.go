@@ -43,11 +43,7 @@ func (p *Process) Inspect() (Info, error) {
 
 func inspect(pid int) (Info, error) {
 	folder := filepath.Join("/proc", strconv.Itoa(pid))
-	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
-	if err != nil {
-		return Info{}, fmt.Errorf("inspecting process %d: %w", pid, err)
-	}
-	command, ticks, err := parseStat(string(stat))
+	command, ticks, err := readStat(folder)
 	if err != nil {
 		return Info{}, fmt.Errorf("inspecting process %d: %w", pid, err)
 	}
@@ -69,6 +65,14 @@ func inspect(pid int) (Info, error) {
 		Dir:     strings.TrimSuffix(dir, " (deleted)"),
 		Started: booted.Add(time.Duration(ticks) * time.Second / clockTicksPerSecond),
 	}, nil
+}
+
+func readStat(folder string) (command string, ticks int64, err error) {
+	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
+	if err != nil {
+		return "", 0, err
+	}
+	return parseStat(string(stat))
 }
 
 // parseStat returns the command and the start time in ticks since boot. The command stands in parentheses and may
@@ -120,6 +124,10 @@ func InFolder(folder string, programs ...string) ([]*Process, error) {
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		// Most processes run something else, and are passed over after one short read.
+		if command, _, err := readStat(filepath.Join("/proc", e.Name())); err != nil || !slices.Contains(programs, command) {
 			continue
 		}
 		if info, err := inspect(pid); err != nil || !worksIn(info, folder, programs) {
