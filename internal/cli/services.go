@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -40,7 +38,7 @@ func apiServer(dataDir string, f serverFlags, log *logs) (*controlplane.Server, 
 	if err != nil {
 		return nil, service{}, err
 	}
-	return server, service{name: "API server", run: server.Run, ready: server.Ready()}, nil
+	return server, service{name: "API server", listenFlag: "--listen", run: server.Run, ready: server.Ready()}, nil
 }
 
 // cloudFlags are the flags of commands that run the local cloud.
@@ -60,23 +58,16 @@ func localCloud(dataDir string, f cloudFlags, log *logs) (*favouritecloud.Server
 	if err != nil {
 		return nil, service{}, err
 	}
-	return cloud, service{name: "local cloud", run: cloud.Run, ready: cloud.Ready()}, nil
+	return cloud, service{name: "local cloud", listenFlag: "--cloud-listen", run: cloud.Run, ready: cloud.Ready()}, nil
 }
 
 // cloudDir is where the cloud keeps its state within a data folder.
 func cloudDir(dataDir string) string { return filepath.Join(dataDir, "cloud") }
 
-// explain adds what to type next to the errors of a start that a person can mend.
+// explain says of a locked data folder what to type next.
 func explain(err error, dataDir string) error {
 	if locked, ok := errors.AsType[*controlplane.LockedError](err); ok {
 		return alreadyRuns(dataDir, locked.PID)
-	}
-	if errors.Is(err, syscall.EADDRINUSE) {
-		flag := "--listen"
-		if strings.Contains(err.Error(), "cloud") {
-			flag = "--cloud-listen"
-		}
-		return fmt.Errorf("%w; choose another port with %s (0 picks a free one)", err, flag)
 	}
 	return err
 }

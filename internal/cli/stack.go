@@ -7,14 +7,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // A service runs until its context ends or it fails. It has one lifetime.
 type service struct {
-	name  string
-	run   func(ctx context.Context) error
-	ready <-chan struct{} // closed when others may use it
+	name       string
+	listenFlag string // the flag that chooses its address, if there is one
+	run        func(ctx context.Context) error
+	ready      <-chan struct{} // closed when others may use it
 }
+
+// maxServices bounds what one stack may start; up starts four.
+const maxServices = 8
 
 // A stack is services that stop in the reverse order of their start: whoever uses another is gone before it.
 type stack struct {
@@ -28,8 +33,6 @@ type startedService struct {
 	done   chan struct{} // closed when run has returned
 	err    error         // what run returned; read after done
 }
-
-const maxServices = 8
 
 func newStack() *stack { return &stack{failed: make(chan *startedService, maxServices)} }
 
@@ -96,6 +99,9 @@ func (s *stack) stop() error {
 func (s *startedService) ended() error {
 	if s.err == nil {
 		return fmt.Errorf("%s ended unexpectedly", s.name)
+	}
+	if errors.Is(s.err, syscall.EADDRINUSE) && s.listenFlag != "" {
+		return fmt.Errorf("running %s: %w (the flag is %s)", s.name, s.err, s.listenFlag)
 	}
 	return fmt.Errorf("running %s: %w", s.name, s.err)
 }
