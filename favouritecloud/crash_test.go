@@ -10,10 +10,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -26,6 +30,9 @@ func TestServersOutliveTheCloudAndAreAdopted(t *testing.T) {
 	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	online := c.awaitOnline(t, "orders")
 	before := postmasters(t, dir)
+	if session, err := unix.Getsid(before[0]); err != nil || session != before[0] {
+		t.Errorf("server %d is in session %d, error %v: a terminal's Ctrl-C would reach it", before[0], session, err)
+	}
 
 	cloudProcess.end(t, syscall.SIGKILL)
 	query(t, online, created.Password, "select 'nobody noticed'")
@@ -51,6 +58,43 @@ func TestServersOutliveTheCloudAndAreAdopted(t *testing.T) {
 	c.stop()
 	if left := postmasters(t, dir); len(left) > 0 {
 		t.Errorf("servers outlive a cloud that was asked to stop: %v", left)
+	}
+}
+
+// TestReusedPidIsNotBelieved makes what a crash of the machine leaves: a pid file whose pid is now another server's.
+func TestReusedPidIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	dir := newDataDir(t)
+	c, cloudProcess := spawnCloud(t, dir)
+	stranger := c.create(t, database.CreateInstanceInput{Name: "stranger", FancinessLevel: 20})
+	c.awaitOnline(t, "stranger")
+	strangerPid := postmasters(t, dir)[0]
+	victim := c.create(t, database.CreateInstanceInput{Name: "victim", FancinessLevel: 20})
+	c.awaitOnline(t, "victim")
+
+	cloudProcess.end(t, syscall.SIGKILL)
+	pidFile := filepath.Join(dir, "instances", fmt.Sprintf("database-%d", victim.ID), "data", "postmaster.pid")
+	content, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, rest, _ := strings.Cut(string(content), "\n")
+	victimPid, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(victimPid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pidFile, fmt.Appendf(nil, "%d\n%s", strangerPid, rest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	c, _ = spawnCloud(t, dir)
+	query(t, c.awaitOnline(t, "victim"), victim.Password, "select 'restarted'")
+	query(t, c.awaitOnline(t, "stranger"), stranger.Password, "select 'left alone'")
+	if servers := postmasters(t, dir); len(servers) != 2 || !slices.Contains(servers, strangerPid) {
+		t.Errorf("servers %v; the other server was %d", servers, strangerPid)
 	}
 }
 

@@ -4,8 +4,10 @@
 package favouritecloud_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,6 +112,73 @@ func TestServerThatDiesIsRestarted(t *testing.T) {
 	if got := query(t, online, created.Password, "select value from kept"); got != "still there" {
 		t.Errorf("the table holds %q", got)
 	}
+}
+
+func TestUpdateDuringUpdate(t *testing.T) {
+	t.Parallel()
+	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
+	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
+	c.awaitOnline(t, "orders")
+	before := postmasters(t, c.dir)
+	for _, level := range []int{30, 40} {
+		if _, err := c.databases.UpdateInstance(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the first update to be under way", func() string {
+			if after := postmasters(t, c.dir); slices.Equal(before, after) {
+				return fmt.Sprint(after)
+			}
+			return ""
+		})
+	}
+	online := c.awaitOnline(t, "orders") // Never for the first level, which is not wanted any more.
+	if got := query(t, online, created.Password, "show max_connections"); got != "40" || online.FancinessLevel != 40 {
+		t.Errorf("online with level %d and max_connections %s", online.FancinessLevel, got)
+	}
+}
+
+func TestReasonOfAFailureIsShown(t *testing.T) {
+	t.Parallel()
+	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t), RetryInterval: 500 * time.Millisecond})
+	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
+	c.awaitOnline(t, "orders")
+	configuration := filepath.Join(c.dir, "instances", fmt.Sprintf("database-%d", created.ID), "data", "postgresql.auto.conf")
+	good, err := os.ReadFile(configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(configuration, []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(postmasters(t, c.dir)[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the reason to be shown", func() string {
+		i, err := c.databases.GetInstance(t.Context(), "orders")
+		if err == nil && i.Status == database.StatusFailed && strings.Contains(i.Message, "contains errors") {
+			return ""
+		}
+		return "not"
+	})
+	shown := map[string]bool{}
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for range 60 { // Several attempts long.
+		i, err := c.databases.GetInstance(t.Context(), "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[i.Status+" "+i.Message] = true
+		<-tick.C
+	}
+	if len(shown) != 1 {
+		t.Errorf("what is shown changes with each attempt: %v", shown)
+	}
+
+	if err := os.WriteFile(configuration, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	query(t, c.awaitOnline(t, "orders"), created.Password, "select 'mended'")
 }
 
 func TestStopAndStart(t *testing.T) {

@@ -80,7 +80,7 @@ type Server struct {
 	process  *process.Process
 	cluster  *Cluster
 	settings Settings
-	logStart int64 // where in the log this run begins
+	logStart int64 // where in the log begins what happened since we know the server
 }
 
 // Settings returns what the server was started with.
@@ -120,7 +120,11 @@ func (c *Cluster) Running() (*Server, error) {
 		}
 		return nil, nil
 	}
-	return &Server{process: p, cluster: c, settings: settingsFrom(info.Args)}, nil
+	s := &Server{process: p, cluster: c, settings: settingsFrom(info.Args)}
+	if log, err := os.Stat(c.log()); err == nil {
+		s.logStart = log.Size() // What it said before is not about what happens now.
+	}
+	return s, nil
 }
 
 // isServer distrusts the pid file: after a crash of the machine its pid may belong to anybody, also to a server of
@@ -204,18 +208,20 @@ func (s *Server) isReady(ctx context.Context) bool {
 	return acceptsConnections(ctx, s.settings.Port)
 }
 
-// lastWords returns the last cause in the log of this run.
+// lastWords returns the last cause in the log since we know the server.
 func (s *Server) lastWords() string {
+	const enough = 64 << 10
 	log, err := os.Open(s.cluster.log())
 	if err != nil {
 		return err.Error()
 	}
 	defer log.Close() //nolint:errcheck // Read only.
-	if _, err := log.Seek(s.logStart, io.SeekStart); err != nil {
+	end, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
 		return err.Error()
 	}
-	const enough = 64 << 10
-	words, err := io.ReadAll(io.LimitReader(log, enough))
+	start := max(s.logStart, end-enough)
+	words, err := io.ReadAll(io.NewSectionReader(log, start, end-start))
 	if err != nil {
 		return err.Error()
 	}

@@ -36,6 +36,9 @@ func (w *worker) provide(ctx context.Context, record store.Instance) error {
 	starting, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := w.server.WaitReady(starting); err != nil {
+		if w.hasEnded() {
+			w.forgetServer() // The error says more than noticeDeath could.
+		}
 		return err
 	}
 	if w.readySince.IsZero() {
@@ -46,15 +49,19 @@ func (w *worker) provide(ctx context.Context, record store.Instance) error {
 
 // noticeDeath reports, once, that the server ended without having been told to.
 func (w *worker) noticeDeath() error {
-	if w.server == nil {
+	if w.server == nil || !w.hasEnded() {
 		return nil
 	}
+	w.forgetServer()
+	return errServerDied
+}
+
+func (w *worker) hasEnded() bool {
 	select {
 	case <-w.server.Exited():
-		w.forgetServer()
-		return errServerDied
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 
