@@ -20,7 +20,8 @@ clean() {
 		kubectl delete favouritedbinstances --all --timeout=60s
 	fi
 	bin/bowline down --data-dir "$dir"
-	rm -rf "$dir"
+	# Where PostgreSQL's account cannot reach the folder, the cloud keeps its databases elsewhere, behind a link.
+	rm -rf "$(readlink -m "$dir/cloud/instances")" "$dir"
 	echo "Removed $dir."
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -92,7 +93,7 @@ func (w *world) begin() string {
 		name, level := w.pick(), 10+w.random.IntN(90)
 		w.databases[name] = level
 		patch := fmt.Appendf(nil, `{"spec":{"forProvider":{"fancinessLevel":%d}}}`, level)
-		w.do(w.p.Client.Patch(w.t.Context(), plane.Database(name, 0), client.RawPatch("application/merge-patch+json", patch)))
+		w.do(w.p.Client.Patch(w.t.Context(), plane.Database(name, 0), client.RawPatch(types.MergePatchType, patch)))
 		return "update " + name
 	default:
 		w.deleted = w.pick()

@@ -1,0 +1,191 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+// Every mistake says what to do, on the object and in an event, and once it is mended all is well without a restart.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	p := plane.New(t)
+	p.Up(t)
+	key := p.NewKey(t, plane.Project)
+	for _, m := range []struct {
+		name  string
+		setup func(t *testing.T, name string)
+		says  []string
+		mend  func(t *testing.T, name string)
+	}{
+		{
+			name:  "wrong-key",
+			setup: func(t *testing.T, name string) { p.Connect(t, name, "not-the-key") },
+			says:  []string{"cannot get instance", "API key", "unauthorized"},
+			mend:  func(t *testing.T, name string) { setKey(t, p, name, key) },
+		},
+		{
+			name: "unknown-project",
+			setup: func(t *testing.T, name string) {
+				p.Connect(t, name, key)
+				patch(t, p, p.Config(name), `{"spec":{"projectID":"nowhere"}}`)
+			},
+			says: []string{"cannot get instance", "nowhere"},
+			mend: func(t *testing.T, name string) {
+				patch(t, p, p.Config(name), `{"spec":{"projectID":"`+plane.Project+`"}}`)
+			},
+		},
+		{
+			name:  "missing-secret",
+			setup: func(t *testing.T, name string) { create(t, p, p.Config(name)) },
+			says:  []string{`credentials of ProviderConfig "missing-secret"`, "credentials-missing-secret", "not found"},
+			mend:  func(t *testing.T, name string) { create(t, p, credentials(name, key)) },
+		},
+		{
+			name:  "missing-config",
+			setup: func(*testing.T, string) {},
+			says:  []string{"cannot get ProviderConfig", "missing-config", "not found"},
+			mend:  func(t *testing.T, name string) { p.Connect(t, name, key) },
+		},
+		{
+			name: "refused-name",
+			setup: func(t *testing.T, name string) {
+				p.Connect(t, name, key)
+				annotate(t, p, name, meta.AnnotationKeyExternalName, "Not_A_Name")
+			},
+			says: []string{"cannot", "name", "invalid"},
+			mend: func(t *testing.T, name string) { annotate(t, p, name, meta.AnnotationKeyExternalName, name) },
+		},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			db := plane.Database(m.name, 20)
+			db.Spec.ProviderConfigReference = ref(m.name)
+			create(t, p, db)
+			m.setup(t, m.name)
+			says(t, p, m.name, m.says...)
+			m.mend(t, m.name)
+			works(t, p, m.name)
+		})
+	}
+}
+
+// A cloud that is down, and one without PostgreSQL.
+func TestCloudTrouble(t *testing.T) {
+	t.Parallel()
+	p := plane.New(t, "--cloud=false")
+	p.Up(t)
+	bin := filepath.Join(t.TempDir(), "bin")
+	cloud := favouritecloud.Config{DataDir: t.TempDir(), Listen: strings.TrimPrefix(p.Cloud, "http://"), PostgresSearchPath: []string{bin}}
+	db := plane.Database("patient", 20)
+	create(t, p, db)
+	p.Connect(t, "default", "key-to-come")
+	says(t, p, "patient", p.Cloud, "is the cloud running?")
+
+	run(t, cloud)
+	token, err := favouritecloud.ReadAdminToken(cloud.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := sdk.CreateKey(t.Context(), p.Cloud, token, plane.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setKey(t, p, "default", key.Key)
+	says(t, p, "patient", "PostgreSQL", "apt-get install postgresql")
+
+	if err := os.Symlink(installed(t), bin); err != nil {
+		t.Fatal(err)
+	}
+	works(t, p, "patient")
+	if err := p.Client.Delete(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	p.Eventually(t, within, "the database is gone", func(ctx context.Context) error { return p.Gone(ctx, "patient") })
+}
+
+// What admission and strict decoding refuse never reaches a controller.
+func TestRefusedAtAdmission(t *testing.T) {
+	t.Parallel()
+	p := plane.New(t)
+	p.Up(t)
+	file := filepath.Join(t.TempDir(), "db.yaml")
+	for name, m := range map[string]struct{ spec, says string }{
+		"too small":     {spec: "forProvider: {name: a, fancinessLevel: 5}", says: "should be greater than or equal to 10"},
+		"unknown field": {spec: "forProvider: {name: a, fancinessLevel: 50, fancyness: 1}", says: `unknown field "spec.forProvider.fancyness"`},
+		"bad name":      {spec: "forProvider: {name: Not_A_Name, fancinessLevel: 50}", says: "should match"},
+		"half a secret": {
+			spec: "forProvider: {name: a, fancinessLevel: 50}\n  writeConnectionSecretToRef: {name: b}",
+			says: "give both name and namespace",
+		},
+	} {
+		yaml := "apiVersion: database.fcp.crossplane.io/v1alpha3\nkind: FavouriteDBInstance\nmetadata: {name: refused}\nspec:\n  " + m.spec + "\n"
+		if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := p.Run(t.Context(), "kubectl", "apply", "-f", file)
+		if err == nil || !strings.Contains(out, m.says) {
+			t.Errorf("%s: kubectl apply ended with %v and said %q, want %q", name, err, out, m.says)
+		}
+	}
+}
+
+func credentials(name, key string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: plane.Namespace, Name: "credentials-" + name},
+		StringData: map[string]string{"key": key},
+	}
+}
+
+func setKey(t *testing.T, p *plane.Plane, name, key string) {
+	t.Helper()
+	patch(t, p, credentials(name, ""), `{"stringData":{"key":"`+key+`"}}`)
+}
+
+// run runs a cloud until the test ends.
+func run(t *testing.T, config favouritecloud.Config) {
+	t.Helper()
+	cloud, err := favouritecloud.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- cloud.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-cloud.Ready():
+	case err := <-done:
+		t.Fatalf("the cloud ended: %v", err)
+	}
+}
+
+// installed returns the folder of the machine's PostgreSQL programs.
+func installed(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("PostgreSQL is not installed: apt-get install postgresql (%v)", err)
+	}
+	return found[len(found)-1]
+}
+
+func ref(name string) *xpv1.ProviderConfigReference { return &xpv1.ProviderConfigReference{Name: name} }
