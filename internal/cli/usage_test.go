@@ -1,0 +1,73 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestUsage covers what is decided before anything is touched.
+func TestUsage(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv(dataDirVariable, t.TempDir())
+	cases := map[string]struct {
+		args []string
+		code int
+		out  string // a part of it
+		err  string // a part of it
+	}{
+		"NoCommand":        {args: nil, code: exitOK, out: "bowline up --detach"},
+		"Help":             {args: []string{"up", "--help"}, code: exitOK, out: "--cloud-listen"},
+		"Version":          {args: []string{"version"}, code: exitOK, out: "bowline "},
+		"UnknownCommand":   {args: []string{"statu"}, code: exitUsage, err: "did you mean status?"},
+		"UnknownFlag":      {args: []string{"up", "--foo"}, code: exitUsage, err: "See 'bowline up --help'."},
+		"Argument":         {args: []string{"down", "now"}, code: exitUsage, err: `down takes no argument, got "now"`},
+		"UnknownOutput":    {args: []string{"status", "-o", "xml"}, code: exitUsage, err: "there are json and yaml"},
+		"NoProject":        {args: []string{"cloud", "key", "create"}, code: exitUsage, err: "--project NAME"},
+		"UnknownCloudWord": {args: []string{"cloud", "keys"}, code: exitUsage, err: "did you mean key?"},
+		"NoKubeconfig":     {args: []string{"controllers"}, code: exitError, err: "--kubeconfig FILE"},
+		"NoDataDirValue":   {args: []string{"kubectl", "--data-dir"}, code: exitUsage, err: "flag needs an argument"},
+		"BadListen":        {args: []string{"apiserver", "--listen", "nowhere"}, code: exitError, err: "nowhere"},
+		"NoServer":         {args: []string{"kubectl", "get", "pods"}, code: exitError, err: "start one with: bowline up --detach"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out, stderr bytes.Buffer
+			code := Run(t.Context(), append([]string{"bowline"}, tc.args...), Streams{In: strings.NewReader(""), Out: &out, Err: &stderr})
+			if code != tc.code || !strings.Contains(out.String(), tc.out) || !strings.Contains(stderr.String(), tc.err) {
+				t.Errorf("exit code %d\nstdout:\n%s\nstderr:\n%s", code, &out, &stderr)
+			}
+			if tc.code != exitOK && strings.Count(stderr.String(), "bowline: ") != 1 {
+				t.Errorf("the error is not said exactly once:\n%s", &stderr)
+			}
+		})
+	}
+}
+
+func TestNeedsServer(t *testing.T) {
+	cases := map[string]bool{
+		"":                           false,
+		"get pods":                   true,
+		"-n help get pods":           true,
+		"get pods --help":            false,
+		"help get":                   false,
+		"completion bash":            false,
+		"version":                    true,
+		"version --client":           false,
+		"get pods --client":          true,
+		"get pods --kubeconfig=x":    false,
+		"get pods --kubeconfig x":    false,
+		"exec pod -- program --help": true,
+		"--context x get pods":       true,
+		"kustomize ./folder":         false,
+		"apply -f -":                 true,
+	}
+	for arguments, want := range cases {
+		if got := needsServer(strings.Fields(arguments)); got != want {
+			t.Errorf("kubectl %s: want %t, got %t", arguments, want, got)
+		}
+	}
+}
