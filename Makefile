@@ -29,10 +29,29 @@ help: ## List the targets
 build: ## Build bin/bowline
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bowline ./cmd/bowline
 
+.PHONY: quickstart
+quickstart: ## From YAML to a running PostgreSQL, and how to look around
+	.ci/ensure-postgresql
+	@$(MAKE) --no-print-directory build
+	examples/quickstart/quickstart.sh
+
+.PHONY: clean-quickstart
+clean-quickstart: ## Stop and remove all that quickstart made
+	examples/quickstart/quickstart.sh clean
+
 .PHONY: test
 test: ## Run all tests, after making sure that PostgreSQL is there
 	.ci/ensure-postgresql
 	$(GO) test ./...
+
+.PHONY: chaos
+chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SEED)
+	.ci/ensure-postgresql
+	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
+
+.PHONY: bench
+bench: build ## Print time to ready and memory of an idle bowline
+	$(GO) test -run '^$$' -bench . -benchtime 5x ./test/bench
 
 .PHONY: verify
 verify: ## Check format, vet, staticcheck, generated files and go.mod

@@ -72,6 +72,7 @@ func TestMistakes(t *testing.T) {
 		},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			db := plane.Database(m.name, 20)
 			db.Spec.ProviderConfigReference = ref(m.name)
 			create(t, p, db)

@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -57,12 +58,16 @@ type Plane struct {
 // New prepares a plane; Up starts it. More arguments are given to `bowline up`.
 func New(t testing.TB, args ...string) *Plane {
 	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	cloud := freeAddress(t)
 	p := &Plane{
 		Dir:    filepath.Join(dir, "data"),
 		Cloud:  "http://" + cloud,
-		binary: build(t),
+		binary: binary,
 		env:    append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="),
 	}
 	p.args = append([]string{"up", "--data-dir", p.Dir, "--listen", freeAddress(t), "--cloud-listen", cloud}, args...)
@@ -231,21 +236,29 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// build makes the program anew unless it is up to date, and returns its path.
-func build(t testing.TB) string {
-	t.Helper()
+// build makes the program anew unless it is up to date, once per test binary, and returns its path. Other test
+// binaries wait: two links of one file at a time would write over each other.
+var build = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		t.Fatalf("finding the module: %v", err)
+		return "", fmt.Errorf("finding the module: %w", err)
 	}
 	root := strings.TrimSpace(string(out))
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("bowline-build-%d.lock", os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("opening the lock of the build: %w", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("waiting for another build: %w", err)
+	}
 	cmd := exec.Command("make", "--no-print-directory", "build")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building bowline: %v\n%s", err, out)
+		return "", fmt.Errorf("building bowline: %w\n%s", err, out)
 	}
-	return filepath.Join(root, "bin", "bowline")
-}
+	return filepath.Join(root, "bin", "bowline"), nil
+})
 
 func (p *Plane) instances() string { return filepath.Join(p.Dir, "cloud", "instances") }
 
