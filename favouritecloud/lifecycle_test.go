@@ -89,23 +89,8 @@ func TestServerThatDiesIsRestarted(t *testing.T) {
 	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	online := c.awaitOnline(t, "orders")
 	execute(t, online, created.Password, "create table kept as select 'still there' as value")
-	for range 2 {
-		before := postmasters(t, c.dir)
-		if len(before) != 1 {
-			t.Fatalf("servers: %v", before)
-		}
-		if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "another server to be online", func() string {
-			after := postmasters(t, c.dir)
-			i, err := c.databases.GetInstance(t.Context(), "orders")
-			if err == nil && len(after) == 1 && after[0] != before[0] && i.Status == database.StatusOnline {
-				return ""
-			}
-			return "not"
-		})
-	}
+	killServer(t, c, created)
+	killServer(t, c, created)
 	if got := c.awaitOnline(t, "orders"); got.Port != online.Port {
 		t.Errorf("port changed from %d to %d", online.Port, got.Port)
 	}
