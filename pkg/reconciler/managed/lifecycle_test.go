@@ -19,17 +19,37 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
+// A moment is something that happens to an object, and what follows.
+type moment struct {
+	name   string
+	act    func()
+	calls  []string
+	state  string
+	events []event.Reason
+}
+
 // The life of one object, step by step: what is called outside, what the user sees, which events there are.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
-	moments := []struct {
-		name   string
-		act    func()
-		calls  []string
-		state  string
-		events []event.Reason
-	}{
+	for _, m := range life(s) {
+		m.act()
+		s.clock = s.clock.Add(time.Second)
+		s.pass()
+		if diff := cmp.Diff(m.calls, s.system.TakeCalls()); diff != "" {
+			t.Errorf("%s: calls -want +got:\n%s", m.name, diff)
+		}
+		if got := s.state(); got != m.state {
+			t.Errorf("%s: the user sees %s, want %s", m.name, got, m.state)
+		}
+		if diff := cmp.Diff(m.events, s.events.take()); diff != "" {
+			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
+		}
+	}
+}
+
+func life(s *stage) []moment {
+	return []moment{
 		{
 			name:   "R22 R44 R63 R181 a missing resource is created and looked at in the same pass",
 			act:    func() {},
@@ -92,20 +112,6 @@ func TestLife(t *testing.T) {
 			calls: []string{"Connect", "Observe"},
 			state: "gone",
 		},
-	}
-	for _, m := range moments {
-		m.act()
-		s.clock = s.clock.Add(time.Second)
-		s.pass()
-		if diff := cmp.Diff(m.calls, s.system.TakeCalls()); diff != "" {
-			t.Errorf("%s: calls -want +got:\n%s", m.name, diff)
-		}
-		if got := s.state(); got != m.state {
-			t.Errorf("%s: the user sees %s, want %s", m.name, got, m.state)
-		}
-		if diff := cmp.Diff(m.events, s.events.take()); diff != "" {
-			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
-		}
 	}
 }
 
