@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -81,7 +82,8 @@ func startAPIServer(ctx context.Context, s *Server) (_ *apiServer, err error) {
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("validating options: %w", errors.Join(errs...))
 	}
-	c, err := buildChain(completed, tokens)
+	used := newUsedKinds(s.store)
+	c, err := buildChain(completed, tokens, used)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func startAPIServer(ctx context.Context, s *Server) (_ *apiServer, err error) {
 			err = errors.Join(err, a.stop())
 		}
 	}()
-	if err := a.bringUp(ctx, running, s, c); err != nil {
+	if err := a.bringUp(ctx, running, s.keys, c, used); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -120,7 +122,7 @@ func (a *apiServer) stop() error {
 }
 
 // bringUp waits until the server answers, then makes the built-in objects and starts the controllers.
-func (a *apiServer) bringUp(ctx, running context.Context, s *Server, c *chain) error {
+func (a *apiServer) bringUp(ctx, running context.Context, keys *pki, c *chain, used *usedKinds) error {
 	client, err := kubernetes.NewForConfig(c.loopback)
 	if err != nil {
 		return fmt.Errorf("building loopback client: %w", err)
@@ -128,9 +130,24 @@ func (a *apiServer) bringUp(ctx, running context.Context, s *Server, c *chain) e
 	if err := a.await(ctx, func(ctx context.Context) error { return bootstrap(ctx, client) }); err != nil {
 		return fmt.Errorf("making built-in objects: %w", err)
 	}
-	return a.await(ctx, func(ctx context.Context) error {
+	ca, err := os.ReadFile(keys.authorityPath())
+	if err != nil {
+		return fmt.Errorf("reading certificate authority: %w", err)
+	}
+	err = startControllers(running, c, client, used, ca, func(loop func(context.Context)) {
+		a.parts.Go(func() { loop(running) })
+	})
+	if err != nil {
+		return fmt.Errorf("starting controllers: %w", err)
+	}
+	// The server counts the controllers' caches among what must be ready.
+	err = a.await(ctx, func(ctx context.Context) error {
 		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
+	if err != nil {
+		return fmt.Errorf("waiting until it is ready: %w", err)
+	}
+	return nil
 }
 
 // await repeats a request that may come too early until it succeeds, a part fails or ctx ends.

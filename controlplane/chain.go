@@ -38,7 +38,7 @@ type chain struct {
 }
 
 // buildChain wires the three servers. Nothing runs yet.
-func buildChain(o options.CompletedOptions, tokens *tokenGetter) (*chain, error) {
+func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds) (*chain, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
 	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, servedResources(), openAPIDefinitions)
 	if err != nil {
@@ -54,7 +54,7 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter) (*chain, error)
 	if err != nil {
 		return nil, fmt.Errorf("configuring built-in kinds: %w", err)
 	}
-	generic.AdmissionControl = admission.NewChainHandler(establishAtOnce{}, generic.AdmissionControl)
+	generic.AdmissionControl = admission.NewChainHandler(establishAtOnce{}, used, generic.AdmissionControl)
 
 	definitions, err := buildDefinitions(o, core, initializers, resolver)
 	if err != nil {

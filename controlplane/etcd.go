@@ -89,6 +89,7 @@ func (s *store) config(dataDir string, noSync bool, log logr.Logger) *embed.Conf
 	cfg.ElectionMs = 100
 	cfg.SnapshotCatchUpEntries = 100
 	cfg.EnableGRPCGateway = false
+	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // else every request is reported as slow
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newZapLogger(log, s.fail))
 	return cfg
 }

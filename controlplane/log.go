@@ -30,7 +30,8 @@ var kubernetesLog = sync.OnceValue(func() logRelay {
 
 func (r logRelay) to(log logr.Logger) { r.target.Store(&log) }
 
-// relaySink is the sink side of a logRelay; it keeps names and values until there is a message to hand on.
+// relaySink is the sink side of a logRelay; it keeps names and values until there is a message to hand on. What Kubernetes
+// tells by default is for its developers, so each message is one level more verbose here; errors stay errors.
 type relaySink struct {
 	relay  logRelay
 	names  []string
@@ -47,9 +48,9 @@ func (s *relaySink) logger() logr.Logger {
 
 func (s *relaySink) Init(logr.RuntimeInfo) {}
 
-func (s *relaySink) Enabled(level int) bool { return s.relay.target.Load().V(level).Enabled() }
+func (s *relaySink) Enabled(level int) bool { return s.relay.target.Load().V(level + 1).Enabled() }
 
-func (s *relaySink) Info(level int, msg string, kv ...any) { s.logger().V(level).Info(msg, kv...) }
+func (s *relaySink) Info(level int, msg string, kv ...any) { s.logger().V(level+1).Info(msg, kv...) }
 
 func (s *relaySink) Error(err error, msg string, kv ...any) { s.logger().Error(err, msg, kv...) }
 

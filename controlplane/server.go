@@ -33,6 +33,8 @@ type Server struct {
 	store    *store
 	api      *apiServer
 
+	stopRenewal func() error
+
 	mu    sync.Mutex
 	admin *rest.Config
 }
@@ -62,6 +64,7 @@ func (s *Server) components() []component {
 		{"listener", s.startListener, func() error { return s.listener.Close() }},
 		{"store", s.startStore, func() error { return s.store.stop() }},
 		{"API server", s.startAPI, func() error { return s.api.stop() }},
+		{"certificate renewal", s.startRenewal, func() error { return s.stopRenewal() }},
 	}
 }
 

@@ -4,6 +4,8 @@
 package controlplanetest_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"testing"
 
@@ -76,4 +78,21 @@ func TestNewIsolates(t *testing.T) {
 	if b.Config.Host == "elsewhere" || controlplanetest.Config(t).Host == "elsewhere" {
 		t.Error("environments must not share their Config")
 	}
+}
+
+func TestNewCleansUp(t *testing.T) {
+	t.Parallel()
+	var inner *controlplanetest.Env
+	t.Run("inner", func(t *testing.T) { inner = controlplanetest.New(t, widget("a", "")) })
+	outer := controlplanetest.New(t)
+	outer.Eventually(t, "the inner test's namespace is gone", func(ctx context.Context) error {
+		err := outer.Client.Get(ctx, client.ObjectKey{Name: inner.Namespace}, &corev1.Namespace{})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil {
+			return errors.New("it still exists")
+		}
+		return nil
+	})
 }

@@ -1,0 +1,177 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// startServer runs a server for one test and stops it, checking that it stops in order, when the test ends.
+func startServer(t *testing.T, cfg Config) *Server {
+	t.Helper()
+	s, stop := launch(t, cfg)
+	t.Cleanup(stop)
+	return s
+}
+
+// launch is startServer for a test that stops the server itself.
+func launch(t *testing.T, cfg Config) (*Server, func()) {
+	t.Helper()
+	if cfg.DataDir == "" {
+		cfg.DataDir = t.TempDir()
+	}
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
+	}
+	cfg.NoSync = true
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	select {
+	case <-s.Ready():
+	case err := <-done:
+		cancel()
+		t.Fatalf("the server did not start: %v", err)
+	case <-time.After(time.Minute):
+		cancel()
+		t.Fatal("the server is not ready after a minute")
+	}
+	return s, func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("Run returned %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("Run did not return")
+		}
+	}
+}
+
+func newClient(t *testing.T, config *rest.Config) client.WithWatch {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// eventually calls check until it returns nil, for at most half a minute.
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waiting until %s: %v", what, err)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const testGroup = "test.bowline.dev"
+
+// gadgets is a namespaced kind whose size is bounded and may only grow, with a printed column.
+func gadgets(plural, kind string) *apiextensionsv1.CustomResourceDefinition {
+	spec := apiextensionsv1.JSONSchemaProps{
+		Type: "object",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"size": {Type: "integer", Description: "Size of the gadget.", XValidations: apiextensionsv1.ValidationRules{
+				{Rule: "self <= 100", Message: "too big"},
+				{Rule: "self >= oldSelf", Message: "must not shrink"},
+			}},
+			"colour": {Type: "string"},
+		},
+	}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + testGroup},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: testGroup,
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				AdditionalPrinterColumns: []apiextensionsv1.CustomResourceColumnDefinition{{Name: "Size", Type: "integer", JSONPath: ".spec.size"}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec},
+				}},
+			}},
+		},
+	}
+}
+
+func gadget(kind, namespace, name string, size int64) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": testGroup + "/v1", "kind": kind,
+		"metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec":     map[string]any{"size": size},
+	}}
+}
+
+// define installs a kind and waits until it answers.
+func define(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	must(t, c.Create(t.Context(), crd))
+	eventually(t, crd.Name+" is served", func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(testGroup + "/v1")
+		list.SetKind(crd.Spec.Names.Kind + "List")
+		return c.List(ctx, list)
+	})
+}
+
+func namespace(t *testing.T, c client.Client, name string) {
+	t.Helper()
+	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+}
+
+// gone waits until an object no longer exists.
+func gone(t *testing.T, c client.Client, obj client.Object) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s is gone", obj.GetName()), func(ctx context.Context) error {
+		err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object))
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(errors.New("it still exists"), err)
+	})
+}

@@ -1,0 +1,315 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestServer checks, on one server, what users rely on Kubernetes for.
+func TestServer(t *testing.T) {
+	s := startServer(t, Config{})
+	tests := map[string]func(*testing.T, *Server, client.WithWatch){
+		"custom kinds are usable at once":       testAtOnce,
+		"rules of custom kinds hold":            testRules,
+		"server-side apply":                     testApply,
+		"watch":                                 testWatch,
+		"service accounts and role aggregation": testAccounts,
+		"default roles":                         testDefaultRoles,
+		"built-in kinds":                        testBuiltins,
+		"admission policies":                    testPolicies,
+		"quotas count custom kinds":             testQuota,
+		"garbage collection in the background":  testCascade(metav1.DeletePropagationBackground),
+		"garbage collection in the foreground":  testCascade(metav1.DeletePropagationForeground),
+		"namespaces":                            testNamespaces,
+		"schemas and columns":                   testSchemas,
+		"anonymous requests":                    testAnonymous,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s, newClient(t, s.RESTConfig()))
+		})
+	}
+}
+
+func testAtOnce(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "at-once")
+	define(t, c, gadgets("atonces", "AtOnce"))
+	began := time.Now()
+	must(t, c.Create(t.Context(), gadget("AtOnce", "at-once", "g", 1)))
+	if took := time.Since(began); took >= 2*time.Second { // the delay that must not be there
+		t.Errorf("the first object of a kind took %v", took)
+	}
+}
+
+func testRules(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "rules")
+	define(t, c, gadgets("ruleds", "Ruled"))
+	if err := c.Create(t.Context(), gadget("Ruled", "rules", "big", 101)); err == nil || !strings.Contains(err.Error(), "too big") {
+		t.Errorf("creating an object that breaks a rule: %v", err)
+	}
+	g := gadget("Ruled", "rules", "g", 5)
+	must(t, c.Create(t.Context(), g))
+	must(t, unstructured.SetNestedField(g.Object, int64(4), "spec", "size"))
+	if err := c.Update(t.Context(), g); err == nil || !strings.Contains(err.Error(), "must not shrink") {
+		t.Errorf("an update that breaks a transition rule: %v", err)
+	}
+}
+
+func testApply(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "apply")
+	define(t, c, gadgets("applieds", "Applied"))
+	apply := func(owner string, size int64) error {
+		return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(gadget("Applied", "apply", "g", size)), client.FieldOwner(owner))
+	}
+	must(t, apply("anna", 1))
+	must(t, apply("anna", 2))
+	if err := apply("bert", 3); !apierrors.IsConflict(err) {
+		t.Errorf("applying another's field: want a conflict, got %v", err)
+	}
+}
+
+func testWatch(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "watch")
+	define(t, c, gadgets("watcheds", "Watched"))
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(testGroup + "/v1")
+	list.SetKind("WatchedList")
+	w, err := c.Watch(t.Context(), list, client.InNamespace("watch"))
+	must(t, err)
+	defer w.Stop()
+	g := gadget("Watched", "watch", "g", 1)
+	must(t, c.Create(t.Context(), g))
+	must(t, c.Delete(t.Context(), g))
+	for _, want := range []watch.EventType{watch.Added, watch.Deleted} {
+		select {
+		case got := <-w.ResultChan():
+			if got.Type != want {
+				t.Fatalf("want %s, got %s", want, got.Type)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("no %s event", want)
+		}
+	}
+}
+
+// accountConfig returns access with a token of a new service account.
+func accountConfig(t *testing.T, s *Server, c client.Client, namespace, name string) *rest.Config {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	must(t, c.Create(t.Context(), account))
+	request := &authenticationv1.TokenRequest{}
+	must(t, c.SubResource("token").Create(t.Context(), account, request))
+	config := rest.AnonymousClientConfig(s.RESTConfig())
+	config.BearerToken = request.Status.Token
+	return config
+}
+
+// setGroup makes a configuration fit for a client that asks for paths.
+func setGroup(config *rest.Config) *rest.Config {
+	config.GroupVersion = &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	return config
+}
+
+func testAccounts(t *testing.T, s *Server, c client.WithWatch) {
+	namespace(t, c, "accounts")
+	define(t, c, gadgets("guardeds", "Guarded"))
+	user := newClient(t, accountConfig(t, s, c, "accounts", "user"))
+	err := user.Create(t.Context(), gadget("Guarded", "accounts", "g", 1))
+	if !apierrors.IsForbidden(err) {
+		t.Fatalf("a service account without a role: want forbidden, got %v", err)
+	}
+	must(t, c.Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "guardeds-edit", Labels: map[string]string{"rbac.authorization.k8s.io/aggregate-to-edit": "true"}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{testGroup}, Resources: []string{"guardeds"}, Verbs: []string{"create"}}},
+	}))
+	must(t, c.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "accounts", Name: "user-edits"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "accounts", Name: "user"}},
+	}))
+	eventually(t, "the rule is aggregated to role edit", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(user.Create(ctx, gadget("Guarded", "accounts", "g", 1)))
+	})
+}
+
+func testDefaultRoles(t *testing.T, _ *Server, c client.WithWatch) {
+	for _, name := range []string{"cluster-admin", "admin", "edit", "view", "system:discovery", "system:basic-user", "system:public-info-viewer"} {
+		role := &rbacv1.ClusterRole{}
+		must(t, c.Get(t.Context(), client.ObjectKey{Name: name}, role))
+		if len(role.Rules) == 0 {
+			t.Errorf("cluster role %s has no rules when the server is ready", name)
+		}
+	}
+}
+
+func testBuiltins(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "builtins")
+	where := metav1.ObjectMeta{Namespace: "builtins", Name: "x"}
+	for _, obj := range []client.Object{
+		&corev1.Secret{ObjectMeta: where, StringData: map[string]string{"k": "v"}},
+		&corev1.ConfigMap{ObjectMeta: where},
+		&coordinationv1.Lease{ObjectMeta: where},
+		&corev1.Event{ObjectMeta: where, InvolvedObject: corev1.ObjectReference{Namespace: "builtins"}},
+	} {
+		if err := c.Create(t.Context(), obj); err != nil {
+			t.Errorf("creating %T: %v", obj, err)
+		}
+	}
+	eventually(t, "the root certificate is published", func(ctx context.Context) error {
+		return c.Get(ctx, client.ObjectKey{Namespace: "builtins", Name: "kube-root-ca.crt"}, &corev1.ConfigMap{})
+	})
+	if err := c.List(t.Context(), &corev1.PodList{}); !meta.IsNoMatchError(err) {
+		t.Errorf("pods must not be served: %v", err)
+	}
+}
+
+func testPolicies(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "policies")
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-forbidden-names"},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}}}},
+			Validations: []admissionv1.Validation{{Expression: "object.metadata.name != 'forbidden'"}},
+		},
+	}
+	must(t, c.Create(t.Context(), policy))
+	must(t, c.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-forbidden-names"},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}))
+	eventually(t, "the policy denies", func(ctx context.Context) error {
+		forbidden := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "policies", Name: "forbidden"}}
+		if err := c.Create(ctx, forbidden); apierrors.IsInvalid(err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		return errors.Join(errors.New("it was admitted"), c.Delete(ctx, forbidden))
+	})
+}
+
+func testQuota(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "quota")
+	define(t, c, gadgets("counteds", "Counted"))
+	const counted = corev1.ResourceName("count/counteds." + testGroup)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "quota", Name: "q"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{counted: resource.MustParse("1"), "count/secrets": resource.MustParse("1")}},
+	}
+	must(t, c.Create(t.Context(), quota))
+	used := func(want int64) func(context.Context) error {
+		return func(ctx context.Context) error {
+			must(t, c.Get(ctx, client.ObjectKeyFromObject(quota), quota))
+			if got, ok := quota.Status.Used[counted]; !ok || got.Value() != want {
+				return fmt.Errorf("used is %v, want %d", quota.Status.Used, want)
+			}
+			return nil
+		}
+	}
+	eventually(t, "the quota is counted", used(0))
+	first := gadget("Counted", "quota", "first", 1)
+	must(t, c.Create(t.Context(), first))
+	if err := c.Create(t.Context(), gadget("Counted", "quota", "second", 1)); !apierrors.IsForbidden(err) {
+		t.Errorf("beyond the quota: want forbidden, got %v", err)
+	}
+	must(t, c.Delete(t.Context(), first))
+	eventually(t, "the deleted object is given back", used(0))
+	must(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "quota", Name: "a"}}))
+	if err := c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "quota", Name: "b"}}); !apierrors.IsForbidden(err) {
+		t.Errorf("beyond the quota of secrets: want forbidden, got %v", err)
+	}
+}
+
+func testCascade(how metav1.DeletionPropagation) func(*testing.T, *Server, client.WithWatch) {
+	return func(t *testing.T, _ *Server, c client.WithWatch) {
+		kind := "Owned" + string(how)
+		ns := strings.ToLower(kind)
+		namespace(t, c, ns)
+		define(t, c, gadgets(ns+"s", kind)) // a moment ago
+		owner := gadget(kind, ns, "owner", 1)
+		must(t, c.Create(t.Context(), owner))
+		ref := metav1.OwnerReference{APIVersion: owner.GetAPIVersion(), Kind: kind, Name: "owner", UID: owner.GetUID(), BlockOwnerDeletion: new(true)}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owned", OwnerReferences: []metav1.OwnerReference{ref}}}
+		must(t, c.Create(t.Context(), secret))
+		child := gadget(kind, ns, "child", 1)
+		child.SetOwnerReferences(secret.OwnerReferences)
+		must(t, c.Create(t.Context(), child))
+
+		must(t, c.Delete(t.Context(), owner, client.PropagationPolicy(how)))
+		gone(t, c, secret)
+		gone(t, c, child)
+		gone(t, c, owner)
+	}
+}
+
+func testNamespaces(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "emptied")
+	define(t, c, gadgets("emptieds", "Emptied"))
+	g := gadget("Emptied", "emptied", "g", 1)
+	must(t, c.Create(t.Context(), g))
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "emptied"}}
+	must(t, c.Delete(t.Context(), ns))
+	gone(t, c, g)
+	gone(t, c, ns)
+}
+
+func testSchemas(t *testing.T, s *Server, c client.WithWatch) {
+	namespace(t, c, "schemas")
+	define(t, c, gadgets("describeds", "Described"))
+	raw, err := rest.RESTClientFor(setGroup(accountConfig(t, s, c, "schemas", "user")))
+	must(t, err)
+	eventually(t, "the schema is published to everybody", func(ctx context.Context) error {
+		text, err := raw.Get().AbsPath("/openapi/v3/apis/" + testGroup + "/v1").DoRaw(ctx)
+		if err != nil || !strings.Contains(string(text), "Size of the gadget.") {
+			return errors.Join(errors.New("no description of describeds"), err)
+		}
+		return nil
+	})
+	admin, err := rest.RESTClientFor(setGroup(s.RESTConfig()))
+	must(t, err)
+	table, err := admin.Get().AbsPath("/apis/"+testGroup+"/v1/describeds").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(table), `"name":"Size"`) {
+		t.Errorf("no printed column in %s: %v", table, err)
+	}
+}
+
+func testAnonymous(t *testing.T, s *Server, _ client.WithWatch) {
+	raw, err := rest.RESTClientFor(setGroup(rest.AnonymousClientConfig(s.RESTConfig())))
+	must(t, err)
+	for path, open := range map[string]bool{"/healthz": true, "/livez": true, "/readyz": true, "/version": false, "/metrics": false, "/api": false, "/api/v1/secrets": false} {
+		err := raw.Get().AbsPath(path).Do(t.Context()).Error()
+		if open && err != nil {
+			t.Errorf("%s must be open to probes: %v", path, err)
+		}
+		if !open && !apierrors.IsUnauthorized(err) {
+			t.Errorf("%s must be closed: want unauthorised, got %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"time"
+)
+
+// renewalCheck is the time between two looks at the certificates, whose lives are counted in months.
+const renewalCheck = time.Hour
+
+// startRenewal keeps the certificates fresh while the server runs: the API server reloads its own when the file changes,
+// and the administrator's access is published again.
+func (s *Server) startRenewal(context.Context) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	ticker := s.clock.NewTicker(renewalCheck)
+	done := make(chan struct{})
+	s.stopRenewal = func() error {
+		cancel()
+		<-done
+		return nil
+	}
+	go func() {
+		defer close(done)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C():
+				s.renew()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// renew tries once; a failure, such as a full disk, is reported and tried again at the next look, months before it hurts.
+func (s *Server) renew() {
+	if err := s.keys.ensure(); err != nil {
+		s.cfg.Log.Error(err, "Renewing certificates")
+		return
+	}
+	if err := s.publishAdmin(); err != nil {
+		s.cfg.Log.Error(err, "Publishing the administrator's access")
+	}
+}
