@@ -105,11 +105,11 @@ func (c *controllers) startQuota(ctx context.Context) error {
 		return fmt.Errorf("building quota evaluators: %w", err)
 	}
 	quotas := c.chain.builtins.Core().V1().ResourceQuotas()
-	news := newSignal()
-	if err := c.onDefinitions(news); err != nil {
+	changes := newNews()
+	if err := c.onDefinitions(changes); err != nil {
 		return err
 	}
-	if _, err := quotas.Informer().AddEventHandler(onAny(news)); err != nil {
+	if _, err := quotas.Informer().AddEventHandler(onAny(changes)); err != nil {
 		return fmt.Errorf("watching quotas: %w", err)
 	}
 	named := func(kind schema.GroupResource) bool {
@@ -119,7 +119,7 @@ func (c *controllers) startQuota(ctx context.Context) error {
 		all, err := quotas.Lister().List(labels.Everything())
 		return err == nil && anyCounts(all, kind)
 	}
-	d := &discoverer{DiscoveryInterface: c.client.Discovery(), ctx: ctx, news: news, wanted: named}
+	d := &discoverer{DiscoveryInterface: c.client.Discovery(), ctx: ctx, news: changes, wanted: named}
 	q, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
 		QuotaClient:               c.client.CoreV1(),
 		ResourceQuotaInformer:     quotas,
@@ -168,17 +168,17 @@ func (c *controllers) startRootCA(ca []byte) error {
 }
 
 // onDefinitions gives news of every change of a custom resource definition.
-func (c *controllers) onDefinitions(news signal) error {
-	if _, err := c.chain.definitions.Apiextensions().V1().CustomResourceDefinitions().Informer().AddEventHandler(onAny(news)); err != nil {
+func (c *controllers) onDefinitions(changes news) error {
+	if _, err := c.chain.definitions.Apiextensions().V1().CustomResourceDefinitions().Informer().AddEventHandler(onAny(changes)); err != nil {
 		return fmt.Errorf("watching custom resource definitions: %w", err)
 	}
 	return nil
 }
 
-func onAny(news signal) cache.ResourceEventHandler {
+func onAny(changes news) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { news.set() },
-		UpdateFunc: func(any, any) { news.set() },
-		DeleteFunc: func(any) { news.set() },
+		AddFunc:    func(any) { changes.set() },
+		UpdateFunc: func(any, any) { changes.set() },
+		DeleteFunc: func(any) { changes.set() },
 	}
 }

@@ -30,11 +30,11 @@ type usedKinds struct {
 
 	mu      sync.RWMutex
 	used    sets.Set[schema.GroupResource]
-	changed signal
+	changed news
 }
 
 func newUsedKinds(s *store) *usedKinds {
-	return &usedKinds{count: s.count, used: sets.New[schema.GroupResource](), changed: newSignal()}
+	return &usedKinds{count: s.count, used: sets.New[schema.GroupResource](), changed: newNews()}
 }
 
 var _ admission.MutationInterface = (*usedKinds)(nil)
@@ -100,7 +100,7 @@ func isCustom(group string) bool {
 type discoverer struct {
 	discovery.DiscoveryInterface
 	ctx    context.Context // of the controller; the interface has no room for one
-	news   signal
+	news   news
 	wanted func(schema.GroupResource) bool
 }
 
@@ -137,16 +137,16 @@ func (d *discoverer) filter(lists []*metav1.APIResourceList) []*metav1.APIResour
 	return lists
 }
 
-// signal says that something has happened since the last look; repeated news are one.
-type signal chan struct{}
+// news says whether something has happened since the last look; more of it before then changes nothing.
+type news chan struct{}
 
-func newSignal() signal {
-	s := make(signal, 1)
+func newNews() news {
+	s := make(news, 1)
 	s.set()
 	return s
 }
 
-func (s signal) set() {
+func (s news) set() {
 	select {
 	case s <- struct{}{}:
 	default:
@@ -154,7 +154,7 @@ func (s signal) set() {
 }
 
 // wait returns at the next news, at the latest after a while or when ctx ends.
-func (s signal) wait(ctx context.Context, atMost time.Duration) {
+func (s news) wait(ctx context.Context, atMost time.Duration) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	select {
