@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/pkg/crd"
@@ -67,6 +68,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 		return err
 	}
 	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
+	klog.SetLoggerWithOptions(log.library("client"), klog.ContextualLogger(true))
 	list := providers()
 	if o.installCRDs {
 		if err := installCRDs(ctx, cfg, list, log.own("controllers")); err != nil {

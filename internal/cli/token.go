@@ -17,53 +17,69 @@ import (
 )
 
 const (
-	tokenLife  = time.Hour
-	tokenRetry = 10 * time.Second // after a refusal; there is plenty of life left then
+	tokenLife = time.Hour
+	// tokenCheck is how often the token's age is looked at. A timer until its renewal would stand still while the machine
+	// sleeps, and the token would be found expired on waking up.
+	tokenCheck = time.Minute
 )
 
-// A tokenFile keeps a fresh token of the controllers' service account in a file that only this user can read. The client
-// library reads the file again every minute.
+// A tokenFile keeps a fresh token in a file that only this user can read. The client library reads the file again every
+// minute.
 type tokenFile struct {
-	path   string
-	client kubernetes.Interface
-	log    *slog.Logger
+	path    string
+	request func(context.Context) (token string, expires time.Time, err error)
+	log     *slog.Logger
+	renewAt time.Time
 }
 
-func newTokenFile(dataDir string, c kubernetes.Interface, log *slog.Logger) *tokenFile {
-	return &tokenFile{path: filepath.Join(dataDir, "controllers.token"), client: c, log: log}
+// controllersToken keeps a token of the controllers' service account in the data folder.
+func controllersToken(dataDir string, c kubernetes.Interface, log *slog.Logger) *tokenFile {
+	return &tokenFile{
+		path: filepath.Join(dataDir, "controllers.token"),
+		log:  log,
+		request: func(ctx context.Context) (string, time.Time, error) {
+			seconds := int64(tokenLife.Seconds())
+			request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+			answer, err := c.CoreV1().ServiceAccounts(systemNamespace).
+				CreateToken(ctx, controllersAccount, request, metav1.CreateOptions{})
+			if err != nil {
+				return "", time.Time{}, err
+			}
+			return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
+		},
+	}
 }
 
-// refresh writes a new token and returns when to do it again: after half its life.
-func (t *tokenFile) refresh(ctx context.Context) (time.Duration, error) {
-	seconds := int64(tokenLife.Seconds())
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	answer, err := t.client.CoreV1().ServiceAccounts(systemNamespace).
-		CreateToken(ctx, controllersAccount, request, metav1.CreateOptions{})
+// refresh writes a new token. It is to be renewed after half of its life.
+func (t *tokenFile) refresh(ctx context.Context) error {
+	token, expires, err := t.request(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("requesting the controllers' token: %w", err)
+		return fmt.Errorf("requesting the controllers' token: %w", err)
 	}
-	if err := writeFile(t.path, []byte(answer.Status.Token)); err != nil {
-		return 0, err
+	if err := writeFile(t.path, []byte(token)); err != nil {
+		return err
 	}
-	return max(time.Until(answer.Status.ExpirationTimestamp.Time)/2, tokenRetry), nil
+	t.renewAt = expires.Add(-time.Until(expires) / 2)
+	return nil
 }
 
-// keepFresh refreshes the token until ctx ends, starting after the given time.
-func (t *tokenFile) keepFresh(ctx context.Context, after time.Duration) error {
-	timer := time.NewTimer(after)
-	defer timer.Stop()
+// keepFresh renews the token whenever it is due, until ctx ends.
+func (t *tokenFile) keepFresh(ctx context.Context) error {
+	ticker := time.NewTicker(tokenCheck)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-timer.C:
+		case <-ticker.C:
 		}
-		next, err := t.refresh(ctx)
-		if err != nil {
-			t.log.Warn("Cannot refresh the controllers' token, trying again", "in", tokenRetry, "error", err)
-			next = tokenRetry
+		// Round drops the monotonic clock, which stands still in a sleep too.
+		if time.Now().Round(0).Before(t.renewAt) {
+			continue
 		}
-		timer.Reset(next)
+		if err := t.refresh(ctx); err != nil {
+			t.log.Warn("Cannot renew the controllers' token, trying again", "in", tokenCheck, "error", err)
+		}
 	}
 }
 

@@ -156,9 +156,8 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	if err := applyIdentity(ctx, client, list); err != nil {
 		return err
 	}
-	token := newTokenFile(o.dataDir, client, log.own("bowline"))
-	next, err := token.refresh(ctx)
-	if err != nil {
+	token := controllersToken(o.dataDir, client, log.own("bowline"))
+	if err := token.refresh(ctx); err != nil {
 		return err
 	}
 	log.own("bowline").Debug("The controllers' identity is ready")
@@ -171,7 +170,7 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	log.own("bowline").Debug("The controllers are set up")
 	if err := running.start(ctx, service{
 		name:  "token refresh",
-		run:   func(ctx context.Context) error { return token.keepFresh(ctx, next) },
+		run:   token.keepFresh,
 		ready: closed(),
 	}); err != nil {
 		return err
