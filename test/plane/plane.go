@@ -63,14 +63,14 @@ func New(t testing.TB, args ...string) *Plane {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	cloud := freeAddress(t)
+	cloud := FreeAddress(t)
 	p := &Plane{
 		Dir:    filepath.Join(dir, "data"),
 		Cloud:  "http://" + cloud,
 		binary: binary,
 		env:    append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="),
 	}
-	p.args = append([]string{"up", "--data-dir", p.Dir, "--listen", freeAddress(t), "--cloud-listen", cloud}, args...)
+	p.args = append([]string{"up", "--data-dir", p.Dir, "--listen", FreeAddress(t), "--cloud-listen", cloud}, args...)
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,8 @@ func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check
 	}
 }
 
-func freeAddress(t testing.TB) string {
+// FreeAddress returns a host:port on this machine that nobody listens on.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -259,6 +260,12 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	return filepath.Join(root, "bin", "bowline"), nil
 })
+
+// Build makes bin/bowline in the checkout unless it is up to date.
+func Build() error {
+	_, err := build()
+	return err
+}
 
 func (p *Plane) instances() string { return filepath.Join(p.Dir, "cloud", "instances") }
 

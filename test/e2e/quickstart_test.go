@@ -1,0 +1,62 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+// The quickstart works, works again, and cleans up after itself; what the README says to type next works too.
+func TestQuickstart(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	dir := filepath.Join(t.TempDir(), "quickstart")
+	env := append(os.Environ(), "QUICKSTART_DIR="+dir, "BOWLINE_DATA_DIR="+dir, "HOME="+t.TempDir(),
+		"QUICKSTART_LISTEN="+plane.FreeAddress(t), "QUICKSTART_CLOUD_LISTEN="+plane.FreeAddress(t))
+	shell := func(script string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
+		cmd.Dir, cmd.Env = root, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s\nended with %v:\n%s", script, err, out)
+		}
+		return string(out)
+	}
+	if err := plane.Build(); err != nil {
+		t.Fatal(err)
+	}
+	defer shell("examples/quickstart/quickstart.sh clean")
+	for range 2 {
+		if out := shell("examples/quickstart/quickstart.sh"); !strings.Contains(out, "PostgreSQL 1") {
+			t.Errorf("the quickstart shows no answer of PostgreSQL:\n%s", out)
+		}
+	}
+	shell(commands(t, filepath.Join(root, "README.md"), "bin/bowline status"))
+	shell("examples/quickstart/quickstart.sh clean")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("cleaning left %s: %v", dir, err)
+	}
+}
+
+// commands returns the shell commands of the document's code block that begins with the given one.
+func commands(t *testing.T, document, first string) string {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "```sh\n"+first)
+	block, _, closed := strings.Cut(after, "```")
+	if !found || !closed {
+		t.Fatalf("%s has no code block that begins with %q", document, first)
+	}
+	return first + block
+}
