@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -72,6 +73,9 @@ func (e *ConnectionError) Unwrap() error { return e.Err }
 func newConnectionError(endpoint string, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // Its text repeats method and URL, which differ from call to call.
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err // Its text names our own port, which differs from connection to connection.
 	}
 	return &ConnectionError{Endpoint: endpoint, Err: err}
 }

@@ -47,7 +47,10 @@ func controllers(cfg controllersConfig) (service, error) {
 	if health == "" {
 		health = "0"
 	}
-	mgr, err := ctrl.NewManager(cfg.rest, ctrl.Options{
+	// The API server warns of the finalizer's form at every creation; its name is a wire contract and stays.
+	config := rest.CopyConfig(cfg.rest)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Logger:                 cfg.log,
 		Metrics:                metricsserver.Options{BindAddress: "0"},

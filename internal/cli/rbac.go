@@ -27,13 +27,9 @@ func commonRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{ // credentials of ProviderConfigs are read; connection secrets are written, and go with their owners
 			APIGroups: []string{""}, Resources: []string{"secrets"},
-			Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+			Verbs: []string{"get", "list", "watch", "create", "patch"},
 		},
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "get", "update"}},
-		{ // which kinds exist
-			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
-			Verbs: []string{"get", "list", "watch"},
-		},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch"}},
 	}
 }
 

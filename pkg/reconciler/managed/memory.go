@@ -26,9 +26,11 @@ type memory struct {
 type record struct {
 	uid types.UID
 
-	// written is the resource version of our last write to the object; echo is true until the watch brought it back.
-	written string
-	echo    bool
+	// written is the resource version of our last write to the object, and when that was; echo is true until the watch
+	// brought it back.
+	written   string
+	writtenAt time.Time
+	echo      bool
 
 	// due is when the object is to be looked at again; zero for not by time.
 	due time.Time
@@ -43,8 +45,12 @@ type record struct {
 	unpublished ConnectionDetails
 }
 
-// cachePatience is when to look again if the watch has not brought our own write by then.
-const cachePatience = time.Second
+// cachePatience is when to look again if the watch has not brought our own write by then. A cache that is behind for
+// longer than staleMost is not behind: the store was put back to an older state.
+const (
+	cachePatience = time.Second
+	staleMost     = 15 * time.Second
+)
 
 func newMemory() *memory { return &memory{records: map[types.NamespacedName]*record{}} }
 
@@ -83,7 +89,7 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 	switch {
 	case err != nil || order > 0:
 		return false, 0
-	case order < 0:
+	case order < 0 && now.Sub(rec.writtenAt) < staleMost:
 		return true, max(rest, cachePatience)
 	case rec.echo && (rec.due.IsZero() || now.Before(rec.due)):
 		rec.echo = false
@@ -94,12 +100,12 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 
 // settled remembers the end of a pass. If the pass wrote to the object and nobody else did, the watch will bring back
 // what we know already.
-func (m *memory) settled(p *pass, due time.Time, overtaken bool) {
+func (m *memory) settled(p *pass, now, due time.Time, overtaken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.memory.due = due
 	if version := p.managed.GetResourceVersion(); version != p.resourceVersion {
-		p.memory.written, p.memory.echo = version, !overtaken
+		p.memory.written, p.memory.writtenAt, p.memory.echo = version, now, !overtaken
 	}
 }
 

@@ -145,10 +145,10 @@ func statusPatch(from, to any, resourceVersion string) ([]byte, error) {
 
 // restAfter remembers the end of the pass and asks for the next one.
 func (r *Reconciler) restAfter(p *pass, after time.Duration, overtaken bool) (reconcile.Result, error) {
-	var due time.Time
+	now, due := r.now(), time.Time{}
 	if after > 0 {
-		due = r.now().Add(after)
+		due = now.Add(after)
 	}
-	r.memory.settled(p, due, overtaken)
+	r.memory.settled(p, now, due, overtaken)
 	return reconcile.Result{RequeueAfter: after}, nil
 }
