@@ -49,7 +49,7 @@ func down(ctx context.Context, out io.Writer, dataDir string) error {
 	}
 	if target != nil {
 		defer target.close()
-		if killed, err = target.stop(ctx, out); err != nil {
+		if killed, err = target.stop(ctx, out, stopPatience); err != nil {
 			return err
 		}
 	}
@@ -100,21 +100,21 @@ func findServer(dataDir string) (*target, error) {
 
 func (t *target) close() { _ = unix.Close(t.handle) } // a read-only handle has nothing to lose
 
-// stop asks the process to stop, and kills it if it does not; killed tells which.
-func (t *target) stop(ctx context.Context, out io.Writer) (killed bool, err error) {
+// stop asks the process to stop, and kills it if it does not in time; killed tells which.
+func (t *target) stop(ctx context.Context, out io.Writer, patience time.Duration) (killed bool, err error) {
 	fmt.Fprintf(out, "Stopping process %d\n", t.pid)
 	if err := t.signal(unix.SIGTERM); err != nil {
 		return false, err
 	}
 	begin := time.Now()
-	for time.Since(begin) < stopPatience {
-		ended, err := t.waitEnd(ctx, stopInterval)
+	for time.Since(begin) < patience {
+		ended, err := t.waitEnd(ctx, min(stopInterval, patience))
 		if ended || err != nil {
 			return false, err
 		}
 		fmt.Fprintf(out, "Still stopping after %s\n", time.Since(begin).Round(time.Second))
 	}
-	fmt.Fprintf(out, "Process %d did not stop within %s: killing it\n", t.pid, stopPatience)
+	fmt.Fprintf(out, "Process %d did not stop within %s: killing it\n", t.pid, patience)
 	if err := t.signal(unix.SIGKILL); err != nil {
 		return true, err
 	}

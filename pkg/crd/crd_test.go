@@ -88,6 +88,25 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestApplyNamesRefused installs two definitions that both want one kind.
+func TestApplyNamesRefused(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	first := definition(env.Prefix)
+	applyOnce(t, env, first)
+	second := first.DeepCopy()
+	second.Spec.Names.Plural = "gadgets"
+	second.Name = "gadgets." + second.Spec.Group
+	t.Cleanup(func() { remove(t, env, second) })
+	report, err := crd.Apply(t.Context(), env.Config, second)
+	if err == nil || !strings.Contains(err.Error(), "its names are refused") || !strings.Contains(err.Error(), second.Name) {
+		t.Errorf("want an error that tells which names are refused at once, got %v", err)
+	}
+	if diff := cmp.Diff([]string{second.Name}, report.Applied); diff != "" {
+		t.Errorf("the report covers what was done before the error: -want +got:\n%s", diff)
+	}
+}
+
 // An outcome is what a call of Apply did to one definition.
 type outcome struct {
 	Applied, Unchanged bool   // as reported
