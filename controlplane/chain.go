@@ -4,6 +4,7 @@
 package controlplane
 
 import (
+	"context"
 	"fmt"
 
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/informers"
@@ -54,6 +56,7 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds
 	if err != nil {
 		return nil, fmt.Errorf("configuring built-in kinds: %w", err)
 	}
+	endUnused(core)
 	generic.AdmissionControl = admission.NewChainHandler(establishAtOnce{}, used, generic.AdmissionControl)
 
 	definitions, err := buildDefinitions(o, core, initializers, resolver)
@@ -84,6 +87,18 @@ func adjustGeneric(c *genericapiserver.Config) {
 	// Probes need no identity; all else does.
 	probes := anonymous.NewAuthenticator([]apiserver.AnonymousAuthCondition{{Path: "/healthz"}, {Path: "/livez"}, {Path: "/readyz"}})
 	c.Authentication.Authenticator = union.NewFailOnError(c.Authentication.Authenticator, probes)
+}
+
+// endUnused ends the watch for changes of the client authority that is only meant for extension API servers: it has a
+// queue of its own, which nobody else would ever close.
+func endUnused(c *controlplaneapiserver.Config) {
+	runner, ok := c.ClusterAuthenticationInfo.ClientCA.(dynamiccertificates.ControllerRunner)
+	if !ok {
+		return
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	runner.Run(ended, 1)
 }
 
 func buildDefinitions(o options.CompletedOptions, core *controlplaneapiserver.Config, initializers []admission.PluginInitializer, resolver webhook.ServiceResolver) (*apiextensionsserver.CustomResourceDefinitions, error) {

@@ -157,10 +157,10 @@ func TestStopLeavesNothing(t *testing.T) {
 	}
 }
 
-// settled returns the number of goroutines once it has not changed for a second and a half, which is longer than any of
-// Kubernetes' pauses before it notices the end; at the latest after fifteen seconds.
+// settled returns the number of goroutines once it has not changed for four seconds: a watch cache holds a goroutine for
+// three after a read, and a quota check that was under way gives up after ten.
 func settled() int {
-	const pause, quiet, limit = 100 * time.Millisecond, 15, 150
+	const pause, quiet, limit = 100 * time.Millisecond, 40, 300
 	last, same := -1, 0
 	for range limit {
 		if n := runtime.NumGoroutine(); n == last {
