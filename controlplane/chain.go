@@ -77,6 +77,7 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds
 // adjustGeneric changes what the options cannot say.
 func adjustGeneric(c *genericapiserver.Config) {
 	c.OpenAPIConfig = nil // v2: takes time and memory at every change of a definition, and clients of today read v3
+	c.EffectiveVersion = withVersion(c.EffectiveVersion)
 	c.LoopbackClientConfig.QPS = -1
 	c.LoopbackClientConfig.WarningHandler = rest.NoWarnings{}
 	c.DisabledPostStartHooks.Insert(
