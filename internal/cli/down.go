@@ -163,7 +163,7 @@ func stopLeftovers(ctx context.Context, out io.Writer, dataDir string) (bool, er
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintln(out, "Stopping what the local cloud left behind")
+	fmt.Fprintln(out, "Looking for what the local cloud left behind")
 	cloud, err := favouritecloud.New(favouritecloud.Config{DataDir: cloudDir(dataDir), Listen: "127.0.0.1:0"})
 	if err != nil {
 		return true, err
@@ -178,7 +178,7 @@ func stopLeftovers(ctx context.Context, out io.Writer, dataDir string) (bool, er
 		}
 	}()
 	if err := cloud.Run(ctx); err != nil {
-		return true, fmt.Errorf("stopping the cloud's servers: %w", err)
+		return true, fmt.Errorf("the local cloud of %s cannot be stopped from here (if it runs by itself, press Ctrl-C there): %w", dataDir, err)
 	}
 	return true, nil
 }
