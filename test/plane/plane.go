@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -91,7 +92,6 @@ func (p *Plane) Up(t testing.TB) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()
 	p.cmd = exec.Command(p.binary, p.args...)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, writer, p.log
 	err = p.cmd.Start()
@@ -113,10 +113,18 @@ func (p *Plane) Up(t testing.TB) time.Duration {
 		}
 	}
 	took := time.Since(begin)
+	go drain(out) // a program that writes where nobody reads is ended
 	if p.Client == nil {
 		p.Client = p.newClient(t)
 	}
 	return took
+}
+
+func drain(out *os.File) {
+	defer out.Close()
+	if out.SetReadDeadline(time.Time{}) == nil {
+		_, _ = io.Copy(io.Discard, out)
+	}
 }
 
 // Kill ends bowline as kill -9 does.

@@ -8,6 +8,7 @@ package controller
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -24,6 +25,10 @@ import (
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
+
+// creationGrace is how long a creation that was cut off may still be under way. The cloud shows what it made at once, so
+// this need not cover more.
+const creationGrace = 5 * time.Second
 
 // concurrency is how many objects of one kind are reconciled at once.
 const concurrency = 10
@@ -51,6 +56,7 @@ func (c *FavouriteDBInstanceController) SetupWithManager(mgr ctrl.Manager) error
 	r := managed.NewReconciler(mgr, resource.ManagedKind(gvk), append([]managed.ReconcilerOption{
 		managed.WithTypedExternalConnecter(databaseConnecter{clouds: c.clouds}),
 		managed.WithDefaultName(nameOf),
+		managed.WithCreationGracePeriod(creationGrace),
 	}, c.options...)...)
 	if err := managed.IndexProviderConfig(context.Background(), mgr, &databasev1alpha3.FavouriteDBInstance{}); err != nil {
 		return err
