@@ -24,6 +24,11 @@ import (
 // serviceAccountIssuer is the issuer and the audience of service account tokens.
 const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local"
 
+const (
+	requestGrace = time.Second     // for requests that are under way when the server stops
+	stopLimit    = 5 * time.Second // after that, for what ignores being cancelled
+)
+
 // setFeatures sets Kubernetes' feature gates, which are the process's; repeating it changes nothing.
 //
 // A single server needs no lease that says it lives: writing one every ten seconds would keep an idle disk busy.
@@ -64,9 +69,10 @@ func serverOptions(listener net.Listener, endpoint string, keys *pki, tokens *to
 
 // apiServer is the running chain with what it cannot be used without: the built-in objects and the controllers.
 type apiServer struct {
-	failed chan error
-	cancel context.CancelFunc
-	parts  sync.WaitGroup
+	failed   chan error
+	cancel   context.CancelFunc
+	parts    sync.WaitGroup
+	listener *listener
 }
 
 // startAPIServer returns when the server serves and the built-in objects exist. The listener is the server's from now on.
@@ -82,8 +88,7 @@ func startAPIServer(ctx context.Context, s *Server) (_ *apiServer, err error) {
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("validating options: %w", errors.Join(errs...))
 	}
-	used := newUsedKinds(s.store)
-	c, err := buildChain(completed, tokens, used)
+	c, err := buildChain(completed, tokens, newUsedKinds(s.store))
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +97,14 @@ func startAPIServer(ctx context.Context, s *Server) (_ *apiServer, err error) {
 		return nil, fmt.Errorf("preparing: %w", err)
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a := &apiServer{failed: make(chan error, 4), cancel: cancel}
+	a := &apiServer{failed: make(chan error, 4), cancel: cancel, listener: s.listener}
 	a.run(func() error { return prepared.Run(running) })
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.stop())
 		}
 	}()
-	if err := a.bringUp(ctx, running, s.keys, c, used); err != nil {
+	if err := a.bringUp(ctx, running, s.keys, c); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -114,15 +119,31 @@ func (a *apiServer) run(part func() error) {
 	})
 }
 
-// stop ends the controllers and the server, and waits for both.
+// stop ends the controllers and the server, and waits for both. Requests in flight get a moment to finish, then lose their
+// connection, which cancels them.
 func (a *apiServer) stop() error {
 	a.cancel()
-	a.parts.Wait()
-	return nil
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.parts.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(requestGrace):
+	}
+	a.listener.drop()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(stopLimit):
+		return fmt.Errorf("it did not stop within %v", requestGrace+stopLimit)
+	}
 }
 
 // bringUp waits until the server answers, then makes the built-in objects and starts the controllers.
-func (a *apiServer) bringUp(ctx, running context.Context, keys *pki, c *chain, used *usedKinds) error {
+func (a *apiServer) bringUp(ctx, running context.Context, keys *pki, c *chain) error {
 	client, err := kubernetes.NewForConfig(c.loopback)
 	if err != nil {
 		return fmt.Errorf("building loopback client: %w", err)
@@ -134,7 +155,7 @@ func (a *apiServer) bringUp(ctx, running context.Context, keys *pki, c *chain, u
 	if err != nil {
 		return fmt.Errorf("reading certificate authority: %w", err)
 	}
-	err = startControllers(running, c, client, used, ca, func(loop func(context.Context)) {
+	err = c.startControllers(running, client, ca, func(loop func(context.Context)) {
 		a.parts.Go(func() { loop(running) })
 	})
 	if err != nil {

@@ -37,6 +37,7 @@ type chain struct {
 	definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
 	builtins    informers.SharedInformerFactory
 	loopback    *rest.Config // as the server itself
+	used        *usedKinds
 }
 
 // buildChain wires the three servers. Nothing runs yet.
@@ -59,19 +60,20 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds
 	endUnused(core)
 	generic.AdmissionControl = admission.NewChainHandler(establishAtOnce{}, used, generic.AdmissionControl)
 
-	definitions, err := buildDefinitions(o, core, initializers, resolver)
+	b := &builder{options: o, core: core, initializers: initializers, resolver: resolver}
+	definitions, err := b.definitions()
 	if err != nil {
 		return nil, err
 	}
-	builtins, err := buildBuiltins(core, definitions)
+	builtins, err := b.builtins(definitions)
 	if err != nil {
 		return nil, err
 	}
-	aggregator, err := buildAggregator(o, core, initializers, resolver, definitions, builtins)
+	aggregator, err := b.aggregator(definitions, builtins)
 	if err != nil {
 		return nil, err
 	}
-	return &chain{aggregator: aggregator, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig}, nil
+	return &chain{aggregator: aggregator, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig, used: used}, nil
 }
 
 // adjustGeneric changes what the options cannot say.
@@ -102,14 +104,22 @@ func endUnused(c *controlplaneapiserver.Config) {
 	runner.Run(ended, 1)
 }
 
-func buildDefinitions(o options.CompletedOptions, core *controlplaneapiserver.Config, initializers []admission.PluginInitializer, resolver webhook.ServiceResolver) (*apiextensionsserver.CustomResourceDefinitions, error) {
-	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(core.ProxyTransport, core.Generic.EgressSelector, core.Generic.LoopbackClientConfig, core.Generic.TracerProvider)
+// builder holds what the three servers are built from.
+type builder struct {
+	options      options.CompletedOptions
+	core         *controlplaneapiserver.Config
+	initializers []admission.PluginInitializer
+	resolver     webhook.ServiceResolver
+}
+
+func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions, error) {
+	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(b.core.ProxyTransport, b.core.Generic.EgressSelector, b.core.Generic.LoopbackClientConfig, b.core.Generic.TracerProvider)
 	const servers = 1 // with more, a definition would have to wait until each knows it
-	c, err := controlplaneapiserver.CreateAPIExtensionsConfig(*core.Generic, core.VersionedInformers, initializers, o, servers, resolver, auth)
+	c, err := controlplaneapiserver.CreateAPIExtensionsConfig(*b.core.Generic, b.core.VersionedInformers, b.initializers, b.options, servers, b.resolver, auth)
 	if err != nil {
 		return nil, fmt.Errorf("configuring custom kinds: %w", err)
 	}
-	notFound := notfoundhandler.New(core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
+	notFound := notfoundhandler.New(b.core.Generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
 	s, err := c.Complete().New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
 		return nil, fmt.Errorf("building custom kinds: %w", err)
@@ -126,8 +136,8 @@ func buildDefinitions(o options.CompletedOptions, core *controlplaneapiserver.Co
 	return s, nil
 }
 
-func buildBuiltins(core *controlplaneapiserver.Config, definitions *apiextensionsserver.CustomResourceDefinitions) (*controlplaneapiserver.Server, error) {
-	completed := core.Complete()
+func (b *builder) builtins(definitions *apiextensionsserver.CustomResourceDefinitions) (*controlplaneapiserver.Server, error) {
+	completed := b.core.Complete()
 	s, err := completed.New("bowline-controlplane", definitions.GenericAPIServer)
 	if err != nil {
 		return nil, fmt.Errorf("building built-in kinds: %w", err)
@@ -142,8 +152,8 @@ func buildBuiltins(core *controlplaneapiserver.Config, definitions *apiextension
 	return s, nil
 }
 
-func buildAggregator(o options.CompletedOptions, core *controlplaneapiserver.Config, initializers []admission.PluginInitializer, resolver aggregatorserver.ServiceResolver, definitions *apiextensionsserver.CustomResourceDefinitions, builtins *controlplaneapiserver.Server) (*aggregatorserver.APIAggregator, error) {
-	c, err := controlplaneapiserver.CreateAggregatorConfig(*core.Generic, o, core.VersionedInformers, resolver, core.ProxyTransport, core.PeerProxy, initializers)
+func (b *builder) aggregator(definitions *apiextensionsserver.CustomResourceDefinitions, builtins *controlplaneapiserver.Server) (*aggregatorserver.APIAggregator, error) {
+	c, err := controlplaneapiserver.CreateAggregatorConfig(*b.core.Generic, b.options, b.core.VersionedInformers, b.resolver, b.core.ProxyTransport, b.core.PeerProxy, b.initializers)
 	if err != nil {
 		return nil, fmt.Errorf("configuring aggregator: %w", err)
 	}

@@ -51,14 +51,14 @@ type controllers struct {
 }
 
 // startControllers starts every controller in the background through run. They end with ctx.
-func startControllers(ctx context.Context, c *chain, client kubernetes.Interface, used *usedKinds, ca []byte, run func(func(context.Context))) error {
+func (c *chain) startControllers(ctx context.Context, client kubernetes.Interface, ca []byte, run func(func(context.Context))) error {
 	metadataClient, err := metadata.NewForConfig(c.loopback)
 	if err != nil {
 		return fmt.Errorf("building metadata client: %w", err)
 	}
 	infos := metadatainformer.NewSharedInformerFactory(metadataClient, 0)
 	cs := &controllers{
-		client: client, metadata: metadataClient, chain: c, used: used, run: run,
+		client: client, metadata: metadataClient, chain: c, used: c.used, run: run,
 		informers: informerfactory.NewInformerFactory(c.builtins, infos),
 		started:   make(chan struct{}),
 	}

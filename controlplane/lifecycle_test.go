@@ -87,12 +87,18 @@ func TestStartRefused(t *testing.T) {
 		t.Errorf("Holder returned %d, %v", pid, ok)
 	}
 	broken := t.TempDir()
+	must(t, os.Chmod(broken, 0o700))
 	must(t, os.WriteFile(filepath.Join(broken, "etcd"), nil, 0o600)) // where a folder should be
+
+	busy := t.TempDir()
+	must(t, os.Chmod(busy, 0o755))
+	must(t, os.WriteFile(filepath.Join(busy, "letter.txt"), nil, 0o600))
 
 	tests := map[string]struct {
 		cfg  Config
 		want string
 	}{
+		"somebody's folder":  {Config{DataDir: busy, Listen: "127.0.0.1:0"}, "holds other files"},
 		"data folder in use": {Config{DataDir: dir, Listen: "127.0.0.1:0"}, fmt.Sprintf("in use by process %d", os.Getpid())},
 		"port taken":         {Config{DataDir: t.TempDir(), Listen: running.Address()}, running.Address() + " is taken"},
 		"broken store":       {Config{DataDir: broken, Listen: "127.0.0.1:0"}, "starting store"},

@@ -55,14 +55,21 @@ func (l *listener) Close() error {
 		return nil
 	}
 	l.closed = true
-	open := l.conns
-	l.conns = nil
 	l.mu.Unlock()
 	err := l.TCPListener.Close()
-	for c := range open {
-		err = errors.Join(err, c.(*trackedConn).Conn.Close())
-	}
+	l.drop()
 	return err
+}
+
+// drop closes every connection; new ones may still come. Errors say only that a peer was faster.
+func (l *listener) drop() {
+	l.mu.Lock()
+	open := l.conns
+	l.conns = map[net.Conn]struct{}{}
+	l.mu.Unlock()
+	for c := range open {
+		c.(*trackedConn).Conn.Close()
+	}
 }
 
 type trackedConn struct {

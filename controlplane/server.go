@@ -107,15 +107,26 @@ func (s *Server) wait(ctx context.Context) error {
 // Ready is closed when the server serves requests and its built-in objects exist. It stays open if Run fails before.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// RESTConfig returns a new copy of the administrator's client configuration. It is valid once Ready is closed.
+// RESTConfig returns a new copy of the administrator's client configuration. It is valid once Ready is closed,
+// and nil long before.
 func (s *Server) RESTConfig() *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.admin == nil {
+		return nil
+	}
 	return rest.CopyConfig(s.admin)
 }
 
-// Address returns the host:port the server really listens on. It is valid once Ready is closed.
-func (s *Server) Address() string { return s.listener.Addr().String() }
+// Address returns the host:port the server really listens on; it is empty until Ready is closed.
+func (s *Server) Address() string {
+	select {
+	case <-s.ready:
+		return s.listener.Addr().String()
+	default:
+		return ""
+	}
+}
 
 // KubeconfigPath returns the administrator's kubeconfig in a data folder. The file has mode 0600; Run writes it before
 // the server is ready, and again when the address or the certificate in it changes.
@@ -125,12 +136,37 @@ func (s *Server) startFolder(context.Context) error {
 	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("creating data folder: %w", err)
 	}
-	if err := os.Chmod(s.cfg.DataDir, 0o700); err != nil {
-		return fmt.Errorf("closing data folder to others: %w", err)
+	if err := closeFolder(s.cfg.DataDir); err != nil {
+		return err
 	}
 	var err error
 	s.lock, err = acquireLock(s.cfg.DataDir)
 	return err
+}
+
+// closeFolder makes a folder that is open to others private, unless it is used for something else too: a mistaken
+// data folder such as /tmp must not change its mode.
+func closeFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("checking data folder: %w", err)
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("checking data folder: %w", err)
+	}
+	if len(entries) > 0 {
+		if _, err := os.Stat(lockPath(dir)); err != nil {
+			return fmt.Errorf("data folder %s is open to other users and holds other files; choose an empty one, or close it (mode 0700)", dir)
+		}
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("closing data folder to others: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) stopFolder() error { return s.lock.release() }
