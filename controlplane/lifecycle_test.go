@@ -135,6 +135,34 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestStoreFailure checks that a control plane does not linger without its store.
+func TestStoreFailure(t *testing.T) {
+	dir := t.TempDir()
+	s, err := New(Config{DataDir: dir, Listen: "127.0.0.1:0", NoSync: true})
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(t.Context()) }()
+	select {
+	case <-s.Ready():
+	case err := <-done:
+		t.Fatalf("the server did not start: %v", err)
+	}
+	began := time.Now()
+	s.store.etcd.Server.HardStop()
+	select {
+	case err := <-done:
+		if err == nil || !strings.Contains(err.Error(), "running store") {
+			t.Errorf("want the store's failure, got %v", err)
+		}
+		t.Logf("returned after %v", time.Since(began))
+	case <-time.After(30 * time.Second):
+		t.Fatalf("Run did not return\n%s", stacks())
+	}
+	if _, ok := Holder(dir); ok {
+		t.Error("a failed server must not hold its data folder")
+	}
+}
+
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	s := startServer(t, Config{DataDir: dir})
