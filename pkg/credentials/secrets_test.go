@@ -1,0 +1,109 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/credentials"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+func newSecrets(t *testing.T, env *controlplanetest.Env) *credentials.Secrets {
+	t.Helper()
+	mgr, err := manager.New(env.Config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := credentials.NewSecrets(mgr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return secrets
+}
+
+// A Secret that is missing, appears, is rotated and goes away, as a controller sees it without asking again (R231, R232).
+func TestExtract(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	secrets := newSecrets(t, env)
+	var changes atomic.Int32
+	secrets.OnChange(func(key types.NamespacedName) {
+		if key.Name == "api" {
+			changes.Add(1)
+		}
+	})
+	from := xpv1.ProviderCredentials{
+		Source:    xpv1.CredentialsSourceSecret,
+		SecretRef: &xpv1.SecretKeySelector{Namespace: env.Namespace, Name: "api", Key: "key"},
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "api"}}
+	set := func(key, value string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			secret.Data = map[string][]byte{key: []byte(value)}
+			return env.Client.Update(ctx, secret)
+		}
+	}
+	for i, moment := range []struct {
+		name, value, fails string
+		act                func(context.Context) error
+	}{
+		{name: "missing", fails: "not found", act: func(context.Context) error { return nil }},
+		{name: "another key", fails: `has no key "key"`, act: func(ctx context.Context) error {
+			secret.Data = map[string][]byte{"other": []byte("value")}
+			return env.Client.Create(ctx, secret)
+		}},
+		{name: "there", value: "first", act: set("key", "first")},
+		{name: "rotated", value: "second", act: set("key", "second")},
+		{name: "gone", fails: "not found", act: func(ctx context.Context) error { return env.Client.Delete(ctx, secret) }},
+	} {
+		if err := moment.act(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		env.Eventually(t, moment.name, func(ctx context.Context) error {
+			got, err := secrets.Extract(ctx, from)
+			if moment.fails != "" && err != nil && strings.Contains(err.Error(), moment.fails) {
+				return nil
+			}
+			if string(got) != moment.value || moment.fails != "" {
+				return fmt.Errorf("credentials %q, error %v", got, err)
+			}
+			return err
+		})
+		env.Eventually(t, "the change is told", func(context.Context) error {
+			if told := int(changes.Load()); told < i {
+				return fmt.Errorf("told %d changes of %d", told, i)
+			}
+			return nil
+		})
+	}
+	from.Source = "Environment"
+	if _, err := secrets.Extract(t.Context(), from); err == nil || !strings.Contains(err.Error(), "not supported") {
+		t.Errorf("an unknown source gives %v", err)
+	}
+}

@@ -1,0 +1,165 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+)
+
+// A scriptedCloud answers every request alike and remembers the last one.
+type scriptedCloud struct {
+	status int
+	answer any
+
+	method, path, token string
+	body                map[string]any
+}
+
+func (c *scriptedCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.method, c.path, c.token, c.body = r.Method, r.URL.Path, r.Header.Get(sdk.HeaderIdempotencyKey), nil
+	if r.ContentLength > 0 {
+		_ = json.NewDecoder(r.Body).Decode(&c.body)
+	}
+	w.WriteHeader(c.status)
+	_ = json.NewEncoder(w).Encode(c.answer)
+}
+
+func (c *scriptedCloud) client(t *testing.T) *databaseInstance {
+	t.Helper()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	cloud, err := sdk.NewClient(sdk.Config{Endpoint: server.URL, Project: "demo", APIKey: "key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &databaseInstance{service: database.NewClient(cloud)}
+}
+
+func orders() *v1alpha3.FavouriteDBInstance {
+	i := &v1alpha3.FavouriteDBInstance{ObjectMeta: metav1.ObjectMeta{Name: "orders", UID: "uid"}}
+	i.Spec.ForProvider = v1alpha3.FavouriteDBInstanceParameters{Name: "orders-db", FancinessLevel: 50}
+	meta.SetExternalName(i, "orders-db")
+	return i
+}
+
+func theirs(status string, change func(*database.Instance)) database.Instance {
+	i := database.Instance{
+		ID: 42, Name: "orders-db", FancinessLevel: 50, Version: "15", Status: status, Hostname: "127.0.0.1", Port: 5432,
+		Username: "postgres", Labels: labelsOf(orders()),
+	}
+	if change != nil {
+		change(&i)
+	}
+	return i
+}
+
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		have     database.Instance
+		ready    xpv1.ConditionReason
+		upToDate bool
+		owner    string
+		failed   bool
+	}{
+		"R31 online":                     {have: theirs("ONLINE", nil), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
+		"R31 creating":                   {have: theirs("CREATING", nil), ready: xpv1.ReasonCreating, upToDate: true, owner: "uid"},
+		"R31 deleting":                   {have: theirs("DELETING", nil), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
+		"R31 any other leaves Ready be":  {have: theirs("UPDATING", nil), ready: "Before", upToDate: true, owner: "uid"},
+		"R183 failed":                    {have: theirs("FAILED", nil), ready: xpv1.ReasonUnavailable, upToDate: true, owner: "uid", failed: true},
+		"R39 another fanciness":          {have: theirs("ONLINE", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"P15 labels are missing":         {have: theirs("ONLINE", func(i *database.Instance) { i.Labels = nil }), ready: xpv1.ReasonAvailable},
+		"what is going away stays as is": {have: theirs("DELETING", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := orders()
+			i.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
+			o, err := (&scriptedCloud{status: http.StatusOK, answer: tc.have}).client(t).Observe(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := i.GetCondition(xpv1.TypeReady).Reason; got != tc.ready {
+				t.Errorf("Ready: %s, want %s", got, tc.ready)
+			}
+			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != tc.owner || (o.Failed != nil) != tc.failed {
+				t.Errorf("observation %+v, owner %q", o, *o.Owner)
+			}
+			want := managed.ConnectionDetails{"endpoint": []byte("127.0.0.1"), "port": []byte("5432"), "username": []byte("postgres")}
+			if diff := cmp.Diff(want, o.ConnectionDetails); diff != "" {
+				t.Errorf("R211 details -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(observation(&tc.have), i.Status.AtProvider); diff != "" {
+				t.Errorf("N15 R43 status.atProvider -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCreateAndUpdateSendWhatIsDeclared(t *testing.T) {
+	t.Parallel()
+	labels := map[string]any{}
+	for key, value := range labelsOf(orders()) {
+		labels[key] = value
+	}
+	cloud := &scriptedCloud{status: http.StatusCreated, answer: database.CreatedInstance{Instance: theirs("CREATING", nil), Password: "secret"}}
+	created, err := cloud.client(t).Create(t.Context(), orders())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"name": "orders-db", "fanciness_level": 50.0, "labels": labels}
+	if diff := cmp.Diff(want, cloud.body); diff != "" || cloud.token != "uid" {
+		t.Errorf("N22 R42 token %q, body -want +got:\n%s", cloud.token, diff)
+	}
+	if got := string(created.ConnectionDetails[xpv1.ResourceCredentialsSecretPasswordKey]); got != "secret" {
+		t.Errorf("R207 password %q", got)
+	}
+
+	cloud = &scriptedCloud{status: http.StatusOK, answer: theirs("ONLINE", func(i *database.Instance) { i.Labels = map[string]string{"team": "red"} })}
+	client := cloud.client(t)
+	if _, err := client.Observe(t.Context(), orders()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Update(t.Context(), orders()); err != nil {
+		t.Fatal(err)
+	}
+	labels["team"] = "red"
+	if diff := cmp.Diff(map[string]any{"fanciness_level": 50.0, "labels": labels}, cloud.body); diff != "" {
+		t.Errorf("R36 P15 only what can be updated is sent, and other people's labels stay -want +got:\n%s", diff)
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	gone := sdk.ErrorBody{Error: sdk.ErrorDetail{Code: sdk.CodeNotFound, Message: "no such instance"}}
+	client := (&scriptedCloud{status: http.StatusNotFound, answer: gone}).client(t)
+	if o, err := client.Observe(t.Context(), orders()); err != nil || o.ResourceExists {
+		t.Errorf("R22 observed %+v, %v", o, err)
+	}
+	if err := client.Delete(t.Context(), orders()); err != nil {
+		t.Errorf("R38 deleting what is gone: %v", err)
+	}
+}
+
+func TestDefaultName(t *testing.T) {
+	t.Parallel()
+	i := orders()
+	if got := nameOf(i); got != "orders-db" {
+		t.Errorf("D19 forProvider.name seeds the external name, got %q", got)
+	}
+}
