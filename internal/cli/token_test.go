@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,9 +21,12 @@ import (
 func TestTokenIsRenewed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	synctest.Test(t, func(t *testing.T) {
-		asked, refuse := 0, false
+		var (
+			asked  int
+			refuse atomic.Bool
+		)
 		file := &tokenFile{path: path, log: slog.New(slog.DiscardHandler), request: func(context.Context) (string, time.Time, error) {
-			if refuse {
+			if refuse.Load() {
 				return "", time.Time{}, errors.New("no")
 			}
 			asked++
@@ -46,7 +50,7 @@ func TestTokenIsRenewed(t *testing.T) {
 			{time.Minute, false, "3"},
 		}
 		for _, step := range steps {
-			refuse = step.refuse
+			refuse.Store(step.refuse)
 			<-time.After(step.wait) // on the bubble's clock
 			synctest.Wait()
 			if got, err := os.ReadFile(path); err != nil || string(got) != step.want {
