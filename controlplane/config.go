@@ -65,7 +65,7 @@ func (c Config) Validate() error {
 	}
 	for _, name := range c.Names {
 		if net.ParseIP(name) == nil && !isDNSName(name) {
-			errs = append(errs, fmt.Errorf("Names: %q is neither an IP address nor a DNS name", name))
+			errs = append(errs, fmt.Errorf("name %q is neither an IP address nor a DNS name", name))
 		}
 	}
 	return errors.Join(errs...)
@@ -74,10 +74,10 @@ func (c Config) Validate() error {
 func validateListen(listen string) error {
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return fmt.Errorf("Listen: %q is not host:port", listen)
+		return fmt.Errorf("listen address %q is not host:port", listen)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("Listen: %q has no port between 0 and 65535", listen)
+		return fmt.Errorf("listen address %q has no port between 0 and 65535", listen)
 	}
 	return nil
 }
