@@ -21,9 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -313,15 +311,5 @@ func testAnonymous(t *testing.T, s *Server, _ client.WithWatch) {
 		if !open && !apierrors.IsUnauthorized(err) {
 			t.Errorf("%s must be closed: want unauthorised, got %v", path, err)
 		}
-	}
-}
-
-func testVersion(t *testing.T, s *Server, _ client.WithWatch) {
-	d, err := discovery.NewDiscoveryClientForConfig(s.RESTConfig())
-	must(t, err)
-	info, err := d.ServerVersion()
-	must(t, err)
-	if v, err := version.ParseSemantic(info.GitVersion); err != nil || v.Major() != 1 || info.Major != "1" || info.Minor == "" {
-		t.Errorf("clients cannot read the server's version %+v: %v", info, err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -95,4 +97,20 @@ func TestNewCleansUp(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The server is built without flags of the linker, as by anybody who embeds it.
+func TestServerVersion(t *testing.T) {
+	t.Parallel()
+	d, err := discovery.NewDiscoveryClientForConfig(controlplanetest.New(t).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := d.ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := version.ParseSemantic(info.GitVersion); err != nil || v.Major() != 1 || info.Major != "1" || info.Minor == "" {
+		t.Errorf("clients cannot read the server's version %+v: %v", info, err)
+	}
 }
