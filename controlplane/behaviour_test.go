@@ -42,6 +42,7 @@ func TestServer(t *testing.T) {
 		"quotas count custom kinds":             testQuota,
 		"garbage collection in the background":  testCascade(metav1.DeletePropagationBackground),
 		"garbage collection in the foreground":  testCascade(metav1.DeletePropagationForeground),
+		"garbage of an owner that never was":    testAbsentOwner,
 		"namespaces":                            testNamespaces,
 		"schemas and columns":                   testSchemas,
 		"anonymous requests":                    testAnonymous,
@@ -267,6 +268,22 @@ func testCascade(how metav1.DeletionPropagation) func(*testing.T, *Server, clien
 		gone(t, c, child)
 		gone(t, c, owner)
 	}
+}
+
+// The kind of the owner came a moment ago and has no objects, as when the last of them went together with the process
+// that was to collect what they owned.
+func testAbsentOwner(t *testing.T, _ *Server, c client.WithWatch) {
+	namespace(t, c, "absent")
+	first := gadget("Absent", "absent", "owner", 1)
+	ref := metav1.OwnerReference{APIVersion: first.GetAPIVersion(), Kind: "Absent", Name: "owner", UID: "00000000-0000-0000-0000-000000000000"}
+	early := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "absent", Name: "early", OwnerReferences: []metav1.OwnerReference{ref}}}
+	must(t, c.Create(t.Context(), early)) // before the collector can know the kind
+	define(t, c, gadgets("absents", "Absent"))
+	late := early.DeepCopy()
+	late.ObjectMeta = metav1.ObjectMeta{Namespace: "absent", Name: "late", OwnerReferences: early.OwnerReferences}
+	must(t, c.Create(t.Context(), late))
+	gone(t, c, late)
+	gone(t, c, early)
 }
 
 func testNamespaces(t *testing.T, _ *Server, c client.WithWatch) {

@@ -13,11 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	quotaapi "k8s.io/apiserver/pkg/quota/v1/generic"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/kubernetes/pkg/controller"
@@ -81,7 +79,7 @@ func (c *chain) startControllers(ctx context.Context, client kubernetes.Interfac
 
 // startGarbage runs the collector, which looks for new kinds when a definition changes or a kind gets its first object.
 func (c *controllers) startGarbage(ctx context.Context) error {
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.client.Discovery()))
+	mapper := newFreshMapper(c.client.Discovery())
 	gc, err := garbagecollector.NewGarbageCollector(ctx, c.client, c.metadata, mapper, garbagecollector.DefaultIgnoredResources(), c.informers, c.started)
 	if err != nil {
 		return fmt.Errorf("building garbage collector: %w", err)
