@@ -221,14 +221,18 @@ func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	var why error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil || why == nil { // an error because time ran out tells nothing
+			why = err
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waited %s for: %s; it is not so: %v\nend of the log:\n%s", limit, what, err, p.Log())
+			t.Fatalf("waited %s for: %s; it is not so: %v\nend of the log:\n%s", limit, what, why, p.Log())
 		case <-tick.C:
 		}
 	}
