@@ -36,7 +36,7 @@ quickstart: ## From YAML to a running PostgreSQL, and how to look around
 	examples/quickstart/quickstart.sh
 
 .PHONY: clean-quickstart
-clean-quickstart: ## Stop and remove all that quickstart made
+clean-quickstart: build ## Stop and remove all that quickstart made
 	examples/quickstart/quickstart.sh clean
 
 .PHONY: test

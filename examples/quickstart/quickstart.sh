@@ -17,7 +17,7 @@ secret() { kubectl get secret hello-connection -n quickstart -o "jsonpath={.data
 clean() {
 	[[ -d $dir ]] || { echo "Nothing to clean: $dir does not exist."; return; }
 	if bin/bowline status --data-dir "$dir" >/dev/null 2>&1; then
-		kubectl delete favouritedbinstances --all --timeout=60s
+		kubectl delete favouritedbinstances --all --timeout=60s || echo "Not all databases could be deleted in order; removing everything all the same."
 	fi
 	bin/bowline down --data-dir "$dir"
 	# Where PostgreSQL's account cannot reach the folder, the cloud keeps its databases elsewhere, behind a link.

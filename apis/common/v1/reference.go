@@ -10,6 +10,7 @@ type ProviderConfigReference struct {
 	Name string `json:"name"`
 
 	// Kind of the provider configuration. Default: ProviderConfig.
+	// +kubebuilder:validation:Enum=ProviderConfig
 	// +optional
 	Kind string `json:"kind,omitempty"`
 }

@@ -11,7 +11,9 @@ type ResourceSpec struct {
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
 
 	// WriteConnectionSecretToReference names the Secret that receives the connection details of the external
-	// resource, such as its endpoint, user name and password. Without it none are published.
+	// resource, such as its endpoint, user name and password. Without it none are published. What the external system
+	// tells only once, such as a generated password, is known from the moment of creation: name the Secret before, and
+	// do not delete it. If another Secret is named later, it takes over what the first one holds.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) == has(self.namespace)",message="give both name and namespace of the connection secret, or neither"
 	// +optional
 	WriteConnectionSecretToReference *SecretReference `json:"writeConnectionSecretToRef,omitempty"`

@@ -13,10 +13,11 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// adopt makes sure that an object whose external resource we did not create has our finalizer and shows its external
-// name (R51, R72).
+// adopt makes sure that an object whose external resource we did not create has our finalizer, and that every object
+// shows its external name (R51, R63, R72). It follows update, which labels the resource as ours: if the process dies
+// between the two, the label tells (N23).
 func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
-	if meta.FinalizerExists(p.managed, Finalizer) {
+	if meta.FinalizerExists(p.managed, Finalizer) && p.annotations[meta.AnnotationKeyExternalName] != "" {
 		return next()
 	}
 	name := meta.GetExternalName(p.managed)

@@ -46,19 +46,24 @@ func (l *lifeline) act(what string) (refuse, lose error) {
 
 // Kinds of external systems, by what they offer against crashes.
 var kinds = map[string]struct {
-	change          func(*thing.System)
-	options         []managed.ReconcilerOption
-	keepsPassword   bool
-	mayNeedAnyHuman bool
+	change        func(*thing.System)
+	options       []managed.ReconcilerOption
+	keepsPassword bool
+	mayNeedHuman  bool
 }{
 	"tokens":             {change: func(s *thing.System) { s.Replays = true }, keepsPassword: true},
 	"chosen credentials": {change: func(s *thing.System) { s.Chooses = true }, keepsPassword: true},
 	"labels only":        {change: func(*thing.System) {}},
 	"no labels":          {change: func(s *thing.System) { s.Unlabelled = true }},
+	"tokens and vendor names": {
+		change:        func(s *thing.System) { s.VendorNames, s.Replays = true, true },
+		options:       []managed.ReconcilerOption{managed.WithVendorNames()},
+		keepsPassword: true,
+	},
 	"vendor names": {
-		change:          func(s *thing.System) { s.VendorNames = true },
-		options:         []managed.ReconcilerOption{managed.WithVendorNames()},
-		mayNeedAnyHuman: true,
+		change:       func(s *thing.System) { s.VendorNames = true },
+		options:      []managed.ReconcilerOption{managed.WithVendorNames()},
+		mayNeedHuman: true,
 	},
 }
 
@@ -141,7 +146,7 @@ func (s *crashStage) recover() {
 func (s *crashStage) check(where string) {
 	s.t.Helper()
 	resources := s.system.Snapshot()
-	if kinds[s.kind].mayNeedAnyHuman && s.thing() != nil && strings.Contains(s.message(), "cannot determine creation result") {
+	if kinds[s.kind].mayNeedHuman && s.thing() != nil && strings.Contains(s.message(), "cannot determine creation result") {
 		if len(resources) > 1 {
 			s.t.Errorf("%s: waits for a person, yet there are %d resources", where, len(resources))
 		}

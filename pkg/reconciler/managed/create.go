@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -21,13 +22,14 @@ import (
 // create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that
 // was never recorded (N22).
 func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
-	if p.observation.ResourceExists && !p.mustReplay() {
+	replay := p.mustReplay()
+	if p.observation.ResourceExists && !replay {
 		return next()
 	}
-	if left := r.graceLeft(p); left > 0 {
-		return await(min(left, r.pollAfter(p.managed)))
+	if left := r.graceLeft(p); left > 0 && !replay {
+		return await(left, waitsToAppear)
 	}
-	if o := r.beginCreate(ctx, p); o.end != goOn {
+	if o := run(ctx, p, []step{r.storeChosenCredentials, r.beginCreate}); o.end != goOn {
 		return o
 	}
 	p.managed.SetConditions(xpv1.Creating())
@@ -40,27 +42,40 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 		return o
 	}
 	p.note(event.Normal(ReasonCreated, "Created the external resource "+meta.GetExternalName(p.managed)))
-	if o := r.lookAgain(ctx, p); o.end != goOn {
+	if o := r.observe(ctx, p); o.end != goOn {
 		return o
 	}
 	if !p.observation.ResourceExists {
-		return await(r.pollAfter(p.managed))
+		return await(0, waitsToAppear)
 	}
 	return next()
 }
 
-// graceLeft is how long a resource that cannot be seen may still be about to appear: within the grace period after its
-// creation, unless it was seen since (R88, N20).
+const waitsToAppear = "The external resource was created a moment ago, or may have been, and cannot be seen yet."
+
+// graceLeft is how long a resource that cannot be seen may still be about to appear, unless it was seen since its
+// creation (N20): within the grace period after a creation that succeeded (R88), or after the beginning of one that was
+// cut off and may still be under way (N26).
 func (r *Reconciler) graceLeft(p *pass) time.Duration {
-	if p.memory.seen || p.observation.ResourceExists || !meta.ExternalCreateSucceededDuring(p.managed, r.creationGrace, r.now()) {
+	if p.memory.seen || p.observation.ResourceExists {
 		return 0
 	}
-	return r.creationGrace - r.now().Sub(meta.GetExternalCreateSucceeded(p.managed))
+	since := meta.GetExternalCreateSucceeded(p.managed)
+	if meta.ExternalCreateIncomplete(p.managed) {
+		since = meta.GetExternalCreatePending(p.managed)
+	}
+	if since.IsZero() {
+		return 0
+	}
+	return min(r.creationGrace-r.now().Sub(since), r.creationGrace) // a clock that was set back prolongs nothing
 }
 
 // beginCreate stores, in one write that is refused if the object changed since we read it, all that a creation needs
-// to be recovered after a crash (R52, R77, R78), and credentials that the client chose (N22).
+// to be recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
+	if p.mustReplay() && meta.ExternalCreateIncomplete(p.managed) {
+		return next()
+	}
 	name := meta.GetExternalName(p.managed)
 	err := r.writeMetadata(ctx, p, func(o metav1.Object) {
 		meta.AddFinalizer(o, Finalizer)
@@ -75,9 +90,10 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 	if err != nil {
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("recording that creation begins: %w", err))
 	}
-	return r.storeChosenCredentials(ctx, p)
+	return next()
 }
 
+// storeChosenCredentials stores the credentials of a client that chooses them, before creation begins (N22).
 func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcome {
 	chooser, ok := optional[CredentialChooser](p.external)
 	if !ok {
@@ -118,7 +134,10 @@ func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, c ExternalCre
 	lasting, cancel := detach(ctx)
 	defer cancel()
 	if len(c.ConnectionDetails) > 0 {
-		if err := r.secrets.apply(lasting, p, c.ConnectionDetails, creationMarks(p.managed)); err != nil {
+		err := retry.OnError(persistence, worthRepeating, func() error {
+			return r.secrets.apply(lasting, p, c.ConnectionDetails, creationMarks(p.managed))
+		})
+		if err != nil {
 			return r.keepUnpublished(ctx, p, c, err)
 		}
 	}

@@ -29,13 +29,18 @@ func TestOwnership(t *testing.T) {
 		unlabelled bool
 		owner      func(*thing.Thing) types.UID
 		annotated  map[string]string
+		finalizer  bool
 		adopted    bool
 	}{
-		"N24 unknown owner":    {reason: "A defaulted name must not take over what exists.", unlabelled: true},
-		"N24 nobody's":         {reason: "A resource without owner label was made by hand.", owner: func(*thing.Thing) types.UID { return "" }},
-		"N24 somebody else's":  {reason: "It belongs to another object.", owner: func(*thing.Thing) types.UID { return somebody }},
-		"N6 our own":           {reason: "It carries our UID.", owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
-		"R70 name given":       {reason: "The user asked for it.", annotated: map[string]string{meta.AnnotationKeyExternalName: "NAME"}, adopted: true},
+		"N24 unknown owner":     {reason: "A defaulted name must not take over what exists.", unlabelled: true},
+		"N24 nobody's":          {reason: "A resource without owner label was made by hand.", owner: func(*thing.Thing) types.UID { return "" }},
+		"N24 somebody else's":   {reason: "It belongs to another object.", owner: func(*thing.Thing) types.UID { return somebody }},
+		"N6 our own":            {reason: "It carries our UID.", owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
+		"N6 failed, unlabelled": {reason: "Ours was refused; this is somebody's.", unlabelled: true, annotated: failed()},
+		"N6 taken over":         {reason: "The user asked for it.", annotated: given(), owner: func(*thing.Thing) types.UID { return somebody }, adopted: true},
+		"N24 taken back": {reason: "Two objects must not fight for one resource.", annotated: given(), finalizer: true,
+			owner: func(*thing.Thing) types.UID { return somebody }},
+		"R70 name given":       {reason: "The user asked for it.", annotated: given(), adopted: true},
 		"N5 creation began":    {reason: "Nothing else could have made it.", unlabelled: true, annotated: began(), adopted: true},
 		"N6 began, nobody's":   {reason: "Ours would say so.", annotated: began(), owner: func(*thing.Thing) types.UID { return "" }},
 		"P15 created, no tags": {reason: "People remove labels.", annotated: created(), owner: func(*thing.Thing) types.UID { return "" }, adopted: true},
@@ -45,6 +50,9 @@ func TestOwnership(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, func(mg *thing.Thing) {
+				if tc.finalizer {
+					mg.Finalizers = []string{managed.Finalizer}
+				}
 				mg.Annotations = map[string]string{}
 				for key, value := range tc.annotated {
 					mg.Annotations[key] = strings.ReplaceAll(value, "NAME", mg.Name)
@@ -62,6 +70,9 @@ func TestOwnership(t *testing.T) {
 			}
 			if !tc.adopted {
 				s.wantMessage("exists already", meta.AnnotationKeyExternalName)
+				if got := s.state(); got != "Ready=Unavailable Synced=ReconcileError" || s.thing().Status.AtProvider.Size != 0 {
+					t.Errorf("the object tells of what is not its own: %s, %+v", got, s.thing().Status.AtProvider)
+				}
 			}
 			s.delete()
 			s.pass()
@@ -70,6 +81,16 @@ func TestOwnership(t *testing.T) {
 			}
 		})
 	}
+}
+
+func given() map[string]string {
+	return map[string]string{meta.AnnotationKeyExternalName: "NAME"}
+}
+
+func failed() map[string]string {
+	a := began()
+	a[meta.AnnotationKeyExternalCreateFailed] = pending
+	return a
 }
 
 func began() map[string]string {
@@ -96,8 +117,8 @@ func TestSuspectedLeak(t *testing.T) {
 			t.Errorf("R91 R225 a suspected leak comes back after %s, want not by time", after)
 		}
 	}
-	if calls := s.system.TakeCalls(); calls != nil {
-		t.Errorf("R84 calls %v", calls)
+	if diff := cmp.Diff([]string{"Connect", "Connect", "Connect"}, s.system.TakeCalls()); diff != "" {
+		t.Errorf("R84 N5 only a client is made, which may know more -want +got:\n%s", diff)
 	}
 	want := []event.Event{{Type: "Warning", Reason: "CannotInitializeManagedResource",
 		Message: "cannot determine creation result - remove the crossplane.io/external-create-pending annotation if it is safe to proceed"}}
@@ -194,5 +215,56 @@ func TestCreateFromOldVersion(t *testing.T) {
 	s.pass()
 	if got := s.system.Snapshot()[s.key.Name].Size; got != 5 {
 		t.Errorf("created with size %d, want the new one, 5", got)
+	}
+}
+
+// A creation that was cut off may still be under way; only a client that repeats its answer may ask at once (N26).
+func TestCutOffCreation(t *testing.T) {
+	t.Parallel()
+	for name, replays := range map[string]bool{"N26 waits": false, "N22 asks again": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Annotations = map[string]string{meta.AnnotationKeyExternalCreatePending: pending}
+			})
+			s.system.Replays = replays
+			s.clock = s.clock.Add(time.Second)
+			s.pass()
+			if created := s.system.Called("Create") == 1; created != replays {
+				t.Errorf("a second after the beginning Create was called: %t, want %t", created, replays)
+			}
+			s.clock = s.clock.Add(-time.Hour)
+			if after := s.pass(); after > time.Minute+time.Minute/10 {
+				t.Errorf("a clock that was set back makes it wait %s", after)
+			}
+			s.clock = s.clock.Add(2 * time.Hour)
+			s.pass()
+			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+				t.Errorf("in the end the user sees %s", got)
+			}
+		})
+	}
+}
+
+// What a user does to the object while Create runs must not cost the result.
+func TestEditDuringCreate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil, managed.WithVendorNames())
+	s.system.VendorNames = true
+	s.system.Fault = func(verb string) (error, error) {
+		if verb == "Create" {
+			s.edit(func(mg *thing.Thing) {
+				mg.Spec.ForProvider.Size = 5
+				delete(mg.Annotations, meta.AnnotationKeyExternalCreatePending)
+			})
+		}
+		return nil, nil
+	}
+	s.pass()
+	s.system.Fault = nil
+	s.pass()
+	want := "vendor-1"
+	if have := s.system.Snapshot(); len(have) != 1 || have[want].Size != 5 || meta.GetExternalName(s.thing()) != want {
+		t.Errorf("R93 resources %v, external name %q", have, meta.GetExternalName(s.thing()))
 	}
 }

@@ -6,7 +6,6 @@ package managed
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,28 +45,31 @@ func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 	if err := p.external.Delete(ctx, p.managed); err != nil {
 		return fail(ReasonCannotDelete, fmt.Errorf("deleting the external resource: %w", err))
 	}
-	if p.ready.Reason != xpv1.ReasonDeleting {
-		p.note(event.Normal(ReasonDeleted, "Requested deletion of the external resource "+meta.GetExternalName(p.managed)))
-	}
-	if o := r.lookAgain(ctx, p); o.end != goOn {
+	p.noteDeletion()
+	if o := r.observe(ctx, p); o.end != goOn {
 		return o
 	}
 	if p.observation.ResourceExists {
 		p.managed.SetConditions(xpv1.Deleting())
-		return await(r.pollAfter(p.managed))
+		return await(0, "")
 	}
 	return next()
 }
 
-// provenGone goes on unless a resource that cannot be seen may still be about to appear: one whose creation just
-// succeeded and that was never seen (R94, N20), or one whose creation was cut off and may still be under way (N26).
-func (r *Reconciler) provenGone(p *pass) outcome {
-	left := r.graceLeft(p)
-	if !p.memory.seen && meta.ExternalCreateIncomplete(p.managed) {
-		left = max(left, r.creationGrace-r.now().Sub(meta.GetExternalCreatePending(p.managed)))
+// noteDeletion notes that deletion was requested, though the request is repeated until the resource is gone: once per
+// process, and not if the object showed it already.
+func (p *pass) noteDeletion() {
+	shown := p.ready.Reason == xpv1.ReasonDeleting && p.synced.Reason == xpv1.ReasonReconcileSuccess
+	if !shown && !p.memory.deleteNoted {
+		p.note(event.Normal(ReasonDeleted, "Requested deletion of the external resource "+meta.GetExternalName(p.managed)))
 	}
-	if left > 0 {
-		return await(max(min(left, r.pollAfter(p.managed)), time.Millisecond))
+	p.memory.deleteNoted = true
+}
+
+// provenGone goes on unless a resource that cannot be seen may still be about to appear (R94, N20, N26).
+func (r *Reconciler) provenGone(p *pass) outcome {
+	if left := r.graceLeft(p); left > 0 {
+		return await(left, waitsToAppear)
 	}
 	return next()
 }

@@ -17,12 +17,14 @@ import (
 var errCreateIncomplete = errors.New("cannot determine creation result - remove the " +
 	meta.AnnotationKeyExternalCreatePending + " annotation if it is safe to proceed")
 
-// checkIncompleteCreate looks after a creation that began and whose result was never recorded (R81, R82). If the
-// connection secret was written, it tells the result (N22). Otherwise the pass goes on where the external name was
-// chosen before the creation, since Observe then finds what was created; else a person must look (N5, R84).
-func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome {
+// recallCreate looks for the result of a creation that began and whose result was never recorded (R81, R82): this
+// process may remember it, and the connection secret tells it if it was written (N22).
+func (r *Reconciler) recallCreate(ctx context.Context, p *pass) outcome {
 	if !meta.ExternalCreateIncomplete(p.managed) {
 		return next()
+	}
+	if p.memory.created != "" && p.memory.createdPending.Equal(meta.GetExternalCreatePending(p.managed)) {
+		return r.recordCreated(ctx, p, p.memory.created)
 	}
 	name, found, err := r.secrets.recall(ctx, p.managed)
 	if err != nil {
@@ -31,10 +33,17 @@ func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome
 	if found {
 		return r.recordCreated(ctx, p, name)
 	}
-	if r.defaultName == nil {
-		return stop(ReasonCannotInitialize, errCreateIncomplete)
-	}
 	return next()
+}
+
+// checkIncompleteCreate decides about a creation without a result. The pass goes on where the external name was chosen
+// before the creation, since Observe then finds what was created, and where Create repeats its answer; else a person
+// must look (N5, R84). A deletion never creates (R61), so there only a known name helps.
+func (r *Reconciler) checkIncompleteCreate(_ context.Context, p *pass) outcome {
+	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.mustReplay() && !meta.WasDeleted(p.managed) {
+		return next()
+	}
+	return stop(ReasonCannotInitialize, errCreateIncomplete)
 }
 
 // recordCreated stores that the pending creation succeeded and under which external name, in one write (R79).
@@ -45,6 +54,7 @@ func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) ou
 	})
 	switch {
 	case err != nil:
+		p.memory.created, p.memory.createdPending = name, meta.GetExternalCreatePending(p.managed)
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("recording the creation of the external resource: %w", err))
 	case p.overtaken:
 		return outcome{end: conflict}

@@ -4,6 +4,7 @@
 package managed_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -311,6 +313,18 @@ func TestConnectionSecret(t *testing.T) {
 			t.Errorf("details that could not be published are kept until they can -want +got:\n%s", diff)
 		}
 	})
+	t.Run("N22 another secret takes over what the first one holds", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+		s.secret.Name = "renamed"
+		s.pass()
+		want := map[string]string{"endpoint": "there", "password": "password-1"}
+		if diff := cmp.Diff(want, s.connection()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
 	t.Run("N32 somebody else's secret does not hold up a deletion", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) {
@@ -327,4 +341,54 @@ func TestConnectionSecret(t *testing.T) {
 			t.Errorf("the user sees %s: %s", got, s.message())
 		}
 	})
+}
+
+// While the vendor deletes, polls write nothing and come more and more seldom, although each of them sees the resource
+// as available first (N13, R195).
+func TestSlowDeletion(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.pass()
+	s.system.SlowDelete = true
+	s.delete()
+	s.clock = time.Now()
+	s.pass()
+	version := s.thing().ResourceVersion
+	s.clock = s.clock.Add(20 * time.Second)
+	if after := s.pass(); after < 5*time.Second || s.thing().ResourceVersion != version {
+		t.Errorf("after 20 s comes back after %s; status written: %t", after, s.thing().ResourceVersion != version)
+	}
+}
+
+// A process that stops in the middle of a call blames nobody.
+func TestStopDuringCall(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.pass()
+	s.events.take()
+	ctx, cancel := context.WithCancel(t.Context())
+	s.system.Fault = func(string) (error, error) {
+		cancel()
+		return ctx.Err(), nil
+	}
+	req := reconcile.Request{NamespacedName: s.key}
+	s.reconciler.Wake(req)
+	if _, err := s.reconciler.Reconcile(ctx, req); err != nil {
+		t.Error(err)
+	}
+	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.events.take() != nil {
+		t.Errorf("the user sees %s", got)
+	}
+}
+
+// A removed name is shown again (R63, R72).
+func TestNameIsShownAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.pass()
+	s.annotate(meta.AnnotationKeyExternalName, "")
+	s.pass()
+	if got := meta.GetExternalName(s.thing()); got != s.key.Name {
+		t.Errorf("external name %q", got)
+	}
 }

@@ -32,6 +32,9 @@ type record struct {
 	writtenAt time.Time
 	echo      bool
 
+	// wakes counts the calls of Wake, so that a pass sees one that came while it went on.
+	wakes int
+
 	// due is when the object is to be looked at again; zero for not by time.
 	due time.Time
 
@@ -40,6 +43,13 @@ type record struct {
 
 	// seen is true once the external resource was observed since its last creation (N20).
 	seen bool
+
+	// deleteNoted is true once the event of the deletion was emitted.
+	deleteNoted bool
+
+	// created is the external name of a creation whose success could not be recorded, begun at createdPending.
+	created        string
+	createdPending time.Time
 
 	// unpublished are connection details that the external system told once and that could not be stored yet.
 	unpublished ConnectionDetails
@@ -54,17 +64,17 @@ const (
 
 func newMemory() *memory { return &memory{records: map[types.NamespacedName]*record{}} }
 
-// of returns the record of an object, a new one for an object not known by name and UID.
-func (m *memory) of(mg resource.Managed) *record {
+// of returns the record of an object, a new one for an object not known by name and UID, and how often it was woken.
+func (m *memory) of(mg resource.Managed) (rec *record, wakes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(mg)
-	rec := m.records[key]
+	rec = m.records[key]
 	if rec == nil || rec.uid != mg.GetUID() {
 		rec = &record{uid: mg.GetUID()}
 		m.records[key] = rec
 	}
-	return rec
+	return rec, rec.wakes
 }
 
 func (m *memory) forget(key types.NamespacedName) {
@@ -99,13 +109,13 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 }
 
 // settled remembers the end of a pass. If the pass wrote to the object and nobody else did, the watch will bring back
-// what we know already.
+// what we know already, unless the object was woken meanwhile.
 func (m *memory) settled(p *pass, now, due time.Time, overtaken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.memory.due = due
 	if version := p.managed.GetResourceVersion(); version != p.resourceVersion {
-		p.memory.written, p.memory.writtenAt, p.memory.echo = version, now, !overtaken
+		p.memory.written, p.memory.writtenAt, p.memory.echo = version, now, !overtaken && p.memory.wakes == p.wakes
 	}
 }
 
@@ -115,5 +125,6 @@ func (m *memory) wake(key types.NamespacedName) {
 	defer m.mu.Unlock()
 	if rec := m.records[key]; rec != nil {
 		rec.echo = false
+		rec.wakes++
 	}
 }

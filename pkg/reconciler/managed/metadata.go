@@ -5,8 +5,10 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"syscall"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,8 +67,8 @@ func (p *pass) takeMetadata(from resource.Managed) {
 }
 
 // persistence is how often, and how patiently, the result of a creation is written against conflicts and passing
-// errors (R93): losing it may mean to lose the external resource.
-var persistence = wait.Backoff{Steps: 8, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
+// errors, ten seconds in all (R93): losing it may mean to lose the external resource.
+var persistence = wait.Backoff{Steps: 11, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
 
 // recordResult stores the result of the creation that this pass began. If somebody wrote to the object meanwhile it
 // is read afresh and the result added; the pass then no longer knows the object as it is, and is overtaken. If somebody
@@ -88,7 +90,7 @@ func (r *Reconciler) recordResult(ctx context.Context, p *pass, change func(meta
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(p.managed), fresh); err != nil {
 			return err
 		}
-		if fresh.GetUID() != p.managed.GetUID() || !meta.GetExternalCreatePending(fresh).Equal(pending) {
+		if fresh.GetUID() != p.managed.GetUID() || meta.GetExternalCreatePending(fresh).After(pending) {
 			return errOvertaken
 		}
 		target, stored, p.overtaken = fresh, fresh.GetAnnotations(), true
@@ -96,9 +98,10 @@ func (r *Reconciler) recordResult(ctx context.Context, p *pass, change func(meta
 	})
 }
 
-var errOvertaken = fmt.Errorf("another process began to create the external resource")
+var errOvertaken = errors.New("another process began to create the external resource")
 
 func worthRepeating(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || outcomeUnknown(err)
+		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
+		errors.Is(err, syscall.ECONNREFUSED) || outcomeUnknown(err)
 }

@@ -34,8 +34,11 @@ type outcome struct {
 // next goes on to the following step.
 func next() outcome { return outcome{end: goOn} }
 
-// await ends the pass well: there is nothing to do until the external system moves on.
-func await(after time.Duration) outcome { return outcome{end: waiting, after: after} }
+// await ends the pass well: there is nothing to do until the external system moves on. The object is looked at again in
+// due time, at the latest after the given time if it is not zero; the message says what is waited for.
+func await(atMost time.Duration, message string) outcome {
+	return outcome{end: waiting, after: atMost, message: message}
+}
 
 // pause ends the pass because somebody paused the object.
 func pause(message string) outcome { return outcome{end: paused, message: message} }

@@ -47,9 +47,10 @@ type pass struct {
 	happened []event.Event
 
 	memory *record
+	wakes  int // of the record, at the start
 }
 
-func newPass(mg resource.Managed, rec *record) (*pass, error) {
+func newPass(mg resource.Managed, rec *record, wakes int) (*pass, error) {
 	status, err := statusOf(mg)
 	if err != nil {
 		return nil, err
@@ -62,13 +63,19 @@ func newPass(mg resource.Managed, rec *record) (*pass, error) {
 		ready:           mg.GetCondition(xpv1.TypeReady),
 		resourceVersion: mg.GetResourceVersion(),
 		memory:          rec,
+		wakes:           wakes,
 	}, nil
 }
 
 func (p *pass) note(e event.Event) { p.happened = append(p.happened, e) }
 
-// look observes the external resource and remembers that it was seen.
+// look observes the external resource and remembers that it was seen. One without a name does not exist yet, as far as
+// anybody can know (R69).
 func (p *pass) look(ctx context.Context) error {
+	if meta.GetExternalName(p.managed) == "" {
+		p.observation, p.observed = ExternalObservation{}, true
+		return nil
+	}
 	o, err := p.external.Observe(ctx, p.managed)
 	if err != nil {
 		return err
@@ -84,6 +91,23 @@ func (p *pass) look(ctx context.Context) error {
 func (p *pass) mustReplay() bool {
 	c, ok := optional[CreateReplayer](p.external)
 	return ok && c.ReplaysCreate() && meta.ExternalCreateUnacknowledged(p.managed)
+}
+
+// forgetObservation puts the status back as it was before the external system was asked.
+func (p *pass) forgetObservation(fresh resource.Managed) error {
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.managed)
+	if err != nil {
+		return fmt.Errorf("putting status back: %w", err)
+	}
+	u["status"] = p.status
+	if p.status == nil {
+		delete(u, "status")
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u, fresh); err != nil {
+		return fmt.Errorf("putting status back: %w", err)
+	}
+	p.managed, p.observed = fresh, false
+	return nil
 }
 
 // statusOf returns the status as its JSON stands in the API.

@@ -107,7 +107,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if known, rest := r.memory.known(mg, r.now()); known {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
-	p, err := newPass(mg, r.memory.of(mg))
+	rec, wakes := r.memory.of(mg)
+	p, err := newPass(mg, rec, wakes)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -118,13 +119,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
+//
+// What is still to come has its place: management policies follow checkPaused and decide which of create, update and
+// deleteExternal are among the steps; references are resolved before connect; late initialization comes between create
+// and update; initProvider is laid under what create sends; a plan runs the steps up to observe and says what the
+// others would do.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.checkFinalizer, r.checkPaused, r.releaseOrphan, r.initialize, r.checkIncompleteCreate, r.connect,
-			r.observe, r.deleteExternal, r.finalize}
+		return []step{r.checkFinalizer, r.checkPaused, r.releaseOrphan, r.initialize, r.recallCreate, r.connect,
+			r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
 	}
-	return []step{r.checkPaused, r.initialize, r.checkIncompleteCreate, r.connect, r.observe, r.checkOwnership,
-		r.create, r.adopt, r.update, r.publish, r.checkFailure}
+	return []step{r.checkPaused, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe,
+		r.checkOwnership, r.create, r.update, r.adopt, r.publish, r.checkFailure}
 }
 
 // A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,

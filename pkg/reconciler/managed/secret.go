@@ -108,6 +108,11 @@ func (s connectionSecrets) apply(ctx context.Context, p *pass, details Connectio
 		if err != nil {
 			return err
 		}
+		if cached == nil && annotations == nil {
+			if details, err = s.inherit(ctx, p.managed, details); err != nil {
+				return err
+			}
+		}
 		have = cached
 	}
 	written, err := s.write(ctx, p.managed, ref, have, details, annotations)
@@ -122,6 +127,24 @@ func (s connectionSecrets) apply(ctx context.Context, p *pass, details Connectio
 	}
 	p.published = written
 	return nil
+}
+
+// inherit adds what another connection secret of the object holds, when the object begins to name a new one: a one-time
+// credential is nowhere else. It costs no request, since connection secrets are cached.
+func (s connectionSecrets) inherit(ctx context.Context, mg resource.Managed, details ConnectionDetails) (ConnectionDetails, error) {
+	if meta.GetExternalCreateSucceeded(mg).IsZero() {
+		return details, nil
+	}
+	list := &corev1.SecretList{}
+	if err := s.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("looking for an earlier connection secret: %w", err)
+	}
+	for i := range list.Items {
+		if earlier := &list.Items[i]; earlier.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(earlier, mg) {
+			details = union(earlier.Data, details)
+		}
+	}
+	return details, nil
 }
 
 func (s connectionSecrets) write(ctx context.Context, mg resource.Managed, ref xpv1.SecretReference, have *corev1.Secret,

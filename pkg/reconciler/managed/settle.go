@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -23,8 +24,13 @@ import (
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next
 // pass. A pass writes status at most once, and not at all if nothing changed (N14).
 func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.Result, error) {
+	stopping := errors.Is(ctx.Err(), context.Canceled) && errors.Is(o.err, context.Canceled)
 	ctx, cancel := detach(ctx)
 	defer cancel()
+	if stopping { // the process ends in the middle of a call, which is nobody's fault
+		r.record(ctx, p, p.happened)
+		return r.restAfter(p, r.pollInterval, true)
+	}
 	if o.end != failed {
 		p.memory.failures = 0
 	}
@@ -59,7 +65,7 @@ func (o outcome) synced() xpv1.Condition {
 	case paused:
 		return xpv1.ReconcilePaused().WithMessage(o.message)
 	default:
-		return xpv1.ReconcileSuccess()
+		return xpv1.ReconcileSuccess().WithMessage(o.message)
 	}
 }
 
@@ -82,7 +88,10 @@ func (r *Reconciler) delay(p *pass, o outcome) time.Duration {
 	case paused, stopped:
 		return 0
 	case waiting:
-		return o.after
+		if o.after > 0 {
+			return min(o.after, r.pollAfter(p.managed))
+		}
+		return r.pollAfter(p.managed)
 	case failed:
 		return r.backoff.after(p.memory.failures, r.random())
 	default:
@@ -95,9 +104,16 @@ func (p *pass) setConditions(synced xpv1.Condition) {
 	generation := p.managed.GetGeneration()
 	p.managed.SetConditions(synced.WithObservedGeneration(generation))
 	ready := p.managed.GetCondition(xpv1.TypeReady)
-	if ready.Reason != "" && (p.observed || !ready.Equal(p.ready)) {
-		p.managed.SetConditions(ready.WithObservedGeneration(generation))
+	if ready.Reason == "" || !p.observed && ready.Equal(p.ready) {
+		return
 	}
+	ready.ObservedGeneration = generation
+	if ready.WithObservedGeneration(p.ready.ObservedGeneration).Equal(p.ready) {
+		// It went back and forth within the pass, say from Available to Deleting; in the end nothing changed (R195).
+		ready.LastTransitionTime = p.ready.LastTransitionTime
+		p.managed.SetConditions(xpv1.Condition{Type: xpv1.TypeReady})
+	}
+	p.managed.SetConditions(ready)
 }
 
 // record emits events. One that cannot be recorded, for example because its namespace is going away, must not keep

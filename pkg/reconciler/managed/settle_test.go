@@ -50,7 +50,7 @@ func TestOutcomes(t *testing.T) {
 		after   time.Duration
 	}{
 		"R184 R224 done: poll":             {outcome: next(), synced: xpv1.ReasonReconcileSuccess, after: spread(time.Minute, "uid")},
-		"R89 waiting: soon":                {outcome: await(3 * time.Second), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
+		"R89 waiting: soon":                {outcome: await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
 		"R185 R222 failed: backoff":        {outcome: fail(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
 		"R91 R225 stopped: not by time":    {outcome: stop(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
 		"R98 R99 R225 paused: not by time": {outcome: pause("why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},

@@ -22,7 +22,7 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", err))
 	}
 	p.note(event.Normal(ReasonUpdated, "Updated the external resource "+meta.GetExternalName(p.managed)))
-	if o := r.lookAgain(ctx, p); o.end != goOn {
+	if o := r.observe(ctx, p); o.end != goOn {
 		return o
 	}
 	p.observation.ConnectionDetails = union(p.observation.ConnectionDetails, update.ConnectionDetails)

@@ -73,6 +73,10 @@ func (e *databaseInstance) Observe(ctx context.Context, i *v1alpha3.FavouriteDBI
 		o.ConnectionDetails[xpv1.ResourceCredentialsSecretEndpointKey] = []byte(have.Hostname)
 		o.ConnectionDetails[xpv1.ResourceCredentialsSecretPortKey] = []byte(strconv.Itoa(have.Port))
 	}
+	if want := i.Spec.ForProvider.Version; want != nil && have.Version != "" && *want != have.Version {
+		o.Failed = fmt.Errorf("it runs version %s, which cannot change, and spec.forProvider.version says %s: create another "+
+			"object with that version and move the data", have.Version, *want)
+	}
 	switch have.Status {
 	case database.StatusOnline:
 		i.SetConditions(xpv1.Available())

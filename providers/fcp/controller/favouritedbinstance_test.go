@@ -51,7 +51,7 @@ func (c *scriptedCloud) client(t *testing.T) *databaseInstance {
 
 func orders() *v1alpha3.FavouriteDBInstance {
 	i := &v1alpha3.FavouriteDBInstance{ObjectMeta: metav1.ObjectMeta{Name: "orders", UID: "uid"}}
-	i.Spec.ForProvider = v1alpha3.FavouriteDBInstanceParameters{Name: "orders-db", FancinessLevel: 50}
+	i.Spec.ForProvider = v1alpha3.FavouriteDBInstanceParameters{Name: "orders-db", FancinessLevel: 50, Version: new("15")}
 	meta.SetExternalName(i, "orders-db")
 	return i
 }
@@ -81,6 +81,7 @@ func TestObserve(t *testing.T) {
 		"R31 deleting":                   {have: theirs("DELETING", nil), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
 		"R31 any other leaves Ready be":  {have: theirs("UPDATING", nil), ready: "Before", upToDate: true, owner: "uid"},
 		"R183 failed":                    {have: theirs("FAILED", nil), ready: xpv1.ReasonUnavailable, upToDate: true, owner: "uid", failed: true},
+		"another version":                {have: theirs("ONLINE", func(i *database.Instance) { i.Version = "14" }), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid", failed: true},
 		"R39 another fanciness":          {have: theirs("ONLINE", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonAvailable, owner: "uid"},
 		"P15 labels are missing":         {have: theirs("ONLINE", func(i *database.Instance) { i.Labels = nil }), ready: xpv1.ReasonAvailable},
 		"what is going away stays as is": {have: theirs("DELETING", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
@@ -122,7 +123,7 @@ func TestCreateAndUpdateSendWhatIsDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"name": "orders-db", "fanciness_level": 50.0, "labels": labels}
+	want := map[string]any{"name": "orders-db", "fanciness_level": 50.0, "version": "15", "labels": labels}
 	if diff := cmp.Diff(want, cloud.body); diff != "" || cloud.token != "uid" {
 		t.Errorf("N22 R42 token %q, body -want +got:\n%s", cloud.token, diff)
 	}

@@ -42,7 +42,7 @@ type System struct {
 	Replays bool
 	// Chooses makes clients choose passwords beforehand; the resource gets what the connection secret holds.
 	Chooses bool
-	// SlowDelete makes deletion take until Finish.
+	// SlowDelete makes deletion take until somebody removes the resource.
 	SlowDelete bool
 	// Hidden resources are not seen by Observe, as in a system that is eventually consistent.
 	Hidden bool
@@ -134,7 +134,7 @@ func (c client) Observe(_ context.Context, t *Thing) (o managed.ExternalObservat
 			return nil
 		}
 		o.ResourceExists = true
-		o.ResourceUpToDate = have.Size == t.Spec.ForProvider.Size
+		o.ResourceUpToDate = have.Size == t.Spec.ForProvider.Size && (c.s.Unlabelled || have.Owner == t.GetUID())
 		o.ConnectionDetails = managed.ConnectionDetails{xpv1.ResourceCredentialsSecretEndpointKey: []byte("there")}
 		o.Failed = c.s.Failed
 		if !c.s.Unlabelled {
@@ -155,7 +155,7 @@ func (c client) create(t *Thing, chosen string) (creation managed.ExternalCreati
 	err = c.s.call("Create", func() error {
 		name := meta.GetExternalName(t)
 		if c.s.VendorNames {
-			name = fmt.Sprintf("vendor-%d", c.s.made+1)
+			name = c.s.vendorName(meta.CreationToken(t))
 		}
 		have, exists := c.s.Resources[name]
 		switch {
@@ -185,10 +185,23 @@ func (c client) create(t *Thing, chosen string) (creation managed.ExternalCreati
 	return creation, nil
 }
 
+// vendorName is a new name, or the one that the token got before.
+func (s *System) vendorName(token string) string {
+	for name, have := range s.Resources {
+		if s.Replays && have.Token == token {
+			return name
+		}
+	}
+	return fmt.Sprintf("vendor-%d", s.made+1)
+}
+
 func (c client) Update(_ context.Context, t *Thing) (managed.ExternalUpdate, error) {
 	return managed.ExternalUpdate{}, c.s.call("Update", func() error {
 		have := c.s.Resources[meta.GetExternalName(t)]
 		have.Size = t.Spec.ForProvider.Size
+		if !c.s.Unlabelled {
+			have.Owner = t.GetUID()
+		}
 		c.s.Resources[meta.GetExternalName(t)] = have
 		return nil
 	})
