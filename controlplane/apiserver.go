@@ -25,6 +25,7 @@ import (
 const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local"
 
 const (
+	hooksLimit   = 3 * time.Second // for what the server does at its start, when it is told to stop meanwhile
 	requestGrace = time.Second     // for requests that are under way when the server stops
 	stopLimit    = 5 * time.Second // after that, for what ignores being cancelled
 )
@@ -101,6 +102,7 @@ func startAPIServer(ctx context.Context, s *Server) (_ *apiServer, err error) {
 	a.run(func() error { return prepared.Run(running) })
 	defer func() {
 		if err != nil {
+			a.letHooksEnd(running, c)
 			err = errors.Join(err, a.stop())
 		}
 	}()
@@ -108,6 +110,19 @@ func startAPIServer(ctx context.Context, s *Server) (_ *apiServer, err error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// letHooksEnd waits a moment for what the server does at its start: Kubernetes ends the whole process if that is cut short.
+func (a *apiServer) letHooksEnd(ctx context.Context, c *chain) {
+	ctx, cancel := context.WithTimeout(ctx, hooksLimit)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(c.loopback)
+	if err != nil {
+		return // the server never got as far as its hooks
+	}
+	_ = a.await(ctx, func(ctx context.Context) error { // either they ended, or there is no more time
+		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
 }
 
 // run starts a part of the server, whose end before stop is a failure.

@@ -4,6 +4,7 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -213,4 +214,20 @@ func settled() int {
 func stacks() string {
 	buf := make([]byte, 16<<20)
 	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// Whenever it is told to stop during its start, Run returns in order; Kubernetes would end the process.
+func TestStopDuringStart(t *testing.T) {
+	for _, life := range []time.Duration{10, 100, 200, 300, 400, 500, 600, 700, 800} {
+		s, err := New(Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", NoSync: true})
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), life*time.Millisecond)
+		if err := s.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("stopped after %d ms: %v", life, err)
+		}
+		cancel()
+		if pid, held := Holder(s.cfg.DataDir); held {
+			t.Errorf("stopped after %d ms: process %d still holds the folder", life, pid)
+		}
+	}
 }

@@ -52,7 +52,15 @@ func (s *relaySink) Enabled(level int) bool { return s.relay.target.Load().V(lev
 
 func (s *relaySink) Info(level int, msg string, kv ...any) { s.logger().V(level+1).Info(msg, kv...) }
 
-func (s *relaySink) Error(err error, msg string, kv ...any) { s.logger().Error(err, msg, kv...) }
+// emptyManifest is an error that Kubernetes reports at every start of a server that has no manifests, as ours has none.
+const emptyManifest = "The manifest file is empty, ignoring."
+
+func (s *relaySink) Error(err error, msg string, kv ...any) {
+	if msg == emptyManifest {
+		return
+	}
+	s.logger().Error(err, msg, kv...)
+}
 
 func (s *relaySink) WithValues(kv ...any) logr.LogSink {
 	return &relaySink{relay: s.relay, names: s.names, values: append(s.values[:len(s.values):len(s.values)], kv...)}

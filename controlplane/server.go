@@ -132,14 +132,20 @@ func (s *Server) Address() string {
 // the server is ready, and again when the address or the certificate in it changes.
 func KubeconfigPath(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
 
-func (s *Server) startFolder(context.Context) error {
-	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
+// PrepareFolder makes a data folder, or closes an empty one to others. Run does so itself; whoever puts something else
+// into the folder does it first. It refuses a folder that is open to others and holds other files.
+func PrepareFolder(dataDir string) error {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("creating data folder: %w", err)
 	}
-	if err := closeFolder(s.cfg.DataDir); err != nil {
+	return closeFolder(dataDir)
+}
+
+func (s *Server) startFolder(context.Context) error {
+	err := PrepareFolder(s.cfg.DataDir)
+	if err != nil {
 		return err
 	}
-	var err error
 	s.lock, err = acquireLock(s.cfg.DataDir)
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/controlplane"
 )
 
 func newCloudCmd(std Streams, folder *dataDirFlag) *cobra.Command {
@@ -40,6 +42,9 @@ nothing of Kubernetes. It is part of bowline up; run it by itself to use it with
 }
 
 func runCloud(ctx context.Context, std Streams, dataDir string, flags cloudFlags, log *logs) error {
+	if err := controlplane.PrepareFolder(dataDir); err != nil {
+		return err
+	}
 	cloud, svc, err := localCloud(dataDir, flags, log)
 	if err != nil {
 		return err

@@ -38,8 +38,11 @@ func (o upOptions) runDetached(ctx context.Context, std Streams) error {
 	if pid, ok := controlplane.Holder(o.dataDir); ok {
 		return o.alreadyUp(ctx, std, pid)
 	}
-	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
-		return fmt.Errorf("creating data folder: %w", err)
+	if _, err := o.controllers.options(); err != nil {
+		return err
+	}
+	if err := controlplane.PrepareFolder(o.dataDir); err != nil {
+		return err
 	}
 	log, err := openLog(logPath(o.dataDir))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -101,5 +102,16 @@ func dataDirArgument(dir string) string {
 	if dir == defaultDataDir() {
 		return ""
 	}
-	return " --data-dir " + dir
+	return " --data-dir " + shellQuote(dir)
+}
+
+// shellQuote returns a word that a shell takes as it is.
+func shellQuote(word string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("/._-+:@%,=", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

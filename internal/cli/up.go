@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane"
-	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // garbageGoal makes the collector trade some processor time for a smaller heap: a control plane on a laptop is idle most
@@ -80,8 +80,8 @@ func (o upOptions) run(ctx context.Context, std Streams) error {
 	}
 	defer ready.Close()
 	// First, and with its final mode: whichever part starts first would make it with its own.
-	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
-		return fmt.Errorf("creating data folder: %w", err)
+	if err := controlplane.PrepareFolder(o.dataDir); err != nil {
+		return err
 	}
 	log := newLogs(std.Err, o.verbosity)
 	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
@@ -103,27 +103,28 @@ func (o upOptions) run(ctx context.Context, std Streams) error {
 // startAll starts the services in the order of their needs: the API server and the cloud side by side, then the
 // controllers, which use both.
 func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (runFile, error) {
+	reconcilers, err := o.controllers.options()
+	if err != nil {
+		return runFile{}, err
+	}
 	server, serverService, err := apiServer(o.dataDir, o.server, log)
 	if err != nil {
 		return runFile{}, err
 	}
-	var (
-		cloud        *favouritecloud.Server
-		cloudStarted *startedService
-	)
+	cloud, cloudService, err := localCloud(o.dataDir, o.cloud, log)
+	if err != nil {
+		return runFile{}, err
+	}
 	serverStarted := running.launch(ctx, serverService)
+	var cloudStarted *startedService
 	if o.withCloud {
-		var svc service
-		if cloud, svc, err = localCloud(o.dataDir, o.cloud, log); err != nil {
-			return runFile{}, err
-		}
-		cloudStarted = running.launch(ctx, svc)
+		cloudStarted = running.launch(ctx, cloudService)
 	}
 	if err := running.waitReady(ctx, serverStarted); err != nil {
 		return runFile{}, err
 	}
 	log.own("bowline").Debug("API server is ready")
-	if err := o.startControllers(ctx, running, server, log); err != nil {
+	if err := o.startControllers(ctx, running, server, reconcilers, log); err != nil {
 		return runFile{}, err
 	}
 	state := thisProcess(server)
@@ -138,11 +139,8 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 
 // startControllers prepares the server as its administrator, for whom this process holds the certificate anyway, and
 // runs the controllers as the service account that this makes.
-func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server, log *logs) error {
-	reconcilers, err := o.controllers.options()
-	if err != nil {
-		return err
-	}
+func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server,
+	reconcilers []managed.ReconcilerOption, log *logs) error {
 	admin := server.RESTConfig()
 	list := providers()
 	if err := installCRDs(ctx, admin, list, log.own("controllers")); err != nil {
@@ -193,7 +191,7 @@ func welcome(w io.Writer, program, dataDir string, state runFile) {
 		fmt.Fprintf(w, "The local cloud is at %s; a key for it: %s cloud key create --project NAME%s\n", state.Cloud, program, argument)
 	}
 	fmt.Fprintf(w, "\n  %s kubectl%s get managed\n", program, argument)
-	fmt.Fprintf(w, "  export KUBECONFIG=%s\n", controlplane.KubeconfigPath(dataDir))
+	fmt.Fprintf(w, "  export KUBECONFIG=%s\n", shellQuote(controlplane.KubeconfigPath(dataDir)))
 	fmt.Fprintf(w, "  %s status%s\n", program, argument)
 	fmt.Fprintf(w, "  %s down%s\n", program, argument)
 }
