@@ -10,9 +10,12 @@ package meta
 import (
 	"slices"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Annotations of managed resources (Annex A of the contract).
@@ -27,6 +30,13 @@ const (
 	AnnotationKeyExternalCreateFailed = "crossplane.io/external-create-failed"
 	// AnnotationKeyReconciliationPaused pauses an object if its value is exactly "true" (R96).
 	AnnotationKeyReconciliationPaused = "crossplane.io/paused"
+	// AnnotationKeyPollInterval says how often the external resource is looked at, as a Go duration of at least a second.
+	AnnotationKeyPollInterval = "crossplane.io/poll-interval"
+	// AnnotationKeyReconcileRequestedAt makes the reconciler look at once when its value changes.
+	AnnotationKeyReconcileRequestedAt = "crossplane.io/reconcile-requested-at"
+	// AnnotationKeyOrphanOnDelete lets the deletion of an object that is paused, or waits for a person because of a
+	// suspected leak, finish without touching the external resource, if its value is exactly "true" (N31).
+	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
 )
 
 // Labels that external resources carry where their system allows labels or tags. Where dots and slashes are not
@@ -55,6 +65,21 @@ func SetExternalName(o metav1.Object, name string) {
 // IsPaused is true if the pause annotation has exactly the value "true" (R97).
 func IsPaused(o metav1.Object) bool {
 	return o.GetAnnotations()[AnnotationKeyReconciliationPaused] == "true"
+}
+
+// MinPollInterval is the shortest poll interval that an object may ask for.
+const MinPollInterval = time.Second
+
+// GetPollInterval returns how often the object asks its external resource to be looked at. It is not ok if the object
+// does not ask, or asks for what is no duration of at least MinPollInterval.
+func GetPollInterval(o metav1.Object) (d time.Duration, ok bool) {
+	d, err := time.ParseDuration(o.GetAnnotations()[AnnotationKeyPollInterval])
+	return d, err == nil && d >= MinPollInterval
+}
+
+// OrphansOnDelete is true if the object's deletion may finish without touching the external resource (N31).
+func OrphansOnDelete(o metav1.Object) bool {
+	return o.GetAnnotations()[AnnotationKeyOrphanOnDelete] == "true"
 }
 
 // WasDeleted is true once somebody asked for the object's deletion.
@@ -90,6 +115,30 @@ func AsController(o metav1.Object, of schema.GroupVersionKind) metav1.OwnerRefer
 		UID:        o.GetUID(),
 		Controller: &controller,
 	}
+}
+
+// AddOwnerReference adds an owner reference, in place of one to the same owner (A21).
+func AddOwnerReference(o metav1.Object, owner metav1.OwnerReference) {
+	references := slices.Clone(o.GetOwnerReferences())
+	for i := range references {
+		if references[i].UID == owner.UID {
+			references[i] = owner
+			o.SetOwnerReferences(references)
+			return
+		}
+	}
+	o.SetOwnerReferences(append(references, owner))
+}
+
+// HaveSameController is true if both objects are controlled by the same object (R163).
+func HaveSameController(a, b metav1.Object) bool {
+	of, and := metav1.GetControllerOf(a), metav1.GetControllerOf(b)
+	return of != nil && and != nil && of.UID == and.UID
+}
+
+// NamespacedNameOf returns the namespace and name that a reference holds (A20).
+func NamespacedNameOf(ref *corev1.ObjectReference) types.NamespacedName {
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 }
 
 // GetExternalLabels returns the labels that an external resource of the managed resource carries (P10, N23).

@@ -4,6 +4,9 @@
 package resource
 
 import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -15,11 +18,24 @@ type Conditioned interface {
 	GetCondition(ct xpv1.ConditionType) xpv1.Condition
 }
 
-// A Managed object represents one external resource. What else a kind may offer is a role interface of this package,
-// found by assertion, so that a kind without that role is a managed resource too.
+// A Manageable object says what the reconciler may do with its external resource (R108).
+type Manageable interface {
+	SetManagementPolicies(p xpv1.ManagementPolicies)
+	GetManagementPolicies() xpv1.ManagementPolicies
+}
+
+// A Managed object represents one external resource (K1, A31). What else a kind may offer is a role interface of this
+// package, found by assertion, so that a kind without that role is a managed resource too.
 type Managed interface {
 	client.Object
 	Conditioned
+	Manageable
+}
+
+// A ManagedList is a list of managed resources.
+type ManagedList interface {
+	client.ObjectList
+	GetItems() []Managed
 }
 
 // A ConnectionSecretWriterTo can have its connection details published to a Secret that it names.
@@ -38,4 +54,60 @@ type ProviderConfigReferencer interface {
 type Orphanable interface {
 	SetDeletionPolicy(p xpv1.DeletionPolicy)
 	GetDeletionPolicy() xpv1.DeletionPolicy
+}
+
+// A Reclaimer says what becomes of its external resource when it is deleted, and of itself when its claim is.
+type Reclaimer interface {
+	SetReclaimPolicy(p xpv1.ReclaimPolicy)
+	GetReclaimPolicy() xpv1.ReclaimPolicy
+}
+
+// A Bindable object can be bound to a claim, or to a managed resource.
+type Bindable interface {
+	SetBindingPhase(p xpv1.BindingPhase)
+	GetBindingPhase() xpv1.BindingPhase
+}
+
+// A ClaimReferencer names the claim that it is bound to.
+type ClaimReferencer interface {
+	SetClaimReference(r *corev1.ObjectReference)
+	GetClaimReference() *corev1.ObjectReference
+}
+
+// A ClassReferencer names the class that it was made from.
+type ClassReferencer interface {
+	SetClassReference(r *corev1.ObjectReference)
+	GetClassReference() *corev1.ObjectReference
+}
+
+// A ReferenceResolver has fields that refer to other managed resources. ResolveReferences fills in, in memory, what
+// they refer to (R158); package reference does the work. Everything that it reads of the API server it must read
+// through the given reader: that is how the reconciler learns which objects to watch.
+type ReferenceResolver interface {
+	ResolveReferences(ctx context.Context, c client.Reader) error
+}
+
+// A Drifting object shows in which settings its external resource differs (N8).
+type Drifting interface {
+	SetDrift(d []xpv1.FieldDifference)
+	GetDrift() []xpv1.FieldDifference
+}
+
+// A SecretInputRecorder remembers in its status which Secrets its external resource was last given (P61).
+type SecretInputRecorder interface {
+	SetSecretInputs(i []xpv1.SecretInput)
+	GetSecretInputs() []xpv1.SecretInput
+}
+
+// A UserCounter shows how many objects use it.
+type UserCounter interface {
+	SetUsers(n int64)
+	GetUsers() int64
+}
+
+// A ProviderConfig says how to reach an external system (K51).
+type ProviderConfig interface {
+	client.Object
+	Conditioned
+	UserCounter
 }

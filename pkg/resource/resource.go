@@ -20,6 +20,25 @@ const DefaultProviderConfig = "default"
 // A ManagedKind is the kind of a managed resource.
 type ManagedKind schema.GroupVersionKind
 
+// A ClaimKind is the kind of a resource claim (A34).
+type ClaimKind schema.GroupVersionKind
+
+// A ClassKind is the kind of a resource class (A34).
+type ClassKind schema.GroupVersionKind
+
+// A TargetKind is the kind of a target (A34).
+type TargetKind schema.GroupVersionKind
+
+// SetBindable marks a managed resource as ready to be bound to a claim. One that is bound, or was released by its
+// claim, stays as it is (A43, K40).
+func SetBindable(b Bindable) {
+	switch b.GetBindingPhase() {
+	case xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased:
+	default:
+		b.SetBindingPhase(xpv1.BindingPhaseUnbound)
+	}
+}
+
 // An ErrorIs function is true for errors of a certain kind.
 type ErrorIs func(err error) bool
 
@@ -40,6 +59,32 @@ func ProviderConfigName(mg client.Object) string {
 		}
 	}
 	return DefaultProviderConfig
+}
+
+// ProviderConfigKind returns the kind of the provider configuration that the managed resource uses (N2): a cluster-scoped
+// object uses a ProviderConfig, a namespaced one what it names, by default a ClusterProviderConfig.
+func ProviderConfigKind(mg client.Object) string {
+	if mg.GetNamespace() == "" {
+		return xpv1.ProviderConfigKind
+	}
+	if r, ok := mg.(ProviderConfigReferencer); ok {
+		if ref := r.GetProviderConfigReference(); ref != nil && ref.Kind != "" {
+			return ref.Kind
+		}
+	}
+	return xpv1.ClusterProviderConfigKind
+}
+
+// MayDeleteExternal is true if every policy that the managed resource has permits to delete its external resource when
+// the object is deleted (N3, R56). An unset deletion or reclaim policy permits it.
+func MayDeleteExternal(mg Managed) bool {
+	if o, ok := mg.(Orphanable); ok && o.GetDeletionPolicy() == xpv1.DeletionOrphan {
+		return false
+	}
+	if r, ok := mg.(Reclaimer); ok && r.GetReclaimPolicy() == xpv1.ReclaimRetain {
+		return false
+	}
+	return mg.GetManagementPolicies().Allow(xpv1.ManagementActionDelete)
 }
 
 // ConnectionSecretReference returns where the managed resource wants its connection details published. It is not ok

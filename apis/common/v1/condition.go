@@ -19,6 +19,14 @@ const (
 	TypeReady ConditionType = "Ready"
 	// TypeSynced says whether the last pass over the object succeeded.
 	TypeSynced ConditionType = "Synced"
+	// TypeInSync says whether the external resource is as declared after the last pass did what it may (P81).
+	TypeInSync ConditionType = "InSync"
+	// TypeUnknown says that something unexpected happened. The reconciler itself never sets it (R187, D22).
+	TypeUnknown ConditionType = "Unknown"
+	// TypeAsyncOperation says whether an operation goes on in the background (R188, R189).
+	TypeAsyncOperation ConditionType = "AsyncOperation"
+	// TypeLastAsyncOperation says how the last operation in the background ended (R190 to R192).
+	TypeLastAsyncOperation ConditionType = "LastAsyncOperation"
 )
 
 // A ConditionReason is a CamelCase identifier that says why a condition has its status (N17).
@@ -37,6 +45,18 @@ const (
 	ReasonReconcileSuccess ConditionReason = "ReconcileSuccess"
 	ReasonReconcileError   ConditionReason = "ReconcileError"
 	ReasonReconcilePaused  ConditionReason = "ReconcilePaused"
+)
+
+// Reasons of the other conditions (R187 to R192, P81).
+const (
+	ReasonUnknown        ConditionReason = "Unknown"
+	ReasonFinished       ConditionReason = "Finished"
+	ReasonOngoing        ConditionReason = "Ongoing"
+	ReasonSuccess        ConditionReason = "Success"
+	ReasonApplyFailure   ConditionReason = "ApplyFailure"
+	ReasonDestroyFailure ConditionReason = "DestroyFailure"
+	ReasonAsDeclared     ConditionReason = "AsDeclared"
+	ReasonDrifted        ConditionReason = "Drifted"
 )
 
 // A Condition is one observed aspect of an object's state.
@@ -150,6 +170,47 @@ func ReconcileError(err error) Condition {
 // ReconcilePaused says that nobody looks after the object because it is paused (R186).
 func ReconcilePaused() Condition {
 	return newCondition(TypeSynced, corev1.ConditionFalse, ReasonReconcilePaused)
+}
+
+// InSync says that the external resource is as declared (P81).
+func InSync() Condition {
+	return newCondition(TypeInSync, corev1.ConditionTrue, ReasonAsDeclared)
+}
+
+// Drifted says that the external resource is not as declared, and that the last pass could or may not change it; the
+// message names the fields (P81, N8).
+func Drifted(message string) Condition {
+	return newCondition(TypeInSync, corev1.ConditionFalse, ReasonDrifted).WithMessage(message)
+}
+
+// Unknown says that a provider met something that it did not expect (R187).
+func Unknown(err error) Condition {
+	return newCondition(TypeUnknown, corev1.ConditionFalse, ReasonUnknown).WithMessage(err.Error())
+}
+
+// AsyncOperationOngoing says that an operation goes on in the background (R189).
+func AsyncOperationOngoing() Condition {
+	return newCondition(TypeAsyncOperation, corev1.ConditionTrue, ReasonOngoing)
+}
+
+// AsyncOperationFinished says that the operation in the background came to an end, good or bad (R188).
+func AsyncOperationFinished() Condition {
+	return newCondition(TypeAsyncOperation, corev1.ConditionTrue, ReasonFinished)
+}
+
+// LastAsyncOperationSuccess says that the last operation in the background succeeded (R190).
+func LastAsyncOperationSuccess() Condition {
+	return newCondition(TypeLastAsyncOperation, corev1.ConditionTrue, ReasonSuccess)
+}
+
+// LastAsyncOperationApplyFailure says that creating or updating in the background failed, and how (R191).
+func LastAsyncOperationApplyFailure(err error) Condition {
+	return newCondition(TypeLastAsyncOperation, corev1.ConditionFalse, ReasonApplyFailure).WithMessage(err.Error())
+}
+
+// LastAsyncOperationDestroyFailure says that deleting in the background failed, and how (R192).
+func LastAsyncOperationDestroyFailure(err error) Condition {
+	return newCondition(TypeLastAsyncOperation, corev1.ConditionFalse, ReasonDestroyFailure).WithMessage(err.Error())
 }
 
 func newCondition(t ConditionType, s corev1.ConditionStatus, r ConditionReason) Condition {

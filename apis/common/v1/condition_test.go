@@ -29,6 +29,14 @@ func TestConditionLiterals(t *testing.T) {
 		"R184 ReconcileSuccess": {v1.ReconcileSuccess(), "Synced", "True", "ReconcileSuccess"},
 		"R185 ReconcileError":   {v1.ReconcileError(errors.New("boom")), "Synced", "False", "ReconcileError"},
 		"R186 ReconcilePaused":  {v1.ReconcilePaused(), "Synced", "False", "ReconcilePaused"},
+		"R187 Unknown":          {v1.Unknown(errors.New("boom")), "Unknown", "False", "Unknown"},
+		"R188 Finished":         {v1.AsyncOperationFinished(), "AsyncOperation", "True", "Finished"},
+		"R189 Ongoing":          {v1.AsyncOperationOngoing(), "AsyncOperation", "True", "Ongoing"},
+		"R190 Success":          {v1.LastAsyncOperationSuccess(), "LastAsyncOperation", "True", "Success"},
+		"R191 ApplyFailure":     {v1.LastAsyncOperationApplyFailure(errors.New("boom")), "LastAsyncOperation", "False", "ApplyFailure"},
+		"R192 DestroyFailure":   {v1.LastAsyncOperationDestroyFailure(errors.New("boom")), "LastAsyncOperation", "False", "DestroyFailure"},
+		"P81 Drifted":           {v1.Drifted("size"), "InSync", "False", "Drifted"},
+		"P81 InSync":            {v1.InSync(), "InSync", "True", "AsDeclared"},
 	} {
 		if string(tc.got.Type) != tc.typ || tc.got.Status != tc.status || string(tc.got.Reason) != tc.reason {
 			t.Errorf("%s: got %+v", name, tc.got)

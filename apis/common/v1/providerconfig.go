@@ -3,14 +3,46 @@
 
 package v1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // A ProviderSpec is the common part of a ProviderConfig's spec.
 type ProviderSpec struct {
 	// Credentials to authenticate to the external system with.
 	Credentials ProviderCredentials `json:"credentials"`
+
+	// PollInterval is how often the external resources of this configuration's users are looked at, unless an object
+	// says otherwise by the annotation crossplane.io/poll-interval. Default: that of the controller.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="pollInterval must be at least 1s"
+	// +optional
+	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
+
+	// Limits bound the calls to the external system that the users of this configuration make together.
+	// +optional
+	Limits *CallLimits `json:"limits,omitempty"`
+}
+
+// CallLimits bound calls to an external system.
+type CallLimits struct {
+	// CallsPerSecond is the most calls per second on average. Default: no limit.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	CallsPerSecond *int32 `json:"callsPerSecond,omitempty"`
+
+	// Burst is how many calls may be made at once after a quiet time. Default: callsPerSecond.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Burst *int32 `json:"burst,omitempty"`
+
+	// InFlight is how many calls may wait for their answer at the same time. Default: no limit.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	InFlight *int32 `json:"inFlight,omitempty"`
 }
 
 // ProviderCredentials say where the credentials of an external system come from.
 // +kubebuilder:validation:XValidation:rule="self.source != 'Secret' || has(self.secretRef)",message="source Secret needs secretRef with namespace, name and key"
+// +kubebuilder:validation:XValidation:rule="self.source != 'Environment' || has(self.env)",message="source Environment needs env with the name of a variable"
+// +kubebuilder:validation:XValidation:rule="self.source != 'Filesystem' || has(self.fs)",message="source Filesystem needs fs with the path of a file"
 type ProviderCredentials struct {
 	// Source of the credentials.
 	Source CredentialsSource `json:"source"`
@@ -18,11 +50,55 @@ type ProviderCredentials struct {
 	// SecretRef selects the key of the Secret that holds the credentials. Only for source Secret.
 	// +optional
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
+
+	// Env names the environment variable of the controller that holds the credentials. Only for source Environment, and
+	// only variables that the controller was started to offer.
+	// +optional
+	Env *EnvSelector `json:"env,omitempty"`
+
+	// Fs names the file of the controller that holds the credentials. Only for source Filesystem, and only in folders
+	// that the controller was started to offer.
+	// +optional
+	Fs *FsSelector `json:"fs,omitempty"`
+}
+
+// An EnvSelector selects an environment variable.
+type EnvSelector struct {
+	// Name of the variable.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+}
+
+// An FsSelector selects a file.
+type FsSelector struct {
+	// Path of the file.
+	// +kubebuilder:validation:MinLength=1
+	Path string `json:"path"`
 }
 
 // A CredentialsSource is a place that credentials come from.
-// +kubebuilder:validation:Enum=Secret
+// +kubebuilder:validation:Enum=Secret;Environment;Filesystem;InjectedIdentity;None
 type CredentialsSource string
 
-// CredentialsSourceSecret reads the credentials from a Secret.
-const CredentialsSourceSecret CredentialsSource = "Secret"
+// Sources of credentials.
+const (
+	// CredentialsSourceSecret reads the credentials from a Secret.
+	CredentialsSourceSecret CredentialsSource = "Secret"
+	// CredentialsSourceEnvironment reads the credentials from an environment variable of the controller.
+	CredentialsSourceEnvironment CredentialsSource = "Environment"
+	// CredentialsSourceFilesystem reads the credentials from a file that the controller sees.
+	CredentialsSourceFilesystem CredentialsSource = "Filesystem"
+	// CredentialsSourceInjectedIdentity uses the identity that the controller's surroundings give it.
+	CredentialsSourceInjectedIdentity CredentialsSource = "InjectedIdentity"
+	// CredentialsSourceNone needs no credentials.
+	CredentialsSourceNone CredentialsSource = "None"
+)
+
+// A ProviderConfigStatus is the common part of a ProviderConfig's status.
+type ProviderConfigStatus struct {
+	ConditionedStatus `json:",inline"`
+
+	// Users is how many managed resources use this configuration (N12).
+	// +optional
+	Users int64 `json:"users,omitempty"`
+}

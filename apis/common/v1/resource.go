@@ -3,10 +3,19 @@
 
 package v1
 
+import corev1 "k8s.io/api/core/v1"
+
 // A ResourceSpec is the common part of a cluster-scoped managed resource's spec.
 type ResourceSpec struct {
+	// ManagementPolicies list what the reconciler may do with the external resource: Observe, Create, Update, Delete
+	// and LateInitialize, or "*" for everything. An empty list pauses the object.
+	// +kubebuilder:default={"*"}
+	// +optional
+	ManagementPolicies ManagementPolicies `json:"managementPolicies,omitzero"`
+
 	// ProviderConfigReference names the ProviderConfig that says how to reach the external system.
 	// +kubebuilder:default={"name": "default"}
+	// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind == 'ProviderConfig'",message="a cluster-scoped object uses a cluster-scoped ProviderConfig: leave kind out"
 	// +optional
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
 
@@ -19,7 +28,49 @@ type ResourceSpec struct {
 	WriteConnectionSecretToReference *SecretReference `json:"writeConnectionSecretToRef,omitempty"`
 
 	// DeletionPolicy says what becomes of the external resource when this object is deleted: Delete deletes it too,
-	// Orphan leaves it as it is.
+	// Orphan leaves it as it is. It is deleted only if managementPolicies and reclaimPolicy permit it too.
+	// +kubebuilder:default=Delete
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// ReclaimPolicy says what becomes of the external resource when this object is deleted: Delete deletes it too, if
+	// the other policies permit it, Retain leaves it as it is. It also says what becomes of this object when the claim
+	// that it is bound to goes.
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+
+	// ClaimReference is the claim that this object is bound to.
+	// +optional
+	ClaimReference *corev1.ObjectReference `json:"claimRef,omitempty"`
+
+	// ClassReference is the class that this object was made from.
+	// +optional
+	ClassReference *corev1.ObjectReference `json:"classRef,omitempty"`
+}
+
+// A NamespacedResourceSpec is the common part of a namespaced managed resource's spec (N2).
+type NamespacedResourceSpec struct {
+	// ManagementPolicies list what the reconciler may do with the external resource: Observe, Create, Update, Delete
+	// and LateInitialize, or "*" for everything. An empty list pauses the object.
+	// +kubebuilder:default={"*"}
+	// +optional
+	ManagementPolicies ManagementPolicies `json:"managementPolicies,omitzero"`
+
+	// ProviderConfigReference names the provider configuration that says how to reach the external system: a
+	// ProviderConfig of the same namespace or a ClusterProviderConfig.
+	// +kubebuilder:default={"kind": "ClusterProviderConfig", "name": "default"}
+	// +optional
+	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
+
+	// WriteConnectionSecretToReference names the Secret, in the object's own namespace, that receives the connection
+	// details of the external resource. Without it none are published. What the external system tells only once, such
+	// as a generated password, is known from the moment of creation: name the Secret before, and do not delete it.
+	// +kubebuilder:validation:XValidation:rule="!has(self.namespace)",message="the connection secret of a namespaced object is in its own namespace: leave namespace out"
+	// +optional
+	WriteConnectionSecretToReference *SecretReference `json:"writeConnectionSecretToRef,omitempty"`
+
+	// DeletionPolicy says what becomes of the external resource when this object is deleted: Delete deletes it too,
+	// Orphan leaves it as it is. It is deleted only if managementPolicies permit it too.
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -28,16 +79,43 @@ type ResourceSpec struct {
 // A ResourceStatus is the common part of a managed resource's status.
 type ResourceStatus struct {
 	ConditionedStatus `json:",inline"`
+
+	// Drift lists the settings in which the external resource differs from this object although the last pass did what
+	// it may. Values of secrets are not shown.
+	// +listType=atomic
+	// +optional
+	Drift []FieldDifference `json:"drift,omitempty"`
+
+	// SecretInputs lists the Secrets whose values the external resource was last given.
+	// +listType=map
+	// +listMapKey=field
+	// +optional
+	SecretInputs []SecretInput `json:"secretInputs,omitempty"`
+
+	// BindingPhase says whether this object is bound to a claim.
+	// +optional
+	BindingPhase BindingPhase `json:"bindingPhase,omitempty"`
 }
 
-// A DeletionPolicy says what becomes of the external resource when its managed resource is deleted.
-// +kubebuilder:validation:Enum=Delete;Orphan
-type DeletionPolicy string
+// A FieldDifference is a setting in which an external resource differs from its managed resource (N8).
+type FieldDifference struct {
+	// Path of the field below spec.forProvider, for example scalingConfig[0].maxSize.
+	Path string `json:"path"`
 
-// Deletion policies. An unset one means DeletionDelete.
-const (
-	// DeletionDelete deletes the external resource too.
-	DeletionDelete DeletionPolicy = "Delete"
-	// DeletionOrphan leaves the external resource untouched.
-	DeletionOrphan DeletionPolicy = "Orphan"
-)
+	// Desired is the value that the managed resource declares, as JSON.
+	// +optional
+	Desired string `json:"desired,omitempty"`
+
+	// Observed is the value that the external resource has, as JSON.
+	// +optional
+	Observed string `json:"observed,omitempty"`
+}
+
+// A SecretInput says which state of a Secret an external resource was given. It tells nothing of the value.
+type SecretInput struct {
+	// Field below spec.forProvider that refers to the Secret, for example passwordSecretRef.
+	Field string `json:"field"`
+
+	// Version identifies the state of the Secret: its UID and resourceVersion.
+	Version string `json:"version"`
+}

@@ -101,35 +101,3 @@ func (l *List) DeepCopyObject() runtime.Object {
 	}
 	return out
 }
-
-// SetConditions satisfies resource.Conditioned.
-func (t *Thing) SetConditions(c ...xpv1.Condition) { t.Status.SetConditions(c...) }
-
-// GetCondition satisfies resource.Conditioned.
-func (t *Thing) GetCondition(ct xpv1.ConditionType) xpv1.Condition { return t.Status.GetCondition(ct) }
-
-// SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
-func (t *Thing) SetProviderConfigReference(r *xpv1.ProviderConfigReference) {
-	t.Spec.ProviderConfigReference = r
-}
-
-// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
-func (t *Thing) GetProviderConfigReference() *xpv1.ProviderConfigReference {
-	return t.Spec.ProviderConfigReference
-}
-
-// SetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
-func (t *Thing) SetWriteConnectionSecretToReference(r *xpv1.SecretReference) {
-	t.Spec.WriteConnectionSecretToReference = r
-}
-
-// GetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
-func (t *Thing) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
-	return t.Spec.WriteConnectionSecretToReference
-}
-
-// SetDeletionPolicy satisfies resource.Orphanable.
-func (t *Thing) SetDeletionPolicy(p xpv1.DeletionPolicy) { t.Spec.DeletionPolicy = p }
-
-// GetDeletionPolicy satisfies resource.Orphanable.
-func (t *Thing) GetDeletionPolicy() xpv1.DeletionPolicy { return t.Spec.DeletionPolicy }

@@ -1,0 +1,85 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import "slices"
+
+// A ManagementAction is something that the reconciler may do for a managed resource (R108).
+// +kubebuilder:validation:Enum=*;Create;Delete;LateInitialize;Observe;Update
+type ManagementAction string
+
+// Management actions.
+const (
+	// ManagementActionAll stands for all actions (R117).
+	ManagementActionAll ManagementAction = "*"
+	// ManagementActionCreate creates the external resource where it is missing (R110).
+	ManagementActionCreate ManagementAction = "Create"
+	// ManagementActionDelete deletes the external resource when the object is deleted (R111).
+	ManagementActionDelete ManagementAction = "Delete"
+	// ManagementActionLateInitialize fills unset settings of the object from the external resource (R112).
+	ManagementActionLateInitialize ManagementAction = "LateInitialize"
+	// ManagementActionObserve looks at the external resource (R113). Every other action needs it.
+	ManagementActionObserve ManagementAction = "Observe"
+	// ManagementActionUpdate changes the external resource to match the object (R114).
+	ManagementActionUpdate ManagementAction = "Update"
+)
+
+// ManagementPolicies list what the reconciler may do. Absent means everything, empty means nothing: the object is
+// paused (R104, R118).
+// +kubebuilder:validation:MaxItems=16
+type ManagementPolicies []ManagementAction
+
+// Allow is true if the policies let the reconciler do the action. Order and repetitions do not matter (R117).
+func (p ManagementPolicies) Allow(a ManagementAction) bool {
+	return p == nil || slices.Contains(p, a) || slices.Contains(p, ManagementActionAll)
+}
+
+// AllowAny is true if the policies let the reconciler do at least one of the actions.
+func (p ManagementPolicies) AllowAny(actions ...ManagementAction) bool {
+	return slices.ContainsFunc(actions, p.Allow)
+}
+
+// Empty is true for policies that are present and empty, which pauses the object (R104).
+func (p ManagementPolicies) Empty() bool { return p != nil && len(p) == 0 }
+
+// A DeletionPolicy says what becomes of the external resource when its managed resource is deleted.
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+// Deletion policies. An unset one means DeletionDelete.
+const (
+	// DeletionDelete deletes the external resource too.
+	DeletionDelete DeletionPolicy = "Delete"
+	// DeletionOrphan leaves the external resource untouched.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// A ReclaimPolicy says what becomes of the external resource when its managed resource is deleted, and of the managed
+// resource when its claim is (N4).
+// +kubebuilder:validation:Enum=Retain;Delete
+type ReclaimPolicy string
+
+// Reclaim policies.
+const (
+	// ReclaimRetain keeps it.
+	ReclaimRetain ReclaimPolicy = "Retain"
+	// ReclaimDelete deletes it.
+	ReclaimDelete ReclaimPolicy = "Delete"
+)
+
+// A BindingPhase says how far a managed resource and a claim are bound to each other (K40).
+// +kubebuilder:validation:Enum=Unbindable;Unbound;Bound;Released
+type BindingPhase string
+
+// Binding phases. An unset one means that nobody said yet.
+const (
+	// BindingPhaseUnbindable objects cannot be bound yet.
+	BindingPhaseUnbindable BindingPhase = "Unbindable"
+	// BindingPhaseUnbound objects can be bound.
+	BindingPhaseUnbound BindingPhase = "Unbound"
+	// BindingPhaseBound objects are bound to each other.
+	BindingPhaseBound BindingPhase = "Bound"
+	// BindingPhaseReleased managed resources were bound to a claim that is gone.
+	BindingPhaseReleased BindingPhase = "Released"
+)
