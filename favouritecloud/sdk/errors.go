@@ -42,8 +42,8 @@ type APIError struct {
 	Code string
 	// Message is written for people.
 	Message string
-	// RetryAfter is how long the cloud asks to wait; 0 when it does not say.
-	RetryAfter time.Duration
+	// RetryDelay is how long the cloud asks to wait; 0 when it does not say.
+	RetryDelay time.Duration
 }
 
 // Error returns the message and the code.
@@ -53,6 +53,10 @@ func (e *APIError) Error() string {
 	}
 	return fmt.Sprintf("%s (%s)", e.Message, e.Code)
 }
+
+// RetryAfter returns how long the cloud asks to wait before the next call; 0 when it does not say. It has a meaning for
+// the statuses 429 and 503 only. Callers that know nothing of this package find it with errors.As and an interface.
+func (e *APIError) RetryAfter() time.Duration { return e.RetryDelay }
 
 // ConnectionError reports that the cloud gave no answer: whether it did the work is unknown.
 type ConnectionError struct {
@@ -102,7 +106,7 @@ func newAPIError(resp *http.Response, body []byte) error {
 	} else {
 		e.Code, e.Message = answer.Error.Code, answer.Error.Message
 	}
-	e.RetryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	e.RetryDelay = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	return e
 }
 
@@ -147,10 +151,10 @@ func IsConnection(err error) bool {
 // RetryAfter returns how long the cloud asked to wait, if it did.
 func RetryAfter(err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*APIError](err)
-	if !ok || e.RetryAfter == 0 {
+	if !ok || e.RetryDelay == 0 {
 		return 0, false
 	}
-	return e.RetryAfter, true
+	return e.RetryDelay, true
 }
 
 func hasCode(err error, code string) bool {

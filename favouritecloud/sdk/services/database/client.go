@@ -5,11 +5,9 @@ package database
 
 import (
 	"context"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
@@ -25,22 +23,14 @@ func NewClient(c *sdk.Client) *Client { return &Client{cloud: c} }
 
 // GetInstance returns the instance of that name. The error satisfies sdk.IsNotFound when there is none.
 func (c *Client) GetInstance(ctx context.Context, name string) (*Instance, error) {
-	i := &Instance{}
-	if _, err := c.cloud.Do(ctx, sdk.Request{Method: http.MethodGet, Path: instancePath(name)}, i); err != nil {
-		return nil, err
-	}
-	return i, nil
+	return sdk.Call[Instance](ctx, c.cloud, sdk.Request{Method: http.MethodGet, Path: instancePath(name)})
 }
 
 // ListInstances returns the instances that carry all of the given labels, ordered by name; no labels means all.
 func (c *Client) ListInstances(ctx context.Context, labels map[string]string) ([]Instance, error) {
-	query := url.Values{}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		query.Add("label", key+"="+labels[key])
-	}
-	list := &InstanceList{}
-	req := sdk.Request{Method: http.MethodGet, Path: instancesPath, Query: query}
-	if _, err := c.cloud.Do(ctx, req, list); err != nil {
+	req := sdk.Request{Method: http.MethodGet, Path: instancesPath, Query: sdk.LabelQuery(labels)}
+	list, err := sdk.Call[InstanceList](ctx, c.cloud, req)
+	if err != nil {
 		return nil, err
 	}
 	return list.Instances, nil
@@ -62,12 +52,7 @@ func (c *Client) CreateInstance(ctx context.Context, in CreateInstanceInput, opt
 
 // UpdateInstance changes an instance and returns before the change is applied.
 func (c *Client) UpdateInstance(ctx context.Context, name string, in UpdateInstanceInput) (*Instance, error) {
-	i := &Instance{}
-	req := sdk.Request{Method: http.MethodPatch, Path: instancePath(name), Body: in}
-	if _, err := c.cloud.Do(ctx, req, i); err != nil {
-		return nil, err
-	}
-	return i, nil
+	return sdk.Call[Instance](ctx, c.cloud, sdk.Request{Method: http.MethodPatch, Path: instancePath(name), Body: in})
 }
 
 // DeleteInstance asks to remove an instance and its data, and returns before that is done: GetInstance reports

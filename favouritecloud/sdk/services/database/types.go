@@ -58,7 +58,7 @@ type Instance struct {
 // CreatedInstance is the answer to a create request: the only one that holds the password.
 type CreatedInstance struct {
 	Instance
-	// Password is the password of the superuser.
+	// Password is the password of the superuser at the time of the request.
 	Password string `json:"password"`
 	// Replayed is true when this is the answer to an earlier request with the same idempotency key. It describes
 	// the instance as it was then.
@@ -74,6 +74,9 @@ type CreateInstanceInput struct {
 	// Version is a major version of PostgreSQL that the cloud has installed, for example "15". Default: the cloud's
 	// choice.
 	Version *string `json:"version,omitempty"`
+	// Password is the password of the superuser: 8 to 128 characters without control characters.
+	// Default: one that the cloud makes.
+	Password *string `json:"password,omitempty"`
 	// Labels are kept and searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
 	// printable characters.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -83,6 +86,9 @@ type CreateInstanceInput struct {
 type UpdateInstanceInput struct {
 	// FancinessLevel restarts the server when it differs from the present one.
 	FancinessLevel *int `json:"fanciness_level,omitempty"`
+	// Password replaces the password of the superuser, by the rules of CreateInstanceInput. The server does not restart.
+	// The old one opens no new connection once the status is StatusOnline again.
+	Password *string `json:"password,omitempty"`
 	// Labels replace all present labels; an empty map that is not nil removes them.
 	Labels map[string]string `json:"labels,omitzero"`
 }

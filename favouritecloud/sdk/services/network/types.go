@@ -1,0 +1,78 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import "time"
+
+// States of a network.
+const (
+	// StatusCreating: the network is being made.
+	StatusCreating = "CREATING"
+	// StatusAvailable: the network can be used.
+	StatusAvailable = "AVAILABLE"
+	// StatusDeleting: the network is being removed.
+	StatusDeleting = "DELETING"
+)
+
+// Bounds of MTU, in bytes.
+const (
+	// MinMTU is the smallest MTU.
+	MinMTU = 576
+	// MaxMTU is the largest MTU.
+	MaxMTU = 9216
+	// DefaultMTU is the MTU of a network for which none was asked.
+	DefaultMTU = 1500
+)
+
+// Network is a network as the cloud sees it.
+type Network struct {
+	// ID is made by the cloud, for example "net-3f9a1c2b7d", and never used again.
+	ID string `json:"id"`
+	// CIDRBlock is the range of addresses, for example "10.0.0.0/16". It never changes.
+	CIDRBlock string `json:"cidr_block"`
+	// Description is the caller's.
+	Description string `json:"description,omitempty"`
+	// DNSServers are addresses of name servers, in the caller's order.
+	DNSServers []string `json:"dns_servers,omitempty"`
+	// MTU is the largest packet, in bytes.
+	MTU int `json:"mtu"`
+	// Labels are the caller's; the cloud only searches them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Status is one of the Status constants.
+	Status string `json:"status"`
+	// CreatedAt is when the create request was accepted, in whole seconds.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// CreateNetworkInput describes a new network.
+type CreateNetworkInput struct {
+	// CIDRBlock is required: a range of addresses without host bits, for example "10.0.0.0/16". Networks may overlap.
+	CIDRBlock string `json:"cidr_block"`
+	// Description has at most 256 printable characters. Default: none.
+	Description *string `json:"description,omitempty"`
+	// DNSServers are at most 8 IP addresses. Default: none.
+	DNSServers []string `json:"dns_servers,omitempty"`
+	// MTU is MinMTU to MaxMTU. Default: DefaultMTU.
+	MTU *int `json:"mtu,omitempty"`
+	// Labels are kept and searched; the rules are those of database instances.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// UpdateNetworkInput describes a change. Fields that are nil stay as they are.
+type UpdateNetworkInput struct {
+	// Description replaces the present one; the empty string removes it.
+	Description *string `json:"description,omitempty"`
+	// DNSServers replace the present ones; an empty list removes them.
+	DNSServers *[]string `json:"dns_servers,omitempty"`
+	// MTU replaces the present one.
+	MTU *int `json:"mtu,omitempty"`
+	// Labels replace all present labels; an empty map that is not nil removes them.
+	Labels map[string]string `json:"labels,omitzero"`
+}
+
+// NetworkList is the JSON of a list answer.
+type NetworkList struct {
+	// Networks are ordered by id.
+	Networks []Network `json:"networks"`
+}
