@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/transport"
 )
 
 const (
@@ -26,15 +27,30 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
+// A Program is the command bowline with parts of its own: the same commands, flags and wiring, other providers.
+type Program struct {
+	// Providers are those whose kinds and controllers it brings.
+	Providers []Provider
+
+	// WrapTransport, if set, is laid around the connection of `bowline controllers` to the API server, for a program
+	// that wants to see its requests. Default: none.
+	WrapTransport transport.WrapperFunc
+}
+
 // Main runs the command line of this process and returns its exit code: 0 done, 1 not done, 2 not understood.
 func Main() int {
 	return Run(context.Background(), os.Args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
+// Run runs one command line with the providers built in, see Program.Run.
+func Run(ctx context.Context, args []string, std Streams) int {
+	return Program{Providers: providers()}.Run(ctx, args, std)
+}
+
 // Run runs one command line, of which args[0] is the program's name as it was typed, and returns its exit code. An error
 // is written once to std.Err.
-func Run(ctx context.Context, args []string, std Streams) int {
-	root := newRootCmd(args[0], std)
+func (p Program) Run(ctx context.Context, args []string, std Streams) int {
+	root := p.newRootCmd(args[0], std)
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -51,7 +67,7 @@ func Run(ctx context.Context, args []string, std Streams) int {
 	return exitError
 }
 
-func newRootCmd(program string, std Streams) *cobra.Command {
+func (p Program) newRootCmd(program string, std Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bowline",
 		Short: "A control plane for managed services",
@@ -76,12 +92,12 @@ one, keeps it as declared and hands you its credentials in a Secret. It needs no
 	folder := &dataDirFlag{}
 	folder.register(root.PersistentFlags())
 	root.AddCommand(
-		newUpCmd(program, std, folder),
+		newUpCmd(program, p.Providers, std, folder),
 		newDownCmd(std, folder),
 		newStatusCmd(std, folder),
 		newKubectlCmd(std, folder),
 		newAPIServerCmd(std, folder),
-		newControllersCmd(std),
+		newControllersCmd(p, std),
 		newCloudCmd(std, folder),
 		newVersionCmd(std),
 	)

@@ -25,6 +25,7 @@ import (
 )
 
 type controllersOptions struct {
+	program     Program
 	kubeconfig  string
 	leaderElect bool
 	installCRDs bool
@@ -33,8 +34,8 @@ type controllersOptions struct {
 	verbosity   verbosity
 }
 
-func newControllersCmd(std Streams) *cobra.Command {
-	o := controllersOptions{installCRDs: true}
+func newControllersCmd(program Program, std Streams) *cobra.Command {
+	o := controllersOptions{program: program, installCRDs: true}
 	cmd := &cobra.Command{
 		Use:   "controllers",
 		Short: "Run all controllers against any Kubernetes API server",
@@ -63,15 +64,15 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 	if err != nil {
 		return err
 	}
+	cfg.Wrap(o.program.WrapTransport)
 	reconcilers, err := o.controllers.options()
 	if err != nil {
 		return err
 	}
 	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
 	klog.SetLoggerWithOptions(log.library("client"), klog.ContextualLogger(true))
-	list := providers()
 	if o.installCRDs {
-		if err := installCRDs(ctx, cfg, list, log.own("controllers")); err != nil {
+		if err := installCRDs(ctx, cfg, o.program.Providers, log.own("controllers")); err != nil {
 			return err
 		}
 	}
@@ -82,7 +83,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 		}
 	}
 	svc, err := controllers(controllersConfig{
-		providers: list, rest: cfg, log: log.controllers(),
+		providers: o.program.Providers, rest: cfg, log: log.controllers(),
 		leaderElect: o.leaderElect, namespace: namespace, healthListen: o.health,
 		reconcilers: reconcilers,
 	})
@@ -121,7 +122,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 }
 
 // installCRDs applies the providers' definitions and tells which of them were left alone.
-func installCRDs(ctx context.Context, cfg *rest.Config, from []provider, log *slog.Logger) error {
+func installCRDs(ctx context.Context, cfg *rest.Config, from []Provider, log *slog.Logger) error {
 	crds, err := allCRDs(from)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 
 // controllersConfig is how the controllers of all providers are to run.
 type controllersConfig struct {
-	providers    []provider
+	providers    []Provider
 	rest         *rest.Config
 	log          logr.Logger
 	leaderElect  bool
@@ -39,8 +39,8 @@ func controllers(cfg controllersConfig) (service, error) {
 		return service{}, fmt.Errorf("registering Kubernetes types: %w", err)
 	}
 	for _, p := range cfg.providers {
-		if err := p.addToScheme(scheme); err != nil {
-			return service{}, fmt.Errorf("registering types of provider %s: %w", p.name, err)
+		if err := p.AddToScheme(scheme); err != nil {
+			return service{}, fmt.Errorf("registering types of provider %s: %w", p.Name, err)
 		}
 	}
 	health := cfg.healthListen
@@ -66,8 +66,8 @@ func controllers(cfg controllersConfig) (service, error) {
 		return service{}, fmt.Errorf("creating controller manager: %w", err)
 	}
 	for _, p := range cfg.providers {
-		if err := p.setupWithManager(mgr, cfg.reconcilers...); err != nil {
-			return service{}, fmt.Errorf("setting up provider %s: %w", p.name, err)
+		if err := p.SetupWithManager(mgr, cfg.reconcilers...); err != nil {
+			return service{}, fmt.Errorf("setting up provider %s: %w", p.Name, err)
 		}
 	}
 	if err := addHealthChecks(mgr); err != nil {

@@ -13,27 +13,32 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp"
 )
 
-// A provider is what the command line needs of a package below providers/.
-type provider struct {
-	name             string
-	crds             func() ([]*apiextensionsv1.CustomResourceDefinition, error) // the kinds it serves
-	addToScheme      func(*runtime.Scheme) error
-	setupWithManager func(ctrl.Manager, ...managed.ReconcilerOption) error // registers its controllers
-	rules            func() []rbacv1.PolicyRule                            // what its controllers do, besides what all do (see rbac.go)
+// A Provider is what the command line needs of a package below providers/. Every field is required.
+type Provider struct {
+	// Name is how errors call it.
+	Name string
+	// CRDs returns the definitions of the kinds that it serves.
+	CRDs func() ([]*apiextensionsv1.CustomResourceDefinition, error)
+	// AddToScheme adds these kinds.
+	AddToScheme func(*runtime.Scheme) error
+	// SetupWithManager registers its controllers.
+	SetupWithManager func(ctrl.Manager, ...managed.ReconcilerOption) error
+	// Rules are what its controllers do, besides what all do (see rbac.go).
+	Rules func() []rbacv1.PolicyRule
 }
 
 // providers is the list of those built in. To add one, add a line.
-func providers() []provider {
-	return []provider{
-		{name: "fcp", crds: fcp.CRDs, addToScheme: fcp.AddToScheme, setupWithManager: fcp.SetupWithManager, rules: fcp.Rules},
+func providers() []Provider {
+	return []Provider{
+		{Name: "fcp", CRDs: fcp.CRDs, AddToScheme: fcp.AddToScheme, SetupWithManager: fcp.SetupWithManager, Rules: fcp.Rules},
 	}
 }
 
 // allCRDs returns the definitions of every kind that the controllers serve.
-func allCRDs(from []provider) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+func allCRDs(from []Provider) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, p := range from {
-		crds, err := p.crds()
+		crds, err := p.CRDs()
 		if err != nil {
 			return nil, err
 		}

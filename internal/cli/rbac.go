@@ -42,10 +42,10 @@ func leaseRules() []rbacv1.PolicyRule {
 }
 
 // applyIdentity makes the controllers' namespace, service account, roles and bindings what they should be.
-func applyIdentity(ctx context.Context, c kubernetes.Interface, from []provider) error {
+func applyIdentity(ctx context.Context, c kubernetes.Interface, from []Provider) error {
 	rules := commonRules()
 	for _, p := range from {
-		rules = append(rules, p.rules()...)
+		rules = append(rules, p.Rules()...)
 	}
 	subject := rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(systemNamespace).WithName(controllersAccount)
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}

@@ -25,6 +25,7 @@ const garbageGoal = 50
 
 type upOptions struct {
 	program     string // how this program was called; what up prints can be typed again
+	providers   []Provider
 	dataDir     string
 	detach      bool
 	withCloud   bool
@@ -34,8 +35,8 @@ type upOptions struct {
 	verbosity   verbosity
 }
 
-func newUpCmd(program string, std Streams, folder *dataDirFlag) *cobra.Command {
-	o := upOptions{program: program, withCloud: true}
+func newUpCmd(program string, providers []Provider, std Streams, folder *dataDirFlag) *cobra.Command {
+	o := upOptions{program: program, providers: providers, withCloud: true}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start everything: the control plane, the controllers and the local cloud",
@@ -142,8 +143,7 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server,
 	reconcilers []managed.ReconcilerOption, log *logs) error {
 	admin := server.RESTConfig()
-	list := providers()
-	if err := installCRDs(ctx, admin, list, log.own("controllers")); err != nil {
+	if err := installCRDs(ctx, admin, o.providers, log.own("controllers")); err != nil {
 		return err
 	}
 	log.own("bowline").Debug("Custom resource definitions are applied")
@@ -151,7 +151,7 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
 	}
-	if err := applyIdentity(ctx, client, list); err != nil {
+	if err := applyIdentity(ctx, client, o.providers); err != nil {
 		return err
 	}
 	token := controllersToken(o.dataDir, client, log.own("bowline"))
@@ -160,7 +160,7 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	}
 	log.own("bowline").Debug("The controllers' identity is ready")
 	working, err := controllers(controllersConfig{
-		providers: list, rest: token.config(admin), log: log.controllers(), reconcilers: reconcilers,
+		providers: o.providers, rest: token.config(admin), log: log.controllers(), reconcilers: reconcilers,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,53 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestProgramHasPartsOfItsOwn runs the controllers of a program whose only provider and whose transport are the test's.
+func TestProgramHasPartsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	err := os.WriteFile(kubeconfig, []byte(`{"clusters": [{"name": "c", "cluster": {"server": "http://nowhere.invalid"}}],
+		"contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := Provider{CRDs: func() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+		return []*apiextensionsv1.CustomResourceDefinition{{ObjectMeta: metav1.ObjectMeta{Name: "theirs.example.org"}}}, nil
+	}}
+	asked := ""
+	p := Program{
+		Providers: []Provider{theirs},
+		WrapTransport: func(http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				asked = r.URL.Path
+				return nil, errors.New("the wrapped transport refuses")
+			})
+		},
+	}
+	var stderr bytes.Buffer
+	code := p.Run(t.Context(), []string{"bowline", "controllers", "--kubeconfig", kubeconfig}, Streams{Out: &stderr, Err: &stderr})
+	if code != exitError || !strings.Contains(stderr.String(), "the wrapped transport refuses") {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+	if !strings.HasSuffix(asked, "/theirs.example.org") {
+		t.Errorf("asked for %q, not for the program's own definition", asked)
+	}
+}
