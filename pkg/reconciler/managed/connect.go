@@ -6,6 +6,8 @@ package managed
 import (
 	"context"
 	"fmt"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // connect makes the client of this pass (R18).
@@ -15,7 +17,19 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
 		return fail(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
 	}
 	p.external = external
+	p.choosePoll()
 	return next()
+}
+
+// choosePoll lets the client choose how often to look, unless the object itself says so.
+func (p *pass) choosePoll() {
+	chooser, ok := optional[PollIntervalChooser](p.external)
+	if _, asked := meta.GetPollInterval(p.managed); !ok || asked {
+		return
+	}
+	if chosen := chooser.PollInterval(); chosen > 0 {
+		p.poll = chosen
+	}
 }
 
 // disconnect tells a client that wants to know that the pass is over.

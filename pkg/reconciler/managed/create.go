@@ -17,14 +17,18 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
 )
 
 // create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that
 // was never recorded (N22).
 func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
-	replay := p.mustReplay()
+	replay := p.mustReplay() && p.allows(xpv1.ManagementActionCreate)
 	if p.observation.ResourceExists && !replay {
 		return next()
+	}
+	if !p.allows(xpv1.ManagementActionCreate) {
+		return p.missing()
 	}
 	if left := r.graceLeft(p); left > 0 && !replay {
 		return await(left, waitsToAppear)
@@ -34,7 +38,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	}
 	p.managed.SetConditions(xpv1.Creating())
 	p.memory.seen = false
-	creation, err := p.external.Create(ctx, p.managed)
+	creation, err := r.callCreate(ctx, p)
 	if err != nil {
 		return r.createFailed(ctx, p, err)
 	}
@@ -51,6 +55,27 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	return next()
 }
 
+// callCreate calls Create with initProvider laid under forProvider (R141, D46). What the call sets on the object stays,
+// but for the spec.
+func (r *Reconciler) callCreate(ctx context.Context, p *pass) (ExternalCreation, error) {
+	initial := section(p.spec, "initProvider")
+	if len(initial) == 0 {
+		return p.external.Create(ctx, p.managed)
+	}
+	now, err := treeOf(p.managed)
+	if err != nil {
+		return ExternalCreation{}, err
+	}
+	err = p.rebuild(func(u tree) {
+		section(u, "spec")["forProvider"] = parameters.Overlay(section(u["spec"], "forProvider"), initial)
+	})
+	if err != nil {
+		return ExternalCreation{}, Terminal(fmt.Errorf("laying initProvider under forProvider: %w", err))
+	}
+	creation, err := p.external.Create(ctx, p.managed)
+	return creation, errors.Join(err, p.rebuild(func(u tree) { put(u, "spec", now["spec"]) }))
+}
+
 const waitsToAppear = "The external resource was created a moment ago, or may have been, and cannot be seen yet."
 
 // graceLeft is how long a resource that cannot be seen may still be about to appear, unless it was seen since its
@@ -60,32 +85,44 @@ func (r *Reconciler) graceLeft(p *pass) time.Duration {
 	if p.memory.seen || p.observation.ResourceExists {
 		return 0
 	}
-	since := meta.GetExternalCreateSucceeded(p.managed)
-	if meta.ExternalCreateIncomplete(p.managed) {
-		since = meta.GetExternalCreatePending(p.managed)
+	since, grace := meta.GetExternalCreateSucceeded(p.managed), r.creationGrace
+	if meta.ExternalCreateIncomplete(p.managed) && !p.nothingCreated() {
+		since, grace = meta.GetExternalCreatePending(p.managed), max(grace, r.consistency)
 	}
 	if since.IsZero() {
 		return 0
 	}
-	return min(r.creationGrace-r.now().Sub(since), r.creationGrace) // a clock that was set back prolongs nothing
+	return min(grace-r.now().Sub(since), grace) // a clock that was set back prolongs nothing
+}
+
+// nothingCreated is true if this process knows that the pending creation created nothing: Create was never called, or
+// the external system turned it away.
+func (p *pass) nothingCreated() bool {
+	pending := meta.GetExternalCreatePending(p.managed)
+	return !pending.IsZero() && pending.Equal(p.memory.uncreated)
 }
 
 // beginCreate stores, in one write that is refused if the object changed since we read it, all that a creation needs
 // to be recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
-	if p.mustReplay() && meta.ExternalCreateIncomplete(p.managed) {
+	if meta.ExternalCreateIncomplete(p.managed) && (p.mustReplay() || p.nothingCreated()) {
 		return next()
 	}
-	name := meta.GetExternalName(p.managed)
+	name, began := meta.GetExternalName(p.managed), time.Time{}
 	err := r.writeMetadata(ctx, p, func(o metav1.Object) {
 		meta.AddFinalizer(o, Finalizer)
 		if name != "" {
 			meta.SetExternalName(o, name)
 		}
 		meta.SetExternalCreatePending(o, r.now())
+		began = meta.GetExternalCreatePending(o)
 	})
 	if apierrors.IsConflict(err) {
 		return outcome{end: conflict}
+	}
+	p.memory.uncreated = time.Time{}
+	if err != nil {
+		p.memory.uncreated = began // the write may have landed although its answer was lost
 	}
 	if err != nil {
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("recording that creation begins: %w", err))
@@ -118,6 +155,10 @@ func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcom
 func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) outcome {
 	err := fmt.Errorf("creating the external resource: %w", cause)
 	if outcomeUnknown(cause) {
+		return fail(ReasonCannotCreate, err)
+	}
+	if _, asked := retryAfter(cause); asked && r.recoverable(p) {
+		p.memory.uncreated = meta.GetExternalCreatePending(p.managed) // spares a write for every time we are turned away
 		return fail(ReasonCannotCreate, err)
 	}
 	werr := r.recordResult(ctx, p, func(o metav1.Object) { meta.SetExternalCreateFailed(o, r.now()) })

@@ -24,9 +24,18 @@ func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
 	return next()
 }
 
-// releaseOrphan lets an object go whose external resource is to stay (R57).
+// releaseAbandoned lets a paused object go if a person asked for it to go without its external resource (N31).
+func (r *Reconciler) releaseAbandoned(ctx context.Context, p *pass) outcome {
+	paused := meta.IsPaused(p.managed) || p.managed.GetManagementPolicies().Empty()
+	if paused && meta.OrphansOnDelete(p.managed) {
+		return r.finalize(ctx, p)
+	}
+	return next()
+}
+
+// releaseOrphan lets an object go whose external resource is to stay (R57, N3).
 func (r *Reconciler) releaseOrphan(ctx context.Context, p *pass) outcome {
-	if o, ok := p.managed.(resource.Orphanable); ok && o.GetDeletionPolicy() == xpv1.DeletionOrphan {
+	if !resource.MayDeleteExternal(p.managed) {
 		return r.finalize(ctx, p)
 	}
 	return next()

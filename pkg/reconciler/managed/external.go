@@ -5,9 +5,11 @@ package managed
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -21,7 +23,8 @@ type TypedExternalConnecter[T resource.Managed] interface {
 // A TypedExternalClient creates, reads, updates and deletes the external resources of managed resources of type T
 // (A54). Its methods set conditions and status on the managed resource in memory; the reconciler stores them.
 //
-// What only some clients can do is an optional interface: Disconnecter, CreateReplayer, CredentialChooser.
+// What only some clients can do is an optional interface: Disconnecter, CreateReplayer, CredentialChooser,
+// TypedCreateFinder, PollIntervalChooser.
 type TypedExternalClient[T resource.Managed] interface {
 	// Observe looks the external resource up by the external name, and reports what it found.
 	Observe(ctx context.Context, mg T) (ExternalObservation, error)
@@ -61,6 +64,18 @@ type ExternalObservation struct {
 	// carries no such label. Nil means that resources of this kind cannot carry one (N23).
 	Owner *types.UID
 
+	// ResourceLateInitialized is true if Observe filled empty fields of spec.forProvider with values that the external
+	// system chose. The reconciler stores them if it may; a value that the user or initProvider set is never changed
+	// (R149 to R157).
+	ResourceLateInitialized bool
+
+	// Drift lists the fields in which the external resource differs from spec.forProvider, without secret values, where
+	// ResourceUpToDate is false; package parameters compares. Without it users are told that it differs, but not where.
+	Drift []xpv1.FieldDifference
+
+	// Diff says for people how the external resource differs, without secret values. It is shown where Drift is empty.
+	Diff string
+
 	// Failed is what the external system itself reports to be wrong with the resource, for example that it could not
 	// finish creating it in the background. Updates and deletion go on; otherwise the pass ends with it as its error.
 	Failed error
@@ -79,6 +94,25 @@ type ExternalCreation struct {
 type ExternalUpdate struct {
 	// ConnectionDetails that changed with the update. They are added to those already published.
 	ConnectionDetails ConnectionDetails
+}
+
+// A TypedCreateFinder is a client of a kind whose names the external system makes up, that can find what an interrupted
+// creation left behind, by the ownership label (meta.ExternalLabelUID) or by the creation token (N5). With it no such
+// creation waits for a person.
+type TypedCreateFinder[T resource.Managed] interface {
+	// FindCreated returns the external name of the resource that an earlier Create of this object made, empty if there
+	// is none. See WithConsistencyWindow for how long after the creation "none" proves nothing.
+	FindCreated(ctx context.Context, mg T) (externalName string, err error)
+}
+
+// A CreateFinder finds what creations of managed resources of any type left behind.
+type CreateFinder = TypedCreateFinder[resource.Managed]
+
+// A PollIntervalChooser is a client that knows how often its external resources are to be looked at, for example because
+// its ProviderConfig says so. Zero leaves the choice to the reconciler; the annotation crossplane.io/poll-interval on
+// the object wins.
+type PollIntervalChooser interface {
+	PollInterval() time.Duration
 }
 
 // A Disconnecter is a client or connecter that wants to be told when a pass is over.

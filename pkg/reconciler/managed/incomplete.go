@@ -37,13 +37,46 @@ func (r *Reconciler) recallCreate(ctx context.Context, p *pass) outcome {
 }
 
 // checkIncompleteCreate decides about a creation without a result. The pass goes on where the external name was chosen
-// before the creation, since Observe then finds what was created, and where Create repeats its answer; else a person
-// must look (N5, R84). A deletion never creates (R61), so there only a known name helps.
-func (r *Reconciler) checkIncompleteCreate(_ context.Context, p *pass) outcome {
-	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.mustReplay() && !meta.WasDeleted(p.managed) {
+// before the creation, since Observe then finds what was created, and where Create repeats its answer; where the client
+// can find what was created, it is asked; else a person must look (N5, R84). A deletion never creates (R61), so there
+// only a known name helps.
+func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome {
+	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.nothingCreated() {
 		return next()
 	}
+	if p.mustReplay() && !meta.WasDeleted(p.managed) {
+		return next()
+	}
+	if finder, ok := createFinderOf(p.external); ok {
+		return r.findCreated(ctx, p, finder)
+	}
+	if meta.WasDeleted(p.managed) && meta.OrphansOnDelete(p.managed) {
+		return r.finalize(ctx, p)
+	}
 	return stop(ReasonCannotInitialize, errCreateIncomplete)
+}
+
+// findCreated heals a creation without a result by looking for what it created (N5). What is not found by the time at
+// which it would have shown is proven absent (N26), and the pass goes on.
+func (r *Reconciler) findCreated(ctx context.Context, p *pass, finder CreateFinder) outcome {
+	name, err := finder.FindCreated(ctx, p.managed)
+	if err != nil {
+		return fail(ReasonCannotInitialize, fmt.Errorf("looking for what an interrupted creation left behind: %w", err))
+	}
+	if name != "" {
+		return r.recordCreated(ctx, p, name)
+	}
+	if left := r.graceLeft(p); left > 0 {
+		return await(left, waitsToAppear)
+	}
+	return next()
+}
+
+// recoverable is true if a creation whose result is lost needs no person: its name is known beforehand, its answer can be
+// had again, or what it created can be found.
+func (r *Reconciler) recoverable(p *pass) bool {
+	_, finds := createFinderOf(p.external)
+	return r.defaultName != nil || p.mustReplay() || finds
 }
 
 // recordCreated stores that the pending creation succeeded and under which external name, in one write (R79).

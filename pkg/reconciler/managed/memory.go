@@ -51,6 +51,15 @@ type record struct {
 	created        string
 	createdPending time.Time
 
+	// uncreated is when a creation began that is known to have created nothing.
+	uncreated time.Time
+
+	// throttled is since when every pass ended because the external system asked for fewer calls.
+	throttled time.Time
+
+	// updates counts the passes in a row that had to update the external resource.
+	updates int
+
 	// unpublished are connection details that the external system told once and that could not be stored yet.
 	unpublished ConnectionDetails
 }

@@ -29,19 +29,46 @@ func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), detachedTime)
 }
 
-// writeMetadata stores what change does to the metadata, if anything. The write is refused if somebody else wrote to
-// the object since we read it. Spec and status in memory stay as they are.
+// writeMetadata stores what change does to the metadata, and what steps did to the spec, in one write. It is refused if
+// somebody else wrote to the object since we read it. Spec and status in memory stay as they are.
 func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(metav1.Object)) error {
-	written, err := r.patchMetadata(ctx, p.managed, p.annotations, change)
+	now, err := treeOf(p.managed)
 	if err != nil {
 		return err
 	}
-	p.takeMetadata(written)
+	base, err := p.asStored(now)
+	if err != nil {
+		return err
+	}
+	changed, ok := p.managed.DeepCopyObject().(resource.Managed)
+	if !ok {
+		return fmt.Errorf("%T does not copy to its own type", p.managed)
+	}
+	changed.SetAnnotations(maps.Clone(p.annotations))
+	change(changed)
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, changed, patch); err != nil {
+		return err
+	}
+	p.takeMetadata(changed)
+	p.spec = now["spec"]
 	return nil
 }
 
-// patchMetadata sends the difference that change makes to the object with the annotations that are stored: those in
-// memory may already have an external name that is not.
+// asStored returns the object as the API server has it, but for the status. now is its tree as it stands in memory, where
+// the external name may be set already, and the spec changed.
+func (p *pass) asStored(now tree) (resource.Managed, error) {
+	stored := maps.Clone(now)
+	put(stored, "spec", p.spec)
+	base := p.newManaged()
+	if err := fill(base, stored); err != nil {
+		return nil, err
+	}
+	base.SetAnnotations(maps.Clone(p.annotations))
+	return base, nil
+}
+
+// patchMetadata sends the difference that change makes to the object with the annotations that are stored.
 func (r *Reconciler) patchMetadata(ctx context.Context, mg resource.Managed, stored map[string]string, change func(metav1.Object)) (resource.Managed, error) {
 	base, ok := mg.DeepCopyObject().(resource.Managed)
 	if !ok {
@@ -59,6 +86,7 @@ func (p *pass) takeMetadata(from resource.Managed) {
 	p.annotations = maps.Clone(from.GetAnnotations())
 	p.managed.SetAnnotations(from.GetAnnotations())
 	p.managed.SetResourceVersion(from.GetResourceVersion())
+	p.managed.SetGeneration(from.GetGeneration())
 	p.managed.SetLabels(from.GetLabels())
 	p.managed.SetFinalizers(from.GetFinalizers())
 	p.managed.SetOwnerReferences(from.GetOwnerReferences())

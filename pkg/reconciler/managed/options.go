@@ -62,6 +62,18 @@ func WithCreationGracePeriod(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.creationGrace = d }
 }
 
+// WithConsistencyWindow sets how long after the beginning of a creation that was cut off a TypedCreateFinder that finds
+// nothing proves nothing, because the creation may still be under way or lookups lag behind (N26). It is never shorter than
+// the creation grace period. Default: 30 seconds.
+func WithConsistencyWindow(d time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.consistency = d }
+}
+
+// WithManagementPolicies sets whether objects may restrict what is done to their external resources (R115). Default: true.
+func WithManagementPolicies(supported bool) ReconcilerOption {
+	return func(r *Reconciler) { r.policies = supported }
+}
+
 // WithBackoff sets the time until the first repetition after an error, which doubles with every further error up to
 // most. Default: 1 second and 1 minute.
 func WithBackoff(first, most time.Duration) ReconcilerOption {

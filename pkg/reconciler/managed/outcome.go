@@ -13,14 +13,21 @@ import (
 type ending int
 
 const (
-	goOn     ending = iota // to the next step; after the last one: poll again in due time
-	waiting                // for the external system, for a while
-	paused                 // until somebody resumes
-	stopped                // until somebody acts
-	failed                 // try again, later each time
-	conflict               // somebody wrote first, and the watch brings us back
-	gone                   // no object left to write to
+	goOn      ending = iota // to the next step; after the last one: poll again in due time
+	waiting                 // for the external system, for a while
+	paused                  // until somebody resumes
+	stopped                 // until somebody acts
+	rejected                // until something changes, or the next poll
+	throttled               // for as long as the external system asks
+	failed                  // try again, later each time
+	conflict                // somebody wrote first, and the watch brings us back
+	gone                    // no object left to write to
 )
+
+// bad is true for endings that the user sees as an error.
+func (e ending) bad() bool {
+	return e == stopped || e == rejected || e == throttled || e == failed
+}
 
 // An outcome is what a step came to. Steps end in outcomes; only settle acts on them.
 type outcome struct {
@@ -48,7 +55,19 @@ func stop(reason event.Reason, err error) outcome {
 	return outcome{end: stopped, reason: reason, err: err}
 }
 
-// fail ends the pass with an error, to be tried again.
+// reject ends the pass with an error that the same input would meet again: it is tried at the next poll, or when
+// something changes.
+func reject(reason event.Reason, err error) outcome {
+	return outcome{end: rejected, reason: reason, err: err}
+}
+
+// fail ends the pass with an error, to be tried again: later each time, unless the error itself knows better.
 func fail(reason event.Reason, err error) outcome {
-	return outcome{end: failed, reason: reason, err: err}
+	o := outcome{end: failed, reason: reason, err: err}
+	if after, asked := retryAfter(err); asked {
+		o.end, o.after = throttled, after
+	} else if isTerminal(err) {
+		o.end = rejected
+	}
+	return o
 }

@@ -16,7 +16,7 @@ func (r *Reconciler) checkOwnership(_ context.Context, p *pass) outcome {
 	if !p.observation.ResourceExists || p.owns() {
 		return next()
 	}
-	if err := p.forgetObservation(r.newManaged()); err != nil {
+	if err := p.forgetObservation(); err != nil {
 		return fail(ReasonCannotObserve, err)
 	}
 	p.managed.SetConditions(xpv1.Unavailable())
@@ -38,7 +38,8 @@ func (p *pass) refusal() error {
 		"to use another one, set that annotation to another name", name, adopt)
 }
 
-// owns is true if the observed external resource is this object's (N5, N6, N23, N24). It is if it says so itself. If it
+// owns is true if the observed external resource is this object's (N5, N6, N23, N24), or the object only looks at it. It
+// is this object's if it says so itself. If it
 // names another owner, a user who gave its name consents to taking it over, once: two objects must not fight for one
 // resource. If it names nobody, it is ours if a user gave its name or we recorded its creation, since people remove
 // labels; where resources cannot carry labels, also if our creation of it was cut off.
@@ -46,7 +47,7 @@ func (p *pass) owns() bool {
 	created := !meta.GetExternalCreateSucceeded(p.managed).IsZero()
 	owner := p.observation.Owner
 	switch {
-	case owner != nil && *owner == p.managed.GetUID():
+	case p.onlyLooks(), owner != nil && *owner == p.managed.GetUID():
 		return true
 	case owner != nil && *owner != "":
 		return p.nameGiven && !meta.FinalizerExists(p.managed, Finalizer)

@@ -5,11 +5,11 @@ package managed
 
 import (
 	"context"
-	"fmt"
 	"maps"
+	"reflect"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -19,10 +19,14 @@ import (
 
 // A pass is what the steps of one pass learn and hand on.
 type pass struct {
-	managed resource.Managed
+	managed    resource.Managed
+	newManaged func() resource.Managed
 
 	// annotations are those stored in the API server; in memory the object may have an external name that is not.
 	annotations map[string]string
+
+	// spec is the spec stored in the API server; steps change the one in memory, see storeSpec.
+	spec any
 
 	// As read at the start, to tell what changed.
 	status          any
@@ -33,6 +37,12 @@ type pass struct {
 	external    ExternalClient
 	observed    bool
 	observation ExternalObservation
+
+	// poll is how often the external resource is looked at.
+	poll time.Duration
+
+	// chosen are the parameters as Observe completed them with what the external system chose.
+	chosen tree
 
 	// nameGiven is true if a user, not we, chose the external name.
 	nameGiven bool
@@ -50,15 +60,22 @@ type pass struct {
 	wakes  int // of the record, at the start
 }
 
-func newPass(mg resource.Managed, rec *record, wakes int) (*pass, error) {
-	status, err := statusOf(mg)
+func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass, error) {
+	stored, err := treeOf(mg)
 	if err != nil {
 		return nil, err
 	}
+	poll := r.pollInterval
+	if asked, ok := meta.GetPollInterval(mg); ok {
+		poll = asked
+	}
 	return &pass{
 		managed:         mg,
+		newManaged:      r.newManaged,
 		annotations:     maps.Clone(mg.GetAnnotations()),
-		status:          status,
+		spec:            stored["spec"],
+		status:          stored["status"],
+		poll:            poll,
 		synced:          mg.GetCondition(xpv1.TypeSynced),
 		ready:           mg.GetCondition(xpv1.TypeReady),
 		resourceVersion: mg.GetResourceVersion(),
@@ -84,6 +101,9 @@ func (p *pass) look(ctx context.Context) error {
 	if o.ResourceExists {
 		p.memory.seen = true
 	}
+	if o.ResourceLateInitialized {
+		return p.takeChosen()
+	}
 	return nil
 }
 
@@ -93,28 +113,20 @@ func (p *pass) mustReplay() bool {
 	return ok && c.ReplaysCreate() && meta.ExternalCreateUnacknowledged(p.managed)
 }
 
-// forgetObservation puts the status back as it was before the external system was asked.
-func (p *pass) forgetObservation(fresh resource.Managed) error {
-	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.managed)
-	if err != nil {
-		return fmt.Errorf("putting status back: %w", err)
-	}
-	u["status"] = p.status
-	if p.status == nil {
-		delete(u, "status")
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u, fresh); err != nil {
-		return fmt.Errorf("putting status back: %w", err)
-	}
-	p.managed, p.observed = fresh, false
-	return nil
+// forgetObservation puts the object back as it was before the external system was asked.
+func (p *pass) forgetObservation() error {
+	p.observed = false
+	return p.rebuild(func(u tree) {
+		put(u, "spec", p.spec)
+		put(u, "status", p.status)
+	})
 }
 
-// statusOf returns the status as its JSON stands in the API.
-func statusOf(mg resource.Managed) (any, error) {
-	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
+// specChanged is true if a step changed the spec in memory.
+func (p *pass) specChanged() (bool, error) {
+	now, err := treeOf(p.managed)
 	if err != nil {
-		return nil, fmt.Errorf("reading status: %w", err)
+		return false, err
 	}
-	return u["status"], nil
+	return !reflect.DeepEqual(now["spec"], p.spec), nil
 }

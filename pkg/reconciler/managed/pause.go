@@ -9,16 +9,21 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// checkPaused ends the pass of an object that is paused (R96 to R105). The message of a paused object that is being
+// checkPaused ends the pass of an object that is paused by annotation or by empty policies (R96 to R105). The message of a paused object that is being
 // deleted says why it stays (N9).
 func (r *Reconciler) checkPaused(_ context.Context, p *pass) outcome {
+	because, resume := "", ""
 	switch {
-	case !meta.IsPaused(p.managed):
-		return next()
-	case meta.WasDeleted(p.managed):
-		return pause("Deletion waits because the annotation " + meta.AnnotationKeyReconciliationPaused +
-			` is "true". Remove the annotation to let it go on.`)
+	case meta.IsPaused(p.managed):
+		because, resume = "the annotation "+meta.AnnotationKeyReconciliationPaused+` is "true"`, "Remove the annotation"
+	case p.managed.GetManagementPolicies().Empty():
+		because, resume = "managementPolicies are empty", "Add policies"
 	default:
-		return pause("The annotation " + meta.AnnotationKeyReconciliationPaused + ` is "true". Remove it to resume.`)
+		return next()
 	}
+	if meta.WasDeleted(p.managed) {
+		return pause("Deletion waits because " + because + ". " + resume + " to let it go on, or set the annotation " +
+			meta.AnnotationKeyOrphanOnDelete + `: "true" to let the object go without its external resource.`)
+	}
+	return pause("Paused because " + because + ". " + resume + " to resume.")
 }

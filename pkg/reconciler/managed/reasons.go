@@ -15,10 +15,13 @@ const (
 	ReasonCannotDelete     event.Reason = "CannotDeleteExternalResource"
 	ReasonCannotPublish    event.Reason = "CannotPublishConnectionDetails"
 	ReasonCannotUpdateMR   event.Reason = "CannotUpdateManagedResource"
+	ReasonCannotResolve    event.Reason = "CannotResolveResourceReferences"
+	ReasonInvalidPolicy    event.Reason = "CannotUseInvalidManagementPolicy"
 	ReasonExternalFailed   event.Reason = "ExternalResourceFailed"
 
 	ReasonCreated event.Reason = "CreatedExternalResource"
 	ReasonUpdated event.Reason = "UpdatedExternalResource"
 	ReasonDeleted event.Reason = "DeletedExternalResource"
+	ReasonDrifted event.Reason = "ExternalResourceDrifted"
 	ReasonPaused  event.Reason = "ReconcilePaused"
 )

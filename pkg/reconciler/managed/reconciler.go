@@ -42,9 +42,11 @@ type Reconciler struct {
 	recorder    event.Recorder
 	log         logr.Logger
 
+	policies      bool
 	timeout       time.Duration
 	pollInterval  time.Duration
 	creationGrace time.Duration
+	consistency   time.Duration
 	backoff       backoff
 	now           func() time.Time
 	random        func() float64
@@ -66,9 +68,11 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		defaultName:   func(mg resource.Managed) string { return mg.GetName() },
 		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "managed/"+name),
 		log:           mgr.GetLogger().WithValues("controller", name),
+		policies:      true,
 		timeout:       defaultTimeout,
 		pollInterval:  defaultPollInterval,
 		creationGrace: defaultCreationGrace,
+		consistency:   defaultCreationGrace,
 		backoff:       backoff{first: time.Second, most: time.Minute},
 		now:           time.Now,
 		random:        rand.Float64,
@@ -108,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	rec, wakes := r.memory.of(mg)
-	p, err := newPass(mg, rec, wakes)
+	p, err := r.newPass(mg, rec, wakes)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -119,18 +123,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
-//
-// What is still to come has its place: management policies follow checkPaused and decide which of create, update and
-// deleteExternal are among the steps; references are resolved before connect; late initialization comes between create
-// and update; initProvider is laid under what create sends; a plan runs the steps up to observe and says what the
-// others would do.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.checkFinalizer, r.checkPaused, r.releaseOrphan, r.initialize, r.recallCreate, r.connect,
-			r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
+		return []step{r.checkFinalizer, r.releaseAbandoned, r.checkPaused, r.releaseOrphan, r.checkPolicies, r.initialize,
+			r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
 	}
-	return []step{r.checkPaused, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe,
-		r.checkOwnership, r.create, r.update, r.adopt, r.publish, r.checkFailure}
+	return []step{r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe,
+		r.checkOwnership, r.create, r.lateInitialize, r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure}
 }
 
 // A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,

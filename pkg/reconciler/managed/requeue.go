@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // backoff is the delay after errors: first, doubled with every further error in a row, up to most.
@@ -34,13 +33,13 @@ const shortestPoll = 500 * time.Millisecond
 
 // pollAfter returns when to look at the external resource again: in due time if it is usable, else the sooner the less
 // time it has been as it is, so that quick work is seen quickly and slow work is not asked for every moment.
-func (r *Reconciler) pollAfter(mg resource.Managed) time.Duration {
-	ready := mg.GetCondition(xpv1.TypeReady)
+func (r *Reconciler) pollAfter(p *pass) time.Duration {
+	ready := p.managed.GetCondition(xpv1.TypeReady)
 	if ready.Status != corev1.ConditionFalse {
-		return spread(r.pollInterval, mg.GetUID())
+		return spread(p.poll, p.managed.GetUID())
 	}
 	since := r.now().Sub(ready.LastTransitionTime.Time)
-	return min(max(since/2, shortestPoll), r.pollInterval)
+	return min(max(since/2, shortestPoll), p.poll)
 }
 
 // spread changes an interval by a tenth at most, always the same for one object, so that polls do not come in waves.

@@ -27,22 +27,18 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	stopping := errors.Is(ctx.Err(), context.Canceled) && errors.Is(o.err, context.Canceled)
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	if stopping { // the process ends in the middle of a call, which is nobody's fault
+	quiet := r.countFailures(p, o)
+	switch {
+	case stopping || o.end == conflict: // the process ends in the middle of a call, or the watch brings us back
 		r.record(ctx, p, p.happened)
-		return r.restAfter(p, r.pollInterval, true)
-	}
-	if o.end != failed {
-		p.memory.failures = 0
-	}
-	switch o.end {
-	case gone:
+		return r.restAfter(p, p.poll, true)
+	case o.end == gone:
 		r.record(ctx, p, p.happened)
 		return r.restAfter(p, 0, false)
-	case conflict:
+	case quiet:
 		r.record(ctx, p, p.happened)
-		return r.restAfter(p, r.pollInterval, true)
-	case failed:
-		p.memory.failures++
+		return r.restAfter(p, r.delay(p, o), p.overtaken)
+	case o.end.bad():
 		r.log.Info("Cannot reconcile", "object", client.ObjectKeyFromObject(p.managed), "reason", o.reason, "error", o.err.Error())
 	}
 	p.setConditions(o.synced())
@@ -57,10 +53,31 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	return r.restAfter(p, r.delay(p, o), overtaken || p.overtaken)
 }
 
+// throttlePatience is how long users are not told that the external system asks for fewer calls.
+const throttlePatience = 10 * time.Second
+
+// countFailures remembers how the object fares, and reports whether the outcome is nothing to speak of: a system that
+// asked for fewer calls a moment ago will soon be asked again.
+func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
+	if o.end != failed {
+		p.memory.failures = 0
+	} else {
+		p.memory.failures++
+	}
+	if o.end != throttled {
+		p.memory.throttled = time.Time{}
+		return false
+	}
+	if p.memory.throttled.IsZero() {
+		p.memory.throttled = r.now()
+	}
+	return r.now().Sub(p.memory.throttled) < throttlePatience
+}
+
 // synced is what an outcome says about the pass in condition Synced (R184 to R186).
 func (o outcome) synced() xpv1.Condition {
 	switch o.end {
-	case failed, stopped:
+	case failed, throttled, rejected, stopped:
 		return xpv1.ReconcileError(o.err)
 	case paused:
 		return xpv1.ReconcilePaused().WithMessage(o.message)
@@ -73,7 +90,7 @@ func (o outcome) synced() xpv1.Condition {
 func (o outcome) event(p *pass) (e event.Event, news bool) {
 	news = !o.synced().WithObservedGeneration(p.synced.ObservedGeneration).Equal(p.synced)
 	switch o.end {
-	case failed, stopped:
+	case failed, throttled, rejected, stopped:
 		return event.Warning(o.reason, o.err), news
 	case paused:
 		return event.Normal(ReasonPaused, o.message), news
@@ -89,13 +106,17 @@ func (r *Reconciler) delay(p *pass, o outcome) time.Duration {
 		return 0
 	case waiting:
 		if o.after > 0 {
-			return min(o.after, r.pollAfter(p.managed))
+			return min(o.after, r.pollAfter(p))
 		}
-		return r.pollAfter(p.managed)
+		return r.pollAfter(p)
+	case rejected:
+		return spread(p.poll, p.managed.GetUID())
+	case throttled:
+		return o.after + time.Duration(r.random()*float64(o.after)/2) // so that those turned away together do not come back together
 	case failed:
 		return r.backoff.after(p.memory.failures, r.random())
 	default:
-		return r.pollAfter(p.managed)
+		return r.pollAfter(p)
 	}
 }
 
@@ -128,10 +149,11 @@ func (r *Reconciler) record(ctx context.Context, p *pass, events []event.Event) 
 
 // writeStatus stores the status if it changed. If somebody else wrote first, their write brings the object back.
 func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, err error) {
-	status, err := statusOf(p.managed)
+	now, err := treeOf(p.managed)
 	if err != nil {
 		return false, err
 	}
+	status := now["status"]
 	if reflect.DeepEqual(status, p.status) {
 		return false, nil
 	}

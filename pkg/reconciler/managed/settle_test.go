@@ -26,21 +26,32 @@ import (
 type statusOnly struct {
 	corev1.ConfigMap
 	xpv1.ConditionedStatus
+	policies xpv1.ManagementPolicies
 }
+
+func (s *statusOnly) SetManagementPolicies(p xpv1.ManagementPolicies) { s.policies = p }
+
+func (s *statusOnly) GetManagementPolicies() xpv1.ManagementPolicies { return s.policies }
 
 func newStatusOnly() *statusOnly {
 	return &statusOnly{ConfigMap: corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}}
 }
+
+// busy is the error of a system that asks for four seconds of peace.
+type busy struct{ error }
+
+func (busy) Error() string { return "too many calls" }
+
+func (busy) RetryAfter() time.Duration { return 4 * time.Second }
 
 // Every outcome beside what the user sees of it and when the reconciler comes back. This table is the manual.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	r := &Reconciler{
-		pollInterval: time.Minute,
-		backoff:      backoff{first: time.Second, most: time.Minute},
-		now:          func() time.Time { return now },
-		random:       func() float64 { return 1 },
+		backoff: backoff{first: time.Second, most: time.Minute},
+		now:     func() time.Time { return now },
+		random:  func() float64 { return 1 },
 	}
 	boom := errors.New("boom")
 	cases := map[string]struct {
@@ -52,13 +63,15 @@ func TestOutcomes(t *testing.T) {
 		"R184 R224 done: poll":             {outcome: next(), synced: xpv1.ReasonReconcileSuccess, after: spread(time.Minute, "uid")},
 		"R89 waiting: soon":                {outcome: await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
 		"R185 R222 failed: backoff":        {outcome: fail(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
+		"O29 throttled: when asked":        {outcome: fail(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
+		"rejected: at the poll":            {outcome: fail(ReasonCannotCreate, Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
 		"R91 R225 stopped: not by time":    {outcome: stop(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
 		"R98 R99 R225 paused: not by time": {outcome: pause("why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := &pass{managed: newStatusOnly(), memory: &record{failures: 1}}
+			p := &pass{managed: newStatusOnly(), memory: &record{failures: 1}, poll: time.Minute}
 			if got := tc.outcome.synced().Reason; got != tc.synced {
 				t.Errorf("Synced: %s, want %s", got, tc.synced)
 			}
@@ -79,7 +92,7 @@ func TestOutcomes(t *testing.T) {
 func TestPollAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
-	r := &Reconciler{pollInterval: time.Minute, now: func() time.Time { return now }}
+	r := &Reconciler{now: func() time.Time { return now }}
 	for name, tc := range map[string]struct {
 		ready xpv1.Condition
 		since time.Duration
@@ -94,7 +107,7 @@ func TestPollAfter(t *testing.T) {
 		mg := newStatusOnly()
 		tc.ready.LastTransitionTime = metav1.NewTime(now.Add(-tc.since))
 		mg.SetConditions(tc.ready)
-		if got := r.pollAfter(mg); got != tc.want {
+		if got := r.pollAfter(&pass{managed: mg, poll: time.Minute}); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

@@ -64,6 +64,35 @@ func (c typedClient[T]) Delete(ctx context.Context, mg resource.Managed) error {
 	return c.typed.Delete(ctx, typed)
 }
 
+// createFinder returns the author's client as a finder, if it is one.
+func (c typedClient[T]) createFinder() (CreateFinder, bool) {
+	typed, ok := optional[TypedCreateFinder[T]](c.typed)
+	return typedFinder[T]{typed}, ok
+}
+
+type typedFinder[T resource.Managed] struct {
+	typed TypedCreateFinder[T]
+}
+
+func (f typedFinder[T]) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
+	typed, err := as[T](mg)
+	if err != nil {
+		return "", err
+	}
+	return f.typed.FindCreated(ctx, typed)
+}
+
+// createFinderOf returns a client as a finder, if it is one.
+func createFinderOf(client any) (CreateFinder, bool) {
+	if f, ok := optional[CreateFinder](client); ok {
+		return f, true
+	}
+	if typed, ok := optional[interface{ createFinder() (CreateFinder, bool) }](client); ok {
+		return typed.createFinder()
+	}
+	return nil, false
+}
+
 // Unwrap gives access to the optional interfaces of the author's client.
 func (c typedClient[T]) Unwrap() any { return c.typed }
 

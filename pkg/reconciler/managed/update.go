@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
@@ -15,13 +16,23 @@ import (
 // update changes the external resource if it is not as declared (R24, R40).
 func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if p.observation.ResourceUpToDate {
+		p.memory.updates = 0
 		return next()
 	}
+	if !p.allows(xpv1.ManagementActionUpdate) {
+		return next()
+	}
+	if o := r.storeSpec(ctx, p); o.end != goOn {
+		return o
+	}
+	p.memory.updates++
 	update, err := p.external.Update(ctx, p.managed)
 	if err != nil {
 		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", err))
 	}
-	p.note(event.Normal(ReasonUpdated, "Updated the external resource "+meta.GetExternalName(p.managed)))
+	if !p.drifted() {
+		p.note(event.Normal(ReasonUpdated, "Updated the external resource "+meta.GetExternalName(p.managed)))
+	}
 	if o := r.observe(ctx, p); o.end != goOn {
 		return o
 	}
