@@ -1,13 +1,6 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials reads the Secrets that hold the credentials of external systems.
-//
-// Each Secret is watched by its name, from the first time somebody asks for it: reading it again costs no request, a
-// rotated credential is seen at once, and nobody else's Secrets enter the process's memory (R232, N30).
-//
-//	secrets, err := credentials.NewSecrets(mgr)
-//	key, err := secrets.Extract(ctx, config.Spec.Credentials)
 package credentials
 
 import (
@@ -26,16 +19,16 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
 // patience is how long a reader waits for the watch on a Secret to be established.
 const patience = 10 * time.Second
 
-// Secrets reads Secrets by name, each through a watch of its own. It is safe for concurrent use.
+// Secrets reads credentials. It reads Secrets by name, each through a watch of its own. It is safe for concurrent use.
 type Secrets struct {
-	client client.WithWatch
+	client    client.WithWatch
+	variables []string // that ProviderConfigs may name
+	folders   []string // whose files ProviderConfigs may name
 
 	mu        sync.Mutex
 	life      context.Context // of the watches; ends with the manager
@@ -43,8 +36,23 @@ type Secrets struct {
 	listeners []func(types.NamespacedName)
 }
 
+// An Option changes one thing about Secrets.
+type Option func(*Secrets)
+
+// WithVariables lets ProviderConfigs read these environment variables of the process: whoever may write a ProviderConfig
+// may then send their values anywhere. Default: none.
+func WithVariables(names ...string) Option {
+	return func(s *Secrets) { s.variables = append(s.variables, names...) }
+}
+
+// WithFolders lets ProviderConfigs read all files in these folders of the process and below, given by absolute paths:
+// whoever may write a ProviderConfig may then send their content anywhere. Default: none.
+func WithFolders(paths ...string) Option {
+	return func(s *Secrets) { s.folders = append(s.folders, paths...) }
+}
+
 // NewSecrets returns a reader whose watches end with the manager.
-func NewSecrets(mgr manager.Manager) (*Secrets, error) {
+func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
 	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		Scheme:     mgr.GetScheme(),
 		Mapper:     mgr.GetRESTMapper(),
@@ -55,28 +63,14 @@ func NewSecrets(mgr manager.Manager) (*Secrets, error) {
 	}
 	life, end := context.WithCancel(context.Background())
 	s := &Secrets{client: c, life: life, informers: map[types.NamespacedName]toolscache.SharedIndexInformer{}}
+	for _, apply := range o {
+		apply(s)
+	}
 	return s, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		defer end()
 		<-ctx.Done()
 		return nil
 	}))
-}
-
-// Extract returns the credentials that a ProviderConfig names (R19, R231).
-func (s *Secrets) Extract(ctx context.Context, from xpv1.ProviderCredentials) ([]byte, error) {
-	if from.Source != xpv1.CredentialsSourceSecret || from.SecretRef == nil {
-		return nil, fmt.Errorf("credentials source %q is not supported here, use %q", from.Source, xpv1.CredentialsSourceSecret)
-	}
-	ref := *from.SecretRef
-	secret, err := s.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
-	if err != nil {
-		return nil, err
-	}
-	value, ok := secret.Data[ref.Key]
-	if !ok || len(value) == 0 {
-		return nil, fmt.Errorf("secret %s/%s has no key %q", ref.Namespace, ref.Name, ref.Key)
-	}
-	return value, nil
 }
 
 // Get returns the Secret as last seen by its watch. Callers must not change it.

@@ -1,0 +1,136 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// longest is the most that a file of credentials may hold, in bytes: as much as a Secret.
+const longest = 1 << 20
+
+// Extract returns the credentials that a cluster-scoped ProviderConfig names, nil where it needs none or the client
+// finds the controller's own identity by itself (R19, R231).
+func (s *Secrets) Extract(ctx context.Context, from xpv1.ProviderCredentials) ([]byte, error) {
+	switch from.Source {
+	case xpv1.CredentialsSourceSecret:
+		return s.fromSecret(ctx, from.SecretRef)
+	case xpv1.CredentialsSourceEnvironment:
+		return s.fromEnvironment(from.Env)
+	case xpv1.CredentialsSourceFilesystem:
+		return s.fromFile(from.Fs)
+	case xpv1.CredentialsSourceInjectedIdentity, xpv1.CredentialsSourceNone:
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("credentials source %q is not known, use %q", from.Source, xpv1.CredentialsSourceSecret)
+	}
+}
+
+// ExtractWithin returns the credentials that a ProviderConfig of the given namespace names: those of a Secret in its own
+// namespace, or none. Without a namespace it is Extract.
+func (s *Secrets) ExtractWithin(ctx context.Context, namespace string, from xpv1.ProviderCredentials) ([]byte, error) {
+	if namespace == "" {
+		return s.Extract(ctx, from)
+	}
+	switch from.Source {
+	case xpv1.CredentialsSourceEnvironment, xpv1.CredentialsSourceFilesystem, xpv1.CredentialsSourceInjectedIdentity:
+		return nil, fmt.Errorf("credentials source %q is the controller's own and not for a namespace: use source %q, or a cluster-scoped "+
+			"provider configuration", from.Source, xpv1.CredentialsSourceSecret)
+	}
+	if ref := from.SecretRef; from.Source == xpv1.CredentialsSourceSecret && ref != nil && ref.Namespace != namespace {
+		return nil, fmt.Errorf("credentials of a ProviderConfig in namespace %q cannot be in namespace %q: use a secret of its own namespace",
+			namespace, ref.Namespace)
+	}
+	return s.Extract(ctx, from)
+}
+
+func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) ([]byte, error) {
+	if ref == nil {
+		return nil, errors.New("credentials source Secret needs secretRef with namespace, name and key")
+	}
+	secret, err := s.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+	if err != nil {
+		return nil, err
+	}
+	value, ok := secret.Data[ref.Key]
+	if !ok || len(value) == 0 {
+		return nil, fmt.Errorf("secret %s/%s has no key %q", ref.Namespace, ref.Name, ref.Key)
+	}
+	return value, nil
+}
+
+func (s *Secrets) fromEnvironment(env *xpv1.EnvSelector) ([]byte, error) {
+	if env == nil {
+		return nil, errors.New("credentials source Environment needs env with the name of a variable")
+	}
+	if !slices.Contains(s.variables, env.Name) {
+		return nil, fmt.Errorf("environment variable %q is not offered to ProviderConfigs: allow it where the controller is set up, "+
+			"by option credentials.WithVariables", env.Name)
+	}
+	value := os.Getenv(env.Name)
+	if value == "" {
+		return nil, fmt.Errorf("environment variable %q of the controller is not set", env.Name)
+	}
+	return []byte(value), nil
+}
+
+// fromFile reads a file through a root of its folder, so that no link leads out of it.
+func (s *Secrets) fromFile(fs *xpv1.FsSelector) ([]byte, error) {
+	if fs == nil {
+		return nil, errors.New("credentials source Filesystem needs fs with the path of a file")
+	}
+	for _, folder := range s.folders {
+		within, err := filepath.Rel(folder, fs.Path)
+		if err != nil || !filepath.IsLocal(within) || !filepath.IsAbs(fs.Path) {
+			continue
+		}
+		value, err := read(folder, within)
+		if err != nil {
+			return nil, fmt.Errorf("reading credentials from file %q of the controller: %w", fs.Path, err)
+		}
+		return value, nil
+	}
+	return nil, fmt.Errorf("file %q is not offered to ProviderConfigs: allow its folder where the controller is set up, "+
+		"by option credentials.WithFolders", fs.Path)
+}
+
+func read(folder, name string) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+		return nil, errors.New("it is not a regular file")
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	value, err := io.ReadAll(io.LimitReader(file, longest+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(value) == 0:
+		return nil, errors.New("it is empty")
+	case len(value) > longest:
+		return nil, fmt.Errorf("it has more than %d bytes", longest)
+	}
+	return value, nil
+}
