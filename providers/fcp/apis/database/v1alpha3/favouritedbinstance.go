@@ -11,22 +11,26 @@ import (
 
 // FavouriteDBInstanceParameters are the settings of a database instance.
 // https://favourite.example.org/api/v1/db#Instance
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.name) || (has(self.name) && self.name == oldSelf.name)",message="name is immutable: the instance cannot be renamed, create another object instead",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.version) || (has(self.version) && self.version == oldSelf.version)",message="version is immutable: create another object with the new version and move the data",fieldPath=".version"
 type FavouriteDBInstanceParameters struct {
 	// Name of the instance in the favourite cloud, unique in its project: 1 to 63 lower case letters, digits and
 	// hyphens, starting with a letter and not ending with a hyphen. It cannot change. The annotation
-	// crossplane.io/external-name, if set, is used in its place.
+	// crossplane.io/external-name, if set, is used in its place, and without either the name of the object.
 	// +immutable
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="name is immutable: the instance cannot be renamed, create another object instead"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// FancinessLevel is the number of connections that the server allows, 10 to 1000. Changing it restarts the
 	// server.
+	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=1000
-	FancinessLevel int `json:"fancinessLevel"`
+	FancinessLevel int `json:"fancinessLevel,omitempty"`
 
 	// Version of the database engine, for example "15". The favourite cloud chooses one if it is not set. It cannot
 	// change once it is set.
@@ -34,8 +38,13 @@ type FavouriteDBInstanceParameters struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="version is immutable: create another object with the new version and move the data"
 	Version *string `json:"version,omitempty"`
+
+	// PasswordSecretRef selects the key of the Secret that holds the password of the server's superuser: 8 to 128
+	// characters without control characters. The favourite cloud generates a random one if it is not set. Either way
+	// the connection Secret shows it.
+	// +optional
+	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 }
 
 // FavouriteDBInstanceObservation is what the favourite cloud reports of a database instance.
@@ -64,7 +73,7 @@ type FavouriteDBInstanceObservation struct {
 
 // A FavouriteDBInstanceSpec is the desired state of a database instance.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.forProvider.version) || has(self.forProvider.version)",message="version is immutable: it cannot be removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || has(self.forProvider.fancinessLevel)",message="spec.forProvider.fancinessLevel is required, unless managementPolicies exclude Create and Update"
 type FavouriteDBInstanceSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
@@ -87,6 +96,7 @@ type FavouriteDBInstanceStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,fcp}
+// +kubebuilder:metadata:labels="bowline.dev/provider-config=fcp.crossplane.io"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
 // +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
 // +kubebuilder:printcolumn:name="EXTERNAL-NAME",type=string,JSONPath=`.metadata.annotations.crossplane\.io/external-name`

@@ -8,6 +8,7 @@
 package v1alpha3
 
 import (
+	"github.com/bowline-dev/bowline/apis/common/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -91,6 +92,11 @@ func (in *FavouriteDBInstanceParameters) DeepCopyInto(out *FavouriteDBInstancePa
 	if in.Version != nil {
 		in, out := &in.Version, &out.Version
 		*out = new(string)
+		**out = **in
+	}
+	if in.PasswordSecretRef != nil {
+		in, out := &in.PasswordSecretRef, &out.PasswordSecretRef
+		*out = new(v1.SecretKeySelector)
 		**out = **in
 	}
 }

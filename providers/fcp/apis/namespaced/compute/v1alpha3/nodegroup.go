@@ -1,0 +1,203 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha3
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// ScalingConfig says how many machines a node group has.
+type ScalingConfig struct {
+	// MinSize is the smallest number of machines, 0 to 1000.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	MinSize *int `json:"minSize,omitempty"`
+
+	// MaxSize is the largest number of machines, 1 to 1000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxSize *int `json:"maxSize,omitempty"`
+
+	// DesiredSize is the number of machines, minSize to maxSize. The favourite cloud begins with minSize if it is not
+	// set.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	DesiredSize *int `json:"desiredSize,omitempty"`
+}
+
+// NodeGroupParameters are the settings of a node group.
+// https://favourite.example.org/api/v1/node-groups#NodeGroup
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.subnetIds) || (has(self.subnetIds) && self.subnetIds == oldSelf.subnetIds)",message="subnetIds is immutable: create another node group instead",fieldPath=".subnetIds"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.subnetIdRefs) || (has(self.subnetIdRefs) && self.subnetIdRefs == oldSelf.subnetIdRefs)",message="subnetIdRefs is immutable: create another node group instead",fieldPath=".subnetIdRefs"
+// +kubebuilder:validation:XValidation:rule="!has(self.subnetIdRefs) || self.subnetIdRefs.all(r, r.?policy.?resolve.orValue('IfNotPresent') != 'Always')",message="what they resolve to is immutable: policy.resolve must not be Always",fieldPath=".subnetIdRefs"
+// +kubebuilder:validation:XValidation:rule="self.?subnetIdSelector.?policy.?resolve.orValue('IfNotPresent') != 'Always'",message="what it resolves to is immutable: policy.resolve must not be Always",fieldPath=".subnetIdSelector"
+type NodeGroupParameters struct {
+	// SubnetIDs are the ids of the subnets that the machines are in. They cannot change. Give them, or refer to Subnets by
+	// subnetIdRefs or subnetIdSelector.
+	// +immutable
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	SubnetIDs []string `json:"subnetIds,omitempty"`
+
+	// SubnetIDRefs name the Subnets, in the namespace of the node group, whose ids subnetIds become. They cannot change.
+	// +immutable
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	SubnetIDRefs []xpv1.Reference `json:"subnetIdRefs,omitempty"`
+
+	// SubnetIDSelector chooses the Subnets, in the namespace of the node group, that subnetIdRefs become: all that match.
+	// +optional
+	SubnetIDSelector *xpv1.Selector `json:"subnetIdSelector,omitempty"`
+
+	// ScalingConfig says how many machines there are. It has one entry.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1
+	ScalingConfig []ScalingConfig `json:"scalingConfig,omitempty"`
+
+	// InstanceType is the sort of the machines, for example small. The favourite cloud chooses one if it is not set.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	InstanceType *string `json:"instanceType,omitempty"`
+
+	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
+	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=60
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// NodeGroupInitParameters are settings that a node group is created with and not kept at.
+type NodeGroupInitParameters struct {
+	// SubnetIDs are the ids of the subnets that the machines are in. Give them, or refer to Subnets by
+	// subnetIdRefs or subnetIdSelector.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	SubnetIDs []string `json:"subnetIds,omitempty"`
+
+	// SubnetIDRefs name the Subnets, in the namespace of the node group, whose ids subnetIds become.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	SubnetIDRefs []xpv1.Reference `json:"subnetIdRefs,omitempty"`
+
+	// SubnetIDSelector chooses the Subnets, in the namespace of the node group, that subnetIdRefs become: all that match.
+	// +optional
+	SubnetIDSelector *xpv1.Selector `json:"subnetIdSelector,omitempty"`
+
+	// ScalingConfig says how many machines there are. It has one entry.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1
+	ScalingConfig []ScalingConfig `json:"scalingConfig,omitempty"`
+
+	// InstanceType is the sort of the machines, for example small. The favourite cloud chooses one if it is not set.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	InstanceType *string `json:"instanceType,omitempty"`
+
+	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
+	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=60
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// NodeGroupObservation is what the favourite cloud reports of a node group.
+type NodeGroupObservation struct {
+	// Status of the node group: CREATING, AVAILABLE or DELETING.
+	Status string `json:"status,omitempty"`
+
+	// SubnetIDs of the subnets that the machines are in.
+	// +listType=atomic
+	SubnetIDs []string `json:"subnetIds,omitempty"`
+
+	// ScalingConfig says how many machines there are.
+	// +listType=atomic
+	ScalingConfig []ScalingConfigObservation `json:"scalingConfig,omitempty"`
+
+	// InstanceType is the sort of the machines.
+	InstanceType string `json:"instanceType,omitempty"`
+}
+
+// ScalingConfigObservation is how many machines the favourite cloud reports.
+type ScalingConfigObservation struct {
+	// MinSize is the smallest number of machines.
+	MinSize int `json:"minSize,omitempty"`
+
+	// MaxSize is the largest number of machines.
+	MaxSize int `json:"maxSize,omitempty"`
+
+	// DesiredSize is the present number of machines.
+	DesiredSize int `json:"desiredSize,omitempty"`
+}
+
+// A NodeGroupSpec is the desired state of a node group.
+//
+// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || has(self.forProvider.subnetIds) || has(self.forProvider.subnetIdRefs) || has(self.forProvider.subnetIdSelector) || self.?initProvider.?subnetIds.hasValue() || self.?initProvider.?subnetIdRefs.hasValue() || self.?initProvider.?subnetIdSelector.hasValue()",message="one of spec.forProvider.subnetIds, subnetIdRefs or subnetIdSelector is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
+// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || self.forProvider.?scalingConfig[0].?minSize.hasValue() || self.?initProvider.?scalingConfig[0].?minSize.hasValue()",message="spec.forProvider.scalingConfig[0].minSize is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
+// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || self.forProvider.?scalingConfig[0].?maxSize.hasValue() || self.?initProvider.?scalingConfig[0].?maxSize.hasValue()",message="spec.forProvider.scalingConfig[0].maxSize is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
+type NodeGroupSpec struct {
+	xpv1.NamespacedResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the node group is kept at.
+	ForProvider NodeGroupParameters `json:"forProvider"`
+
+	// InitProvider are settings that the node group is created with and that are left to the favourite cloud from then
+	// on. What forProvider sets too is not taken from here.
+	// +optional
+	InitProvider NodeGroupInitParameters `json:"initProvider,omitzero"`
+}
+
+// A NodeGroupStatus is the observed state of a node group.
+type NodeGroupStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the favourite cloud last reported.
+	AtProvider NodeGroupObservation `json:"atProvider,omitempty"`
+}
+
+// A NodeGroup is a group of like machines in the favourite cloud that grows and shrinks. Its name in the cloud is the
+// external name. What spec.initProvider sets is sent when the group is created and left to the cloud from then on: give
+// the desired size there if the cloud's autoscaler is to change it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,managed,fcp}
+// +kubebuilder:metadata:labels="bowline.dev/provider-config=fcp.m.crossplane.io"
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
+// +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
+// +kubebuilder:printcolumn:name="EXTERNAL-NAME",type=string,JSONPath=`.metadata.annotations.crossplane\.io/external-name`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+type NodeGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   NodeGroupSpec   `json:"spec"`
+	Status NodeGroupStatus `json:"status,omitempty"`
+}
+
+// NodeGroupList contains a list of NodeGroup.
+//
+// +kubebuilder:object:root=true
+type NodeGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NodeGroup `json:"items"`
+}

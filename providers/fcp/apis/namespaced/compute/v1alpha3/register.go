@@ -1,0 +1,32 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha3
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group of the kinds in this package.
+const Group = "compute.fcp.m.crossplane.io"
+
+// GroupVersion of the kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha3"}
+
+// Kind metadata of NodeGroup (A70).
+var (
+	NodeGroupKind             = reflect.TypeOf(NodeGroup{}).Name()
+	NodeGroupKindAPIVersion   = NodeGroupKind + "." + GroupVersion.String()
+	NodeGroupGroupVersionKind = GroupVersion.WithKind(NodeGroupKind)
+)
+
+// AddToScheme adds the kinds of this package to a scheme (A72).
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &NodeGroup{}, &NodeGroupList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
