@@ -1,0 +1,194 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parameters
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// maxDifferences keeps the status of an object that differs in everything readable.
+const maxDifferences = 32
+
+// A Difference is a field whose desired value the external resource does not have (P81, N8). Both values are compact JSON
+// of at most 128 characters, null where the field is absent and (sensitive) where nobody should read them.
+type Difference = xpv1.FieldDifference
+
+// Compare returns the differences between desired parameters, usually spec.forProvider, and those that the vendor
+// reports, as Differences does it. P is a struct.
+func Compare[P any](desired, observed P, options ...Option) ([]Difference, error) {
+	s, ours, theirs, err := trees(desired, observed, options)
+	if err != nil {
+		return nil, err
+	}
+	return s.differences(ours, theirs), nil
+}
+
+// Differences returns where observed lacks what desired sets, sorted by path: the first 32, and then one whose path says
+// how many more there are. None means up to date.
+//
+// What desired leaves out is not compared (R143). Numbers are equal by value, and an empty list, object or string is equal
+// to an absent one. Lists are enforced as a whole (R137): lists of objects are compared element by element, further
+// elements are a difference unless AllowExtra or InitProvider covers them or they are labels of ownership (P15). A list
+// compared AsSet shows only those elements that the other side lacks. References to objects and secrets and their
+// selectors are passed over, since no vendor knows them (R159, P60).
+func Differences(desired, observed map[string]any, options ...Option) []Difference {
+	return newSettings(options).differences(desired, observed)
+}
+
+func (s *settings) differences(desired, observed map[string]any) []Difference {
+	var found []Difference
+	more := 0
+	c := comparison{settings: s, differ: func(at path, d, o any, hidden bool) {
+		if len(found) == maxDifferences {
+			more++
+			return
+		}
+		found = append(found, Difference{Path: at.exact, Desired: s.render(at, d, hidden), Observed: s.render(at, o, hidden)})
+	}}
+	c.objects(path{}, desired, observed, object(s.initial), false)
+	if more > 0 {
+		found = append(found, Difference{Path: fmt.Sprintf("and %d more", more)})
+	}
+	return found
+}
+
+// A comparison walks along what is desired and calls differ for each difference. Initial is what initProvider has at the
+// same place; hidden is true below a sensitive field.
+type comparison struct {
+	*settings
+	differ func(at path, desired, observed any, hidden bool)
+}
+
+// matches is true if a comparison finds no difference.
+func (s *settings) matches(at path, desired, observed, initial any) bool {
+	equal := true
+	comparison{settings: s, differ: func(path, any, any, bool) { equal = false }}.values(at, desired, observed, initial, false)
+	return equal
+}
+
+func (c comparison) objects(at path, desired, observed, initial map[string]any, hidden bool) {
+	for _, name := range names(desired) {
+		if isReferenceField(name, desired[name]) {
+			continue
+		}
+		secret := hidden || isSensitive(name, desired) || isSensitive(name, observed)
+		c.values(at.field(name), desired[name], observed[name], initial[name], secret)
+	}
+}
+
+func (c comparison) values(at path, desired, observed, initial any, hidden bool) {
+	if desired == nil || isEmpty(desired) && isEmpty(observed) || c.ignored.has(at) {
+		return
+	}
+	hidden = hidden || c.sensitive.has(at)
+	switch d := desired.(type) {
+	case map[string]any:
+		if o, ok := observed.(map[string]any); ok || observed == nil {
+			c.objects(at, d, o, object(initial), hidden)
+			return
+		}
+	case []any:
+		if o, ok := observed.([]any); ok || observed == nil {
+			c.lists(at, d, o, list(initial), hidden)
+			return
+		}
+	}
+	if !c.same(at, desired, observed) {
+		c.differ(at, desired, observed, hidden)
+	}
+}
+
+func (c comparison) lists(at path, desired, observed, initial []any, hidden bool) {
+	if !slices.ContainsFunc(desired, isOwnershipTag) {
+		observed = withoutOwnership(observed)
+	}
+	length := max(len(desired), len(observed))
+	extra := 0 // this many elements of observed need not be desired
+	switch {
+	case c.open.has(at):
+		extra = math.MaxInt
+	case areObjects(desired): // no other list takes elements from initProvider (R141)
+		extra = max(0, len(initial)-len(desired))
+	}
+	switch {
+	case c.sets.has(at):
+		missing, surplus := c.unmatched(at, desired, observed)
+		if len(missing) > 0 || len(surplus) > extra {
+			c.differ(at, missing, surplus, hidden)
+		}
+	case areObjects(desired):
+		for i := range length {
+			c.elements(at.index(i), desired, observed, initial, i, extra, hidden)
+		}
+	default:
+		if length-len(desired) > extra || !c.startsWith(at, observed, desired) {
+			c.differ(at, desired, observed, hidden)
+		}
+	}
+}
+
+// elements compares the elements of one index. One that either side lacks is one difference.
+func (c comparison) elements(at path, desired, observed, initial []any, i, extra int, hidden bool) {
+	switch {
+	case i < len(desired) && i < len(observed):
+		c.values(at, desired[i], observed[i], element(initial, i), hidden)
+	case i < len(desired) || i-len(desired) >= extra:
+		if !c.ignored.has(at) {
+			c.differ(at, element(desired, i), element(observed, i), hidden)
+		}
+	}
+}
+
+func (c comparison) startsWith(at path, list, start []any) bool {
+	for i := range start {
+		if i >= len(list) || !c.matches(at.index(i), start[i], list[i], nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// unmatched pairs elements of two lists such that as many as possible have a partner, and returns those without.
+//
+// A desired element may match several observed ones, as it leaves fields out. One that finds all of them taken therefore
+// asks the takers to move on: the augmenting paths of bipartite matching.
+func (c comparison) unmatched(at path, desired, observed []any) (missing, surplus []any) {
+	missing, surplus = []any{}, []any{}
+	takers := make(map[int]int, len(observed))
+	candidates := make([][]int, len(desired))
+	var place func(i int, asked map[int]bool) bool
+	place = func(i int, asked map[int]bool) bool {
+		for _, j := range candidates[i] {
+			if asked[j] {
+				continue
+			}
+			asked[j] = true
+			if taker, taken := takers[j]; !taken || place(taker, asked) {
+				takers[j] = i
+				return true
+			}
+		}
+		return false
+	}
+	for i := range desired {
+		for j := range observed {
+			if c.matches(at.index(i), desired[i], observed[j], nil) {
+				candidates[i] = append(candidates[i], j)
+			}
+		}
+		if !place(i, map[int]bool{}) {
+			missing = append(missing, desired[i])
+		}
+	}
+	for j := range observed {
+		if _, taken := takers[j]; !taken {
+			surplus = append(surplus, observed[j])
+		}
+	}
+	return missing, surplus
+}

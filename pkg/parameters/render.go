@@ -1,0 +1,98 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parameters
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+const (
+	sensitive       = "(sensitive)"
+	maxRenderedSize = 128 // characters
+)
+
+// render returns a value as people may see it in a status.
+func (s *settings) render(at path, value any, hidden bool) string {
+	value = s.redact(at, value, hidden)
+	if value == sensitive {
+		return sensitive
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return "(not JSON)"
+	}
+	characters := []rune(strings.TrimSpace(text.String()))
+	if len(characters) > maxRenderedSize {
+		characters = append(characters[:maxRenderedSize-1], '…')
+	}
+	return string(characters)
+}
+
+// redact returns the value without what is sensitive in it, at any depth.
+func (s *settings) redact(at path, value any, hidden bool) any {
+	if hidden || s.sensitive.has(at) {
+		return sensitive
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		redacted := make(map[string]any, len(v))
+		for name, field := range v {
+			redacted[name] = s.redact(at.field(name), field, isSensitive(name, v))
+		}
+		return redacted
+	case []any:
+		redacted := make([]any, len(v))
+		for i, element := range v {
+			redacted[i] = s.redact(at.index(i), element, false)
+		}
+		return redacted
+	case string:
+		if s.texts.has(at) {
+			parsed, ok := document(v)
+			if !ok {
+				return "(not JSON)" // what cannot be parsed cannot be searched for secrets
+			}
+			inside := *s
+			inside.texts = nil
+			return inside.redact(at, parsed, false)
+		}
+	}
+	return value
+}
+
+// isSensitive is true for the fields of an object that hold secrets, going by the name. Of an object like {name:
+// DB_PASSWORD, value: x} it is the value.
+func isSensitive(field string, in map[string]any) bool {
+	if strings.EqualFold(field, "value") {
+		for _, label := range []string{"name", "key"} {
+			if text, ok := in[label].(string); ok && soundsSensitive(text) {
+				return true
+			}
+		}
+	}
+	return soundsSensitive(field)
+}
+
+func soundsSensitive(name string) bool {
+	name = strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
+	for _, word := range sensitiveWords() {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// sensitiveWords rather hide too much than too little.
+func sensitiveWords() []string {
+	return []string{
+		"password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential", "authorization",
+		"keymaterial", "privatekey", "apikey", "accesskey", "accountkey", "encryptionkey", "sharedkey", "signingkey",
+		"connectionstring", "kubeconfig",
+	}
+}
