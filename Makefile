@@ -44,6 +44,11 @@ test: ## Run all tests, after making sure that PostgreSQL is there
 	.ci/ensure-postgresql
 	$(GO) test ./...
 
+.PHONY: contract
+contract: ## Run all tests and check what they prove against the ledger (CONTRACT_ARGS)
+	.ci/ensure-postgresql
+	@$(GO) run ./internal/contract/cmd $(CONTRACT_ARGS)
+
 .PHONY: chaos
 chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SEED)
 	.ci/ensure-postgresql
