@@ -72,11 +72,20 @@ func TestParseLedger(t *testing.T) {
 			"[one]\nR1\topen\t" + strings.Repeat("ö", 91),
 			"line 2: the title of R1 has 91 characters; it needs 1 to 90",
 		},
-		"open with a note":   {"[one]\nR1\topen\ta\tb", "line 2: R1 is open, which takes no note"},
-		"no reason":          {"[one]\nR1\tdocumentation\ta", "line 2: R1 is documentation; say in a note why nothing can be tested"},
-		"no decision":        {"[one]\nR1\tsuperseded\ta", `line 2: R1 is superseded; its note must name decisions only, such as "N5" or "N12 D9"`},
-		"no such decision":   {"[one]\nR1\tsuperseded\ta\tN5 N99", `line 2: R1 is superseded; its note must name decisions only, such as "N5" or "N12 D9"`},
-		"everything at once": {"[one]\nR1\topen\ta\tb\nR1\topen\t", "line 2: R1 is open, which takes no note\nline 3: the title of R1 has 0 characters; it needs 1 to 90"},
+		"open with a note": {"[one]\nR1\topen\ta\tb", "line 2: R1 is open, which takes no note"},
+		"no reason":        {"[one]\nR1\tdocumentation\ta", "line 2: R1 is documentation; say in a note why nothing can be tested"},
+		"no decision": {
+			"[one]\nR1\tsuperseded\ta",
+			`line 2: R1 is superseded; its note must name decisions only, such as "N5" or "N12 D9"`,
+		},
+		"no such decision": {
+			"[one]\nR1\tsuperseded\ta\tN5 N99",
+			`line 2: R1 is superseded; its note must name decisions only, such as "N5" or "N12 D9"`,
+		},
+		"everything at once": {
+			"[one]\nR1\topen\ta\tb\nR1\topen\t",
+			"line 2: R1 is open, which takes no note\nline 3: the title of R1 has 0 characters; it needs 1 to 90",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
