@@ -19,6 +19,8 @@ const (
 	DefaultListen = "127.0.0.1:7070"
 	// DefaultRetryInterval is the default of Config.RetryInterval.
 	DefaultRetryInterval = 10 * time.Second
+	// DefaultAutoscaleInterval is the default of Config.AutoscaleInterval.
+	DefaultAutoscaleInterval = 30 * time.Second
 )
 
 // Config describes a cloud. Only DataDir is required.
@@ -39,6 +41,12 @@ type Config struct {
 	// RetryInterval is the longest pause before a failed instance is tried again. Shorter ones come first.
 	// Default: DefaultRetryInterval.
 	RetryInterval time.Duration
+	// AutoscaleInterval is the pause between two steps of the autoscaler of node groups.
+	// Default: DefaultAutoscaleInterval.
+	AutoscaleInterval time.Duration
+	// CloudAdmin opens the routes below /admin, with which the holder of the admin token disturbs and counts calls.
+	// Default: there are no such routes.
+	CloudAdmin bool
 	// Log hears of what the cloud does; of every request at level debug. Never of a secret. Default: discard.
 	Log *slog.Logger
 }
@@ -52,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RetryInterval == 0 {
 		c.RetryInterval = DefaultRetryInterval
+	}
+	if c.AutoscaleInterval == 0 {
+		c.AutoscaleInterval = DefaultAutoscaleInterval
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -72,6 +83,9 @@ func (c Config) Validate() error {
 	}
 	if c.RetryInterval < 0 {
 		problems = append(problems, fmt.Errorf("retry interval %s is negative", c.RetryInterval))
+	}
+	if c.AutoscaleInterval < 0 {
+		problems = append(problems, fmt.Errorf("autoscale interval %s is negative", c.AutoscaleInterval))
 	}
 	return errors.Join(problems...)
 }

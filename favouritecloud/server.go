@@ -14,8 +14,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/httpapi"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/network"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/nodegroup"
 )
 
 // Limits of the HTTP server. Requests are small and answered from local state.
@@ -74,19 +79,40 @@ func (s *Server) run(ctx context.Context) (err error) {
 		Store: f.state, Folder: f.instances, Account: f.account, SearchPath: s.config.PostgresSearchPath,
 		RetryInterval: s.config.RetryInterval, Parallel: runtime.NumCPU(), Log: s.config.Log.With("service", "database"),
 	})
+	networks, subnets := network.New(f.state)
+	groups := nodegroup.New(nodegroup.Config{
+		Store: f.state, SubnetExists: subnets.Exists, AutoscaleInterval: s.config.AutoscaleInterval,
+		Log: s.config.Log.With("service", "node groups"),
+	})
+	subnets.GuardBy(groups.CountUsers)
 	if err := databases.Recover(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = nil // Asked to stop while cleaning up; the next start goes on with that.
 		}
 		return errors.Join(err, listener.Close())
 	}
-	return s.serve(ctx, listener, databases, httpapi.New(httpapi.Config{
-		Store: f.state, Databases: databases, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
+	var injector *faults.Injector
+	if s.config.CloudAdmin {
+		injector = faults.New()
+	}
+	run := func(ctx context.Context) error { return runAll(ctx, databases.Run, groups.Run) }
+	return s.serve(ctx, listener, run, httpapi.New(httpapi.Config{
+		Store: f.state, Databases: databases, Networks: networks, Subnets: subnets, NodeGroups: groups, Faults: injector,
+		AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
 	}))
 }
 
+// runAll runs services until ctx ends or one of them fails, and returns when all have ended.
+func runAll(ctx context.Context, services ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range services {
+		group.Go(func() error { return run(ctx) })
+	}
+	return group.Wait()
+}
+
 // serve runs the API and the services. The API ends first, so that nobody sees the servers being stopped.
-func (s *Server) serve(ctx context.Context, listener net.Listener, databases *database.Service, api http.Handler) error {
+func (s *Server) serve(ctx context.Context, listener net.Listener, runServices func(context.Context) error, api http.Handler) error {
 	server := &http.Server{
 		Handler: api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
@@ -94,7 +120,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, databases *da
 	services, stopServices := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServices()
 	apiEnded, servicesEnded := make(chan error, 1), make(chan error, 1)
-	go func() { servicesEnded <- databases.Run(services) }()
+	go func() { servicesEnded <- runServices(services) }()
 	go func() { apiEnded <- server.Serve(listener) }()
 
 	err := s.announce(listener)

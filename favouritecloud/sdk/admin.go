@@ -26,10 +26,7 @@ type APIKey struct {
 // CreateKey makes an API key of a project, and the project if it does not exist. adminToken is the content of the
 // file admin.token in the cloud's data folder.
 func CreateKey(ctx context.Context, endpoint, adminToken, project string) (APIKey, error) {
-	if adminToken == "" {
-		return APIKey{}, errors.New("admin token is required")
-	}
-	c, err := NewClient(Config{Endpoint: endpoint, Project: project, APIKey: adminToken})
+	c, err := newAdmin(endpoint, adminToken, project)
 	if err != nil {
 		return APIKey{}, err
 	}
@@ -37,4 +34,11 @@ func CreateKey(ctx context.Context, endpoint, adminToken, project string) (APIKe
 	path := "/v1/projects/" + url.PathEscape(project) + "/keys"
 	_, err = c.do(ctx, path, Request{Method: http.MethodPost}, &key)
 	return key, err
+}
+
+func newAdmin(endpoint, adminToken, project string) (*Client, error) {
+	if adminToken == "" {
+		return nil, errors.New("admin token is required")
+	}
+	return NewClient(Config{Endpoint: endpoint, Project: project, APIKey: adminToken})
 }

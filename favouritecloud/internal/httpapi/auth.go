@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
@@ -85,7 +85,7 @@ func (a *API) authenticate(r *http.Request) (admin bool, project string, err err
 // createKey makes a key, and the project if it is new.
 func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 	project := r.PathValue("project")
-	if err := database.ValidateName("project", project); err != nil {
+	if err := rules.Name("project", project); err != nil {
 		return err
 	}
 	id, secret := randomHex(keyIDBytes), randomHex(keySecretBytes)

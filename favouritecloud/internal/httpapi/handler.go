@@ -10,12 +10,17 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/network"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
@@ -23,12 +28,20 @@ import (
 // maxBodyBytes is far more than any request needs.
 const maxBodyBytes = 1 << 20
 
-// Config is what the API needs. All fields are required.
+// Config is what the API needs. All fields but Faults are required.
 type Config struct {
 	// Store holds the API keys.
 	Store *store.Store
 	// Databases is the database service.
 	Databases *database.Service
+	// Networks is the service for networks.
+	Networks *network.Networks
+	// Subnets is the service for subnets.
+	Subnets *network.Subnets
+	// NodeGroups is the node group service.
+	NodeGroups *nodegroup.Service
+	// Faults disturbs and counts calls as an administrator wants it; nil for never.
+	Faults *faults.Injector
 	// AdminTokenHash is the SHA-256 of the admin token.
 	AdminTokenHash [sha256.Size]byte
 	// Log hears of every request at level debug, and of internal errors.
@@ -46,11 +59,10 @@ func New(c Config) *API {
 	a := &API{Config: c, routes: http.NewServeMux()}
 	a.routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	a.handle("POST /v1/projects/{project}/keys", a.forAdmin(a.createKey))
-	a.handle("POST /v1/projects/{project}/database/instances", a.forProject(a.createInstance))
-	a.handle("GET /v1/projects/{project}/database/instances", a.forProject(a.listInstances))
-	a.handle("GET /v1/projects/{project}/database/instances/{name}", a.forProject(a.getInstance))
-	a.handle("PATCH /v1/projects/{project}/database/instances/{name}", a.forProject(a.updateInstance))
-	a.handle("DELETE /v1/projects/{project}/database/instances/{name}", a.forProject(a.deleteInstance))
+	a.handleDatabases()
+	a.handleNetworks()
+	a.handleNodeGroups()
+	a.handleFaults()
 	return a
 }
 
@@ -72,6 +84,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(recorder, r.Body, maxBodyBytes)
 	if handler, pattern := a.routes.Handler(r); pattern == "" {
 		a.respondNoRoute(recorder, r, handler)
+	} else if call, ok := disturbable(r); ok && a.Faults != nil {
+		a.disturb(recorder, r, call)
 	} else {
 		a.routes.ServeHTTP(recorder, r)
 	}
@@ -101,6 +115,10 @@ func (a *API) respondError(w http.ResponseWriter, r *http.Request, err error) {
 			Status: http.StatusInternalServerError, Code: sdk.CodeInternal,
 			Message: "the cloud failed to answer; its log has the reason",
 		}
+	}
+	if refused.RetryAfter > 0 {
+		seconds := max(1, math.Ceil(refused.RetryAfter.Seconds())) // The header knows no parts of a second.
+		w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")

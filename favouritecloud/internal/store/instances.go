@@ -29,10 +29,13 @@ type Instance struct {
 	Port int
 	// Labels are the caller's.
 	Labels map[string]string
-	// CreatedAt is when the instance was asked for.
+	// CreatedAt is when the instance was asked for, exactly.
 	CreatedAt time.Time
-	// Password is the superuser's, as it was at creation.
+	// Password is wanted for the superuser.
 	Password string
+	// FormerPasswords are those that the server may have instead of Password, while a change of it is not yet known to
+	// be applied; empty otherwise.
+	FormerPasswords []string
 	// IdempotencyKey is the key that the instance was created with; empty for none.
 	IdempotencyKey string
 }

@@ -44,6 +44,9 @@ func (w *worker) provide(ctx context.Context, record store.Instance) error {
 	if w.readySince.IsZero() {
 		w.readySince = time.Now()
 	}
+	if err := w.applyPassword(starting, record); err != nil {
+		return err
+	}
 	return w.announce(record)
 }
 
@@ -144,7 +147,11 @@ func (w *worker) initialize(ctx context.Context, record store.Instance, installe
 	case <-ctx.Done():
 		return postgres.Installation{}, ctx.Err()
 	}
-	return installation, w.cluster.Initialize(ctx, installation, record.Password)
+	password, err := w.firstPassword()
+	if err != nil {
+		return postgres.Installation{}, err
+	}
+	return installation, w.cluster.Initialize(ctx, installation, password)
 }
 
 // announce records that the server is ready, unless more was asked of it meanwhile: then another pass follows.
@@ -155,7 +162,7 @@ func (w *worker) announce(record store.Instance) error {
 	}
 	port, changed := w.server.Settings().Port, false
 	_, err = w.service.Store.UpdateInstance(w.id, func(i *store.Instance) error {
-		if i.Status == api.StatusDeleting || i.FancinessLevel != record.FancinessLevel {
+		if i.Status == api.StatusDeleting || i.FancinessLevel != record.FancinessLevel || i.Password != record.Password {
 			return errUnchanged
 		}
 		changed = i.Status != api.StatusOnline || i.Message != "" || i.Version != major || i.Port != port

@@ -5,7 +5,6 @@ package database
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/catalog"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
@@ -111,8 +112,10 @@ func (s *Service) interrupt(id int) {
 func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in api.CreateInstanceInput, answer func(store.Instance) ([]byte, error)) (body []byte, replayed bool, err error) {
 	record := store.Instance{
 		Project: project, Name: in.Name, FancinessLevel: in.FancinessLevel, Status: api.StatusCreating,
-		Labels: maps.Clone(in.Labels), CreatedAt: time.Now().UTC().Truncate(time.Second), Password: newPassword(),
-		IdempotencyKey: idempotencyKey,
+		Labels: maps.Clone(in.Labels), CreatedAt: time.Now(), Password: newPassword(), IdempotencyKey: idempotencyKey,
+	}
+	if in.Password != nil {
+		record.Password = *in.Password
 	}
 	if in.Version != nil {
 		record.Version = *in.Version
@@ -148,37 +151,29 @@ func (s *Service) Replay(project, idempotencyKey string) (body []byte, found boo
 	return body, err == nil, err
 }
 
-// Get returns an instance.
-func (s *Service) Get(project, name string) (store.Instance, error) {
+// Get returns an instance. Instances made after asOf are not seen, unless that is zero.
+func (s *Service) Get(project, name string, asOf time.Time) (store.Instance, error) {
 	record, err := s.Store.InstanceByName(project, name)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && !catalog.Seen(record.CreatedAt, asOf) {
 		return store.Instance{}, notFound(project, name)
 	}
 	return record, err
 }
 
-// List returns the instances of a project that carry all of the labels, ordered by name.
-func (s *Service) List(project string, labels map[string]string) ([]store.Instance, error) {
+// List returns the instances of a project that carry all of the labels, ordered by name. Instances made after
+// asOf are not seen, unless that is zero.
+func (s *Service) List(project string, labels map[string]string, asOf time.Time) ([]store.Instance, error) {
 	records, err := s.Store.ProjectInstances(project)
 	if err != nil {
 		return nil, err
 	}
 	var matching []store.Instance
 	for _, r := range records {
-		if hasLabels(r.Labels, labels) {
+		if catalog.Seen(r.CreatedAt, asOf) && rules.Matches(r.Labels, labels) {
 			matching = append(matching, r)
 		}
 	}
 	return matching, nil
-}
-
-func hasLabels(have, want map[string]string) bool {
-	for key, value := range want {
-		if v, ok := have[key]; !ok || v != value {
-			return false
-		}
-	}
-	return true
 }
 
 // Update changes an instance and has the change applied.
@@ -186,7 +181,7 @@ func (s *Service) Update(project, name string, in api.UpdateInstanceInput) (stor
 	if err := validateUpdate(in); err != nil {
 		return store.Instance{}, err
 	}
-	record, err := s.Get(project, name)
+	record, err := s.Get(project, name, time.Time{})
 	if err != nil {
 		return store.Instance{}, err
 	}
@@ -196,9 +191,11 @@ func (s *Service) Update(project, name string, in api.UpdateInstanceInput) (stor
 		}
 		if in.FancinessLevel != nil && *in.FancinessLevel != i.FancinessLevel {
 			i.FancinessLevel = *in.FancinessLevel
-			if i.Status == api.StatusOnline {
-				i.Status = api.StatusUpdating // In the same write: nobody sees the new level as online too early.
-			}
+			setUpdating(i)
+		}
+		if in.Password != nil && *in.Password != i.Password {
+			changePassword(i, *in.Password)
+			setUpdating(i)
 		}
 		if in.Labels != nil {
 			i.Labels = maps.Clone(in.Labels)
@@ -215,9 +212,16 @@ func (s *Service) Update(project, name string, in api.UpdateInstanceInput) (stor
 	return record, nil
 }
 
+// setUpdating is part of the write that asks for a change: nobody sees what is wanted as online too early.
+func setUpdating(i *store.Instance) {
+	if i.Status == api.StatusOnline {
+		i.Status = api.StatusUpdating
+	}
+}
+
 // Delete has an instance removed, with its data. Repeating it is harmless.
 func (s *Service) Delete(project, name string) (store.Instance, error) {
-	record, err := s.Get(project, name)
+	record, err := s.Get(project, name, time.Time{})
 	if err != nil {
 		return store.Instance{}, err
 	}
@@ -240,20 +244,4 @@ func (s *Service) Delete(project, name string) (store.Instance, error) {
 
 func notFound(project, name string) error {
 	return refusal.NotFound("database instance %q does not exist in project %q", name, project)
-}
-
-// newPassword returns 32 random letters and digits: more than 180 bits.
-func newPassword() string {
-	const alphabet, length = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", 32
-	password := make([]byte, 0, length)
-	for len(password) < length {
-		random := make([]byte, length)
-		rand.Read(random) //nolint:errcheck // Documented never to fail.
-		for _, b := range random {
-			if limit := byte(256 / len(alphabet) * len(alphabet)); b < limit && len(password) < length {
-				password = append(password, alphabet[int(b)%len(alphabet)])
-			}
-		}
-	}
-	return string(password)
 }

@@ -5,8 +5,6 @@ package database
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,32 +13,21 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
-const (
-	maxLabels           = 64
-	maxLabelNameLength  = 63
-	maxLabelPrefix      = 253
-	maxLabelValueLength = 256
-)
-
-// ValidateName refuses what is not an RFC 1035 label of at most 63 characters. what names the thing in the message.
-func ValidateName(what, name string) error {
-	if !regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString(name) {
-		return refusal.Invalid("%s %q is not valid: use 1 to 63 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen", what, name)
-	}
-	return nil
-}
-
 func (s *Service) validateCreate(ctx context.Context, in api.CreateInstanceInput) error {
-	if err := ValidateName("name", in.Name); err != nil {
+	if err := rules.Name("name", in.Name); err != nil {
 		return err
 	}
 	if err := validateFanciness(in.FancinessLevel); err != nil {
 		return err
 	}
-	if err := validateLabels(in.Labels); err != nil {
+	if err := rules.Labels(in.Labels); err != nil {
+		return err
+	}
+	if err := validatePassword(in.Password); err != nil {
 		return err
 	}
 	if in.Version == nil {
@@ -55,7 +42,23 @@ func validateUpdate(in api.UpdateInstanceInput) error {
 			return err
 		}
 	}
-	return validateLabels(in.Labels)
+	if err := validatePassword(in.Password); err != nil {
+		return err
+	}
+	return rules.Labels(in.Labels)
+}
+
+// validatePassword refuses passwords that are short, or that a configuration file or terminal would mangle.
+func validatePassword(password *string) error {
+	const least, most = 8, 128
+	if password == nil {
+		return nil
+	}
+	if n := utf8.RuneCountInString(*password); n < least || n > most || !utf8.ValidString(*password) ||
+		strings.ContainsFunc(*password, unicode.IsControl) {
+		return refusal.Invalid("password is not valid: use %d to %d characters, none of them a control character", least, most)
+	}
+	return nil
 }
 
 func validateFanciness(level int) error {
@@ -85,43 +88,4 @@ func (s *Service) validateVersion(ctx context.Context, version string) error {
 		return refusal.Invalid("version %q is not valid: it must be a major version of PostgreSQL such as \"15\"", version)
 	}
 	return nil
-}
-
-func validateLabels(labels map[string]string) error {
-	if len(labels) > maxLabels {
-		return refusal.Invalid("labels: %d are too many: at most %d are kept", len(labels), maxLabels)
-	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if problem := labelKeyProblem(key); problem != "" {
-			return refusal.Invalid("label key %q is not valid: %s", key, problem)
-		}
-		if problem := labelValueProblem(labels[key]); problem != "" {
-			return refusal.Invalid("value of label %q is not valid: %s", key, problem)
-		}
-	}
-	return nil
-}
-
-// labelKeyProblem says what is wrong with a key, which is a name with an optional DNS domain and slash before it, as
-// in Kubernetes.
-func labelKeyProblem(key string) string {
-	name := key
-	if prefix, rest, ok := strings.Cut(key, "/"); ok {
-		name = rest
-		if len(prefix) > maxLabelPrefix || !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString(prefix) {
-			return fmt.Sprintf("the part before the slash must be a DNS domain of at most %d characters", maxLabelPrefix)
-		}
-	}
-	if len(name) > maxLabelNameLength || !regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`).MatchString(name) {
-		return fmt.Sprintf("use 1 to %d letters, digits, '-', '_' and '.', starting and ending with a letter or digit", maxLabelNameLength)
-	}
-	return ""
-}
-
-func labelValueProblem(value string) string {
-	if !utf8.ValidString(value) || utf8.RuneCountInString(value) > maxLabelValueLength ||
-		strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Sprintf("use at most %d printable characters", maxLabelValueLength)
-	}
-	return ""
 }

@@ -1,0 +1,137 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+const (
+	// maxLatency leaves the HTTP server time to answer.
+	maxLatency = 20 * time.Second
+	// maxWait is the longest advice to a throttled caller.
+	maxWait = time.Hour
+)
+
+// rule is a rule at work.
+type rule struct {
+	sdk.FaultRule
+	latency, staleReads time.Duration
+	random              *rand.Rand
+	buckets             map[string]*bucket // by project, or one by the empty name
+}
+
+func parseRule(given sdk.FaultRule) (*rule, error) {
+	r := &rule{FaultRule: given, buckets: map[string]*bucket{}}
+	var err error
+	if r.latency, err = parseDuration("latency", given.Latency); err != nil {
+		return nil, err
+	}
+	if r.staleReads, err = parseDuration("stale_reads", given.StaleReads); err != nil {
+		return nil, err
+	}
+	status := given.ErrorStatus
+	switch {
+	case r.latency > maxLatency:
+		return nil, fmt.Errorf("latency %s is more than %s", r.latency, maxLatency)
+	case given.ErrorRate < 0 || given.ErrorRate > 1:
+		return nil, fmt.Errorf("error_rate %v is not between 0 and 1", given.ErrorRate)
+	case given.DropRate < 0 || given.DropRate > 1:
+		return nil, fmt.Errorf("drop_rate %v is not between 0 and 1", given.DropRate)
+	case status != 0 && status != http.StatusTooManyRequests && (status < 500 || status > 599):
+		return nil, fmt.Errorf("error_status %d is not 429 or 500 to 599", status)
+	case given.CallsPerSecond < 0 || given.Burst < 0:
+		return nil, fmt.Errorf("calls_per_second %v and burst %d must not be negative", given.CallsPerSecond, given.Burst)
+	}
+	return r, nil
+}
+
+func parseDuration(field, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s %q is not a duration such as \"200ms\"", field, text)
+	}
+	return d, nil
+}
+
+func (r *rule) matches(c Call) bool {
+	m := r.Match
+	return m == nil || (m.Method == "" || m.Method == c.Method) && (m.Service == "" || m.Service == c.Service)
+}
+
+// judge adds what the rule does to the call. It draws the same numbers whatever the verdict is so far, so that faults
+// that depend on the time do not shift those that depend on the seed.
+func (r *rule) judge(c Call, now time.Time, v *Verdict) {
+	fails := r.ErrorRate > 0 && r.random.Float64() < r.ErrorRate
+	drops := r.DropRate > 0 && c.writes() && r.random.Float64() < r.DropRate
+	v.Latency += r.latency
+	v.StaleReads = max(v.StaleReads, r.staleReads)
+	if r.CallsPerSecond > 0 {
+		if wait := r.bucket(c.Project, now).take(now, r.CallsPerSecond); wait > 0 && v.Refusal == nil {
+			v.Refusal = refusal.Throttled(wait, "more than %v calls per second", r.CallsPerSecond)
+			v.Outcome = sdk.OutcomeThrottled
+		}
+	}
+	if fails && v.Refusal == nil {
+		v.Refusal, v.Outcome = r.failure(), sdk.OutcomeError
+	}
+	if drops && v.Refusal == nil {
+		v.Drop, v.Outcome = true, sdk.OutcomeDropped
+	}
+}
+
+func (r *rule) failure() error {
+	switch r.ErrorStatus {
+	case http.StatusTooManyRequests:
+		return refusal.Throttled(time.Second, "injected fault")
+	case 0:
+		return refusal.Unavailable(http.StatusServiceUnavailable, "injected fault")
+	default:
+		return refusal.Unavailable(r.ErrorStatus, "injected fault")
+	}
+}
+
+func (r *rule) bucket(project string, now time.Time) *bucket {
+	if !r.PerProject {
+		project = ""
+	}
+	b, ok := r.buckets[project]
+	if !ok {
+		size := float64(r.Burst)
+		if r.Burst == 0 {
+			size = max(1, math.Ceil(r.CallsPerSecond))
+		}
+		b = &bucket{size: size, tokens: size, filled: now}
+		r.buckets[project] = b
+	}
+	return b
+}
+
+// bucket holds one token per call that may come now.
+type bucket struct {
+	size, tokens float64
+	filled       time.Time
+}
+
+// take takes a token, or returns how long there will be none.
+func (b *bucket) take(now time.Time, perSecond float64) time.Duration {
+	b.tokens = min(b.size, b.tokens+now.Sub(b.filled).Seconds()*perSecond)
+	b.filled = now
+	if b.tokens >= 1 {
+		b.tokens--
+		return 0
+	}
+	wait := min((1-b.tokens)/perSecond, maxWait.Seconds())
+	return max(time.Duration(wait*float64(time.Second)), 1) // 0 would mean that there was a token.
+}

@@ -1,0 +1,155 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// handleFaults adds the administrator's routes, if there is an injector.
+func (a *API) handleFaults() {
+	if a.Faults == nil {
+		return
+	}
+	a.handle("GET /admin/v1/faults", a.forAdmin(a.getFaults))
+	a.handle("PUT /admin/v1/faults", a.forAdmin(a.setFaults))
+	a.handle("DELETE /admin/v1/faults", a.forAdmin(a.clearFaults))
+	a.handle("GET /admin/v1/stats", a.forAdmin(func(w http.ResponseWriter, _ *http.Request) error {
+		return respondJSON(w, http.StatusOK, a.Faults.Stats())
+	}))
+	a.handle("DELETE /admin/v1/stats", a.forAdmin(func(w http.ResponseWriter, _ *http.Request) error {
+		a.Faults.ResetStats()
+		return respondJSON(w, http.StatusOK, a.Faults.Stats())
+	}))
+}
+
+func (a *API) getFaults(w http.ResponseWriter, _ *http.Request) error {
+	return respondJSON(w, http.StatusOK, sdk.Faults{Rules: a.Faults.Rules()})
+}
+
+// setFaults takes {"rules": […]}, or one rule without that.
+func (a *API) setFaults(w http.ResponseWriter, r *http.Request) error {
+	var in struct {
+		sdk.FaultRule
+		Rules []sdk.FaultRule `json:"rules"`
+	}
+	if err := decode(r, &in); err != nil {
+		return err
+	}
+	if single := in.FaultRule; single != (sdk.FaultRule{}) {
+		if in.Rules != nil {
+			return refusal.Invalid("give one rule, or a list of rules, not both")
+		}
+		in.Rules = []sdk.FaultRule{single}
+	}
+	if err := a.Faults.Set(in.Rules); err != nil {
+		return err
+	}
+	rules, err := json.Marshal(in.Rules)
+	if err != nil {
+		return err
+	}
+	a.Log.Info("faults set", "rules", string(rules))
+	return a.getFaults(w, r)
+}
+
+func (a *API) clearFaults(w http.ResponseWriter, r *http.Request) error {
+	if err := a.Faults.Set(nil); err != nil {
+		return err
+	}
+	a.Log.Info("faults cleared")
+	return a.getFaults(w, r)
+}
+
+// disturbable says which call a request is, if rules may apply to it: making API keys is the administrator's.
+func disturbable(r *http.Request) (faults.Call, bool) {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/v1/projects/")
+	words := strings.Split(rest, "/")
+	if !ok || len(words) < 2 || words[1] == "keys" {
+		return faults.Call{}, false
+	}
+	return faults.Call{Method: r.Method, Project: words[0], Service: words[1]}, true
+}
+
+// asOfKey is the context key of the time that reads are limited to.
+type asOfKey struct{}
+
+// asOf returns the time after which objects are not seen yet; zero for none.
+func asOf(r *http.Request) time.Time {
+	t, _ := r.Context().Value(asOfKey{}).(time.Time)
+	return t
+}
+
+// disturb serves a call as the rules want it.
+func (a *API) disturb(w http.ResponseWriter, r *http.Request, call faults.Call) {
+	verdict := a.Faults.Judge(call)
+	if !pause(r.Context(), verdict.Latency) {
+		return // The client has gone.
+	}
+	if verdict.StaleReads > 0 {
+		r = r.WithContext(context.WithValue(r.Context(), asOfKey{}, time.Now().Add(-verdict.StaleReads)))
+	}
+	switch {
+	case verdict.Refusal != nil:
+		a.Faults.Count(call, verdict.Outcome)
+		a.respondError(w, r, verdict.Refusal)
+	case verdict.Drop:
+		a.routes.ServeHTTP(discard{header: http.Header{}}, r)
+		a.Faults.Count(call, verdict.Outcome)
+		a.hangUp(w, r)
+	default:
+		a.routes.ServeHTTP(&countingWriter{ResponseWriter: w, count: func(outcome string) { a.Faults.Count(call, outcome) }}, r)
+	}
+}
+
+// pause returns true after the time, or false if ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// hangUp closes the connection, so that the client learns nothing of what was done.
+func (a *API) hangUp(w http.ResponseWriter, r *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		a.respondError(w, r, err)
+		return
+	}
+	_ = conn.Close() // It is as lost as it was meant to be.
+}
+
+// countingWriter counts an answer before the client has it.
+type countingWriter struct {
+	http.ResponseWriter
+	count func(outcome string)
+}
+
+func (c *countingWriter) WriteHeader(status int) {
+	switch {
+	case status >= http.StatusInternalServerError:
+		c.count(sdk.OutcomeFailed)
+	case status >= http.StatusBadRequest:
+		c.count(sdk.OutcomeRefused)
+	default:
+		c.count(sdk.OutcomeOK)
+	}
+	c.ResponseWriter.WriteHeader(status)
+}

@@ -1,0 +1,112 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/catalog"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+)
+
+const maxDNSServers = 8
+
+// Networks answers requests about networks.
+type Networks struct {
+	*catalog.Catalog[api.Network]
+	state   *store.Store
+	subnets *Subnets
+}
+
+// Create makes a network.
+func (n *Networks) Create(project string, in api.CreateNetworkInput) (api.Network, error) {
+	made := api.Network{
+		CIDRBlock: in.CIDRBlock, Description: value(in.Description, ""), DNSServers: slices.Clone(in.DNSServers),
+		MTU: value(in.MTU, api.DefaultMTU), Labels: maps.Clone(in.Labels), Status: api.StatusAvailable,
+	}
+	if _, err := parseCIDR(in.CIDRBlock); err != nil {
+		return api.Network{}, err
+	}
+	if err := validateNetwork(made); err != nil {
+		return api.Network{}, err
+	}
+	now := time.Now()
+	made.CreatedAt = now.UTC().Truncate(time.Second)
+	err := n.state.Write(func(tx *store.Tx) (err error) {
+		if made.ID, err = n.NewID(tx, project, "net-"); err != nil {
+			return err
+		}
+		return n.Put(tx, catalog.Record[api.Network]{Project: project, ID: made.ID, CreatedAt: now, Object: made})
+	})
+	return made, err
+}
+
+// Update changes a network.
+func (n *Networks) Update(project, id string, in api.UpdateNetworkInput) (api.Network, error) {
+	return n.Change(project, id, func(changed *api.Network) error {
+		changed.Description, changed.MTU = value(in.Description, changed.Description), value(in.MTU, changed.MTU)
+		changed.DNSServers = value(in.DNSServers, changed.DNSServers)
+		if in.Labels != nil {
+			changed.Labels = maps.Clone(in.Labels)
+		}
+		return validateNetwork(*changed)
+	})
+}
+
+// Delete removes a network, unless it has subnets.
+func (n *Networks) Delete(project, id string) (api.Network, error) {
+	removed, err := n.Remove(project, id, func(tx *store.Tx, _ api.Network) error {
+		subnets, err := n.subnets.of(tx, project, id)
+		if err == nil && len(subnets) > 0 {
+			return refusal.Conflict("network %q has %d subnets: delete them first", id, len(subnets))
+		}
+		return err
+	})
+	removed.Status = api.StatusDeleting
+	return removed, err
+}
+
+// validateNetwork refuses what may have been wrong in a create or an update.
+func validateNetwork(n api.Network) error {
+	if err := rules.Text("description", n.Description); err != nil {
+		return err
+	}
+	if n.MTU < api.MinMTU || n.MTU > api.MaxMTU {
+		return refusal.Invalid("mtu %d is not valid: it must be %d to %d", n.MTU, api.MinMTU, api.MaxMTU)
+	}
+	if len(n.DNSServers) > maxDNSServers {
+		return refusal.Invalid("dns_servers: %d are too many: at most %d are kept", len(n.DNSServers), maxDNSServers)
+	}
+	for _, server := range n.DNSServers {
+		if _, err := netip.ParseAddr(server); err != nil {
+			return refusal.Invalid("dns_servers: %q is not an IP address", server)
+		}
+	}
+	return rules.Labels(n.Labels)
+}
+
+func parseCIDR(block string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(block)
+	if err != nil {
+		return netip.Prefix{}, refusal.Invalid("cidr_block %q is not valid: use a range of addresses such as \"10.0.0.0/16\"", block)
+	}
+	if masked := prefix.Masked(); masked.String() != block {
+		return netip.Prefix{}, refusal.Invalid("cidr_block %q is not valid: it is written %q", block, masked)
+	}
+	return prefix, nil
+}
+
+// value returns what a request gives, or else what is there.
+func value[T any](given *T, otherwise T) T {
+	if given == nil {
+		return otherwise
+	}
+	return *given
+}

@@ -1,0 +1,81 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodegroup
+
+import (
+	"context"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
+)
+
+// Run moves the size of all groups that ask for it, a step at a time, until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.AutoscaleInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := s.step(); err != nil {
+			s.Log.Error("node groups could not be scaled; trying again", "error", err)
+		}
+	}
+}
+
+// step moves every group that asks for it. Without any, nothing is written.
+func (s *Service) step() error {
+	idle := true
+	err := s.Store.Read(func(tx *store.Tx) error {
+		records, err := s.groups.All(tx, "")
+		for _, r := range records {
+			idle = idle && !autoscales(r.Object)
+		}
+		return err
+	})
+	if err != nil || idle {
+		return err
+	}
+	return s.Store.Write(func(tx *store.Tx) error {
+		records, err := s.groups.All(tx, "")
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if !autoscales(r.Object) {
+				continue
+			}
+			r.Object = moved(r.Object)
+			if err := s.groups.Put(tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// moved returns the group one step further: up to the largest size, down to the smallest, and so on.
+func moved(g group) group {
+	size := &g.Shown.ScalingConfig[0]
+	switch {
+	case size.DesiredSize >= size.MaxSize:
+		g.Shrinking = true
+	case size.DesiredSize <= size.MinSize:
+		g.Shrinking = false
+	}
+	if g.Shrinking {
+		size.DesiredSize = max(size.DesiredSize-1, size.MinSize)
+	} else {
+		size.DesiredSize++
+	}
+	return g
+}
+
+func autoscales(g group) bool {
+	size := g.Shown.ScalingConfig[0]
+	return g.Shown.Labels[api.AutoscaleLabel] == "true" && size.MinSize < size.MaxSize
+}

@@ -1,0 +1,77 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodegroup
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
+	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
+)
+
+const maxSubnets = 16
+
+// newGroup returns the group that a request describes, with the cloud's choices filled in.
+func newGroup(in api.CreateNodeGroupInput, now time.Time) (api.NodeGroup, error) {
+	g := api.NodeGroup{
+		Name: in.Name, SubnetIDs: slices.Clone(in.SubnetIDs), InstanceType: api.DefaultInstanceType,
+		Labels: maps.Clone(in.Labels), Status: api.StatusAvailable, CreatedAt: now.UTC().Truncate(time.Second),
+	}
+	if in.InstanceType != nil {
+		g.InstanceType = *in.InstanceType
+	}
+	if err := rules.Name("name", in.Name); err != nil {
+		return g, err
+	}
+	if len(in.SubnetIDs) == 0 || len(in.SubnetIDs) > maxSubnets {
+		return g, refusal.Invalid("subnet_ids must hold 1 to %d ids of subnets, not %d", maxSubnets, len(in.SubnetIDs))
+	}
+	if len(in.ScalingConfig) != 1 || in.ScalingConfig[0].MinSize == nil || in.ScalingConfig[0].MaxSize == nil {
+		return g, refusal.Invalid("scaling_config must hold exactly one entry, with min_size and max_size")
+	}
+	scaling, err := changedScaling(api.ScalingConfig{DesiredSize: *in.ScalingConfig[0].MinSize}, in.ScalingConfig)
+	if err != nil {
+		return g, err
+	}
+	g.ScalingConfig = []api.ScalingConfig{scaling}
+	return g, validate(g)
+}
+
+// validate refuses what may have been wrong in a create or an update.
+func validate(g api.NodeGroup) error {
+	if !regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,61}[a-z0-9])?$`).MatchString(g.InstanceType) {
+		return refusal.Invalid("instance_type %q is not valid: use 1 to 63 lower case letters, digits, dots and hyphens", g.InstanceType)
+	}
+	return rules.Labels(g.Labels)
+}
+
+// changedScaling applies the one entry of a request. A desired size that nobody asked for gives way to new bounds.
+func changedScaling(s api.ScalingConfig, in []api.ScalingConfigInput) (api.ScalingConfig, error) {
+	if len(in) != 1 {
+		return s, refusal.Invalid("scaling_config must hold exactly one entry, not %d", len(in))
+	}
+	if in[0].MinSize != nil {
+		s.MinSize = *in[0].MinSize
+	}
+	if in[0].MaxSize != nil {
+		s.MaxSize = *in[0].MaxSize
+	}
+	if s.MinSize < 0 || s.MaxSize < max(1, s.MinSize) || s.MaxSize > api.MaxSize {
+		return s, refusal.Invalid("scaling_config: min_size %d and max_size %d are not valid: use 0 <= min_size <= max_size, and a max_size of 1 to %d",
+			s.MinSize, s.MaxSize, api.MaxSize)
+	}
+	if in[0].DesiredSize == nil {
+		s.DesiredSize = min(max(s.DesiredSize, s.MinSize), s.MaxSize)
+		return s, nil
+	}
+	s.DesiredSize = *in[0].DesiredSize
+	if s.DesiredSize < s.MinSize || s.DesiredSize > s.MaxSize {
+		return s, refusal.Invalid("scaling_config: desired_size %d is not valid: it must be %d to %d", s.DesiredSize, s.MinSize, s.MaxSize)
+	}
+	return s, nil
+}
