@@ -7,7 +7,10 @@ import (
 	"context"
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // connect makes the client of this pass (R18).
@@ -34,11 +37,15 @@ func (p *pass) choosePoll() {
 
 // disconnect tells a client that wants to know that the pass is over.
 func (r *Reconciler) disconnect(ctx context.Context, p *pass) {
-	d, ok := optional[Disconnecter](p.external)
+	r.disconnectFrom(ctx, p.external, p.managed)
+}
+
+func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient, mg resource.Managed) {
+	d, ok := optional[Disconnecter](external)
 	if !ok {
 		return
 	}
 	if err := d.Disconnect(ctx); err != nil {
-		r.log.Info("Cannot disconnect from the provider", "object", p.managed.GetName(), "error", err.Error())
+		r.log.Info("Cannot disconnect from the provider", "object", client.ObjectKeyFromObject(mg), "error", err.Error())
 	}
 }

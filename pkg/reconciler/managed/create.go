@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that
@@ -33,19 +34,14 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if left := r.graceLeft(p); left > 0 && !replay {
 		return await(left, waitsToAppear)
 	}
-	if o := run(ctx, p, []step{r.storeChosenCredentials, r.beginCreate}); o.end != goOn {
+	if o := run(ctx, p, []step{r.giveInputs, r.storeChosenCredentials, r.beginCreate}); o.end != goOn {
 		return o
 	}
 	p.managed.SetConditions(xpv1.Creating())
 	p.memory.seen = false
-	creation, err := r.callCreate(ctx, p)
-	if err != nil {
-		return r.createFailed(ctx, p, err)
-	}
-	if o := r.createSucceeded(ctx, p, creation); o.end != goOn {
+	if o := r.callCreate(ctx, p); o.end != goOn {
 		return o
 	}
-	p.note(event.Normal(ReasonCreated, "Created the external resource "+meta.GetExternalName(p.managed)))
 	if o := r.observe(ctx, p); o.end != goOn {
 		return o
 	}
@@ -57,23 +53,43 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 
 // callCreate calls Create with initProvider laid under forProvider (R141, D46). What the call sets on the object stays,
 // but for the spec.
-func (r *Reconciler) callCreate(ctx context.Context, p *pass) (ExternalCreation, error) {
+func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 	initial := section(p.spec, "initProvider")
-	if len(initial) == 0 {
-		return p.external.Create(ctx, p.managed)
+	if len(initial) > 0 {
+		err := p.rebuild(func(u tree) {
+			section(u, "spec")["forProvider"] = parameters.Overlay(section(u["spec"], "forProvider"), initial)
+		})
+		if err != nil {
+			return reject(ReasonCannotCreate, fmt.Errorf("laying initProvider under forProvider: %w", err))
+		}
 	}
-	now, err := treeOf(p.managed)
-	if err != nil {
-		return ExternalCreation{}, err
-	}
-	err = p.rebuild(func(u tree) {
-		section(u, "spec")["forProvider"] = parameters.Overlay(section(u["spec"], "forProvider"), initial)
+	external := p.external
+	o := r.perform(ctx, p, verbCreate, func(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
+		creation, err := external.Create(ctx, mg)
+		return creation.ConnectionDetails, err
 	})
-	if err != nil {
-		return ExternalCreation{}, Terminal(fmt.Errorf("laying initProvider under forProvider: %w", err))
+	if len(initial) > 0 {
+		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec) }); err != nil {
+			return reject(ReasonCannotCreate, fmt.Errorf("taking initProvider away again: %w", err))
+		}
 	}
-	creation, err := p.external.Create(ctx, p.managed)
-	return creation, errors.Join(err, p.rebuild(func(u tree) { put(u, "spec", now["spec"]) }))
+	return o
+}
+
+// createEnded records the result of Create.
+func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) outcome {
+	if op.err != nil {
+		return r.createFailed(ctx, p, op.err)
+	}
+	if name := meta.GetExternalName(op.managed); name != "" {
+		meta.SetExternalName(p.managed, name)
+	}
+	if o := r.createSucceeded(ctx, p, op.details); o.end != goOn {
+		return o
+	}
+	p.inputsApplied(op.inputs)
+	p.note(event.Normal(ReasonCreated, "Created the external resource "+meta.GetExternalName(p.managed)))
+	return next()
 }
 
 const waitsToAppear = "The external resource was created a moment ago, or may have been, and cannot be seen yet."
@@ -171,26 +187,26 @@ func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) out
 // createSucceeded stores the answer of Create, first what would be lost (N22). If the connection details cannot be
 // stored they stay in memory for the next pass; the creation is then recorded all the same, lest its name be lost
 // (R74), unless its answer can be had again.
-func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, c ExternalCreation) outcome {
+func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details ConnectionDetails) outcome {
 	lasting, cancel := detach(ctx)
 	defer cancel()
-	if len(c.ConnectionDetails) > 0 {
+	if len(details) > 0 {
 		err := retry.OnError(persistence, worthRepeating, func() error {
-			return r.secrets.apply(lasting, p, c.ConnectionDetails, creationMarks(p.managed))
+			return r.secrets.apply(lasting, p, details, creationMarks(p.managed))
 		})
 		if err != nil {
-			return r.keepUnpublished(ctx, p, c, err)
+			return r.keepUnpublished(ctx, p, details, err)
 		}
 	}
 	return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
 }
 
-func (r *Reconciler) keepUnpublished(ctx context.Context, p *pass, c ExternalCreation, cause error) outcome {
+func (r *Reconciler) keepUnpublished(ctx context.Context, p *pass, details ConnectionDetails, cause error) outcome {
 	cannotPublish := fail(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", cause))
 	if p.mustReplay() {
 		return cannotPublish
 	}
-	p.memory.unpublished = maps.Clone(c.ConnectionDetails)
+	p.memory.unpublished = maps.Clone(details)
 	if o := r.recordCreated(ctx, p, meta.GetExternalName(p.managed)); o.end != goOn {
 		return o
 	}

@@ -51,10 +51,13 @@ func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 		return next()
 	}
 	p.managed.SetConditions(xpv1.Deleting())
-	if err := p.external.Delete(ctx, p.managed); err != nil {
-		return fail(ReasonCannotDelete, fmt.Errorf("deleting the external resource: %w", err))
+	external := p.external
+	o := r.perform(ctx, p, verbDelete, func(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
+		return nil, external.Delete(ctx, mg)
+	})
+	if o.end != goOn {
+		return o
 	}
-	p.noteDeletion()
 	if o := r.observe(ctx, p); o.end != goOn {
 		return o
 	}
@@ -62,6 +65,15 @@ func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 		p.managed.SetConditions(xpv1.Deleting())
 		return await(0, "")
 	}
+	return next()
+}
+
+// deleteEnded notes the result of Delete.
+func (r *Reconciler) deleteEnded(p *pass, op *operation) outcome {
+	if op.err != nil {
+		return fail(ReasonCannotDelete, fmt.Errorf("deleting the external resource: %w", op.err))
+	}
+	p.noteDeletion()
 	return next()
 }
 

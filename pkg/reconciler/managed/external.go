@@ -24,7 +24,7 @@ type TypedExternalConnecter[T resource.Managed] interface {
 // (A54). Its methods set conditions and status on the managed resource in memory; the reconciler stores them.
 //
 // What only some clients can do is an optional interface: Disconnecter, CreateReplayer, CredentialChooser,
-// TypedCreateFinder, PollIntervalChooser.
+// TypedCreateFinder, SecretInputUser, PollIntervalChooser.
 type TypedExternalClient[T resource.Managed] interface {
 	// Observe looks the external resource up by the external name, and reports what it found.
 	Observe(ctx context.Context, mg T) (ExternalObservation, error)
@@ -107,6 +107,13 @@ type TypedCreateFinder[T resource.Managed] interface {
 
 // A CreateFinder finds what creations of managed resources of any type left behind.
 type CreateFinder = TypedCreateFinder[resource.Managed]
+
+// A SecretInputUser is a client of a kind whose parameters refer to Secrets: fields named <name>SecretRef (P60). It is
+// given the values before Create and Update, by field path, for example passwordSecretRef. The reconciler calls Update
+// when one of the Secrets changed, although the external system cannot tell that (P61, O21).
+type SecretInputUser interface {
+	UseSecretInputs(values map[string][]byte)
+}
 
 // A PollIntervalChooser is a client that knows how often its external resources are to be looked at, for example because
 // its ProviderConfig says so. Zero leaves the choice to the reconciler; the annotation crossplane.io/poll-interval on

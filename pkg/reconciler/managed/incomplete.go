@@ -50,7 +50,7 @@ func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome
 	if finder, ok := createFinderOf(p.external); ok {
 		return r.findCreated(ctx, p, finder)
 	}
-	if meta.WasDeleted(p.managed) && meta.OrphansOnDelete(p.managed) {
+	if meta.WasDeleted(p.managed) && meta.OrphansOnDelete(p.managed) && !p.planning {
 		return r.finalize(ctx, p)
 	}
 	return stop(ReasonCannotInitialize, errCreateIncomplete)
@@ -81,6 +81,10 @@ func (r *Reconciler) recoverable(p *pass) bool {
 
 // recordCreated stores that the pending creation succeeded and under which external name, in one write (R79).
 func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) outcome {
+	if p.planning {
+		meta.SetExternalName(p.managed, name)
+		return next()
+	}
 	err := r.recordResult(ctx, p, func(o metav1.Object) {
 		meta.SetExternalName(o, name)
 		meta.SetExternalCreateSucceeded(o, r.now())

@@ -57,6 +57,9 @@ type record struct {
 	// throttled is since when every pass ended because the external system asked for fewer calls.
 	throttled time.Time
 
+	// inputs is when the secret inputs were last read.
+	inputs inputsRead
+
 	// updates counts the passes in a row that had to update the external resource.
 	updates int
 

@@ -18,6 +18,7 @@ const (
 	defaultTimeout       = time.Minute
 	defaultPollInterval  = time.Minute
 	defaultCreationGrace = 30 * time.Second
+	defaultInputInterval = 10 * time.Minute
 )
 
 // A ReconcilerOption changes one thing about a Reconciler.
@@ -67,6 +68,19 @@ func WithCreationGracePeriod(d time.Duration) ReconcilerOption {
 // the creation grace period. Default: 30 seconds.
 func WithConsistencyWindow(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.consistency = d }
+}
+
+// WithSecretInputInterval sets how often Secrets that objects refer to are read where nothing asks for it sooner (N30), and
+// so how long it may take until a changed one reaches the external system. Default: 10 minutes.
+func WithSecretInputInterval(d time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.inputInterval = d }
+}
+
+// WithBackgroundOperations makes Create, Update and Delete run in the background, for external systems whose calls take
+// longer than a pass may (R197). Each call gets the given time. Conditions AsyncOperation and LastAsyncOperation show how
+// it goes. Default: calls are made within the pass.
+func WithBackgroundOperations(timeout time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.operations.timeout = timeout }
 }
 
 // WithManagementPolicies sets whether objects may restrict what is done to their external resources (R115). Default: true.

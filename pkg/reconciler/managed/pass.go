@@ -41,6 +41,13 @@ type pass struct {
 	// poll is how often the external resource is looked at.
 	poll time.Duration
 
+	// inputs are the secret inputs if this pass read them; rotated is true if the external resource was given others.
+	inputs  *secretInputs
+	rotated bool
+
+	// planning passes write nothing.
+	planning bool
+
 	// chosen are the parameters as Observe completed them with what the external system chose.
 	chosen tree
 

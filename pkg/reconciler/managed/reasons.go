@@ -16,6 +16,7 @@ const (
 	ReasonCannotPublish    event.Reason = "CannotPublishConnectionDetails"
 	ReasonCannotUpdateMR   event.Reason = "CannotUpdateManagedResource"
 	ReasonCannotResolve    event.Reason = "CannotResolveResourceReferences"
+	ReasonCannotReadInputs event.Reason = "CannotReadSecretInputs"
 	ReasonInvalidPolicy    event.Reason = "CannotUseInvalidManagementPolicy"
 	ReasonExternalFailed   event.Reason = "ExternalResourceFailed"
 

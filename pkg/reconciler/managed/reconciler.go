@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -47,11 +48,14 @@ type Reconciler struct {
 	pollInterval  time.Duration
 	creationGrace time.Duration
 	consistency   time.Duration
+	inputInterval time.Duration
 	backoff       backoff
 	now           func() time.Time
 	random        func() float64
 
-	memory *memory
+	memory     *memory
+	operations operations
+	wakeups    wakeups
 }
 
 // NewReconciler returns a reconciler for managed resources of the given kind, which must be in the manager's scheme.
@@ -73,10 +77,12 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		pollInterval:  defaultPollInterval,
 		creationGrace: defaultCreationGrace,
 		consistency:   defaultCreationGrace,
+		inputInterval: defaultInputInterval,
 		backoff:       backoff{first: time.Second, most: time.Minute},
 		now:           time.Now,
 		random:        rand.Float64,
 		memory:        newMemory(),
+		operations:    operations{all: map[types.UID]*operation{}},
 	}
 	_ = r.newManaged() // a kind that the scheme lacks is the caller's mistake, to be seen at once
 	for _, apply := range o {
@@ -126,10 +132,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
 		return []step{r.checkFinalizer, r.releaseAbandoned, r.checkPaused, r.releaseOrphan, r.checkPolicies, r.initialize,
-			r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
+			r.awaitOperation, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
 	}
-	return []step{r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe,
-		r.checkOwnership, r.create, r.lateInitialize, r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure}
+	return []step{r.checkPaused, r.checkPolicies, r.initialize, r.awaitOperation, r.recallCreate,
+		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.lateInitialize, r.update,
+		r.adopt, r.publish, r.reportDrift, r.checkFailure}
 }
 
 // A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,

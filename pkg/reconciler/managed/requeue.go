@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -48,7 +47,3 @@ func spread(d time.Duration, uid types.UID) time.Duration {
 	h.Write([]byte(uid))
 	return d - d/10 + time.Duration(float64(d/5)*float64(h.Sum32())/float64(1<<32))
 }
-
-// Wake makes the reconciler look at an object at the next request for it, although nothing about the object itself
-// changed. Call it before enqueueing a request because of something else that the object depends on.
-func (r *Reconciler) Wake(req reconcile.Request) { r.memory.wake(req.NamespacedName) }

@@ -11,32 +11,42 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// update changes the external resource if it is not as declared (R24, R40).
+// update changes the external resource if it is not as declared (R24, R40), or if a Secret that it was made with changed.
 func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
-	if p.observation.ResourceUpToDate {
-		p.memory.updates = 0
+	if p.observation.ResourceUpToDate && !p.rotated {
 		return next()
 	}
 	if !p.allows(xpv1.ManagementActionUpdate) {
 		return next()
 	}
-	if o := r.storeSpec(ctx, p); o.end != goOn {
+	if o := run(ctx, p, []step{r.storeSpec, r.giveInputs}); o.end != goOn {
 		return o
 	}
 	p.memory.updates++
-	update, err := p.external.Update(ctx, p.managed)
-	if err != nil {
-		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", err))
+	external := p.external
+	o := r.perform(ctx, p, verbUpdate, func(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
+		update, err := external.Update(ctx, mg)
+		return update.ConnectionDetails, err
+	})
+	if o.end != goOn {
+		return o
 	}
+	return r.observe(ctx, p)
+}
+
+// updateEnded notes the result of Update. An update that never settles the difference is no news.
+func (r *Reconciler) updateEnded(p *pass, op *operation) outcome {
+	if op.err != nil {
+		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", op.err))
+	}
+	p.inputsApplied(op.inputs)
+	p.memory.unpublished = union(p.memory.unpublished, op.details)
 	if !p.drifted() {
 		p.note(event.Normal(ReasonUpdated, "Updated the external resource "+meta.GetExternalName(p.managed)))
 	}
-	if o := r.observe(ctx, p); o.end != goOn {
-		return o
-	}
-	p.observation.ConnectionDetails = union(p.observation.ConnectionDetails, update.ConnectionDetails)
 	return next()
 }
 

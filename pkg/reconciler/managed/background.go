@@ -1,0 +1,141 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A verb is a call that may run in the background.
+type verb string
+
+const (
+	verbCreate verb = "create"
+	verbUpdate verb = "update"
+	verbDelete verb = "delete"
+)
+
+// An operation is one call that runs in the background (R197). A crash loses it, like any call: a creation that was cut
+// off stays pending, updates and deletions are repeated.
+type operation struct {
+	verb verb
+	done chan struct{} // closed at the end; what follows is written before
+
+	managed resource.Managed // that the call was made with
+	inputs  *secretInputs    // that the call was given
+	details ConnectionDetails
+	err     error
+}
+
+// operations are the calls of one kind that run in the background, by UID of their objects.
+type operations struct {
+	timeout time.Duration // zero: calls do not run in the background
+
+	mu  sync.Mutex
+	all map[types.UID]*operation
+}
+
+func (b *operations) of(mg resource.Managed) *operation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all[mg.GetUID()]
+}
+
+func (b *operations) forget(mg resource.Managed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.all, mg.GetUID())
+}
+
+// A call creates, updates or deletes the external resource of an object.
+type call func(context.Context, resource.Managed) (ConnectionDetails, error)
+
+// perform makes a call and acts on its result, or has it made in the background.
+func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outcome {
+	if r.operations.timeout > 0 {
+		return r.begin(ctx, p, v, do)
+	}
+	op := &operation{verb: v, managed: p.managed, inputs: p.inputs}
+	op.details, op.err = do(ctx, p.managed)
+	return r.ended(ctx, p, op)
+}
+
+// ended acts on the result of a call.
+func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) outcome {
+	switch op.verb {
+	case verbCreate:
+		return r.createEnded(ctx, p, op)
+	case verbUpdate:
+		return r.updateEnded(p, op)
+	default:
+		return r.deleteEnded(p, op)
+	}
+}
+
+// begin makes a call in the background, on a copy of the object. The client belongs to the call from then on.
+func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcome {
+	own, ok := p.managed.DeepCopyObject().(resource.Managed)
+	if !ok {
+		return fail(ReasonCannotUpdateMR, fmt.Errorf("%T does not copy to its own type", p.managed))
+	}
+	op := &operation{verb: v, done: make(chan struct{}), managed: own, inputs: p.inputs}
+	r.operations.mu.Lock()
+	r.operations.all[own.GetUID()] = op
+	r.operations.mu.Unlock()
+	external := p.external
+	p.external = nil
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.operations.timeout)
+		defer cancel()
+		op.details, op.err = do(ctx, own)
+		r.disconnectFrom(ctx, external, own)
+		close(op.done)
+		r.WakeNow(client.ObjectKeyFromObject(own))
+	}()
+	p.managed.SetConditions(xpv1.AsyncOperationOngoing())
+	return await(0, p.goesOn(v))
+}
+
+func (p *pass) goesOn(v verb) string {
+	return fmt.Sprintf("The external resource is asked in the background to %s; the object is looked at when that ends.", v)
+}
+
+// awaitOperation waits for a call that runs in the background, and acts on the result of one that ended as if the call had
+// been made now.
+func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
+	op := r.operations.of(p.managed)
+	if op == nil {
+		return next()
+	}
+	select {
+	case <-op.done:
+	default:
+		p.managed.SetConditions(xpv1.AsyncOperationOngoing())
+		return await(0, p.goesOn(op.verb))
+	}
+	r.operations.forget(p.managed)
+	p.managed.SetConditions(xpv1.AsyncOperationFinished(), op.last())
+	return r.ended(ctx, p, op)
+}
+
+// last is what the end of a call means for condition LastAsyncOperation (R190 to R192).
+func (op *operation) last() xpv1.Condition {
+	switch {
+	case op.err == nil:
+		return xpv1.LastAsyncOperationSuccess()
+	case op.verb == verbDelete:
+		return xpv1.LastAsyncOperationDestroyFailure(op.err)
+	default:
+		return xpv1.LastAsyncOperationApplyFailure(op.err)
+	}
+}

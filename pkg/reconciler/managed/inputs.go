@@ -1,0 +1,127 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// secretInputs are the values of the Secrets that spec.forProvider refers to, as read in this pass.
+type secretInputs struct {
+	values   map[string][]byte
+	versions []xpv1.SecretInput
+}
+
+// inputsRead is when a process last read an object's secret inputs, and why it did.
+type inputsRead struct {
+	at         time.Time
+	generation int64
+	requested  string
+}
+
+// readInputs reads the Secrets that the object's parameters refer to, before anything is asked of the external system
+// (P61, P66). They are nobody's connection secrets and so are neither listed nor watched: they are read when the object
+// is created or changed, on request, and otherwise every now and then (N30).
+func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
+	if _, uses := optional[SecretInputUser](p.external); !uses {
+		return next()
+	}
+	now := inputsRead{at: r.now(), generation: p.managed.GetGeneration(), requested: p.annotations[meta.AnnotationKeyReconcileRequestedAt]}
+	last := p.memory.inputs
+	if now.generation == last.generation && now.requested == last.requested && now.at.Sub(last.at) < r.inputInterval {
+		return next()
+	}
+	if o := r.loadInputs(ctx, p); o.end != goOn {
+		return o
+	}
+	p.memory.inputs = now
+	p.rotated = !reflect.DeepEqual(p.inputs.versions, p.appliedInputs())
+	return next()
+}
+
+// giveInputs hands the secret inputs to the client that is about to create or update, reading them if this pass did not.
+func (r *Reconciler) giveInputs(ctx context.Context, p *pass) outcome {
+	user, uses := optional[SecretInputUser](p.external)
+	if !uses {
+		return next()
+	}
+	if p.inputs == nil {
+		if o := r.loadInputs(ctx, p); o.end != goOn {
+			return o
+		}
+	}
+	user.UseSecretInputs(p.inputs.values)
+	return next()
+}
+
+// inputsApplied remembers in the status which Secrets the external resource was given. If that is lost they are given
+// again, which changes nothing.
+func (p *pass) inputsApplied(inputs *secretInputs) {
+	p.rotated = false
+	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok && inputs != nil {
+		recorder.SetSecretInputs(inputs.versions)
+	}
+}
+
+func (p *pass) appliedInputs() []xpv1.SecretInput {
+	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok {
+		return recorder.GetSecretInputs()
+	}
+	return p.inputs.versions
+}
+
+// loadInputs reads the Secrets from the API server.
+func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
+	spec, _ := p.spec.(tree)
+	declared := parameters.SecretReferences(section(spec, "forProvider"))
+	references := parameters.SecretReferences(section(spec, "initProvider")) // these count at creation only
+	maps.Copy(references, declared)
+	read := &secretInputs{values: make(map[string][]byte, len(references))}
+	for _, field := range slices.Sorted(maps.Keys(references)) {
+		value, version, err := r.readInput(ctx, p.managed, references[field])
+		if err != nil {
+			return fail(ReasonCannotReadInputs, fmt.Errorf("reading spec.forProvider.%s: %w", field, err))
+		}
+		read.values[field] = value
+		if _, ok := declared[field]; ok {
+			read.versions = append(read.versions, xpv1.SecretInput{Field: field, Version: version})
+		}
+	}
+	p.inputs = read
+	return next()
+}
+
+// readInput returns the selected value, and the state of the Secret that it comes from. A namespaced object reads its own
+// namespace's Secrets only.
+func (r *Reconciler) readInput(ctx context.Context, mg resource.Managed, from xpv1.SecretKeySelector) (value []byte, version string, err error) {
+	key := types.NamespacedName{Namespace: from.Namespace, Name: from.Name}
+	if mg.GetNamespace() != "" {
+		key.Namespace = mg.GetNamespace()
+	}
+	secret := &corev1.Secret{}
+	if err := r.live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+		return nil, "", fmt.Errorf("secret %s does not exist: create it, or correct the reference", key)
+	} else if err != nil {
+		return nil, "", err
+	}
+	value, ok := secret.Data[from.Key]
+	if !ok {
+		return nil, "", fmt.Errorf("secret %s has no key %q: add it, or correct the reference", key, from.Key)
+	}
+	return value, fmt.Sprintf("%s:%s", secret.UID, secret.ResourceVersion), nil
+}

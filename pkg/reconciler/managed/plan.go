@@ -1,0 +1,106 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"errors"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A PlannedAction is what a pass would do to an external resource.
+type PlannedAction string
+
+// Planned actions.
+const (
+	PlanCreate  PlannedAction = "Create"
+	PlanUpdate  PlannedAction = "Update"
+	PlanDelete  PlannedAction = "Delete"
+	PlanNothing PlannedAction = "Nothing"
+)
+
+// A Plan says what a pass would do to an external resource, and why (N8).
+type Plan struct {
+	// Action that the pass would take.
+	Action PlannedAction
+
+	// Fields that the action would set, for Create and Update, where the client can tell. Secret values are not shown.
+	Fields []xpv1.FieldDifference
+
+	// Message says for a person why nothing would be done, where that is not because all is as declared.
+	Message string
+}
+
+// Plan says what a pass over the object would do to its external resource. It reads, resolves references and observes,
+// and writes nothing, neither to the API server nor to the external system. The object is the caller's, stored or not, and
+// stays as it is. An error is what the pass would have failed with.
+func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error) {
+	own, ok := mg.DeepCopyObject().(resource.Managed)
+	if !ok {
+		return Plan{}, errors.New("the object does not copy to its own type")
+	}
+	p, err := r.newPass(own, &record{}, 0)
+	if err != nil {
+		return Plan{}, err
+	}
+	p.planning = true
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	defer r.disconnect(ctx, p)
+	o := run(ctx, p, r.planning(own))
+	switch {
+	case o.err != nil:
+		return Plan{}, o.err
+	case o.end != goOn:
+		return Plan{Action: PlanNothing, Message: o.message}, nil
+	case meta.WasDeleted(p.managed):
+		return p.planDeletion(), nil
+	}
+	return p.plan(), nil
+}
+
+// planning are the steps of a pass that write nothing, as lifecycle orders them.
+func (r *Reconciler) planning(mg resource.Managed) []step {
+	steps := []step{r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate}
+	if meta.WasDeleted(mg) {
+		return append(steps, r.connect, r.checkIncompleteCreate, r.observe)
+	}
+	return append(steps, r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership)
+}
+
+// plan says what create and update would do after what was observed.
+func (p *pass) plan() Plan {
+	spec, _ := p.spec.(tree)
+	switch {
+	case !p.observation.ResourceExists && !p.allows(xpv1.ManagementActionCreate):
+		return Plan{Action: PlanNothing, Message: p.missing().err.Error()}
+	case !p.observation.ResourceExists:
+		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
+		return Plan{Action: PlanCreate, Fields: parameters.Differences(desired, nil)}
+	case p.observation.ResourceUpToDate && !p.rotated:
+		return Plan{Action: PlanNothing}
+	case !p.allows(xpv1.ManagementActionUpdate):
+		return Plan{Action: PlanNothing, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
+	default:
+		return Plan{Action: PlanUpdate, Fields: p.observation.Drift}
+	}
+}
+
+// planDeletion says what deleteExternal would do.
+func (p *pass) planDeletion() Plan {
+	switch {
+	case !resource.MayDeleteExternal(p.managed):
+		return Plan{Action: PlanNothing, Message: "The object's policies leave the external resource as it is."}
+	case !p.observation.ResourceExists:
+		return Plan{Action: PlanNothing, Message: "The external resource does not exist."}
+	case !p.owns():
+		return Plan{Action: PlanNothing, Message: "The external resource belongs to somebody else."}
+	default:
+		return Plan{Action: PlanDelete}
+	}
+}

@@ -1,0 +1,47 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// wakeups hold the queue of the reconciler's controller, once it runs.
+type wakeups struct {
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Wakeups returns a source that brings objects back of which nothing changed, but something that they depend on: an object
+// that they refer to, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without
+// it such objects come back with the next poll or repetition.
+func (r *Reconciler) Wakeups() source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		r.wakeups.mu.Lock()
+		defer r.wakeups.mu.Unlock()
+		r.wakeups.queue = queue
+		return nil
+	})
+}
+
+// Wake makes the reconciler look at an object at the next request for it, although nothing about the object itself
+// changed. Call it before enqueueing a request because of something else that the object depends on.
+func (r *Reconciler) Wake(req reconcile.Request) { r.memory.wake(req.NamespacedName) }
+
+// WakeNow wakes an object and enqueues it. See Wakeups.
+func (r *Reconciler) WakeNow(key types.NamespacedName) {
+	req := reconcile.Request{NamespacedName: key}
+	r.Wake(req)
+	r.wakeups.mu.Lock()
+	defer r.wakeups.mu.Unlock()
+	if r.wakeups.queue != nil {
+		r.wakeups.queue.Add(req)
+	}
+}
