@@ -57,7 +57,10 @@ func TestMainCommand(t *testing.T) {
 		},
 		"list":         {args: []string{"--list", "R1"}, stdout: "    ok   p Test/R1\n"},
 		"list nothing": {args: []string{"--list", "R2"}, code: 1, stdout: "no test names R2\n"},
-		"list no id":   {args: []string{"--list", "x"}, code: 2, stderr: "contract: invalid value \"x\" for flag -list: ids look like R82 (--help shows the flags)\n"},
+		"list no id": {
+			args: []string{"--list", "x"}, code: 2,
+			stderr: "contract: invalid value \"x\" for flag -list: ids look like R82 (--help shows the flags)\n",
+		},
 		"file and runs": {
 			args: []string{"./..."}, code: 2,
 			stderr: "contract: --from reads a file and runs no tests: leave the packages out\n",
