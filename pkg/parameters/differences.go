@@ -73,8 +73,8 @@ func (s *settings) matches(at path, desired, observed, initial any) bool {
 
 func (c comparison) objects(at path, desired, observed, initial map[string]any, hidden bool) {
 	for _, name := range names(desired) {
-		if isReferenceField(name, desired[name]) {
-			continue
+		if isReferenceField(name, desired[name]) || c.same(at.field(name), desired[name], observed[name]) {
+			continue // most fields, for the price of a comparison
 		}
 		secret := hidden || isSensitive(name, desired) || isSensitive(name, observed)
 		c.values(at.field(name), desired[name], observed[name], initial[name], secret)

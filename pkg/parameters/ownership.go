@@ -3,15 +3,12 @@
 
 package parameters
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // isOwnership is true for the keys of the labels that the control plane itself puts on external resources, also in the
 // spelling of vendors that allow no dashes (P10, P13, N23).
 func isOwnership(key string) bool {
-	switch strings.NewReplacer("-", "", "_", "").Replace(key) {
+	switch plain(key) {
 	case "crossplanekind", "crossplanename", "crossplaneprovider", "bowlineuid":
 		return true
 	}

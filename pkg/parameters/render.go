@@ -79,7 +79,7 @@ func isSensitive(field string, in map[string]any) bool {
 }
 
 func soundsSensitive(name string) bool {
-	name = strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
+	name = plain(name)
 	for _, word := range sensitiveWords() {
 		if strings.Contains(name, word) {
 			return true

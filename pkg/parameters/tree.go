@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -131,6 +132,16 @@ func element(of []any, i int) any {
 
 func names(object map[string]any) []string {
 	return slices.Sorted(maps.Keys(object))
+}
+
+// plain returns a name without what its spelling adds: api-key, api_key and apiKey are one.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r == '.' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 func clone[V any](value V) V {
