@@ -38,6 +38,9 @@ type record struct {
 	// due is when the object is to be looked at again; zero for not by time.
 	due time.Time
 
+	// settled is true if the last pass left nothing to do but to poll.
+	settled bool
+
 	// failures counts the passes that failed in a row.
 	failures int
 
@@ -120,9 +123,9 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 	return false, 0
 }
 
-// settled remembers the end of a pass. If the pass wrote to the object and nobody else did, the watch will bring back
+// ended remembers the end of a pass. If the pass wrote to the object and nobody else did, the watch will bring back
 // what we know already, unless the object was woken meanwhile.
-func (m *memory) settled(p *pass, now, due time.Time, overtaken bool) {
+func (m *memory) ended(p *pass, now, due time.Time, overtaken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.memory.due = due

@@ -45,7 +45,7 @@ func TestKnown(t *testing.T) {
 				m.wake(key)
 			}
 			mg.SetResourceVersion("12")
-			m.settled(p, start, start.Add(10*time.Second), tc.overtaken)
+			m.ended(p, start, start.Add(10*time.Second), tc.overtaken)
 			if tc.wokenNow {
 				m.wake(key)
 			}

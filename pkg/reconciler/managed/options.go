@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -32,6 +33,17 @@ func WithExternalConnecter(c ExternalConnecter) ReconcilerOption {
 // WithTypedExternalConnecter sets what makes clients of the external system, for a connecter of one Go type.
 func WithTypedExternalConnecter[T resource.Managed](c TypedExternalConnecter[T]) ReconcilerOption {
 	return WithExternalConnecter(typedConnecter[T]{c})
+}
+
+// WithNewManaged sets how an empty object of the kind is made, for kinds that have no Go type: see package
+// resource/unstructured. Default: as the manager's scheme makes it.
+func WithNewManaged(empty func() resource.Managed) ReconcilerOption {
+	return func(r *Reconciler) { r.newManaged = empty }
+}
+
+// WithClient sets the client that reads and writes objects. Default: the manager's.
+func WithClient(c client.Client) ReconcilerOption {
+	return func(r *Reconciler) { r.client = c }
 }
 
 // WithDefaultName sets how the external name of an object is chosen that has none. The choice must always be the same

@@ -58,8 +58,8 @@ type Reconciler struct {
 	wakeups    wakeups
 }
 
-// NewReconciler returns a reconciler for managed resources of the given kind, which must be in the manager's scheme.
-// It needs WithExternalConnecter or WithTypedExternalConnecter.
+// NewReconciler returns a reconciler for managed resources of the given kind, which must be in the manager's scheme unless
+// WithNewManaged says how it is made (A50). It needs WithExternalConnecter or WithTypedExternalConnecter.
 func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...ReconcilerOption) *Reconciler {
 	kind := schema.GroupVersionKind(of)
 	name := ControllerName(kind.GroupKind())
@@ -84,10 +84,10 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		memory:        newMemory(),
 		operations:    operations{all: map[types.UID]*operation{}},
 	}
-	_ = r.newManaged() // a kind that the scheme lacks is the caller's mistake, to be seen at once
 	for _, apply := range o {
 		apply(r)
 	}
+	_ = r.newManaged() // a kind that the scheme lacks is the caller's mistake, to be seen at once
 	r.secrets = connectionSecrets{client: r.client, live: r.live, owner: kind}
 	return r
 }
@@ -114,10 +114,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if known, rest := r.memory.known(mg, r.now()); known {
-		return reconcile.Result{RequeueAfter: rest}, nil
-	}
+	known, rest := r.memory.known(mg, r.now())
 	rec, wakes := r.memory.of(mg)
+	if known {
+		return rec.comeBack(rest), nil
+	}
 	p, err := r.newPass(mg, rec, wakes)
 	if err != nil {
 		return reconcile.Result{}, err

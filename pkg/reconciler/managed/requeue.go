@@ -7,11 +7,14 @@ import (
 	"hash/fnv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // backoff is the delay after errors: first, doubled with every further error in a row, up to most.
@@ -46,4 +49,26 @@ func spread(d time.Duration, uid types.UID) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(uid))
 	return d - d/10 + time.Duration(float64(d/5)*float64(h.Sum32())/float64(1<<32))
+}
+
+// Priorities of requests in the controller's queue: users' changes and objects that are not finished go before polls.
+const (
+	priorityWork = 0
+	priorityPoll = handler.LowPriority
+)
+
+// comeBack asks for the next pass over the object after a while, zero for not by time.
+func (rec *record) comeBack(after time.Duration) reconcile.Result {
+	priority := priorityWork
+	if rec.settled {
+		priority = priorityPoll
+	}
+	return reconcile.Result{RequeueAfter: after, Priority: &priority}
+}
+
+// finished is true for an object that is as its spec wants it, as far as its conditions tell.
+func finished(mg resource.Managed) bool {
+	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
+	return !meta.WasDeleted(mg) && ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue &&
+		synced.ObservedGeneration == mg.GetGeneration()
 }

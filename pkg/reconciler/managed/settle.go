@@ -31,13 +31,13 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	switch {
 	case stopping || o.end == conflict: // the process ends in the middle of a call, or the watch brings us back
 		r.record(ctx, p, p.happened)
-		return r.restAfter(p, p.poll, true)
+		return r.restAfter(p, o, p.poll, true)
 	case o.end == gone:
 		r.record(ctx, p, p.happened)
-		return r.restAfter(p, 0, false)
+		return r.restAfter(p, o, 0, false)
 	case quiet:
 		r.record(ctx, p, p.happened)
-		return r.restAfter(p, r.delay(p, o), p.overtaken)
+		return r.restAfter(p, o, r.delay(p, o), p.overtaken)
 	case o.end.bad():
 		r.log.Info("Cannot reconcile", "object", client.ObjectKeyFromObject(p.managed), "reason", o.reason, "error", o.err.Error())
 	}
@@ -50,7 +50,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("writing status: %w", err)
 	}
-	return r.restAfter(p, r.delay(p, o), overtaken || p.overtaken)
+	return r.restAfter(p, o, r.delay(p, o), overtaken || p.overtaken)
 }
 
 // throttlePatience is how long users are not told that the external system asks for fewer calls.
@@ -182,11 +182,12 @@ func statusPatch(from, to any, resourceVersion string) ([]byte, error) {
 }
 
 // restAfter remembers the end of the pass and asks for the next one.
-func (r *Reconciler) restAfter(p *pass, after time.Duration, overtaken bool) (reconcile.Result, error) {
+func (r *Reconciler) restAfter(p *pass, o outcome, after time.Duration, overtaken bool) (reconcile.Result, error) {
 	now, due := r.now(), time.Time{}
 	if after > 0 {
 		due = now.Add(after)
 	}
-	r.memory.settled(p, now, due, overtaken)
-	return reconcile.Result{RequeueAfter: after}, nil
+	p.memory.settled = o.end == goOn && finished(p.managed)
+	r.memory.ended(p, now, due, overtaken)
+	return p.memory.comeBack(after), nil
 }

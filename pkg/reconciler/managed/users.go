@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -49,6 +50,11 @@ func (r *Reconciler) Users(ctx context.Context, providerConfig string) ([]reconc
 
 func (r *Reconciler) newList() (client.ObjectList, error) {
 	kind := r.kind.GroupVersion().WithKind(r.kind.Kind + "List")
+	if _, ok := r.newManaged().(runtime.Unstructured); ok {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		return list, nil
+	}
 	o, err := r.client.Scheme().New(kind)
 	if err != nil {
 		return nil, fmt.Errorf("making a list: %w", err)

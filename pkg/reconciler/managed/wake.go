@@ -7,10 +7,15 @@ import (
 	"context"
 	"sync"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // wakeups hold the queue of the reconciler's controller, once it runs.
@@ -23,12 +28,33 @@ type wakeups struct {
 // that they refer to, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without
 // it such objects come back with the next poll or repetition.
 func (r *Reconciler) Wakeups() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.wakeups.mu.Lock()
 		defer r.wakeups.mu.Unlock()
 		r.wakeups.queue = queue
+		go r.hurryUnfinished(ctx)
 		return nil
 	})
+}
+
+// hurryUnfinished enqueues the objects that are not finished when the process starts, so that they do not wait behind a
+// first look at all the others.
+func (r *Reconciler) hurryUnfinished(ctx context.Context) {
+	list, err := r.newList()
+	if err == nil {
+		err = r.client.List(ctx, list)
+	}
+	if err == nil {
+		err = apimeta.EachListItem(list, func(item runtime.Object) error {
+			if mg, ok := item.(resource.Managed); ok && !finished(mg) {
+				r.WakeNow(client.ObjectKeyFromObject(mg))
+			}
+			return nil
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		r.log.Info("Cannot look for unfinished objects; they are looked at in turn", "error", err.Error())
+	}
 }
 
 // Wake makes the reconciler look at an object at the next request for it, although nothing about the object itself
