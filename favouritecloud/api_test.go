@@ -52,6 +52,20 @@ func request(t *testing.T, method, url, token, body string, headers map[string]s
 	return resp, string(content)
 }
 
+// expectRefusal makes a request that must be refused, and returns the answer's body.
+func expectRefusal(t *testing.T, method, url, token, body string, headers map[string]string, status int, code, message string) string {
+	t.Helper()
+	resp, content := request(t, method, url, token, body, headers)
+	var answer sdk.ErrorBody
+	if err := json.Unmarshal([]byte(content), &answer); err != nil {
+		t.Fatalf("answer %q: %v", content, err)
+	}
+	if resp.StatusCode != status || answer.Error.Code != code || !strings.Contains(answer.Error.Message, message) {
+		t.Errorf("got %d %s; want %d %s with %q", resp.StatusCode, content, status, code, message)
+	}
+	return content
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
@@ -91,6 +105,11 @@ func TestRefusals(t *testing.T) {
 		"too plain":          {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":9}`, status: 422, code: sdk.CodeInvalid, message: "10 to 1000"},
 		"update too fancy":   {method: "PATCH", path: one, token: c.apiKey, body: `{"fanciness_level":1001}`, status: 422, code: sdk.CodeInvalid, message: "10 to 1000"},
 		"bad version":        {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":10,"version":"new"}`, status: 422, code: sdk.CodeInvalid, message: "major version"},
+		"short password":     {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":10,"password":"1234567"}`, status: 422, code: sdk.CodeInvalid, message: "8 to 128 characters"},
+		"long password":      {method: "PATCH", path: one, token: c.apiKey, body: `{"password":"` + strings.Repeat("x", 129) + `"}`, status: 422, code: sdk.CodeInvalid, message: "8 to 128 characters"},
+		"odd password":       {method: "PATCH", path: one, token: c.apiKey, body: `{"password":"line\nend of it"}`, status: 422, code: sdk.CodeInvalid, message: "control character"},
+		"admin is closed":    {method: "GET", path: "/admin/v1/faults", token: admin, status: 404, code: sdk.CodeNotFound, message: "nothing at /admin/v1/faults"},
+		"stats are closed":   {method: "GET", path: "/admin/v1/stats", token: admin, status: 404, code: sdk.CodeNotFound, message: "nothing at /admin/v1/stats"},
 		"bad label":          {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":10,"labels":{"-":""}}`, status: 422, code: sdk.CodeInvalid, message: `label key "-"`},
 		"bad filter":         {method: "GET", path: mine + "?label=team", token: c.apiKey, status: 422, code: sdk.CodeInvalid, message: "label=key=value"},
 		"unknown parameter":  {method: "GET", path: mine + "?labels=a=b", token: c.apiKey, status: 422, code: sdk.CodeInvalid, message: `"labels" is unknown`},
@@ -105,14 +124,7 @@ func TestRefusals(t *testing.T) {
 			if tc.key != "" {
 				headers["Idempotency-Key"] = tc.key
 			}
-			resp, body := request(t, tc.method, c.url+tc.path, tc.token, tc.body, headers)
-			var answer sdk.ErrorBody
-			if err := json.Unmarshal([]byte(body), &answer); err != nil {
-				t.Fatalf("answer %q: %v", body, err)
-			}
-			if resp.StatusCode != tc.status || answer.Error.Code != tc.code || !strings.Contains(answer.Error.Message, tc.message) {
-				t.Errorf("got %d %s; want %d %s with %q", resp.StatusCode, body, tc.status, tc.code, tc.message)
-			}
+			body := expectRefusal(t, tc.method, c.url+tc.path, tc.token, tc.body, headers, tc.status, tc.code, tc.message)
 			if tc.token != "" && strings.Contains(body, tc.token) {
 				t.Error("the answer repeats the key")
 			}

@@ -25,6 +25,9 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 )
 
 // dataDirVariable makes this test binary be a cloud on that folder, so that tests can kill one.
@@ -135,6 +138,9 @@ type cloud struct {
 	url       string
 	dir       string
 	databases *database.Client
+	networks  *network.Client
+	subnets   *subnet.Client
+	groups    *nodegroup.Client
 	apiKey    string
 	stop      func() // idempotent, reports failures
 }
@@ -192,7 +198,10 @@ func connect(t *testing.T, url, dir string, stop func()) *cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cloud{url: url, dir: dir, databases: database.NewClient(client), apiKey: key.Key, stop: stop}
+	return &cloud{
+		url: url, dir: dir, databases: database.NewClient(client), networks: network.NewClient(client),
+		subnets: subnet.NewClient(client), groups: nodegroup.NewClient(client), apiKey: key.Key, stop: stop,
+	}
 }
 
 // process is a cloud in a process of its own.
