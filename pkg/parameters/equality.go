@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// same compares two values that are not compared field by field.
+// same is true for equal values. Objects and lists that it does not call the same are compared field by field.
 func (s *settings) same(at path, desired, observed any) bool {
 	d, isText := desired.(string)
 	o, both := observed.(string)
@@ -21,7 +21,7 @@ func (s *settings) same(at path, desired, observed any) bool {
 	if x, y := number(desired), number(observed); x != nil && y != nil {
 		return x.Cmp(y) == 0
 	}
-	return isEmpty(desired) && isEmpty(observed) || reflect.DeepEqual(desired, observed)
+	return reflect.DeepEqual(desired, observed)
 }
 
 func sameDocument(a, b string) bool {
