@@ -310,11 +310,27 @@ func (p *Plane) Servers(t testing.TB) []Server {
 		for i, word := range words {
 			if word == "-D" && i+1 < len(words) && strings.HasPrefix(words[i+1], instances+"/") && strings.HasSuffix(words[0], "postgres") {
 				var pid int
-				if _, err := fmt.Sscanf(file, "/proc/%d/cmdline", &pid); err == nil {
+				if _, err := fmt.Sscanf(file, "/proc/%d/cmdline", &pid); err == nil && !childOfPostgres(pid) {
 					servers = append(servers, Server{PID: pid, Data: words[i+1]})
 				}
 			}
 		}
 	}
 	return servers
+}
+
+// childOfPostgres is true for a process that a PostgreSQL server forked: for a moment it still has its parent's arguments.
+func childOfPostgres(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true // it ended meanwhile
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	var state string
+	var parent int
+	if _, err := fmt.Sscan(rest, &state, &parent); err != nil {
+		return false
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))
+	return err == nil && strings.TrimSpace(string(name)) == "postgres"
 }
