@@ -7,6 +7,7 @@ package fcp
 
 import (
 	"fmt"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -39,21 +40,24 @@ func SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
 
 // Rules are what the provider's controllers must be allowed, beside what the runtime needs for any provider.
 func Rules() []rbacv1.PolicyRule {
+	return slices.Concat(
+		allow("fcp.crossplane.io", "providerconfigs"),
+		allow("fcp.m.crossplane.io", "clusterproviderconfigs", "providerconfigs"),
+		allow("database.fcp.crossplane.io", "favouritedbinstances"),
+		allow("network.fcp.crossplane.io", "networks"),
+		allow("network.fcp.m.crossplane.io", "networks", "subnets"),
+		allow("compute.fcp.m.crossplane.io", "nodegroups"),
+	)
+}
+
+// allow lets controllers look at objects, and change their metadata, specs and statuses.
+func allow(group string, resources ...string) []rbacv1.PolicyRule {
+	statuses := make([]string, 0, len(resources))
+	for _, r := range resources {
+		statuses = append(statuses, r+"/status")
+	}
 	return []rbacv1.PolicyRule{
-		{
-			APIGroups: []string{"fcp.crossplane.io"},
-			Resources: []string{"providerconfigs"},
-			Verbs:     []string{"get", "list", "watch"},
-		},
-		{
-			APIGroups: []string{"database.fcp.crossplane.io"},
-			Resources: []string{"favouritedbinstances"},
-			Verbs:     []string{"get", "list", "watch", "patch"},
-		},
-		{
-			APIGroups: []string{"database.fcp.crossplane.io"},
-			Resources: []string{"favouritedbinstances/status"},
-			Verbs:     []string{"patch"},
-		},
+		{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{group}, Resources: statuses, Verbs: []string{"patch"}},
 	}
 }

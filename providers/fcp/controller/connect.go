@@ -10,58 +10,97 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/pkg/credentials"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
 // callTimeout bounds one call to the cloud.
 const callTimeout = 10 * time.Second
 
-// clouds makes clients of the favourite cloud for ProviderConfigs. All share one pool of connections.
+// clouds makes clients of the favourite cloud as provider configurations say. All share one pool of connections.
 type clouds struct {
 	kube    client.Reader
 	secrets *credentials.Secrets
 	http    *http.Client
 }
 
-// of returns a client for the ProviderConfig of the given name.
-func (c *clouds) of(ctx context.Context, name string) (*sdk.Client, error) {
-	config := &v1alpha3.ProviderConfig{}
-	if err := c.kube.Get(ctx, types.NamespacedName{Name: name}, config); err != nil {
-		return nil, fmt.Errorf("cannot get ProviderConfig %q: %w", name, err)
-	}
-	key, err := c.secrets.Extract(ctx, config.Spec.Credentials)
+// A cloud is the favourite cloud as the users of one provider configuration reach it. The external clients of all kinds
+// embed it.
+type cloud struct {
+	sdk  *sdk.Client
+	poll time.Duration
+}
+
+// PollInterval is how often the provider configuration wants its users' external resources to be looked at.
+func (c cloud) PollInterval() time.Duration { return c.poll }
+
+// A connecter makes external clients of one kind (A53).
+type connecter[T resource.Managed] struct {
+	clouds *clouds
+	client func(cloud) managed.TypedExternalClient[T]
+}
+
+func (c connecter[T]) Connect(ctx context.Context, mg T) (managed.TypedExternalClient[T], error) {
+	cloud, err := c.clouds.of(ctx, mg)
 	if err != nil {
-		return nil, fmt.Errorf("cannot get credentials of ProviderConfig %q: %w", name, err)
+		return nil, err
 	}
-	cloud, err := sdk.NewClient(sdk.Config{
-		Endpoint:   config.Spec.Endpoint,
-		Project:    config.Spec.ProjectID,
+	return c.client(cloud), nil
+}
+
+// of returns the cloud as the managed resource reaches it (R227, R228, N2).
+func (c *clouds) of(ctx context.Context, mg resource.Managed) (cloud, error) {
+	config, name := configOf(mg)
+	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+		return cloud{}, fmt.Errorf("cannot get %s: %w", name, err)
+	}
+	settings := config.Settings()
+	key, err := c.secrets.ExtractWithin(ctx, config.GetNamespace(), settings.Credentials)
+	if err != nil {
+		return cloud{}, fmt.Errorf("cannot get credentials of %s: %w", name, err)
+	}
+	reached := cloud{}
+	if settings.PollInterval != nil {
+		reached.poll = settings.PollInterval.Duration
+	}
+	reached.sdk, err = sdk.NewClient(sdk.Config{
+		Endpoint:   settings.Endpoint,
+		Project:    settings.ProjectID,
 		APIKey:     strings.TrimSpace(string(key)),
 		HTTPClient: c.http,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot create client of ProviderConfig %q: %w", name, err)
+		return cloud{}, fmt.Errorf("cannot create client of %s: %w", name, err)
 	}
-	return cloud, nil
+	return reached, nil
 }
 
-// configsUsing returns the names of the ProviderConfigs whose credentials are in the given Secret.
-func (c *clouds) configsUsing(ctx context.Context, secret types.NamespacedName) ([]string, error) {
-	list := &v1alpha3.ProviderConfigList{}
-	if err := c.kube.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing provider configs: %w", err)
+// A config is a provider configuration of any kind.
+type config interface {
+	resource.ProviderConfig
+	Settings() v1alpha3.ProviderConfigSpec
+}
+
+// configOf returns the empty provider configuration that the managed resource uses, and how messages name it.
+func configOf(mg resource.Managed) (of config, name string) {
+	meta := metav1.ObjectMeta{Name: resource.ProviderConfigName(mg)}
+	kind := resource.ProviderConfigKind(mg)
+	switch {
+	case mg.GetNamespace() == "":
+		of = &v1alpha3.ProviderConfig{ObjectMeta: meta}
+	case kind == xpv1.ClusterProviderConfigKind:
+		of = &namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: meta}
+	default:
+		meta.Namespace = mg.GetNamespace()
+		of = &namespacedv1alpha3.ProviderConfig{ObjectMeta: meta}
 	}
-	var names []string
-	for _, config := range list.Items {
-		ref := config.Spec.Credentials.SecretRef
-		if ref != nil && ref.Namespace == secret.Namespace && ref.Name == secret.Name {
-			names = append(names, config.Name)
-		}
-	}
-	return names, nil
+	return of, fmt.Sprintf("%s %q", kind, meta.Name)
 }

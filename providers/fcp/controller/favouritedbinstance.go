@@ -7,36 +7,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"strconv"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
-// databaseConnecter makes clients of the database service.
-type databaseConnecter struct{ clouds *clouds }
-
-func (c databaseConnecter) Connect(ctx context.Context, i *v1alpha3.FavouriteDBInstance) (managed.TypedExternalClient[*v1alpha3.FavouriteDBInstance], error) {
-	cloud, err := c.clouds.of(ctx, resource.ProviderConfigName(i))
-	if err != nil {
-		return nil, err
+func favouriteDBInstances(c *clouds, o []managed.ReconcilerOption) Controller {
+	return &kind[*v1alpha3.FavouriteDBInstance]{
+		gvk:    v1alpha3.FavouriteDBInstanceGroupVersionKind,
+		object: &v1alpha3.FavouriteDBInstance{},
+		scope:  clusterScope(),
+		clouds: c,
+		client: func(c cloud) managed.TypedExternalClient[*v1alpha3.FavouriteDBInstance] {
+			return newDatabaseInstance(c)
+		},
+		own:     []managed.ReconcilerOption{managed.WithDefaultName(nameOf)},
+		options: o,
 	}
-	return &databaseInstance{service: database.NewClient(cloud)}, nil
 }
+
+// passwordField is where the parameters refer to a Secret.
+const passwordField = "passwordSecretRef"
 
 // databaseInstance is the external client of one pass over a FavouriteDBInstance.
 type databaseInstance struct {
-	service *database.Client
-	labels  map[string]string // as last observed
+	cloud
+	service  *database.Client
+	labels   labels
+	password []byte // that the user chose, if any
+}
+
+func newDatabaseInstance(c cloud) *databaseInstance {
+	kind := v1alpha3.FavouriteDBInstanceGroupVersionKind.GroupKind()
+	return &databaseInstance{cloud: c, service: database.NewClient(c.sdk), labels: labels{kind: kind}}
 }
 
 // ReplaysCreate is true: the favourite cloud repeats the full answer to an idempotency key, password included.
@@ -50,6 +60,11 @@ func nameOf(mg resource.Managed) string {
 	return mg.GetName()
 }
 
+// UseSecretInputs is told the password that the user chose (P61).
+func (e *databaseInstance) UseSecretInputs(values map[string][]byte) {
+	e.password = values[passwordField]
+}
+
 func (e *databaseInstance) Observe(ctx context.Context, i *v1alpha3.FavouriteDBInstance) (managed.ExternalObservation, error) {
 	have, err := e.service.GetInstance(ctx, meta.GetExternalName(i))
 	if sdk.IsNotFound(err) {
@@ -58,32 +73,25 @@ func (e *databaseInstance) Observe(ctx context.Context, i *v1alpha3.FavouriteDBI
 	if err != nil {
 		return managed.ExternalObservation{}, fmt.Errorf("cannot get instance: %w", err)
 	}
-	e.labels = have.Labels
+	e.labels.seen = have.Labels
 	i.Status.AtProvider = observation(have)
-	owner := types.UID(have.Labels[meta.ExternalLabelUID])
-	o := managed.ExternalObservation{
-		ResourceExists:   true,
-		ResourceUpToDate: upToDate(i, have),
-		Owner:            &owner,
-		ConnectionDetails: managed.ConnectionDetails{
-			xpv1.ResourceCredentialsSecretUserKey: []byte(have.Username),
-		},
+	markReady(i, have.Status)
+	theirs := settings{FavouriteDBInstanceParameters: instanceParameters(have), Labels: have.Labels}
+	named := parameters.Ignore("name") // the external name says it (D19)
+	filled, err := parameters.LateInitialize(&i.Spec.ForProvider, theirs.FavouriteDBInstanceParameters, named)
+	if err != nil {
+		return managed.ExternalObservation{}, fmt.Errorf("cannot take over settings: %w", err)
 	}
-	if have.Hostname != "" && have.Port != 0 {
-		o.ConnectionDetails[xpv1.ResourceCredentialsSecretEndpointKey] = []byte(have.Hostname)
-		o.ConnectionDetails[xpv1.ResourceCredentialsSecretPortKey] = []byte(strconv.Itoa(have.Port))
+	ours := settings{FavouriteDBInstanceParameters: i.Spec.ForProvider, Labels: e.labels.declared(i, nil)}
+	o, err := judge(judgement{status: have.Status, labels: have.Labels, fixed: []string{"version"}}, ours, theirs, named)
+	if err != nil {
+		return o, err
 	}
-	if want := i.Spec.ForProvider.Version; want != nil && have.Version != "" && *want != have.Version {
-		o.Failed = fmt.Errorf("it runs version %s, which cannot change, and spec.forProvider.version says %s: create another "+
-			"object with that version and move the data", have.Version, *want)
-	}
+	o.ResourceLateInitialized = filled
+	o.ConnectionDetails = connectionDetails(have)
 	switch have.Status {
 	case database.StatusOnline:
 		i.SetConditions(xpv1.Available())
-	case database.StatusCreating:
-		i.SetConditions(xpv1.Creating())
-	case database.StatusDeleting:
-		i.SetConditions(xpv1.Deleting())
 	case database.StatusFailed:
 		i.SetConditions(xpv1.Unavailable().WithMessage(have.Message))
 		o.Failed = errors.New(have.Message)
@@ -97,13 +105,11 @@ func (e *databaseInstance) Create(ctx context.Context, i *v1alpha3.FavouriteDBIn
 		Name:           meta.GetExternalName(i),
 		FancinessLevel: p.FancinessLevel,
 		Version:        p.Version,
-		Labels:         labelsOf(i),
+		Password:       optional(string(e.password)),
+		Labels:         e.labels.forCreate(i, nil),
 	}, sdk.WithIdempotencyKey(meta.CreationToken(i)))
-	if failure, ok := errors.AsType[*sdk.APIError](err); ok && failure.Status >= http.StatusInternalServerError {
-		err = managed.OutcomeUnknown(err)
-	}
 	if err != nil {
-		return managed.ExternalCreation{}, fmt.Errorf("cannot create instance: %w", err)
+		return managed.ExternalCreation{}, fmt.Errorf("cannot create instance: %w", unlessRefused(err))
 	}
 	return managed.ExternalCreation{ConnectionDetails: managed.ConnectionDetails{
 		xpv1.ResourceCredentialsSecretUserKey:     []byte(created.Username),
@@ -111,20 +117,22 @@ func (e *databaseInstance) Create(ctx context.Context, i *v1alpha3.FavouriteDBIn
 	}}, nil
 }
 
+// Update sends what can change. Without a chosen password that of the server stays as it is.
 func (e *databaseInstance) Update(ctx context.Context, i *v1alpha3.FavouriteDBInstance) (managed.ExternalUpdate, error) {
-	labels := maps.Clone(e.labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, labelsOf(i))
 	_, err := e.service.UpdateInstance(ctx, meta.GetExternalName(i), database.UpdateInstanceInput{
-		FancinessLevel: &i.Spec.ForProvider.FancinessLevel,
-		Labels:         labels,
+		FancinessLevel: optional(i.Spec.ForProvider.FancinessLevel),
+		Password:       optional(string(e.password)),
+		Labels:         e.labels.forUpdate(i, nil),
 	})
 	if err != nil {
 		return managed.ExternalUpdate{}, fmt.Errorf("cannot update instance: %w", err)
 	}
-	return managed.ExternalUpdate{}, nil
+	if len(e.password) == 0 {
+		return managed.ExternalUpdate{}, nil
+	}
+	return managed.ExternalUpdate{ConnectionDetails: managed.ConnectionDetails{
+		xpv1.ResourceCredentialsSecretPasswordKey: e.password,
+	}}, nil
 }
 
 func (e *databaseInstance) Delete(ctx context.Context, i *v1alpha3.FavouriteDBInstance) error {
@@ -135,22 +143,30 @@ func (e *databaseInstance) Delete(ctx context.Context, i *v1alpha3.FavouriteDBIn
 	return nil
 }
 
-// upToDate compares what can be updated: the fanciness level and our labels (P15). An instance that is going away is
-// left in peace.
-func upToDate(i *v1alpha3.FavouriteDBInstance, have *database.Instance) bool {
-	if have.Status == database.StatusDeleting {
-		return true
-	}
-	for key, value := range labelsOf(i) {
-		if have.Labels[key] != value {
-			return false
-		}
-	}
-	return have.FancinessLevel == i.Spec.ForProvider.FancinessLevel
+// Settings are what is compared: the parameters and the labels, which users cannot choose.
+type settings struct {
+	v1alpha3.FavouriteDBInstanceParameters `json:",inline"`
+
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
-func labelsOf(i *v1alpha3.FavouriteDBInstance) map[string]string {
-	return meta.GetExternalLabels(i, v1alpha3.FavouriteDBInstanceGroupVersionKind.GroupKind(), resource.ProviderConfigName(i))
+// instanceParameters are the settings that the cloud reports, as an object would declare them.
+func instanceParameters(have *database.Instance) v1alpha3.FavouriteDBInstanceParameters {
+	return v1alpha3.FavouriteDBInstanceParameters{
+		Name:           have.Name,
+		FancinessLevel: have.FancinessLevel,
+		Version:        optional(have.Version),
+	}
+}
+
+// connectionDetails are what can be read at any time; the password is told at creation only.
+func connectionDetails(have *database.Instance) managed.ConnectionDetails {
+	details := managed.ConnectionDetails{xpv1.ResourceCredentialsSecretUserKey: []byte(have.Username)}
+	if have.Hostname != "" && have.Port != 0 {
+		details[xpv1.ResourceCredentialsSecretEndpointKey] = []byte(have.Hostname)
+		details[xpv1.ResourceCredentialsSecretPortKey] = []byte(strconv.Itoa(have.Port))
+	}
+	return details
 }
 
 func observation(have *database.Instance) v1alpha3.FavouriteDBInstanceObservation {

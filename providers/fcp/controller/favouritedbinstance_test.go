@@ -38,15 +38,24 @@ func (c *scriptedCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(c.answer)
 }
 
-func (c *scriptedCloud) client(t *testing.T) *databaseInstance {
+func (c *scriptedCloud) reach(t *testing.T) cloud {
 	t.Helper()
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
-	cloud, err := sdk.NewClient(sdk.Config{Endpoint: server.URL, Project: "demo", APIKey: "key"})
+	client, err := sdk.NewClient(sdk.Config{Endpoint: server.URL, Project: "demo", APIKey: "key"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &databaseInstance{service: database.NewClient(cloud)}
+	return cloud{sdk: client}
+}
+
+func (c *scriptedCloud) client(t *testing.T) *databaseInstance {
+	t.Helper()
+	return newDatabaseInstance(c.reach(t))
+}
+
+func labelsOf(i *v1alpha3.FavouriteDBInstance) map[string]string {
+	return labels{kind: v1alpha3.FavouriteDBInstanceGroupVersionKind.GroupKind()}.ours(i)
 }
 
 func orders() *v1alpha3.FavouriteDBInstance {

@@ -3,6 +3,9 @@
 
 // Package controller holds the controllers of the favourite cloud's provider: one for each managed kind, which calls
 // the cloud through its SDK.
+//
+// Its one idea: a kind is a row of kinds and a file of its own, which holds the external client. All else is shared: how
+// to reach the cloud (connect.go), when to look again (wake.go), and how to judge what the cloud has (judge.go).
 package controller
 
 import (
@@ -10,20 +13,15 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/bowline-dev/bowline/pkg/credentials"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
-	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
 // creationGrace is how long a creation that was cut off may still be under way. The cloud shows what it made at once, so
@@ -33,6 +31,12 @@ const creationGrace = 5 * time.Second
 // concurrency is how many objects of one kind are reconciled at once.
 const concurrency = 10
 
+// A Controller keeps the objects of one managed kind and their external resources in step.
+type Controller interface {
+	// SetupWithManager adds the controller to the manager.
+	SetupWithManager(mgr ctrl.Manager) error
+}
+
 // SetupWithManager adds all controllers of the provider to the manager (A73). The options are given to the reconciler
 // of every kind.
 func SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
@@ -41,64 +45,55 @@ func SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
 		return err
 	}
 	c := &clouds{kube: mgr.GetClient(), secrets: secrets, http: &http.Client{Timeout: callTimeout}}
-	return (&FavouriteDBInstanceController{clouds: c, options: o}).SetupWithManager(mgr)
+	for _, kind := range kinds(c, o) {
+		if err := kind.SetupWithManager(mgr); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// FavouriteDBInstanceController keeps FavouriteDBInstances and their database servers in step.
-type FavouriteDBInstanceController struct {
+func kinds(c *clouds, o []managed.ReconcilerOption) []Controller {
+	return []Controller{
+		favouriteDBInstances(c, o),
+		clusterNetworks(c, o),
+		namespacedNetworks(c, o),
+		subnets(c, o),
+		nodeGroups(c, o),
+	}
+}
+
+// A kind is the controller of one managed kind.
+type kind[T resource.Managed] struct {
+	gvk     schema.GroupVersionKind
+	object  T // an empty one
+	scope   scope
 	clouds  *clouds
-	options []managed.ReconcilerOption
+	client  func(cloud) managed.TypedExternalClient[T]
+	own     []managed.ReconcilerOption // of this kind
+	options []managed.ReconcilerOption // of all kinds
 }
 
-// SetupWithManager adds the controller to the manager.
-func (c *FavouriteDBInstanceController) SetupWithManager(mgr ctrl.Manager) error {
-	gvk := databasev1alpha3.FavouriteDBInstanceGroupVersionKind
-	r := managed.NewReconciler(mgr, resource.ManagedKind(gvk), append([]managed.ReconcilerOption{
-		managed.WithTypedExternalConnecter(databaseConnecter{clouds: c.clouds}),
-		managed.WithDefaultName(nameOf),
+// SetupWithManager adds the controller to the manager (A73).
+func (k *kind[T]) SetupWithManager(mgr ctrl.Manager) error {
+	options := []managed.ReconcilerOption{
+		managed.WithTypedExternalConnecter(connecter[T]{clouds: k.clouds, client: k.client}),
 		managed.WithCreationGracePeriod(creationGrace),
-	}, c.options...)...)
-	if err := managed.IndexProviderConfig(context.Background(), mgr, &databasev1alpha3.FavouriteDBInstance{}); err != nil {
+		managed.WithConsistencyWindow(creationGrace),
+	}
+	options = append(append(options, k.own...), k.options...)
+	r := managed.NewReconciler(mgr, resource.ManagedKind(k.gvk), options...)
+	if err := managed.IndexProviderConfig(context.Background(), mgr, k.object); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named(managed.ControllerName(gvk.GroupKind())).
-		For(&databasev1alpha3.FavouriteDBInstance{}).
-		Watches(&v1alpha3.ProviderConfig{}, c.clouds.whenConfigChanges(mgr, r)).
-		WatchesRawSource(c.clouds.whenSecretChanges(mgr, r)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
-		Complete(r)
-}
-
-// whenConfigChanges reconciles the users of a ProviderConfig that changed.
-func (c *clouds) whenConfigChanges(mgr ctrl.Manager, r *managed.Reconciler) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, config client.Object) []reconcile.Request {
-		users, err := r.Users(ctx, config.GetName())
-		if err != nil {
-			mgr.GetLogger().Error(err, "Cannot find the users of a ProviderConfig", "name", config.GetName())
-		}
-		return users
-	})
-}
-
-// whenSecretChanges reconciles the users of all ProviderConfigs whose credentials changed.
-func (c *clouds) whenSecretChanges(mgr ctrl.Manager, r *managed.Reconciler) source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		c.secrets.OnChange(func(secret types.NamespacedName) {
-			names, err := c.configsUsing(ctx, secret)
-			if err != nil {
-				mgr.GetLogger().Error(err, "Cannot find the ProviderConfigs of a Secret", "secret", secret)
-			}
-			for _, name := range names {
-				users, err := r.Users(ctx, name)
-				if err != nil {
-					mgr.GetLogger().Error(err, "Cannot find the users of a ProviderConfig", "name", name)
-				}
-				for _, user := range users {
-					queue.Add(user)
-				}
-			}
-		})
-		return nil
-	})
+	wake := waker{kube: mgr.GetClient(), scope: k.scope, reconciler: r, log: mgr.GetLogger()}
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named(managed.ControllerName(k.gvk.GroupKind())).
+		For(k.object).
+		WatchesRawSource(wake.whenSecretChanges(k.clouds.secrets.OnChange)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
+	for _, config := range k.scope {
+		b.Watches(config.object, wake.whenConfigChanges(), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	return b.Complete(r)
 }

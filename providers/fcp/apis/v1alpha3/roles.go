@@ -20,3 +20,6 @@ func (p *ProviderConfig) SetUsers(n int64) { p.Status.Users = n }
 
 // GetUsers satisfies resource.UserCounter.
 func (p *ProviderConfig) GetUsers() int64 { return p.Status.Users }
+
+// Settings returns how to reach the favourite cloud.
+func (p *ProviderConfig) Settings() ProviderConfigSpec { return p.Spec }

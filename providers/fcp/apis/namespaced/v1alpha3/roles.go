@@ -5,6 +5,7 @@ package v1alpha3
 
 import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	fcpv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
 // SetConditions sets conditions of the configuration.
@@ -21,6 +22,9 @@ func (p *ClusterProviderConfig) SetUsers(n int64) { p.Status.Users = n }
 // GetUsers satisfies resource.UserCounter.
 func (p *ClusterProviderConfig) GetUsers() int64 { return p.Status.Users }
 
+// Settings returns how to reach the favourite cloud.
+func (p *ClusterProviderConfig) Settings() fcpv1alpha3.ProviderConfigSpec { return p.Spec }
+
 // SetConditions sets conditions of the configuration.
 func (p *ProviderConfig) SetConditions(c ...xpv1.Condition) { p.Status.SetConditions(c...) }
 
@@ -34,3 +38,6 @@ func (p *ProviderConfig) SetUsers(n int64) { p.Status.Users = n }
 
 // GetUsers satisfies resource.UserCounter.
 func (p *ProviderConfig) GetUsers() int64 { return p.Status.Users }
+
+// Settings returns how to reach the favourite cloud.
+func (p *ProviderConfig) Settings() fcpv1alpha3.ProviderConfigSpec { return p.Spec }
