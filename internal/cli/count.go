@@ -28,32 +28,56 @@ const (
 func countManaged(ctx context.Context, kubeconfig string) ([]objects, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig: %w", err)
-	}
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering apiextensions types: %w", err)
-	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("creating client: %w", err)
-	}
-	kinds, err := managedKinds(ctx, c)
+	c, kinds, err := managedClient(ctx, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	counted := []objects{}
 	for _, kind := range kinds {
-		n, err := countKind(ctx, c, kind)
+		n := objects{Kind: displayName(kind, kinds)}
+		err := eachOfKind(ctx, c, kind, func(o *unstructured.Unstructured) {
+			n.Total++
+			n.Ready += countIf(conditionTrue(o.Object, "Ready"))
+			n.Synced += countIf(conditionTrue(o.Object, "Synced"))
+		})
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", kind.GroupKind(), err)
+			return nil, err
 		}
-		n.Kind = displayName(kind, kinds)
 		counted = append(counted, n)
 	}
 	return counted, nil
+}
+
+// eachManaged calls visit with every object of every installed kind of category "managed".
+func eachManaged(ctx context.Context, kubeconfig string, visit func(*unstructured.Unstructured)) error {
+	c, kinds, err := managedClient(ctx, kubeconfig)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if err := eachOfKind(ctx, c, kind, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// managedClient returns a client and the managed kinds that its API server has.
+func managedClient(ctx context.Context, kubeconfig string) (client.Client, []schema.GroupVersionKind, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("registering apiextensions types: %w", err)
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, fmt.Errorf("creating client: %w", err)
+	}
+	kinds, err := managedKinds(ctx, c)
+	return c, kinds, err
 }
 
 // managedKinds returns each kind once, in a version that is served, sorted.
@@ -92,23 +116,18 @@ func displayName(kind schema.GroupVersionKind, all []schema.GroupVersionKind) st
 	return kind.Kind
 }
 
-func countKind(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (objects, error) {
-	var (
-		n    objects
-		page unstructured.UnstructuredList
-	)
+func eachOfKind(ctx context.Context, c client.Client, kind schema.GroupVersionKind, visit func(*unstructured.Unstructured)) error {
+	var page unstructured.UnstructuredList
 	page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	for next := ""; ; {
 		if err := c.List(ctx, &page, client.Limit(countPage), client.Continue(next)); err != nil {
-			return n, err
+			return fmt.Errorf("listing %s: %w", kind.GroupKind(), err)
 		}
 		for i := range page.Items {
-			n.Total++
-			n.Ready += countIf(conditionTrue(page.Items[i].Object, "Ready"))
-			n.Synced += countIf(conditionTrue(page.Items[i].Object, "Synced"))
+			visit(&page.Items[i])
 		}
 		if next = page.GetContinue(); next == "" {
-			return n, nil
+			return nil
 		}
 	}
 }
@@ -122,14 +141,19 @@ func countIf(yes bool) int {
 
 // conditionTrue tells whether an object has a condition of that type with status True.
 func conditionTrue(object map[string]any, conditionType string) bool {
+	return conditionOf(object, conditionType)["status"] == "True"
+}
+
+// conditionOf returns an object's condition of that type, nil if there is none.
+func conditionOf(object map[string]any, conditionType string) map[string]any {
 	conditions, _, err := unstructured.NestedSlice(object, "status", "conditions")
 	if err != nil {
-		return false
+		return nil
 	}
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == conditionType {
-			return condition["status"] == "True"
+			return condition
 		}
 	}
-	return false
+	return nil
 }

@@ -13,9 +13,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// errCreateIncomplete is worded as the ecosystem's documentation has it (R85).
-var errCreateIncomplete = errors.New("cannot determine creation result - remove the " +
-	meta.AnnotationKeyExternalCreatePending + " annotation if it is safe to proceed")
+// MessageCreateIncomplete is the message of condition Synced of an object that waits for a person because its creation was
+// cut off, worded as the ecosystem's documentation has it (R85).
+const MessageCreateIncomplete = "cannot determine creation result - remove the " +
+	meta.AnnotationKeyExternalCreatePending + " annotation if it is safe to proceed"
+
+var errCreateIncomplete = errors.New(MessageCreateIncomplete)
 
 // recallCreate looks for the result of a creation that began and whose result was never recorded (R81, R82): this
 // process may remember it, and the connection secret tells it if it was written (N22).

@@ -1,0 +1,86 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+)
+
+func TestLeakOf(t *testing.T) {
+	t.Parallel()
+	object := func(message string, annotations map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "network.example.org/v1",
+			"kind":       "Network",
+			"metadata":   map[string]any{"name": "net", "namespace": "team", "uid": "uid", "annotations": annotations},
+			"spec":       map[string]any{"providerConfigRef": map[string]any{"name": "prod"}},
+			"status": map[string]any{"conditions": []any{
+				map[string]any{"type": "Synced", "status": "False", "message": message},
+			}},
+		}}
+	}
+	pending := map[string]any{"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}
+	ended := map[string]any{
+		"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z", "crossplane.io/external-create-failed": "2026-01-01T00:00:00Z",
+	}
+	for name, tc := range map[string]struct {
+		object *unstructured.Unstructured
+		want   bool
+	}{
+		"O6 it waits for a person":            {object(managed.MessageCreateIncomplete, pending), true},
+		"O6 a person has acted":               {object(managed.MessageCreateIncomplete, ended), false},
+		"O6 its creation is under way":        {object("", pending), false},
+		"O6 it has another problem meanwhile": {object("cannot connect", pending), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, waits := leakOf(tc.object)
+			if waits != tc.want {
+				t.Fatalf("waits: %t, want %t", waits, tc.want)
+			}
+			if !waits {
+				return
+			}
+			want := leak{
+				Kind: "network.network.example.org", Namespace: "team", Name: "net", Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+				LookFor: map[string]string{"crossplane-kind": "network.network.example.org", "crossplane-name": "net",
+					"crossplane-provider": "prod", "bowline-uid": "uid"},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWriteLeaks(t *testing.T) {
+	t.Parallel()
+	leaks := []leak{{Kind: "network.example.org", Name: "net", Since: time.Unix(0, 0).UTC(), LookFor: map[string]string{"bowline-uid": "uid"}}}
+	for name, tc := range map[string]struct {
+		output string
+		leaks  []leak
+		want   string
+	}{
+		"O6 a table":   {"", leaks, "bowline-uid=uid"},
+		"O6 none":      {"", nil, "No object waits"},
+		"O6 as json":   {"json", leaks, `"since": "1970-01-01T00:00:00Z"`},
+		"O6 as yaml":   {"yaml", leaks, "bowline-uid: uid"},
+		"O6 none json": {"json", []leak{}, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			if err := leakWriters()[tc.output](&out, tc.leaks); err != nil || !strings.Contains(out.String(), tc.want) {
+				t.Errorf("%v, printed:\n%s", err, out.String())
+			}
+		})
+	}
+}
