@@ -60,6 +60,10 @@ var kinds = map[string]struct {
 		options:       []managed.ReconcilerOption{managed.WithVendorNames()},
 		keepsPassword: true,
 	},
+	"vendor names, findable": {
+		change:  func(s *thing.System) { s.VendorNames, s.Finds = true, true },
+		options: []managed.ReconcilerOption{managed.WithVendorNames()},
+	},
 	"vendor names": {
 		change:       func(s *thing.System) { s.VendorNames = true },
 		options:      []managed.ReconcilerOption{managed.WithVendorNames()},
@@ -89,7 +93,7 @@ func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	for kind := range kinds {
 		for operation := range operations {
-			t.Run(fmt.Sprintf("R77 R79 N22 %s with %s", operation, kind), func(t *testing.T) {
+			t.Run(fmt.Sprintf("R77 R79 N5 N22 %s with %s", operation, kind), func(t *testing.T) {
 				t.Parallel()
 				clean := &lifeline{}
 				newCrashStage(t, kind, operation).run(clean)

@@ -5,21 +5,22 @@ package thing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // A Resource is what the external system holds under a name.
 type Resource struct {
-	Size     int
+	Size        int
+	Zone        string
+	Scaling     []Scaling
+	Tags        map[string]string
+	AccessToken string
+
 	Owner    types.UID
 	Token    string
 	Password string
@@ -31,8 +32,10 @@ type System struct {
 
 	// Resources by name.
 	Resources map[string]Resource
-	// Calls are the verbs called, in order: Connect, Observe, Create, Update, Delete.
+	// Calls are the verbs called, in order: Connect, Observe, FindCreated, Create, Update, Delete.
 	Calls []string
+	// Sent are the parameters that each Create and Update was called with.
+	Sent map[string][]Parameters
 
 	// VendorNames makes the system choose names itself.
 	VendorNames bool
@@ -42,6 +45,19 @@ type System struct {
 	Replays bool
 	// Chooses makes clients choose passwords beforehand; the resource gets what the connection secret holds.
 	Chooses bool
+	// Finds makes clients find what an interrupted creation left behind, by its owner.
+	Finds bool
+	// Zone and Tags are what the system itself gives a new resource, if it is not told otherwise.
+	Zone string
+	Tags map[string]string
+	// Endpoint of every resource.
+	Endpoint string
+	// Stubborn makes the system accept updates and do nothing.
+	Stubborn bool
+	// Poll is how often clients want resources to be looked at; zero leaves it to the reconciler.
+	Poll time.Duration
+	// Hang is the verb whose calls last until their context ends.
+	Hang string
 	// SlowDelete makes deletion take until somebody removes the resource.
 	SlowDelete bool
 	// Hidden resources are not seen by Observe, as in a system that is eventually consistent.
@@ -57,7 +73,7 @@ type System struct {
 
 // NewSystem returns an empty system.
 func NewSystem() *System {
-	return &System{Resources: map[string]Resource{}}
+	return &System{Resources: map[string]Resource{}, Sent: map[string][]Parameters{}, Endpoint: "there"}
 }
 
 // Do changes the system while nobody calls it.
@@ -95,10 +111,14 @@ func (s *System) TakeCalls() []string {
 	return calls
 }
 
-func (s *System) call(verb string, work func() error) error {
+func (s *System) call(ctx context.Context, verb string, work func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Calls = append(s.Calls, verb)
+	if s.Hang == verb {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	var refuse, lose error
 	if s.Fault != nil {
 		refuse, lose = s.Fault(verb)
@@ -112,79 +132,6 @@ func (s *System) call(verb string, work func() error) error {
 	return lose
 }
 
-// Connect satisfies managed.TypedExternalConnecter.
-func (s *System) Connect(context.Context, *Thing) (managed.TypedExternalClient[*Thing], error) {
-	if err := s.call("Connect", func() error { return nil }); err != nil {
-		return nil, err
-	}
-	if s.Chooses {
-		return &chooser{client: client{s}}, nil
-	}
-	return client{s}, nil
-}
-
-type client struct{ s *System }
-
-func (c client) ReplaysCreate() bool { return c.s.Replays }
-
-func (c client) Observe(_ context.Context, t *Thing) (o managed.ExternalObservation, err error) {
-	err = c.s.call("Observe", func() error {
-		have, ok := c.s.Resources[meta.GetExternalName(t)]
-		if !ok || c.s.Hidden {
-			return nil
-		}
-		o.ResourceExists = true
-		o.ResourceUpToDate = have.Size == t.Spec.ForProvider.Size && (c.s.Unlabelled || have.Owner == t.GetUID())
-		o.ConnectionDetails = managed.ConnectionDetails{xpv1.ResourceCredentialsSecretEndpointKey: []byte("there")}
-		o.Failed = c.s.Failed
-		if !c.s.Unlabelled {
-			o.Owner = &have.Owner
-		}
-		t.Status.AtProvider.Size = have.Size
-		t.SetConditions(xpv1.Available())
-		return nil
-	})
-	return o, err
-}
-
-func (c client) Create(_ context.Context, t *Thing) (managed.ExternalCreation, error) {
-	return c.create(t, "")
-}
-
-func (c client) create(t *Thing, chosen string) (creation managed.ExternalCreation, err error) {
-	err = c.s.call("Create", func() error {
-		name := meta.GetExternalName(t)
-		if c.s.VendorNames {
-			name = c.s.vendorName(meta.CreationToken(t))
-		}
-		have, exists := c.s.Resources[name]
-		switch {
-		case !exists:
-			c.s.made++
-			have = Resource{Size: t.Spec.ForProvider.Size, Token: meta.CreationToken(t), Password: chosen}
-			if chosen == "" {
-				have.Password = fmt.Sprintf("password-%d", c.s.made)
-			}
-			if !c.s.Unlabelled {
-				have.Owner = t.GetUID()
-			}
-			c.s.Resources[name] = have
-		case !c.s.Replays || have.Token != meta.CreationToken(t):
-			return errors.New("name is taken")
-		}
-		meta.SetExternalName(t, name)
-		creation.ConnectionDetails = managed.ConnectionDetails{
-			xpv1.ResourceCredentialsSecretEndpointKey: []byte("there"),
-			xpv1.ResourceCredentialsSecretPasswordKey: []byte(have.Password),
-		}
-		return nil
-	})
-	if err != nil {
-		return managed.ExternalCreation{}, err
-	}
-	return creation, nil
-}
-
 // vendorName is a new name, or the one that the token got before.
 func (s *System) vendorName(token string) string {
 	for name, have := range s.Resources {
@@ -193,44 +140,4 @@ func (s *System) vendorName(token string) string {
 		}
 	}
 	return fmt.Sprintf("vendor-%d", s.made+1)
-}
-
-func (c client) Update(_ context.Context, t *Thing) (managed.ExternalUpdate, error) {
-	return managed.ExternalUpdate{}, c.s.call("Update", func() error {
-		have := c.s.Resources[meta.GetExternalName(t)]
-		have.Size = t.Spec.ForProvider.Size
-		if !c.s.Unlabelled {
-			have.Owner = t.GetUID()
-		}
-		c.s.Resources[meta.GetExternalName(t)] = have
-		return nil
-	})
-}
-
-func (c client) Delete(_ context.Context, t *Thing) error {
-	return c.s.call("Delete", func() error {
-		if !c.s.SlowDelete {
-			delete(c.s.Resources, meta.GetExternalName(t))
-		}
-		return nil
-	})
-}
-
-// chooser is a client that chooses the password itself.
-type chooser struct {
-	client
-	password string
-}
-
-func (c *chooser) ChooseCredentials(_ context.Context, stored managed.ConnectionDetails) (managed.ConnectionDetails, error) {
-	if have := stored[xpv1.ResourceCredentialsSecretPasswordKey]; len(have) > 0 {
-		c.password = string(have)
-	} else {
-		c.password = "chosen"
-	}
-	return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretPasswordKey: []byte(c.password)}, nil
-}
-
-func (c *chooser) Create(_ context.Context, t *Thing) (managed.ExternalCreation, error) {
-	return c.create(t, c.password)
 }

@@ -3,11 +3,15 @@
 
 // Package thing is a managed kind for tests of the managed reconciler, and an external system in memory whose faults a
 // test can choose.
+//
+// The kind is made as a provider would make it: after a change of its types run go generate in this folder.
+//
+// +groupName=test.bowline.dev
+// +versionName=v1
 package thing
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,10 +19,19 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
+//go:generate go tool -modfile=../../../../../tools/go.mod controller-gen object:headerFile=../../../../../tools/header.go.txt crd:crdVersions=v1 paths=. output:crd:dir=.
+
 // GroupVersionKind of Thing.
 var GroupVersionKind = schema.GroupVersionKind{Group: "test.bowline.dev", Version: "v1", Kind: "Thing"}
 
-// A Thing is a managed resource with a size.
+// LocalGroupVersionKind is that of Thing in a namespace.
+var LocalGroupVersionKind = schema.GroupVersionKind{Group: "test.m.bowline.dev", Version: "v1", Kind: "Thing"}
+
+// A Thing is a managed resource with settings of every shape: a number, an optional string, a list of objects, a map
+// and a secret.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster
 type Thing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -28,23 +41,59 @@ type Thing struct {
 }
 
 // Spec of a Thing.
+// +kubebuilder:validation:XValidation:rule="has(self.forProvider.size) || self.?initProvider.?size.hasValue()",message="spec.forProvider.size is required, there or in spec.initProvider"
+// +kubebuilder:object:generate=true
 type Spec struct {
 	xpv1.ResourceSpec `json:",inline"`
-	ForProvider       Parameters `json:"forProvider"`
+
+	ForProvider Parameters `json:"forProvider"`
+	// +optional
+	InitProvider *Parameters `json:"initProvider,omitempty"`
 }
 
-// Parameters of a Thing.
+// Parameters of a Thing. Only size is required.
+// +kubebuilder:object:generate=true
 type Parameters struct {
-	Size int `json:"size"`
+	// +optional
+	Size int `json:"size,omitempty"`
+
+	// Zone is chosen by the system if it is not set.
+	// +optional
+	Zone *string `json:"zone,omitempty"`
+
+	// +optional
+	ScalingConfig []Scaling `json:"scalingConfig,omitempty"`
+
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+
+	// AccessToken is nobody's business.
+	// +optional
+	AccessToken *string `json:"accessToken,omitempty"`
+}
+
+// Scaling of a Thing.
+// +kubebuilder:object:generate=true
+type Scaling struct {
+	// +optional
+	MinSize *int `json:"minSize,omitempty"`
+	// +optional
+	MaxSize *int `json:"maxSize,omitempty"`
+	// +optional
+	DesiredSize *int `json:"desiredSize,omitempty"`
 }
 
 // Status of a Thing.
+// +kubebuilder:object:generate=true
 type Status struct {
 	xpv1.ResourceStatus `json:",inline"`
-	AtProvider          Parameters `json:"atProvider,omitempty"`
+
+	// +optional
+	AtProvider Parameters `json:"atProvider,omitempty"`
 }
 
 // List contains a list of Thing.
+// +kubebuilder:object:root=true
 type List struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -52,52 +101,15 @@ type List struct {
 }
 
 // AddToScheme adds Thing, and the core kinds that the runtime writes.
-func AddToScheme(s *runtime.Scheme) error {
-	gv := GroupVersionKind.GroupVersion()
+func AddToScheme(s *runtime.Scheme) error { return addToScheme(s, GroupVersionKind) }
+
+// AddLocalToScheme adds Thing as the namespaced kind. It is the same Go type, so a scheme holds the one or the other.
+func AddLocalToScheme(s *runtime.Scheme) error { return addToScheme(s, LocalGroupVersionKind) }
+
+func addToScheme(s *runtime.Scheme, of schema.GroupVersionKind) error {
+	gv := of.GroupVersion()
 	s.AddKnownTypes(gv, &Thing{})
 	s.AddKnownTypeWithName(gv.WithKind("ThingList"), &List{})
 	metav1.AddToGroupVersion(s, gv)
 	return corev1.AddToScheme(s)
-}
-
-// CRD of Thing.
-func CRD() *apiextensionsv1.CustomResourceDefinition {
-	open := true
-	object := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &open}
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "things.test.bowline.dev"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: GroupVersionKind.Group,
-			Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Kind: "Thing", ListKind: "ThingList", Plural: "things", Singular: "thing",
-			},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: GroupVersionKind.Version, Served: true, Storage: true,
-				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type:       "object",
-					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": object, "status": object},
-				}},
-			}},
-		},
-	}
-}
-
-// DeepCopyObject copies the Thing.
-func (t *Thing) DeepCopyObject() runtime.Object {
-	out := &Thing{TypeMeta: t.TypeMeta, Spec: t.Spec, Status: t.Status}
-	t.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	t.Spec.ResourceSpec.DeepCopyInto(&out.Spec.ResourceSpec)
-	t.Status.ResourceStatus.DeepCopyInto(&out.Status.ResourceStatus)
-	return out
-}
-
-// DeepCopyObject copies the list.
-func (l *List) DeepCopyObject() runtime.Object {
-	out := &List{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
-	for i := range l.Items {
-		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Thing))
-	}
-	return out
 }
