@@ -211,8 +211,10 @@ func (v *victim) choose(name string) action {
 	switch {
 	case !exists:
 		return action{"create", v.create(fmt.Sprintf("round-%d", v.round)), v.awaitOnline}
-	case v.random.IntN(2) == 0:
+	case v.random.IntN(3) == 0:
 		return action{"delete", deleteOnce, v.awaitGone}
+	case v.random.IntN(2) == 0:
+		return action{"password", v.setPassword(fmt.Sprintf("password of round %d", v.round)), v.awaitOnline}
 	default:
 		return action{"update", v.update(11 + v.random.IntN(50)), v.awaitOnline}
 	}
@@ -236,6 +238,17 @@ func (v *victim) create(token string) func(*testing.T, *cloud, string) error {
 func (v *victim) update(level int) func(*testing.T, *cloud, string) error {
 	return func(t *testing.T, c *cloud, name string) error {
 		_, err := c.databases.UpdateInstance(t.Context(), name, database.UpdateInstanceInput{FancinessLevel: &level})
+		return err
+	}
+}
+
+// setPassword is repeated after a kill like every action. verify uses the password, and so finds one that got lost.
+func (v *victim) setPassword(password string) func(*testing.T, *cloud, string) error {
+	return func(t *testing.T, c *cloud, name string) error {
+		_, err := c.databases.UpdateInstance(t.Context(), name, database.UpdateInstanceInput{Password: &password})
+		if err == nil {
+			v.passwords[name] = password
+		}
 		return err
 	}
 }

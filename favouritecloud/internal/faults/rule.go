@@ -4,6 +4,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,6 +51,8 @@ func parseRule(given sdk.FaultRule) (*rule, error) {
 		return nil, fmt.Errorf("error_status %d is not 429 or 500 to 599", status)
 	case given.CallsPerSecond < 0 || given.Burst < 0:
 		return nil, fmt.Errorf("calls_per_second %v and burst %d must not be negative", given.CallsPerSecond, given.Burst)
+	case given.CallsPerSecond == 0 && (given.Burst > 0 || given.PerProject):
+		return nil, errors.New("burst and per_project need calls_per_second")
 	}
 	return r, nil
 }
