@@ -154,6 +154,42 @@ func TestCreateAndUpdateSendWhatIsDeclared(t *testing.T) {
 	}
 }
 
+// A password that the user chose is sent, and shown to those who connect.
+func TestChosenPassword(t *testing.T) {
+	t.Parallel()
+	const chosen = "chosen-password"
+	for name, tc := range map[string]struct {
+		inputs map[string][]byte
+		sent   any // null where none is
+	}{
+		"P61 R221 chosen":   {inputs: map[string][]byte{passwordField: []byte(chosen)}, sent: chosen},
+		"P62 none is given": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := database.CreatedInstance{Instance: theirs("CREATING", nil), Password: "as-answered"}
+			cloud := &scriptedCloud{status: http.StatusOK, answer: answer}
+			client := cloud.client(t)
+			client.UseSecretInputs(tc.inputs)
+			created, err := client.Create(t.Context(), orders())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(created.ConnectionDetails[xpv1.ResourceCredentialsSecretPasswordKey]); cloud.body["password"] != tc.sent || got != "as-answered" {
+				t.Errorf("Create sent %v, published %q", cloud.body["password"], got)
+			}
+			updated, err := client.Update(t.Context(), orders())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, published := updated.ConnectionDetails[xpv1.ResourceCredentialsSecretPasswordKey]
+			if cloud.body["password"] != tc.sent || published != (tc.sent != nil) || published && string(got) != chosen {
+				t.Errorf("Update sent %v, published %q", cloud.body["password"], got)
+			}
+		})
+	}
+}
+
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	gone := sdk.ErrorBody{Error: sdk.ErrorDetail{Code: sdk.CodeNotFound, Message: "no such instance"}}

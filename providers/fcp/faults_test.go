@@ -1,0 +1,83 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fcp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// A cloud that does the work and never answers makes nothing twice.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.network("first")
+	w.create(t, first)
+	w.settled(t, first)
+	s := w.subnet("first", meta.GetExternalName(first), "10.0.1.0/24")
+	w.create(t, s)
+	w.settled(t, s)
+
+	deaf := sdk.FaultRule{DropRate: 1, Match: &sdk.FaultMatch{Method: http.MethodPost}}
+	if err := w.admin.SetFaults(t.Context(), deaf); err != nil {
+		t.Fatal(err)
+	}
+	n := w.network("network")
+	w.create(t, n)
+	w.settled(t, n)
+	found, err := w.networks.ListNetworks(t.Context(), map[string]string{meta.ExternalLabelUID: string(n.UID)})
+	if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(n) {
+		t.Errorf("N5 networks %+v, %v; external name %q", found, err, meta.GetExternalName(n))
+	}
+
+	g := w.nodeGroup("workers", meta.GetExternalName(s))
+	w.create(t, g)
+	w.Eventually(t, "the cloud has the node group", func(ctx context.Context) error {
+		_, err := w.groups.GetNodeGroup(ctx, "workers")
+		return err
+	})
+	if err := w.admin.ClearFaults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(t, g)
+	if meta.ExternalCreateIncomplete(g) {
+		t.Error("N22 the answer to the repeated creation was not recorded")
+	}
+}
+
+// A cloud that fails at a creation may have done the work: nothing is created again before it is sure that it has not.
+func TestFailedCreation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	failing := sdk.FaultRule{ErrorRate: 1, ErrorStatus: http.StatusInternalServerError, Match: &sdk.FaultMatch{Method: http.MethodPost}}
+	if err := w.admin.SetFaults(t.Context(), failing); err != nil {
+		t.Fatal(err)
+	}
+	n := w.network("network")
+	w.create(t, n)
+	w.Eventually(t, "the creation failed", func(ctx context.Context) error {
+		stats, err := w.admin.Stats(ctx)
+		if err == nil && stats.Count(http.MethodPost, "networks", "") == 0 {
+			err = fmt.Errorf("no creation was tried")
+		}
+		return err
+	})
+	w.says(t, n, "cannot create network")
+	if meta.GetExternalName(n) != "" || !meta.ExternalCreateIncomplete(n) {
+		t.Errorf("N5 the creation counts as failed: %v", n.Annotations)
+	}
+	if err := w.admin.ClearFaults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(t, n)
+	if all, err := w.networks.ListNetworks(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != network.StatusAvailable {
+		t.Errorf("N26 networks %+v, %v", all, err)
+	}
+}

@@ -1,0 +1,323 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fcp_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
+	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
+	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
+	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+)
+
+// Everything that a person sees of the provider's kinds, on a real API server and with a real cloud.
+func TestProvider(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, test := range map[string]func(*testing.T, *world){
+		"cluster network":         func(t *testing.T, w *world) { networkLives(t, w, w.clusterNetwork()) },
+		"namespaced network":      func(t *testing.T, w *world) { networkLives(t, w, w.network("life")) },
+		"N5 N23 network is found": networkIsFound,
+		"wrong range":             importWithAnotherRange,
+		"O32 observed network":    observedNetwork,
+		"N2 own configuration":    ownConfiguration,
+		"subnet":                  subnetLives,
+		"node group":              nodeGroupLives,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, w)
+		})
+	}
+}
+
+func (w *world) clusterNetwork() *networkv1alpha3.Network {
+	n := &networkv1alpha3.Network{ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + "network", Labels: map[string]string{testLabel: w.Namespace}}}
+	n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: w.Namespace}
+	n.Spec.ForProvider.CIDRBlock = new("10.0.0.0/16")
+	return n
+}
+
+func (w *world) network(name string) *namespacednetworkv1alpha3.Network {
+	n := &namespacednetworkv1alpha3.Network{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Spec.ProviderConfigReference = w.config()
+	n.Spec.ForProvider.CIDRBlock = new("10.0.0.0/16")
+	return n
+}
+
+func (w *world) config() *xpv1.ProviderConfigReference {
+	return &xpv1.ProviderConfigReference{Kind: xpv1.ClusterProviderConfigKind, Name: w.Namespace}
+}
+
+// A networkObject is a Network of either scope.
+type networkObject interface {
+	resource.Managed
+	Parameters() *networkv1alpha3.NetworkParameters
+	Observation() *networkv1alpha3.NetworkObservation
+}
+
+// networkLives creates, changes, disturbs and deletes a network.
+func networkLives(t *testing.T, w *world, n networkObject) {
+	n.Parameters().Labels = map[string]string{"team": "red"}
+	w.create(t, n)
+	w.settled(t, n)
+	have := w.networkOf(t, n)
+	if !strings.HasPrefix(have.ID, "net-") || n.Observation().ID != have.ID {
+		t.Errorf("R65 external name %q, observed id %q", have.ID, n.Observation().ID)
+	}
+	if mtu := n.Parameters().MTU; mtu == nil || *mtu != network.DefaultMTU {
+		t.Errorf("R150 the MTU that the cloud chose is not in the spec: %v", mtu)
+	}
+	if have.Labels["team"] != "red" || have.Labels[meta.ExternalLabelUID] != string(n.GetUID()) {
+		t.Errorf("P10 P15 N23 labels %v", have.Labels)
+	}
+
+	w.change(t, n, func() {
+		n.Parameters().MTU, n.Parameters().Description = new(9000), new("for the shop")
+		n.Parameters().DNSServers = []string{"10.0.0.2"}
+	})
+	have = w.networkOf(t, n)
+	if have.MTU != 9000 || have.Description != "for the shop" || !cmp.Equal(have.DNSServers, []string{"10.0.0.2"}) {
+		t.Errorf("R39 changes did not arrive: %+v", have)
+	}
+
+	disturbed := maps.Clone(have.Labels)
+	disturbed["team"], disturbed["foreign"] = "blue", "yes"
+	delete(disturbed, meta.ExternalLabelUID)
+	if _, err := w.networks.UpdateNetwork(t.Context(), have.ID, network.UpdateNetworkInput{MTU: new(1400), Labels: disturbed}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"team": "red", "foreign": "yes", meta.ExternalLabelUID: string(n.GetUID())}
+	w.Eventually(t, "R40 P15 the network is as declared again", func(context.Context) error {
+		have := w.networkOf(t, n)
+		for key, value := range want {
+			if have.Labels[key] != value {
+				return fmt.Errorf("label %s is %q, want %q", key, have.Labels[key], value)
+			}
+		}
+		if have.MTU != 9000 {
+			return fmt.Errorf("MTU is %d", have.MTU)
+		}
+		return nil
+	})
+
+	w.remove(t, n)
+	if _, err := w.networks.GetNetwork(t.Context(), have.ID); !sdk.IsNotFound(err) {
+		t.Errorf("R38 the network is still there: %v", err)
+	}
+}
+
+func (w *world) networkOf(t *testing.T, n networkObject) *network.Network {
+	t.Helper()
+	have, err := w.networks.GetNetwork(t.Context(), meta.GetExternalName(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return have
+}
+
+// networkIsFound has an object whose creation was cut off after the cloud did the work.
+func networkIsFound(t *testing.T, w *world) {
+	n := w.network("found")
+	n.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
+	w.create(t, n)
+	mine := map[string]string{meta.ExternalLabelUID: string(n.UID)}
+	made, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: mine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.change(t, n, func() {
+		delete(n.Annotations, meta.AnnotationKeyReconciliationPaused)
+		meta.SetExternalCreatePending(n, time.Now().Add(-time.Minute))
+	})
+	if got := meta.GetExternalName(n); got != made.ID {
+		t.Errorf("external name %q, want %q", got, made.ID)
+	}
+	if all, err := w.networks.ListNetworks(t.Context(), mine); err != nil || len(all) != 1 {
+		t.Errorf("%d networks, %v", len(all), err)
+	}
+}
+
+// importWithAnotherRange declares what no update can bring about.
+func importWithAnotherRange(t *testing.T, w *world) {
+	made, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.9.0.0/16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := w.network("imported")
+	meta.SetExternalName(n, made.ID)
+	w.create(t, n)
+	w.says(t, n, `cidrBlock is "10.9.0.0/16" in the favourite cloud, which cannot change, and spec.forProvider says "10.0.0.0/16"`)
+}
+
+// observedNetwork only looks: it needs no settings, takes none over and puts no label on what is not ours.
+func observedNetwork(t *testing.T, w *world) {
+	made, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.9.0.0/16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := w.network("observed")
+	n.Spec.ForProvider = networkv1alpha3.NetworkParameters{}
+	n.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionObserve}
+	meta.SetExternalName(n, made.ID)
+	w.create(t, n)
+	w.settled(t, n)
+	if diff := cmp.Diff(networkv1alpha3.NetworkParameters{}, n.Spec.ForProvider); diff != "" {
+		t.Errorf("R152 taken over -want +got:\n%s", diff)
+	}
+	if n.Status.AtProvider.CIDRBlock != "10.9.0.0/16" || len(n.Status.Drift) > 0 || n.GetCondition(xpv1.TypeInSync).Status != corev1.ConditionTrue {
+		t.Errorf("R113 P81 status %+v", n.Status)
+	}
+	w.remove(t, n)
+	have, err := w.networks.GetNetwork(t.Context(), made.ID)
+	if err != nil || len(have.Labels) > 0 {
+		t.Errorf("R111 observing left %+v, %v", have, err)
+	}
+}
+
+// ownConfiguration uses a configuration of the namespace, whose Secret has to be there too.
+func ownConfiguration(t *testing.T, w *world) {
+	cluster := &namespacedv1alpha3.ClusterProviderConfig{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: w.Namespace}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	n := w.network("own")
+	n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "own"}
+	w.create(t, n)
+	w.says(t, n, `cannot get ProviderConfig "own"`)
+
+	own := &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: *cluster.Spec.DeepCopy()}
+	own.Spec.Credentials.SecretRef.Namespace = "kube-system"
+	w.create(t, own)
+	w.says(t, n, "kube-system")
+
+	own.Spec = v1alpha3.ProviderConfigSpec{}
+	cluster.Spec.DeepCopyInto(&own.Spec)
+	if err := w.Client.Update(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(t, n)
+	w.remove(t, n) // before its configuration
+}
+
+// says waits until condition Synced tells what is wrong.
+func (w *world) says(t *testing.T, mg resource.Managed, what string) {
+	t.Helper()
+	w.Eventually(t, mg.GetName()+" says what is wrong", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
+			return err
+		}
+		if got := mg.GetCondition(xpv1.TypeSynced); !strings.Contains(got.Message, what) || got.Status != corev1.ConditionFalse {
+			return fmt.Errorf("Synced: %s %q, want %q", got.Reason, got.Message, what)
+		}
+		return nil
+	})
+}
+
+func subnetLives(t *testing.T, w *world) {
+	n := w.network("of-subnet")
+	w.create(t, n)
+	w.settled(t, n)
+	s := w.subnet("subnet", meta.GetExternalName(n), "10.0.1.0/24")
+	w.create(t, s)
+	w.settled(t, s)
+	have, err := w.subnets.GetSubnet(t.Context(), meta.GetExternalName(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Spec.ForProvider.Zone == nil || *s.Spec.ForProvider.Zone != have.Zone || s.Status.AtProvider.Zone != have.Zone {
+		t.Errorf("R150 zone %v, want %s", s.Spec.ForProvider.Zone, have.Zone)
+	}
+	w.change(t, s, func() { s.Spec.ForProvider.Labels = map[string]string{"tier": "web"} })
+	have, err = w.subnets.GetSubnet(t.Context(), have.ID)
+	if err != nil || have.Labels["tier"] != "web" || have.Labels[meta.ExternalLabelUID] != string(s.UID) {
+		t.Errorf("P15 %+v, %v", have, err)
+	}
+	w.remove(t, s)
+	if _, err := w.subnets.GetSubnet(t.Context(), have.ID); !sdk.IsNotFound(err) {
+		t.Errorf("R38 the subnet is still there: %v", err)
+	}
+}
+
+func (w *world) subnet(name, networkID, cidrBlock string) *namespacednetworkv1alpha3.Subnet {
+	s := &namespacednetworkv1alpha3.Subnet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	s.Spec.ProviderConfigReference = w.config()
+	s.Spec.ForProvider.CIDRBlock = &cidrBlock
+	if networkID != "" {
+		s.Spec.ForProvider.NetworkID = &networkID
+	}
+	return s
+}
+
+// nodeGroupLives leaves the desired size to the cloud, which was told one at the creation.
+func nodeGroupLives(t *testing.T, w *world) {
+	n := w.network("of-group")
+	w.create(t, n)
+	w.settled(t, n)
+	s := w.subnet("of-group", meta.GetExternalName(n), "10.0.1.0/24")
+	w.create(t, s)
+	w.settled(t, s)
+	g := w.nodeGroup("workers", meta.GetExternalName(s))
+	g.Spec.InitProvider.ScalingConfig = []computev1alpha3.ScalingConfig{{DesiredSize: new(2)}}
+	w.create(t, g)
+	w.settled(t, g)
+	w.sizes(t, "R138 R141 as created", g, 1, 4, 2)
+	if got := g.Spec.ForProvider.ScalingConfig[0].DesiredSize; got != nil {
+		t.Errorf("R146 the desired size became a declared one: %d", *got)
+	}
+	if got := g.Spec.ForProvider.InstanceType; got == nil || *got != "small" {
+		t.Errorf("R150 the instance type that the cloud chose is not in the spec: %v", got)
+	}
+
+	if _, err := w.groups.AutoscaleNodeGroup(t.Context(), "workers", 3); err != nil {
+		t.Fatal(err)
+	}
+	w.change(t, g, func() { g.Spec.ForProvider.ScalingConfig[0].MaxSize = new(6) })
+	w.sizes(t, "R143 R144 after an update of another field", g, 1, 6, 3)
+
+	w.remove(t, g)
+	if _, err := w.groups.GetNodeGroup(t.Context(), "workers"); !sdk.IsNotFound(err) {
+		t.Errorf("R38 the node group is still there: %v", err)
+	}
+	w.remove(t, s) // before its network
+}
+
+// nodeGroup has one to four machines.
+func (w *world) nodeGroup(name string, subnetIDs ...string) *computev1alpha3.NodeGroup {
+	g := &computev1alpha3.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	g.Spec.ProviderConfigReference = w.config()
+	g.Spec.ForProvider.SubnetIDs = subnetIDs
+	g.Spec.ForProvider.ScalingConfig = []computev1alpha3.ScalingConfig{{MinSize: new(1), MaxSize: new(4)}}
+	return g
+}
+
+func (w *world) sizes(t *testing.T, when string, g *computev1alpha3.NodeGroup, smallest, largest, desired int) {
+	t.Helper()
+	have, err := w.groups.GetNodeGroup(t.Context(), meta.GetExternalName(g))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []int{smallest, largest, desired}
+	c := have.ScalingConfig[0]
+	if diff := cmp.Diff(want, []int{c.MinSize, c.MaxSize, c.DesiredSize}); diff != "" {
+		t.Errorf("%s: smallest, largest, desired size -want +got:\n%s", when, diff)
+	}
+}
