@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package favouritecloud is a small real cloud: an HTTP/JSON API with projects, API keys, labels, idempotency keys and
-// background provisioning, whose database instances are real PostgreSQL servers on this machine.
+// background provisioning, whose database instances are real PostgreSQL servers on this machine. Its networks, subnets and
+// node groups are on paper. It can be told to be slow, full, forgetful or silent: see Config.CloudAdmin.
 //
 // It is the vendor that the examples, tests and benchmarks of a control plane talk to, and knows nothing of one.
 //

@@ -5,7 +5,8 @@
 //
 // A Client speaks for one project with one API key; the packages below services turn it into a client of one service.
 // Calls are made once: the SDK never retries, since only its caller knows whether a repeat is safe and how long to
-// wait. Errors of the cloud are *APIError, failures to reach it are *ConnectionError.
+// wait. (Go's own http.Client may repeat a read, or a call with an idempotency key, when a connection that it had kept
+// open turns out to be broken; that is safe.) Errors of the cloud are *APIError, failures to reach it are *ConnectionError.
 //
 //	c, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: key})
 //	instance, err := database.NewClient(c).GetInstance(ctx, "orders")

@@ -157,7 +157,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 	}
 	isBad := func(c rune) bool { return c < ' ' || c > '~' }
 	if len(keys) != 1 || keys[0] == "" || len(keys[0]) > maxIdempotencyKeyLength || strings.ContainsFunc(keys[0], isBad) {
-		return "", refusal.Invalid("%s must be one value of 1 to %d printable ASCII characters", sdk.HeaderIdempotencyKey, maxIdempotencyKeyLength)
+		return "", refusal.Invalid("%s must be one value of 1 to %d printable ASCII characters",
+			sdk.HeaderIdempotencyKey, maxIdempotencyKeyLength)
 	}
 	return keys[0], nil
 }

@@ -27,7 +27,8 @@ const (
 // Name refuses what is not an RFC 1035 label of at most 63 characters. what names the thing in the message.
 func Name(what, name string) error {
 	if !regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString(name) {
-		return refusal.Invalid("%s %q is not valid: use 1 to 63 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen", what, name)
+		return refusal.Invalid("%s %q is not valid: use 1 to 63 lower case letters, digits and hyphens, "+
+			"starting with a letter and not ending with a hyphen", what, name)
 	}
 	return nil
 }
@@ -54,7 +55,8 @@ func labelKeyProblem(key string) string {
 	name := key
 	if prefix, rest, ok := strings.Cut(key, "/"); ok {
 		name = rest
-		if len(prefix) > maxLabelPrefix || !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString(prefix) {
+		domain := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+		if len(prefix) > maxLabelPrefix || !domain.MatchString(prefix) {
 			return fmt.Sprintf("the part before the slash must be a DNS domain of at most %d characters", maxLabelPrefix)
 		}
 	}

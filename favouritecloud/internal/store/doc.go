@@ -6,4 +6,6 @@
 // Every change is one transaction that is on disk when the call returns. The file's lock makes the store, and with it
 // the cloud, the only one on its folder. The file holds the passwords of instances and is readable by its owner only;
 // of API keys it holds hashes.
+//
+// Database instances, keys and settings have methods of their own; all else is in a Table.
 package store

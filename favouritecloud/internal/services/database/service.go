@@ -109,7 +109,8 @@ func (s *Service) interrupt(id int) {
 // Create records a new instance and has it made. The body is what answer made of the record, or made of an earlier one
 // with the same idempotency key in the same project; then replayed is true and in is not looked at, since whoever
 // retries after a crash may hold an edited request and must learn the password all the same.
-func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in api.CreateInstanceInput, answer func(store.Instance) ([]byte, error)) (body []byte, replayed bool, err error) {
+func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in api.CreateInstanceInput,
+	answer func(store.Instance) ([]byte, error)) (body []byte, replayed bool, err error) {
 	record := store.Instance{
 		Project: project, Name: in.Name, FancinessLevel: in.FancinessLevel, Status: api.StatusCreating,
 		Labels: maps.Clone(in.Labels), CreatedAt: time.Now(), Password: newPassword(), IdempotencyKey: idempotencyKey,

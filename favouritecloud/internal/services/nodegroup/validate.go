@@ -62,7 +62,8 @@ func changedScaling(s api.ScalingConfig, in []api.ScalingConfigInput) (api.Scali
 		s.MaxSize = *in[0].MaxSize
 	}
 	if s.MinSize < 0 || s.MaxSize < max(1, s.MinSize) || s.MaxSize > api.MaxSize {
-		return s, refusal.Invalid("scaling_config: min_size %d and max_size %d are not valid: use 0 <= min_size <= max_size, and a max_size of 1 to %d",
+		return s, refusal.Invalid("scaling_config: min_size %d and max_size %d are not valid: use 0 <= min_size <= max_size, "+
+			"and a max_size of 1 to %d",
 			s.MinSize, s.MaxSize, api.MaxSize)
 	}
 	if in[0].DesiredSize == nil {
