@@ -1,0 +1,124 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// Whatever the state of an object, a plan says what a pass would do, and does nothing.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		options []managed.ReconcilerOption
+		prepare func(*stage)
+		want    managed.PlannedAction
+		fields  []string
+		message string
+		fails   string
+	}{
+		"N8 a new object": {
+			prepare: func(*stage) {}, want: managed.PlanCreate, fields: []string{"size"},
+		},
+		"N8 nothing changed": {
+			prepare: func(s *stage) { s.pass() }, want: managed.PlanNothing,
+		},
+		"N8 P80 a changed object": {
+			prepare: func(s *stage) {
+				s.pass()
+				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+			},
+			want: managed.PlanUpdate,
+		},
+		"N8 R114 a changed object that must not be updated": {
+			prepare: func(s *stage) {
+				s.pass()
+				s.edit(func(mg *thing.Thing) {
+					mg.Spec.ForProvider.Size = 2
+					mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"}
+				})
+			},
+			want: managed.PlanNothing, message: "do not let it be updated",
+		},
+		"N8 R132 a missing resource that must not be created": {
+			prepare: func(s *stage) {
+				s.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"} })
+			},
+			want: managed.PlanNothing, message: "does not exist",
+		},
+		"N8 a deleted object": {
+			prepare: func(s *stage) { s.pass(); s.delete() }, want: managed.PlanDelete,
+		},
+		"N8 R57 a deleted object that leaves its resource": {
+			prepare: func(s *stage) {
+				s.pass()
+				s.edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
+				s.delete()
+			},
+			want: managed.PlanNothing, message: "leave the external resource",
+		},
+		"N8 R96 a paused object": {
+			prepare: func(s *stage) { s.annotate(meta.AnnotationKeyReconciliationPaused, "true") },
+			want:    managed.PlanNothing, message: "Paused",
+		},
+		"N8 N24 somebody else's resource": {
+			prepare: func(s *stage) {
+				s.system.Resources[s.key.Name] = thing.Resource{Size: 1, Owner: "another"}
+			},
+			fails: "belongs to another object",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, tc.options...)
+			tc.prepare(s)
+			before, outside := s.thing(), s.system.Snapshot()
+			s.system.TakeCalls()
+			given := s.thing()
+			plan, err := s.reconciler.Plan(t.Context(), given)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) {
+					t.Errorf("error %v, want %q", err, tc.fails)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if plan.Action != tc.want || !strings.Contains(plan.Message, tc.message) {
+				t.Errorf("plan %+v", plan)
+			}
+			var fields []string
+			for _, f := range plan.Fields {
+				fields = append(fields, f.Path)
+			}
+			for _, want := range tc.fields {
+				if !strings.Contains(strings.Join(fields, " "), want) {
+					t.Errorf("fields %v, want %s among them", fields, want)
+				}
+			}
+			for _, call := range s.system.TakeCalls() {
+				if call != "Connect" && call != "Observe" {
+					t.Errorf("a plan calls %s", call)
+				}
+			}
+			if diff := cmp.Diff(outside, s.system.Snapshot()); diff != "" {
+				t.Errorf("a plan changes the external system:\n%s", diff)
+			}
+			if after := s.thing(); after.ResourceVersion != before.ResourceVersion || len(s.events.take()) != 0 && tc.want == managed.PlanCreate {
+				t.Error("a plan writes to the API server")
+			}
+			if diff := cmp.Diff(before, given); diff != "" {
+				t.Errorf("a plan changes what it is given:\n%s", diff)
+			}
+		})
+	}
+}
