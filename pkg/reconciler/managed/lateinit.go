@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
 )
 
@@ -47,7 +48,9 @@ func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 func (r *Reconciler) storeSpec(ctx context.Context, p *pass) outcome {
 	changed, err := p.specChanged()
 	if err == nil && changed {
+		name := meta.GetExternalName(p.managed)
 		err = r.writeMetadata(ctx, p, func(metav1.Object) {})
+		meta.SetExternalName(p.managed, name) // one that is not stored yet stays in memory
 	}
 	if apierrors.IsConflict(err) {
 		return outcome{end: conflict}
