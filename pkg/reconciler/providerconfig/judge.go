@@ -1,0 +1,139 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package providerconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+const (
+	pageSize = 500 // objects in one answer of the API server
+	named    = 5   // users that a message names
+)
+
+var definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// usage is what the API server holds of a configuration's users.
+type usage struct {
+	total int
+	names []string // of the first few
+}
+
+// String lists users for a message.
+func (u usage) String() string {
+	objects := "objects"
+	if u.total == 1 {
+		objects = "object"
+	}
+	list := strings.Join(u.names, ", ")
+	if more := u.total - len(u.names); more > 0 {
+		list = fmt.Sprintf("%s and %d more", list, more)
+	}
+	return fmt.Sprintf("%d %s: %s", u.total, objects, list)
+}
+
+// judge asks the API server, past all caches, for every user of a configuration (N29). An error means that there may be
+// users that it could not see.
+func (r *Reconciler) judge(ctx context.Context, config types.NamespacedName) (usage, error) {
+	kinds, err := r.userKinds(ctx)
+	if err != nil {
+		return usage{}, err
+	}
+	var found usage
+	for _, kind := range kinds {
+		err := r.each(ctx, kind, func(u *unstructured.Unstructured) error {
+			if k, c := configOf(user{u}); k != r.kind.Kind || c != config {
+				return nil
+			}
+			if found.total++; found.total <= named {
+				found.names = append(found.names, kind.Kind+" "+strings.TrimPrefix(client.ObjectKeyFromObject(u).String(), "/"))
+			}
+			return nil
+		})
+		if err != nil {
+			return usage{}, fmt.Errorf("listing %s: %w", kind.GroupKind(), err)
+		}
+	}
+	return found, nil
+}
+
+// userKinds returns all kinds whose objects use configurations of this group: those that definitions say so of, and
+// those that this process was told of.
+func (r *Reconciler) userKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	kinds := slices.Clone(r.users)
+	err := r.each(ctx, definitions, func(crd *unstructured.Unstructured) error {
+		kind, err := servedKind(crd)
+		if err != nil {
+			return fmt.Errorf("definition %s: %w", crd.GetName(), err)
+		}
+		known := func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind.GroupKind() }
+		if !slices.ContainsFunc(kinds, known) {
+			kinds = append(kinds, kind)
+		}
+		return nil
+	}, client.MatchingLabels{LabelProviderConfig: r.kind.Group})
+	if err != nil {
+		return nil, fmt.Errorf("listing the kinds that use configurations of group %s: %w", r.kind.Group, err)
+	}
+	return kinds, nil
+}
+
+// servedKind returns a definition's kind in a version in which it is served.
+func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, error) {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if name, _ := version["name"].(string); version["served"] == true && name != "" {
+			return schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, nil
+		}
+	}
+	return schema.GroupVersionKind{}, errors.New("it serves no version, so that its objects cannot be looked at")
+}
+
+// each calls visit with every object of a kind, page by page.
+func (r *Reconciler) each(ctx context.Context, kind schema.GroupVersionKind, visit func(*unstructured.Unstructured) error,
+	o ...client.ListOption) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	for {
+		options := append([]client.ListOption{client.Limit(pageSize), client.Continue(list.GetContinue())}, o...)
+		if err := r.live.List(ctx, list, options...); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := visit(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if list.GetContinue() == "" {
+			return nil
+		}
+	}
+}
+
+// user is an object of any kind that names a configuration.
+type user struct{ *unstructured.Unstructured }
+
+// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (u user) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	name, _, _ := unstructured.NestedString(u.Object, "spec", "providerConfigRef", "name")
+	kind, _, _ := unstructured.NestedString(u.Object, "spec", "providerConfigRef", "kind")
+	return &xpv1.ProviderConfigReference{Name: name, Kind: kind}
+}
+
+// SetProviderConfigReference satisfies resource.ProviderConfigReferencer. Users are only looked at.
+func (u user) SetProviderConfigReference(*xpv1.ProviderConfigReference) {}

@@ -1,0 +1,274 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package providerconfig_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
+)
+
+// A configuration's whole life: what is written when, and what a user sees.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+	s.create(secret, config)
+	s.start()
+	const path = "/apis/pc.test.bowline.dev/v1/providerconfigs/c"
+	secretPath := "/api/v1/namespaces/" + s.env.Namespace + "/secrets/key"
+
+	s.create(thing)
+	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 1, ""))
+	s.env.Eventually(t, "N12 the configuration is held", s.held(config, true))
+	s.env.Eventually(t, "N29 the secret is held", s.held(secret, true))
+	s.expectWrites("N12 the first user", "PATCH "+path, "PATCH "+secretPath, "PATCH "+path+"/status")
+
+	s.touch(config)
+	s.touch(thing)
+	s.touch(secret)
+	s.expectWrites("N13 passes over unchanged state")
+
+	s.delete(config, secret)
+	s.env.Eventually(t, "N32 it says why it stays", s.shows(config, 1, "InUse", "1 object: Thing "+thing.Name+".", "Delete"))
+	s.touch(config)
+	s.expectWrites("N13 the deletion", "PATCH "+path+"/status")
+	if diff := cmp.Diff([]event.Reason{"InUse"}, s.events.reasons()); diff != "" {
+		t.Errorf("events -want +got:\n%s", diff)
+	}
+
+	s.delete(thing)
+	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
+	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
+	s.expectWrites("N13 the release", "PATCH "+secretPath, "PATCH "+path)
+
+	absent := reconcile.Request{NamespacedName: types.NamespacedName{Name: config.Name}}
+	if result, err := s.last.Reconcile(t.Context(), absent); err != nil || result != (reconcile.Result{}) {
+		t.Errorf("R16 an object that is gone: %+v, %v", result, err)
+	}
+}
+
+// touch changes an object in a way that is nothing to the controller, and waits until it had time to see it.
+func (s *stage) touch(o client.Object) {
+	s.t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
+	if err := s.env.Client.Patch(s.t.Context(), o, patch); err != nil {
+		s.t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+}
+
+func (s *stage) expectWrites(when string, want ...string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.takeWrites()); diff != "" {
+		s.t.Errorf("%s: writes -want +got:\n%s", when, diff)
+	}
+}
+
+// An unused configuration is nobody's business; one whose last user goes is let go without being deleted.
+func TestUnused(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+	s.create(secret, config)
+	s.start()
+	s.touch(config)
+	s.expectWrites("N12 an unused configuration")
+	s.create(thing)
+	s.env.Eventually(t, "N12 held", s.held(secret, true))
+	s.delete(thing)
+	s.env.Eventually(t, "N12 the configuration is let go", s.held(config, false))
+	s.env.Eventually(t, "N29 the secret is let go", s.held(secret, false))
+	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 0, ""))
+	if len(config.Annotations)+len(secret.Annotations) != 1 {
+		t.Errorf("annotations stay: %v %v", config.Annotations, secret.Annotations)
+	}
+}
+
+// A thousand users at once make few writes, and are counted to the last one.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	config := s.config("c", "key")
+	s.create(config)
+	s.start()
+	began := time.Now()
+	var workers errgroup.Group
+	workers.SetLimit(8)
+	for i := range 1000 {
+		workers.Go(func() error { return s.env.Client.Create(t.Context(), s.thing(fmt.Sprintf("u%04d", i), "c")) })
+	}
+	if err := workers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.env.Eventually(t, "K60 all are counted", s.shows(config, 1000, ""))
+	most := int(time.Since(began)/time.Second) + 2
+	writes := 0
+	for _, w := range s.takeWrites() {
+		if strings.HasSuffix(w, "/status") {
+			writes++
+		}
+	}
+	if writes > most {
+		t.Errorf("N12 %d status writes in %v", writes, time.Since(began))
+	}
+	s.delete(config)
+	s.env.Eventually(t, "N29 pages are all read", s.shows(config, 1000, "InUse", "1000 objects: Thing ", "u0004 and 995 more."))
+	if err := s.env.Client.DeleteAllOf(t.Context(), &kinds.Thing{}, client.MatchingLabels{mine: s.env.Namespace}); err != nil {
+		t.Fatal(err)
+	}
+	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
+}
+
+func stranger(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	u.SetGroupVersionKind(kinds.ClusterGroup.WithKind("Stranger"))
+	u.SetName(name)
+	return u
+}
+
+// Users of kinds that another process serves are found when it counts.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	secret, config, thing, other := s.secret("key"), s.config("c", "key"), s.thing("a", "c"), stranger(s.env.Prefix+"s")
+	other.SetLabels(map[string]string{mine: s.env.Namespace})
+	if err := unstructured.SetNestedField(other.Object, config.Name, "spec", "providerConfigRef", "name"); err != nil {
+		t.Fatal(err)
+	}
+	s.create(secret, config, thing, other)
+	s.start()
+	s.env.Eventually(t, "K60 its own users count", s.shows(config, 1, ""))
+	s.delete(thing)
+	s.env.Eventually(t, "K60 its own users have gone", s.shows(config, 0, ""))
+	if err := s.held(config, true)(t.Context()); err != nil {
+		t.Errorf("N29 in use elsewhere: %v", err)
+	}
+	s.delete(config)
+	s.env.Eventually(t, "N29 it says who", s.shows(config, 0, "InUse", "Stranger "+other.GetName()))
+	if err := s.held(secret, true)(t.Context()); err != nil {
+		t.Errorf("N29 its secret: %v", err)
+	}
+	s.delete(other)
+	s.env.Eventually(t, "N29 the configuration is gone", s.gone(config))
+	s.env.Eventually(t, "N29 the secret is let go", s.held(secret, false))
+}
+
+// As long as the API server does not tell everything, nothing is let go.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var refuse atomic.Value
+	refuse.Store("/strangers")
+	s.read = func(req *http.Request) error {
+		if strings.HasSuffix(req.URL.Path, refuse.Load().(string)) {
+			return errors.New("refused by the test")
+		}
+		return nil
+	}
+	config, thing := s.config("c", "key"), s.thing("a", "c")
+	s.create(config, thing)
+	s.start()
+	s.env.Eventually(t, "N12 held", s.held(config, true))
+	s.delete(config, thing)
+	s.env.Eventually(t, "N29 a kind cannot be listed", s.shows(config, 0, "UsersUnknown", "listing Stranger", "refused by the test"))
+	refuse.Store("/customresourcedefinitions")
+	s.env.Eventually(t, "N29 kinds cannot be listed", s.shows(config, 0, "UsersUnknown", "listing the kinds"))
+	if diff := cmp.Diff([]event.Reason{"UsersUnknown"}, s.events.reasons()); diff != "" {
+		t.Errorf("events -want +got:\n%s", diff)
+	}
+	refuse.Store("none")
+	s.env.Eventually(t, "N29 the configuration is gone", s.gone(config))
+}
+
+// A Secret that cannot be let go is not forgotten: the configuration stays with it, and says why.
+func TestCannotRelease(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var refuse atomic.Bool
+	s.write = func(req *http.Request) error {
+		if refuse.Load() && strings.Contains(req.URL.Path, "/secrets/") {
+			return errors.New("refused by the test")
+		}
+		return nil
+	}
+	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+	s.create(secret, config, thing)
+	s.start()
+	s.env.Eventually(t, "N29 held", s.held(secret, true))
+	refuse.Store(true)
+	s.delete(thing, config)
+	s.env.Eventually(t, "N32 it says why", s.shows(config, 0, "CannotRelease", "secret "+s.env.Namespace+"/key", "refused by the test"))
+	refuse.Store(false)
+	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
+	if err := s.held(secret, false)(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Somebody else writes to the configuration and to the Secret just before the controller does.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+	var mu sync.Mutex
+	times := map[string]int{}
+	s.write = func(req *http.Request) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, o := range []client.Object{s.config("c", "key"), s.secret("key")} {
+			if !strings.HasSuffix(req.URL.Path, "/"+o.GetName()) || times[o.GetName()] == 2 {
+				continue
+			}
+			times[o.GetName()]++
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"theirs":"%d"},"finalizers":["test.bowline.dev/theirs"]}}`, times[o.GetName()])
+			if err := s.env.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s.create(secret, config, thing)
+	s.start()
+	for _, o := range []client.Object{config, secret} {
+		s.env.Eventually(t, "R17 both writes are there", func(ctx context.Context) error {
+			if err := s.held(o, true)(ctx); err != nil {
+				return err
+			}
+			if o.GetAnnotations()["theirs"] != "2" || len(o.GetFinalizers()) != 2 {
+				return fmt.Errorf("annotations %v, finalizers %v", o.GetAnnotations(), o.GetFinalizers())
+			}
+			return nil
+		})
+	}
+}
+
+// A reconciler for a kind that the scheme lacks is a mistake to be seen at once.
+func TestMisuse(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.kind = kinds.ClusterGroup.WithKind("Thing")
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "does not satisfy resource.ProviderConfig") {
+			t.Errorf("it says %q", said)
+		}
+	}()
+	s.start()
+}

@@ -1,0 +1,164 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package providerconfig_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// Which object uses which of several configurations of one name.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	cluster, team := newStage(t), newStage(t)
+	team.env = cluster.env
+	cluster.kind, cluster.user = kinds.NamespacedGroup.WithKind("ClusterProviderConfig"), kinds.NamespacedGroup.WithKind("Thing")
+	team.kind, team.user = kinds.NamespacedGroup.WithKind("ProviderConfig"), cluster.user
+	name := cluster.env.Prefix + "c"
+	configs := map[string]resource.ProviderConfig{"default": &kinds.ClusterProviderConfig{}, "cluster": &kinds.ClusterProviderConfig{},
+		"team": &kinds.TeamProviderConfig{}}
+	clusterConfig := func(key, name string) {
+		configs[key].SetName(name)
+		configs[key].SetLabels(map[string]string{mine: cluster.env.Namespace})
+		cluster.create(configs[key])
+	}
+	clusterConfig("default", resource.DefaultProviderConfig)
+	clusterConfig("cluster", name)
+	configs["team"].(*kinds.TeamProviderConfig).ObjectMeta = team.meta(team.env.Namespace, name)
+	team.create(configs["team"])
+	elsewhere := cluster.teamThing("elsewhere", "ProviderConfig", name)
+	elsewhere.Namespace = "default"
+	elsewhere.Name = name
+	t.Cleanup(func() { _ = cluster.env.Client.Delete(context.Background(), elsewhere) })
+	moves := cluster.teamThing("moves", "ProviderConfig", name)
+	cluster.create(
+		cluster.teamThing("unsaid-1", "", ""), cluster.teamThing("unsaid-2", "", ""), cluster.teamThing("unsaid-3", "", ""),
+		cluster.teamThing("by-name", "", name), cluster.teamThing("by-kind", "ClusterProviderConfig", name),
+		moves, elsewhere,
+	)
+	cluster.start()
+	team.start()
+	count := func(want map[string]int64) func(context.Context) error {
+		return func(ctx context.Context) error {
+			got := map[string]int64{}
+			for key, c := range configs {
+				if err := cluster.env.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+					return err
+				}
+				got[key] = c.GetUsers()
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				return errors.New(diff)
+			}
+			return nil
+		}
+	}
+	cluster.env.Eventually(t, "N2 users are told apart", count(map[string]int64{"default": 3, "cluster": 2, "team": 1}))
+	cluster.edit(moves, func() {
+		moves.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: resource.DefaultProviderConfig}
+	})
+	cluster.env.Eventually(t, "N2 one moves", count(map[string]int64{"default": 4, "cluster": 2, "team": 0}))
+
+	cluster.delete(configs["cluster"], configs["team"])
+	cluster.env.Eventually(t, "N2 the team's configuration is gone", cluster.gone(configs["team"]))
+	cluster.env.Eventually(t, "N2 the cluster's is in use", func(ctx context.Context) error {
+		if err := count(map[string]int64{"default": 4, "cluster": 2, "team": 0})(ctx); err == nil {
+			return errors.New("the team's configuration is back")
+		}
+		if r := configs["cluster"].GetCondition(xpv1.TypeReady); r.Message == "" {
+			return errors.New("it does not say so")
+		}
+		return nil
+	})
+}
+
+// The process is killed at each of its writes in turn, before or after the server did it. Its successor finishes: all is
+// held while it is in use, and nothing is left when it is not.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	for write := range 10 {
+		for _, when := range []string{"before", "after"} {
+			t.Run(fmt.Sprintf("N29 killed %s write %d", when, write), func(t *testing.T) {
+				t.Parallel()
+				crash(t, write, when == "after")
+			})
+		}
+	}
+}
+
+func crash(t *testing.T, write int, done bool) {
+	s := newStage(t)
+	first, second, config, thing := s.secret("first"), s.secret("second"), s.config("c", "first"), s.thing("a", "c")
+	s.create(first, second, config, thing)
+	var written atomic.Int32
+	var dead atomic.Bool
+	killed := make(chan struct{})
+	s.write = func(*http.Request) error {
+		switch n := int(written.Add(1)) - 1; {
+		case n == write:
+			dead.Store(true)
+			close(killed)
+			if done {
+				return nil
+			}
+		case n < write:
+			return nil
+		}
+		if dead.Load() {
+			return errors.New("the process is dead")
+		}
+		return nil
+	}
+	s.start()
+	revive := func() {
+		select {
+		case <-killed:
+			if dead.Load() {
+				s.stop()
+				dead.Store(false)
+				s.start()
+			}
+		default:
+		}
+	}
+	eventually := func(what string, check func(context.Context) error) {
+		t.Helper()
+		s.env.Eventually(t, what, func(ctx context.Context) error {
+			revive()
+			return check(ctx)
+		})
+	}
+	eventually("the configuration is held", s.held(config, true))
+	eventually("its secret is held", s.held(first, true))
+	eventually("its user is counted", s.shows(config, 1, ""))
+	s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "second" })
+	eventually("its new secret is held", s.held(second, true))
+	eventually("its old secret is let go", s.held(first, false))
+	s.delete(config)
+	eventually("it stays", s.shows(config, 1, "InUse"))
+	s.delete(thing)
+	eventually("it is gone", s.gone(config))
+	for _, secret := range []client.Object{first, second} {
+		if err := s.held(secret, false)(t.Context()); err != nil {
+			t.Errorf("a secret is left behind: %v", err)
+		}
+		for annotation := range secret.GetAnnotations() {
+			t.Errorf("secret %s keeps annotation %s", secret.GetName(), annotation)
+		}
+	}
+	if int(written.Load()) <= write {
+		t.Errorf("there were %d writes, too few to be killed at %d", written.Load(), write)
+	}
+}

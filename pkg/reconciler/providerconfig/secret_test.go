@@ -1,0 +1,116 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package providerconfig_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
+)
+
+// A Secret that two configurations name is kept until neither is in use.
+func TestSecretOfTwo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	secret, a, b := s.secret("key"), s.config("a", "key"), s.config("b", "key")
+	ofA, ofB := s.thing("a", "a"), s.thing("b", "b")
+	s.create(secret, a, b, ofA, ofB)
+	s.start()
+	s.env.Eventually(t, "N29 both hold it", func(ctx context.Context) error {
+		if err := s.held(secret, true)(ctx); err != nil || len(secret.Annotations) != 2 {
+			return fmt.Errorf("%v, annotations %v", err, secret.Annotations)
+		}
+		return nil
+	})
+	s.delete(secret, ofA, a)
+	s.env.Eventually(t, "N12 one configuration is gone", s.gone(a))
+	if err := s.held(secret, true)(t.Context()); err != nil {
+		t.Errorf("N29 the other needs it: %v", err)
+	}
+	s.delete(ofB)
+	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
+	s.env.Eventually(t, "N12 the other is let go", s.held(b, false))
+}
+
+// A configuration that names another Secret lets the old one go; a Secret may come later than its configuration.
+func TestSecretChanges(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string][]providerconfig.Option{
+		"N30 watched by name": nil,
+		"N30 read":            {providerconfig.WithSecrets(nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			before, after, config := s.secret("before"), s.secret("after"), s.config("c", "before")
+			s.create(before, config, s.thing("a", "c"))
+			s.start(o...)
+			s.env.Eventually(t, "N29 the secret is held", s.held(before, true))
+			s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "after" })
+			s.env.Eventually(t, "N29 it is let go when it is no longer named", s.held(before, false))
+			s.create(after)
+			if o != nil {
+				s.touch(config) // nobody watches
+			}
+			s.env.Eventually(t, "N29 the new one is held when it is there", s.held(after, true))
+			s.edit(config, func() { config.Spec.Credentials = xpv1.ProviderCredentials{Source: xpv1.CredentialsSourceNone} })
+			s.env.Eventually(t, "N29 none is needed", s.held(after, false))
+		})
+	}
+}
+
+// edit changes a stored object as a user would.
+func (s *stage) edit(o client.Object, change func()) {
+	s.t.Helper()
+	s.env.Eventually(s.t, "the edit is stored", func(ctx context.Context) error {
+		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		change()
+		return s.env.Client.Update(ctx, o)
+	})
+}
+
+// Who writes a configuration can neither keep Secrets that are not its own nor let go of what others keep.
+func TestSecretOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.kind, s.user = kinds.NamespacedGroup.WithKind("ProviderConfig"), kinds.NamespacedGroup.WithKind("Thing")
+	theirs := s.secret("theirs")
+	theirs.Namespace = corev1.NamespaceDefault
+	theirs.Name = s.env.Prefix + "theirs"
+	kept := s.secret("kept")
+	kept.Finalizers = []string{providerconfig.SecretFinalizer}
+	config, thing := &kinds.TeamProviderConfig{}, s.teamThing("a", "ProviderConfig", "c")
+	config.ObjectMeta, config.Spec.Credentials = s.meta(s.env.Namespace, "c"), s.credentials(theirs.Namespace, theirs.Name)
+	config.Annotations = map[string]string{"bowline.dev/held-secrets": s.env.Namespace + "/kept"}
+	s.create(theirs, kept, config, thing)
+	s.start()
+	s.env.Eventually(t, "N12 held", s.held(config, true))
+	s.delete(config, thing)
+	s.env.Eventually(t, "N12 gone", s.gone(config))
+	if err := s.held(theirs, false)(t.Context()); err != nil {
+		t.Errorf("N2 a secret of another namespace: %v", err)
+	}
+	if err := s.held(kept, true)(t.Context()); err != nil {
+		t.Errorf("N29 a secret that others keep: %v", err)
+	}
+}
+
+// teamThing is a namespaced user of a configuration.
+func (s *stage) teamThing(name, kind, of string) *kinds.TeamThing {
+	u := &kinds.TeamThing{}
+	u.ObjectMeta = s.meta(s.env.Namespace, name)
+	if of != "" {
+		u.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: kind, Name: of}
+	}
+	return u
+}

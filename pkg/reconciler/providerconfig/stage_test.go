@@ -1,0 +1,302 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package providerconfig_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/credentials"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, kinds.CRDs()...)) }
+
+// mine marks the objects of one test among those of others on the shared server.
+const mine = "providerconfig.test/of"
+
+// A stage is a share of the API server and a controller as a provider runs it, which sees the objects of this test only.
+type stage struct {
+	t      *testing.T
+	env    *controlplanetest.Env
+	kind   schema.GroupVersionKind
+	user   schema.GroupVersionKind
+	events *recorder
+	// write is asked at each request that changes something but events; an error is returned in place of an answer.
+	write func(*http.Request) error
+	// read is asked at each other request but watches.
+	read func(*http.Request) error
+
+	mu     sync.Mutex
+	writes []string
+	stop   func()
+	last   *providerconfig.Reconciler
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{
+		t: t, env: controlplanetest.NewWithScheme(t, newScheme(t)), events: &recorder{},
+		kind: kinds.ClusterGroup.WithKind("ProviderConfig"), user: kinds.ClusterGroup.WithKind("Thing"),
+	}
+	t.Cleanup(s.strike)
+	return s
+}
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := kinds.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+// start runs the controller until the test ends or somebody calls stop.
+func (s *stage) start(o ...providerconfig.Option) {
+	s.t.Helper()
+	rc := rest.CopyConfig(s.env.Config)
+	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{s, next} })
+	mgr, err := manager.New(rc, manager.Options{
+		Scheme:     newScheme(s.t),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultLabelSelector: labels.SelectorFromSet(labels.Set{mine: s.env.Namespace})},
+		Logger:     logr.Discard(),
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	secrets, err := credentials.NewSecrets(mgr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.last = providerconfig.NewReconciler(mgr, s.kind, append([]providerconfig.Option{
+		providerconfig.WithUsers(s.user), providerconfig.WithSecrets(secrets), providerconfig.WithRecorder(s.events),
+		providerconfig.WithPollInterval(200 * time.Millisecond),
+	}, o...)...)
+	if err := s.last.SetupWithManager(mgr); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.t.Cleanup(s.stop)
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		s.t.Fatal("the cache did not sync")
+	}
+}
+
+// strike removes what the test left on the shared server.
+func (s *stage) strike() {
+	ctx, of := context.Background(), client.MatchingLabels{mine: s.env.Namespace}
+	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	for _, o := range []client.Object{&kinds.Thing{}, stranger("")} {
+		if err := s.env.Client.DeleteAllOf(ctx, o, of); err != nil {
+			s.t.Error(err)
+		}
+	}
+	secrets, configs := &corev1.SecretList{}, &kinds.List[kinds.ProviderConfig]{}
+	clusterConfigs := &kinds.List[kinds.ClusterProviderConfig]{}
+	for _, list := range []client.ObjectList{secrets, configs, clusterConfigs} {
+		if err := s.env.Client.List(ctx, list, of); err != nil {
+			s.t.Error(err)
+		}
+	}
+	var left []client.Object
+	for i := range secrets.Items {
+		left = append(left, &secrets.Items[i])
+	}
+	for i := range configs.Items {
+		left = append(left, &configs.Items[i])
+	}
+	for i := range clusterConfigs.Items {
+		left = append(left, &clusterConfigs.Items[i])
+	}
+	for _, o := range left {
+		_ = client.IgnoreNotFound(s.env.Client.Patch(ctx, o, unhold))
+		_ = client.IgnoreNotFound(s.env.Client.Delete(ctx, o))
+	}
+}
+
+// meta is the metadata of an object of this test.
+func (s *stage) meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{mine: s.env.Namespace}}
+}
+
+func (s *stage) create(objects ...client.Object) {
+	s.t.Helper()
+	for _, o := range objects {
+		if err := s.env.Client.Create(s.t.Context(), o); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *stage) delete(objects ...client.Object) {
+	s.t.Helper()
+	for _, o := range objects {
+		if err := s.env.Client.Delete(s.t.Context(), o); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *stage) secret(name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: s.meta(s.env.Namespace, name), StringData: map[string]string{"key": "x"}}
+}
+
+// config is a cluster-scoped configuration that names a Secret of the test's namespace.
+func (s *stage) config(name, secret string) *kinds.ProviderConfig {
+	c := &kinds.ProviderConfig{}
+	c.ObjectMeta, c.Spec.Credentials = s.meta("", s.env.Prefix+name), s.credentials(s.env.Namespace, secret)
+	return c
+}
+
+func (s *stage) credentials(namespace, secret string) xpv1.ProviderCredentials {
+	return xpv1.ProviderCredentials{
+		Source:    xpv1.CredentialsSourceSecret,
+		SecretRef: &xpv1.SecretKeySelector{Namespace: namespace, Name: secret, Key: "key"},
+	}
+}
+
+// thing is a user of a configuration.
+func (s *stage) thing(name, of string) *kinds.Thing {
+	u := &kinds.Thing{}
+	u.ObjectMeta = s.meta("", s.env.Prefix+name)
+	u.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: s.env.Prefix + of}
+	return u
+}
+
+// held fails until the object carries the finalizer, or until it does not.
+func (s *stage) held(o client.Object, want bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		finalizer := providerconfig.Finalizer
+		if _, ok := o.(*corev1.Secret); ok {
+			finalizer = providerconfig.SecretFinalizer
+		}
+		if slices.Contains(o.GetFinalizers(), finalizer) != want {
+			return fmt.Errorf("%s: finalizers %v, annotations %v", o.GetName(), o.GetFinalizers(), o.GetAnnotations())
+		}
+		return nil
+	}
+}
+
+func (s *stage) gone(o client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+		if err == nil {
+			return fmt.Errorf("it still exists, finalizers %v, annotations %v", o.GetFinalizers(), o.GetAnnotations())
+		}
+		return client.IgnoreNotFound(err)
+	}
+}
+
+// shows fails until the configuration counts so many users and says in condition Ready why it stays.
+func (s *stage) shows(c *kinds.ProviderConfig, users int64, reason xpv1.ConditionReason, words ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+			return err
+		}
+		ready := c.GetCondition(xpv1.TypeReady)
+		if c.GetUsers() != users || ready.Reason != reason {
+			return fmt.Errorf("%d users, Ready %s: %s", c.GetUsers(), ready.Reason, ready.Message)
+		}
+		for _, word := range words {
+			if !strings.Contains(ready.Message, word) {
+				return fmt.Errorf("the message should say %q, it says %q", word, ready.Message)
+			}
+		}
+		return nil
+	}
+}
+
+// takeWrites returns the writes so far, without the test's name, and forgets them.
+func (s *stage) takeWrites() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writes := s.writes
+	s.writes = nil
+	return writes
+}
+
+type tap struct {
+	*stage
+	next http.RoundTripper
+}
+
+func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
+	ask := t.read
+	if req.Method != http.MethodGet {
+		ask = t.write
+		t.mu.Lock()
+		t.writes = append(t.writes, req.Method+" "+strings.ReplaceAll(req.URL.Path, t.env.Prefix, ""))
+		t.mu.Unlock()
+	} else if req.URL.Query().Get("watch") != "" {
+		ask = nil
+	}
+	if ask != nil {
+		if err := ask(req); err != nil {
+			return nil, err
+		}
+	}
+	return t.next.RoundTrip(req)
+}
+
+// recorder keeps events in memory.
+type recorder struct {
+	mu     sync.Mutex
+	events []event.Event
+}
+
+func (r *recorder) Event(_ context.Context, _ client.Object, e event.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+	return errors.New("events are refused in a namespace that goes away")
+}
+
+func (r *recorder) reasons() (reasons []event.Reason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons
+}
