@@ -71,8 +71,8 @@ func (c client) Create(ctx context.Context, t *Thing) (managed.ExternalCreation,
 }
 
 func (c client) create(ctx context.Context, t *Thing, chosen string) (creation managed.ExternalCreation, err error) {
+	c.s.send("Create", t)
 	err = c.s.call(ctx, "Create", func() error {
-		c.s.send("Create", t)
 		name := meta.GetExternalName(t)
 		if c.s.VendorNames {
 			name = c.s.vendorName(meta.CreationToken(t))
@@ -112,8 +112,8 @@ func (s *System) make(t *Thing, password string) (Resource, error) {
 
 // Update changes what it is sent and leaves the rest alone.
 func (c client) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, error) {
+	c.s.send("Update", t)
 	return managed.ExternalUpdate{}, c.s.call(ctx, "Update", func() error {
-		c.s.send("Update", t)
 		if c.s.Stubborn {
 			return nil
 		}
@@ -137,6 +137,8 @@ func (c client) Delete(ctx context.Context, t *Thing) error {
 }
 
 func (s *System) send(verb string, t *Thing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Sent[verb] = append(s.Sent[verb], *t.Spec.ForProvider.DeepCopy())
 }
 

@@ -1,0 +1,192 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// The client of these tests overwrites the whole spec with what the system reports; what may be stored is the
+// reconciler's to judge.
+func TestLateInitialization(t *testing.T) {
+	t.Parallel()
+	vendor := thing.Resource{Size: 1, Zone: "zone-a", Scaling: []thing.Scaling{{MinSize: new(1), MaxSize: new(5)}}, Tags: map[string]string{"by": "vendor"}}
+	cases := map[string]struct {
+		spec, init thing.Parameters
+		without    bool // without the policy LateInitialize
+		have       thing.Resource
+		want       thing.Parameters
+	}{
+		"R149 R150 R151 R157 what is empty is filled": {
+			spec: thing.Parameters{Size: 1}, have: vendor,
+			want: thing.Parameters{Size: 1, Zone: new("zone-a"), ScalingConfig: vendor.Scaling, Tags: vendor.Tags},
+		},
+		"R149 P26 what the user set stays": {
+			spec: thing.Parameters{Size: 2, Zone: new("zone-b"), ScalingConfig: []thing.Scaling{{MinSize: new(2), MaxSize: new(3)}}, Tags: map[string]string{"by": "me"}},
+			have: vendor,
+			want: thing.Parameters{Size: 2, Zone: new("zone-b"), ScalingConfig: []thing.Scaling{{MinSize: new(2), MaxSize: new(3)}}, Tags: map[string]string{"by": "me"}},
+		},
+		"R151 tags that the vendor added are filled in": {
+			spec: thing.Parameters{Size: 1, Tags: map[string]string{"mine": "too"}}, have: thing.Resource{Size: 1, Tags: map[string]string{"mine": "too", "by": "vendor"}},
+			want: thing.Parameters{Size: 1, Tags: map[string]string{"mine": "too", "by": "vendor"}},
+		},
+		"R155 zero behind a pointer is the user's value, an empty map is not": {
+			spec: thing.Parameters{Size: 1, Zone: new("zone-a"), ScalingConfig: []thing.Scaling{{MinSize: new(0), MaxSize: new(5)}}, Tags: map[string]string{}},
+			have: vendor,
+			want: thing.Parameters{Size: 1, Zone: new("zone-a"), ScalingConfig: []thing.Scaling{{MinSize: new(0), MaxSize: new(5)}}, Tags: vendor.Tags},
+		},
+		"R146 what initProvider sets is not filled": {
+			spec: thing.Parameters{Size: 1}, init: thing.Parameters{Zone: new("zone-c"), ScalingConfig: []thing.Scaling{{MinSize: new(3)}}}, have: vendor,
+			want: thing.Parameters{Size: 1, ScalingConfig: []thing.Scaling{{MaxSize: new(5)}}, Tags: vendor.Tags},
+		},
+		"R152 R112 nothing without the policy": {
+			spec: thing.Parameters{Size: 1}, without: true, have: vendor,
+			want: thing.Parameters{Size: 1},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Spec.ForProvider, mg.Spec.InitProvider = tc.spec, &tc.init
+				if tc.without {
+					mg.Spec.ManagementPolicies = policies("Create", "Observe", "Update", "Delete")
+				}
+			})
+			s.give(tc.have)
+			for range 2 {
+				s.pass()
+				if diff := cmp.Diff(tc.want, s.thing().Spec.ForProvider); diff != "" {
+					t.Errorf("spec.forProvider -want +got:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// What a creation costs with and without settings that the vendor chooses.
+func TestLateInitializationWrites(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		zone, chosen string
+		creation     int
+	}{
+		"R150 one write more where there is something to fill":      {chosen: "zone-a", creation: 5},
+		"R149 N13 none where the user set all":                      {zone: "zone-a", chosen: "zone-a", creation: 4},
+		"R149 N13 none where the system reports nothing to fill in": {creation: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				if tc.zone != "" {
+					mg.Spec.ForProvider.Zone = &tc.zone
+				}
+			})
+			s.system.Zone = tc.chosen
+			writes := s.countWrites()
+			s.pass()
+			if made, _ := s.take(writes); len(made) != tc.creation {
+				t.Errorf("creation wrote %d times, want %d: %v", len(made), tc.creation, made)
+			}
+			s.pass()
+			if made, _ := s.take(writes); len(made) != 0 {
+				t.Errorf("the next pass wrote %v", made)
+			}
+		})
+	}
+}
+
+func TestFilledField(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.system.Zone = "zone-a"
+	t.Run("R156 R199 the status of the pass that fills is kept", func(t *testing.T) {
+		s.pass()
+		mg := s.thing()
+		if mg.Spec.ForProvider.Zone == nil || mg.Status.AtProvider.Zone == nil {
+			t.Errorf("spec %+v, status %+v", mg.Spec.ForProvider, mg.Status.AtProvider)
+		}
+		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+			t.Errorf("the user sees %s", got)
+		}
+		for _, c := range mg.Status.Conditions {
+			if c.ObservedGeneration != mg.Generation {
+				t.Errorf("condition %s is of generation %d, the object of %d", c.Type, c.ObservedGeneration, mg.Generation)
+			}
+		}
+	})
+	t.Run("R154 filling causes no Update", func(t *testing.T) {
+		s.pass()
+		if n := s.system.Called("Update"); n != 0 {
+			t.Errorf("Update was called %d times", n)
+		}
+	})
+	t.Run("R153 R137 a filled field is enforced", func(t *testing.T) {
+		s.system.Do(func(sys *thing.System) {
+			have := sys.Resources[s.key.Name]
+			have.Zone = "zone-b"
+			sys.Resources[s.key.Name] = have
+		})
+		s.pass()
+		if got := s.has().Zone; got != "zone-a" {
+			t.Errorf("the zone is now %s", got)
+		}
+	})
+}
+
+// What is sent is what the object shows, whether the call succeeds or not.
+func TestStoredBeforeSent(t *testing.T) {
+	t.Parallel()
+	t.Run("R42 a creation that fails", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, func(mg *thing.Thing) { mg.Spec.ForProvider.Tags = map[string]string{"mine": "yes"} })
+		s.failOnce("Create", errors.New("no room left"), nil)
+		s.pass()
+		wantSent(t, s, "Create", s.thing().Spec.ForProvider)
+	})
+	t.Run("R42 R150 R67 an update that fails in the pass that fills", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
+		s.failOnce("Update", errors.New("not now"), nil)
+		s.pass()
+		wantSent(t, s, "Update", s.thing().Spec.ForProvider)
+		s.pass()
+		if have := s.system.Snapshot(); len(have) != 1 || s.has().Size != 1 || s.has().Zone != "zone-a" {
+			t.Errorf("resources %+v", have)
+		}
+	})
+	t.Run("R42 R78 nothing is sent if the spec could not be stored", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
+		s.restart(tapped(s.env.Config, func(string) (refuse, lose error) { return errors.New("the API server is away"), nil }))
+		_, _ = s.tryPass() // nor can it tell anybody
+		wantSent(t, s, "Update")
+	})
+	t.Run("R156 R17 somebody else's change wins over filling", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
+		s.system.Fault = func(verb string) (error, error) {
+			if verb == "Observe" {
+				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("zone-b") })
+			}
+			return nil, nil
+		}
+		s.pass()
+		wantSent(t, s, "Update")
+		s.system.Fault = nil
+		s.pass()
+		if got := *s.thing().Spec.ForProvider.Zone; got != "zone-b" || s.thing().GetCondition(xpv1.TypeSynced).Status != "True" {
+			t.Errorf("the zone is %s, the user sees %s", got, s.state())
+		}
+	})
+}
