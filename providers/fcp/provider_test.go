@@ -76,7 +76,7 @@ type networkObject interface {
 
 // networkLives creates, changes, disturbs and deletes a network.
 func networkLives(t *testing.T, w *world, n networkObject) {
-	n.Parameters().Labels = map[string]string{"team": "red"}
+	n.Parameters().Labels = map[string]string{"team": "red", "tier": "web"}
 	w.create(t, n)
 	w.settled(t, n)
 	have := w.networkOf(t, n)
@@ -93,7 +93,11 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 	w.change(t, n, func() {
 		n.Parameters().MTU, n.Parameters().Description = new(9000), new("for the shop")
 		n.Parameters().DNSServers = []string{"10.0.0.2"}
+		delete(n.Parameters().Labels, "tier")
 	})
+	if diff := cmp.Diff(map[string]string{"team": "red"}, n.Parameters().Labels); diff != "" {
+		t.Errorf("R149 a label that was removed came back -want +got:\n%s", diff)
+	}
 	have = w.networkOf(t, n)
 	if have.MTU != 9000 || have.Description != "for the shop" || !cmp.Equal(have.DNSServers, []string{"10.0.0.2"}) {
 		t.Errorf("R39 changes did not arrive: %+v", have)

@@ -78,15 +78,6 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// valueOf is the zero value where nothing is set.
-func valueOf[V any](set *V) V {
-	if set == nil {
-		var zero V
-		return zero
-	}
-	return *set
-}
-
 // optional is nil for a zero value, which the cloud's answers have where nothing is set.
 func optional[V comparable](value V) *V {
 	var zero V

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
@@ -83,7 +84,7 @@ func (e *networkClient[T]) Observe(ctx context.Context, n T) (managed.ExternalOb
 func (e *networkClient[T]) Create(ctx context.Context, n T) (managed.ExternalCreation, error) {
 	p := n.Parameters()
 	created, err := e.service.CreateNetwork(ctx, network.CreateNetworkInput{
-		CIDRBlock:   valueOf(p.CIDRBlock),
+		CIDRBlock:   ptr.Deref(p.CIDRBlock, ""),
 		Description: p.Description,
 		DNSServers:  p.DNSServers,
 		MTU:         p.MTU,

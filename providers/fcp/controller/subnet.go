@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -68,8 +70,8 @@ func (e *subnetClient) Observe(ctx context.Context, s *v1alpha3.Subnet) (managed
 func (e *subnetClient) Create(ctx context.Context, s *v1alpha3.Subnet) (managed.ExternalCreation, error) {
 	p := s.Spec.ForProvider
 	created, err := e.service.CreateSubnet(ctx, subnet.CreateSubnetInput{
-		NetworkID: valueOf(p.NetworkID),
-		CIDRBlock: valueOf(p.CIDRBlock),
+		NetworkID: ptr.Deref(p.NetworkID, ""),
+		CIDRBlock: ptr.Deref(p.CIDRBlock, ""),
 		Zone:      p.Zone,
 		Labels:    e.labels.forCreate(s, p.Labels),
 	})
