@@ -1,0 +1,222 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// inSync is what a user sees of drift.
+func (s *stage) inSync() string {
+	s.t.Helper()
+	mg := s.thing()
+	c := mg.GetCondition(xpv1.TypeInSync)
+	paths := make([]string, 0, len(mg.Status.Drift))
+	for _, d := range mg.Status.Drift {
+		paths = append(paths, fmt.Sprintf("%s %s->%s", d.Path, d.Observed, d.Desired))
+	}
+	return fmt.Sprintf("%s %s %s", c.Status, c.Reason, paths)
+}
+
+const settled = "True AsDeclared []"
+
+// resize changes the resource outside.
+func (s *stage) resize(to int) {
+	s.system.Do(func(sys *thing.System) {
+		have := sys.Resources[s.key.Name]
+		have.Size = to
+		sys.Resources[s.key.Name] = have
+	})
+}
+
+// A difference that nobody may settle is told once, and until it is gone.
+func TestDriftWithoutUpdate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Create", "Observe", "Delete") })
+	writes := s.countWrites()
+	s.pass()
+	if got := s.inSync(); got != settled {
+		t.Fatalf("to begin with the user sees %s", got)
+	}
+	for _, m := range []struct {
+		name   string
+		act    func()
+		want   string
+		told   []event.Reason
+		writes int
+	}{
+		{"N8 P80 P81 it shows with both values", func() { s.resize(9) }, "False Drifted [size 9->1]", []event.Reason{managed.ReasonDrifted}, 1},
+		{"N8 N13 it is no news at the next poll", func() {}, "False Drifted [size 9->1]", nil, 0},
+		{"N8 N13 nor after a restart", func() { writes = s.countWrites() }, "False Drifted [size 9->1]", nil, 0},
+		{"N8 another value shows, without an event", func() { s.resize(8) }, "False Drifted [size 8->1]", nil, 1},
+		{"R135 P81 a changed spec is a difference", func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("zone-b") }) },
+			"False Drifted [size 8->1 zone null->\"zone-b\"]", []event.Reason{managed.ReasonDrifted}, 1},
+		{"P81 it is gone once settled", func() {
+			s.resize(1)
+			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = nil })
+		}, settled, nil, 1},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			m.act()
+			s.take(writes)
+			s.pass()
+			made, told := s.take(writes)
+			if got := s.inSync(); got != m.want {
+				t.Errorf("the user sees %s, want %s", got, m.want)
+			}
+			if diff := cmp.Diff(m.told, told); diff != "" || len(made) != m.writes {
+				t.Errorf("wrote %v, want %d; events -want +got:\n%s", made, m.writes, diff)
+			}
+			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.system.Called("Update") != 0 {
+				t.Errorf("R135 drift is no error, the user sees %s", got)
+			}
+		})
+	}
+}
+
+// Some settings cannot be changed, and some systems do not say so.
+func TestUpdatesThatNeverSettle(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.system.Stubborn = true
+	writes := s.countWrites()
+	s.pass()
+	s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+	s.take(writes)
+	var told []event.Reason
+	t.Run("N8 P81 it shows after the second update", func(t *testing.T) {
+		for range 2 {
+			if got := s.inSync(); got != settled {
+				t.Errorf("too soon the user sees %s", got)
+			}
+			s.pass()
+			_, now := s.take(writes)
+			told = append(told, now...)
+		}
+		if got := s.inSync(); got != "False Drifted [size 1->2]" {
+			t.Errorf("the user sees %s", got)
+		}
+		if diff := cmp.Diff([]event.Reason{managed.ReasonUpdated, managed.ReasonUpdated, managed.ReasonDrifted}, told); diff != "" {
+			t.Errorf("events -want +got:\n%s", diff)
+		}
+	})
+	for name, act := range map[string]func(){
+		"N13 R205 N8 from then on nothing is written or told": func() {},
+		"N13 R205 nor after a restart":                        func() { writes = s.countWrites() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			act()
+			for range 3 {
+				s.system.TakeCalls()
+				s.pass()
+				if made, told := s.take(writes); len(made)+len(told) != 0 {
+					t.Errorf("wrote %v, told %v", made, told)
+				}
+				if n := s.system.Called("Update"); n != 1 {
+					t.Errorf("R24 Update was called %d times", n)
+				}
+			}
+		})
+	}
+	t.Run("P81 it is gone once an update settles it", func(t *testing.T) {
+		s.system.Stubborn = false
+		s.pass()
+		if got := s.inSync(); got != settled {
+			t.Errorf("the user sees %s", got)
+		}
+	})
+	t.Run("R204 a later update is news again", func(t *testing.T) {
+		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 3 })
+		s.take(writes)
+		s.pass()
+		if _, told := s.take(writes); !cmp.Equal(told, []event.Reason{managed.ReasonUpdated}) {
+			t.Errorf("events %v", told)
+		}
+	})
+}
+
+// Values of secrets are nobody's business, wherever they would show.
+func TestSecretsDoNotShow(t *testing.T) {
+	t.Parallel()
+	for name, allowed := range map[string]xpv1.ManagementPolicies{
+		"R234 N8 in drift that may not be settled": policies("Observe", "Create"),
+		"R234 N8 in drift that no update settles":  policies("*"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Spec.ManagementPolicies = allowed
+				mg.Spec.ForProvider.AccessToken = new("swordfish-new")
+			})
+			s.give(thing.Resource{Size: 1, AccessToken: "swordfish-old"})
+			s.system.Stubborn = true
+			for range 3 {
+				s.pass()
+			}
+			mg := s.thing()
+			if len(mg.Status.Drift) != 1 || mg.Status.Drift[0].Path != "accessToken" {
+				t.Fatalf("drift %+v", mg.Status.Drift)
+			}
+			shown, err := json.Marshal([]any{mg.Status.Drift, mg.Status.Conditions, s.events.events})
+			if err != nil || strings.Contains(string(shown), "swordfish") {
+				t.Errorf("shown: %s, %v", shown, err)
+			}
+		})
+	}
+}
+
+// A client that cannot say where the difference is says what it can.
+func TestCoarseDrift(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ diff, want string }{
+		"P80 P81 with a text": {diff: "size too small", want: "The external resource differs from spec.forProvider: size too small"},
+		"P80 P81 without":     {want: "The external resource differs from spec.forProvider."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			coarse := &connecter{observe: func(o *managed.ExternalObservation) { o.Drift, o.Diff = nil, tc.diff }}
+			s := newStage(t, func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe") },
+				managed.WithTypedExternalConnecter[*thing.Thing](coarse))
+			coarse.System = s.system
+			s.give(thing.Resource{Size: 5})
+			s.pass()
+			if got := s.thing().GetCondition(xpv1.TypeInSync); got.Reason != xpv1.ReasonDrifted || got.Message != tc.want {
+				t.Errorf("condition InSync: %s: %s", got.Reason, got.Message)
+			}
+		})
+	}
+}
+
+// A connecter makes the system's clients report something else than they found.
+type connecter struct {
+	*thing.System
+	observe func(*managed.ExternalObservation)
+}
+
+func (c *connecter) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
+	external, err := c.System.Connect(ctx, mg)
+	return altered{external, c.observe}, err
+}
+
+type altered struct {
+	managed.TypedExternalClient[*thing.Thing]
+	observe func(*managed.ExternalObservation)
+}
+
+func (a altered) Observe(ctx context.Context, mg *thing.Thing) (managed.ExternalObservation, error) {
+	o, err := a.TypedExternalClient.Observe(ctx, mg)
+	a.observe(&o)
+	return o, err
+}
