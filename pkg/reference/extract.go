@@ -1,0 +1,42 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// An ExtractValueFn takes from a target what a field wants of it, empty if the target does not have it yet.
+type ExtractValueFn func(resource.Managed) string
+
+// ExternalName extracts the external name (R161).
+func ExternalName() ExtractValueFn {
+	return func(mg resource.Managed) string { return meta.GetExternalName(mg) }
+}
+
+// FieldPath extracts a text, number or boolean by the JSON names of the fields that lead to it, such as
+// status.atProvider.arn. Names that contain dots cannot be reached, nor can items of lists.
+func FieldPath(path string) ExtractValueFn {
+	names := strings.Split(path, ".")
+	return func(mg resource.Managed) string {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
+		if err != nil {
+			return "" // what cannot be written as JSON was never read from an API server
+		}
+		value, _, _ := unstructured.NestedFieldNoCopy(content, names...)
+		switch value := value.(type) {
+		case string, bool, int64, float64:
+			return fmt.Sprint(value)
+		default:
+			return ""
+		}
+	}
+}

@@ -1,0 +1,158 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// record notes that a dependent looks at a target. change makes the mode out of that so far in this pass, which record
+// returns, and the given one.
+func (t *Tracker) record(
+	d Dependent, pass uint64, kind schema.GroupVersionKind, name types.NamespacedName, m mode, change func(before, m mode) mode,
+) (before mode) {
+	if m > holds {
+		t.noteKind(kind)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, at := t.recordOf(d), target{kind.GroupKind(), name}
+	if look := r.targets[at]; look.pass == pass {
+		before = look.mode
+	}
+	r.targets[at] = look{mode: change(before, m), pass: pass}
+	if t.targets[at] == nil {
+		t.targets[at] = map[*record]struct{}{}
+	}
+	t.targets[at][r] = struct{}{}
+	return before
+}
+
+// recordChoice notes that a dependent selects objects.
+func (t *Tracker) recordChoice(d Dependent, pass uint64, kind schema.GroupVersionKind, namespace string, s labels.Selector) {
+	t.noteKind(kind)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, in := t.recordOf(d), scope{kind.GroupKind(), namespace}
+	text := s.String()
+	r.choices[choice{in, text}] = pass
+	if t.choices[in] == nil {
+		t.choices[in] = map[string]*choosers{}
+	}
+	if t.choices[in][text] == nil {
+		t.choices[in][text] = &choosers{selector: s, records: map[*record]struct{}{}}
+	}
+	t.choices[in][text].records[r] = struct{}{}
+}
+
+// noteKind calls onKind outside of the lock, since that may start whatever calls the tracker.
+func (t *Tracker) noteKind(kind schema.GroupVersionKind) {
+	t.mu.Lock()
+	_, known := t.kinds[kind.GroupKind()]
+	t.kinds[kind.GroupKind()] = struct{}{}
+	t.mu.Unlock()
+	if !known {
+		t.onKind(kind)
+	}
+}
+
+// prune forgets what a dependent did not look at in its last pass.
+func (t *Tracker) prune(d Dependent, pass uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, ok := t.dependents[d]
+	if !ok {
+		return
+	}
+	t.keep(r, func(last uint64) bool { return last == pass })
+	if len(r.targets) == 0 && len(r.choices) == 0 {
+		delete(t.dependents, d)
+	}
+}
+
+// keep forgets what a dependent looked at in passes that the condition rejects.
+func (t *Tracker) keep(r *record, condition func(pass uint64) bool) {
+	for at, look := range r.targets {
+		if condition(look.pass) {
+			continue
+		}
+		delete(r.targets, at)
+		delete(t.targets[at], r)
+		if len(t.targets[at]) == 0 {
+			delete(t.targets, at)
+		}
+	}
+	for c, pass := range r.choices {
+		if condition(pass) {
+			continue
+		}
+		delete(r.choices, c)
+		delete(t.choices[c.scope][c.labels].records, r)
+		if len(t.choices[c.scope][c.labels].records) == 0 {
+			delete(t.choices[c.scope], c.labels)
+		}
+		if len(t.choices[c.scope]) == 0 {
+			delete(t.choices, c.scope)
+		}
+	}
+}
+
+func (t *Tracker) recordOf(d Dependent) *record {
+	r, ok := t.dependents[d]
+	if !ok {
+		r = &record{dependent: d, targets: map[target]look{}, choices: map[choice]uint64{}}
+		t.dependents[d] = r
+	}
+	return r
+}
+
+// extent is the least mode that an event concerns: none if nothing changed, awaits if the change may decide whether the
+// object counts as a target or is selected, follows for any other.
+func extent(before, after client.Object) mode {
+	switch {
+	case before == nil || after == nil || decisive(before, after):
+		return awaits
+	case before.GetResourceVersion() != after.GetResourceVersion():
+		return follows
+	}
+	return ignores
+}
+
+func decisive(before, after client.Object) bool {
+	return meta.WasDeleted(before) != meta.WasDeleted(after) ||
+		before.GetUID() != after.GetUID() ||
+		obstacleMarks(before) != obstacleMarks(after) ||
+		controllerOf(before) != controllerOf(after) ||
+		!maps.Equal(before.GetLabels(), after.GetLabels())
+}
+
+// obstacleMarks are the annotations that decide whether an object counts as a target, see obstacle.
+func obstacleMarks(o client.Object) [4]string {
+	annotations := o.GetAnnotations()
+	return [4]string{
+		annotations[meta.AnnotationKeyExternalName],
+		annotations[meta.AnnotationKeyExternalCreatePending],
+		annotations[meta.AnnotationKeyExternalCreateSucceeded],
+		annotations[meta.AnnotationKeyExternalCreateFailed],
+	}
+}
+
+func controllerOf(o client.Object) types.UID {
+	if controller := metav1.GetControllerOfNoCopy(o); controller != nil {
+		return controller.UID
+	}
+	return ""
+}
+
+func matched(s labels.Selector, o client.Object) bool {
+	return o != nil && s.Matches(labels.Set(o.GetLabels()))
+}
