@@ -117,6 +117,45 @@ func TestPasswordChangeSurvivesKill(t *testing.T) {
 	}
 }
 
+// TestPasswordChangeOutlivesTheCloud makes the worst case: a change is under way, another one is asked for, the cloud is
+// killed, and only then the first change takes effect. So the server has neither the password that the cloud last knew it
+// to have nor the one that is wanted.
+func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
+	t.Parallel()
+	dir := newDataDir(t)
+	c, cloudProcess := spawnCloud(t, dir)
+	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
+	online := c.awaitOnline(t, "orders")
+	withConnection(t, online, "password-0", func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(t.Context(), "begin; lock table pg_authid in exclusive mode"); err != nil {
+			return err
+		}
+		c.setPassword(t, "orders", "password-1")
+		eventually(t, "the change to be under way", func() string {
+			var waiting int
+			err := conn.QueryRow(t.Context(), "select count(*) from pg_locks where not granted").Scan(&waiting)
+			if err == nil && waiting == 1 {
+				return ""
+			}
+			return fmt.Sprintf("%d waiting, error %v", waiting, err)
+		})
+		c.setPassword(t, "orders", "password-2")
+		cloudProcess.end(t, syscall.SIGKILL)
+		_, err := conn.Exec(t.Context(), "commit")
+		return err
+	})
+	eventually(t, "the first change to take effect", func() string {
+		if opens(t, online, "password-1") {
+			return ""
+		}
+		return "closed to its password"
+	})
+	c, _ = spawnCloud(t, dir)
+	if online = c.awaitOnline(t, "orders"); !opens(t, online, "password-2") {
+		t.Error("the password that was asked for last does not open the database")
+	}
+}
+
 // TestPasswordChangedWithSQL shows that nobody is locked out for ever.
 func TestPasswordChangedWithSQL(t *testing.T) {
 	t.Parallel()
