@@ -38,7 +38,7 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 		return o
 	}
 	p.managed.SetConditions(xpv1.Creating())
-	p.memory.seen = false
+	p.memory.seen, p.memory.uncreated = false, time.Time{}
 	if o := r.callCreate(ctx, p); o.end != goOn {
 		return o
 	}
