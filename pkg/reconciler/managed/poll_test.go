@@ -1,0 +1,217 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// Who says how often a settled object is looked at: the object, else its client, else the reconciler.
+func TestPollInterval(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		annotation string
+		client     time.Duration
+		options    []managed.ReconcilerOption
+		want       time.Duration
+	}{
+		"R224 a minute by default":              {want: time.Minute},
+		"R224 R48 an option":                    {options: []managed.ReconcilerOption{managed.WithPollInterval(time.Hour)}, want: time.Hour},
+		"the object says so":                    {annotation: "10m", want: 10 * time.Minute},
+		"the object asks for too much":          {annotation: "10ms", want: time.Minute},
+		"the object asks for nonsense":          {annotation: "often", want: time.Minute},
+		"the client chooses":                    {client: 5 * time.Minute, want: 5 * time.Minute},
+		"the client does not choose":            {client: -time.Minute, want: time.Minute},
+		"the object wins over the client":       {annotation: "10m", client: 5 * time.Minute, want: 10 * time.Minute},
+		"nonsense does not win over the client": {annotation: "often", client: 5 * time.Minute, want: 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Annotations = map[string]string{meta.AnnotationKeyPollInterval: tc.annotation}
+			}, tc.options...)
+			s.system.Poll = tc.client
+			for range 2 {
+				if after := s.pass(); after < tc.want-tc.want/10 || after > tc.want+tc.want/10 {
+					t.Errorf("comes back after %s, want about %s", after, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// When an error is tried again, and whether the user is told.
+func TestRepetition(t *testing.T) {
+	t.Parallel()
+	type pass struct {
+		at, least, most time.Duration
+		told            bool // the message of condition Synced names the error
+	}
+	for name, tc := range map[string]struct {
+		err    error
+		passes []pass
+	}{
+		"R222 an error: later each time": {err: errors.New("out of order"), passes: []pass{
+			{most: time.Second, told: true}, {at: time.Second, least: time.Second, most: 2 * time.Second, told: true}}},
+		"R222 O29 one that cannot heal: at the poll": {err: fmt.Errorf("calling: %w", managed.Terminal(errors.New("out of order"))), passes: []pass{
+			{least: 54 * time.Second, most: 66 * time.Second, told: true}, {at: time.Minute, least: 54 * time.Second, most: 66 * time.Second, told: true}}},
+		"R222 O29 marked as controller-runtime does": {err: reconcile.TerminalError(errors.New("out of order")), passes: []pass{
+			{least: 54 * time.Second, most: 66 * time.Second, told: true}}},
+		"O29 too many calls: when asked, quietly for ten seconds": {err: fmt.Errorf("calling: %w", busy{}), passes: []pass{
+			{least: 4 * time.Second, most: 6 * time.Second}, {at: 9 * time.Second, least: 4 * time.Second, most: 6 * time.Second},
+			{at: 10 * time.Second, least: 4 * time.Second, most: 6 * time.Second, told: true}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.pass()
+			start := s.clock
+			s.events.take()
+			writes := s.countWrites()
+			for _, want := range tc.passes {
+				s.clock = start.Add(want.at)
+				s.failOnce("Observe", tc.err, nil)
+				if after := s.pass(); after < want.least || after > want.most {
+					t.Errorf("after %s it comes back after %s, want %s to %s", want.at, after, want.least, want.most)
+				}
+				told := strings.Contains(s.message(), "out of order") || strings.Contains(s.message(), "too many calls")
+				if told != want.told {
+					t.Errorf("after %s the message is %q", want.at, s.message())
+				}
+				if made, _ := s.take(writes); !want.told && len(made) != 0 {
+					t.Errorf("after %s it wrote %v", want.at, made)
+				}
+			}
+			if got := s.state(); !strings.HasPrefix(got, "Ready=Available") {
+				t.Errorf("R198 the user sees %s", got)
+			}
+			s.pass()
+			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.message() != "" {
+				t.Errorf("R196 R200 recovered, the user sees %s: %s", got, s.message())
+			}
+		})
+	}
+}
+
+// Patience ends with the first answer: the next time that the system is busy begins another ten seconds.
+func TestBusyAgain(t *testing.T) {
+	t.Parallel()
+	t.Run("O29 being busy now and then is no news", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.events.take()
+		for range 4 {
+			s.failOnce("Observe", busy{}, nil)
+			s.pass()
+			s.clock = s.clock.Add(6 * time.Second)
+			s.pass()
+		}
+		if told := s.events.take(); told != nil {
+			t.Errorf("events %v", told)
+		}
+	})
+}
+
+// No call outlives the pass.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for verb, reason := range map[string]event.Reason{
+		"Connect": managed.ReasonCannotConnect, "Observe": managed.ReasonCannotObserve,
+		"Update": managed.ReasonCannotUpdate, "Delete": managed.ReasonCannotDelete,
+	} {
+		t.Run("R47 R49 "+verb+" that hangs", func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, managed.WithTimeout(300*time.Millisecond))
+			s.pass()
+			s.events.take()
+			switch verb {
+			case "Update":
+				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+			case "Delete":
+				s.delete()
+			}
+			s.system.Hang = verb
+			began := time.Now()
+			s.pass()
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("the pass took %s", took)
+			}
+			s.wantMessage(context.DeadlineExceeded.Error())
+			if diff := cmp.Diff([]event.Reason{reason}, s.events.take()); diff != "" {
+				t.Errorf("events -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// What else brings an object back, or does not.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	t.Run("R16 a request for an object that is gone ends quietly", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.strike()
+		if result, err := s.tryPass(); err != nil || result != (reconcile.Result{}) || s.system.TakeCalls() != nil {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	})
+	t.Run("R17 R199 a status that could not be written is no success", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+			if strings.HasSuffix(request, "/status") {
+				return errors.New("the API server is away"), nil
+			}
+			return nil, nil
+		}))
+		if _, err := s.tryPass(); err == nil {
+			t.Error("the pass should be repeated")
+		}
+	})
+	t.Run("R17 somebody else's write is read afresh", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.resize(2)
+		s.system.Fault = func(verb string) (error, error) {
+			if verb == "Update" {
+				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 5 })
+			}
+			return nil, nil
+		}
+		s.pass()
+		s.system.Fault = nil
+		// Not woken: the request is that of the user's write, after which the pass itself wrote nothing.
+		if _, err := s.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key}); err != nil {
+			t.Fatal(err)
+		}
+		if have := s.has(); have.Size != 5 || s.thing().Status.AtProvider.Size != 5 {
+			t.Errorf("size %d, status %+v", have.Size, s.thing().Status.AtProvider)
+		}
+	})
+	t.Run("R1 N13 our own write brings nothing new", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.system.TakeCalls()
+		result, err := s.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key})
+		if err != nil || s.system.TakeCalls() != nil || result.RequeueAfter <= 0 {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	})
+}
