@@ -209,9 +209,10 @@ func ownConfiguration(t *testing.T, w *world) {
 	w.says(t, n, `cannot get ProviderConfig "own"`)
 
 	own := &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: *cluster.Spec.DeepCopy()}
-	own.Spec.Credentials.SecretRef.Namespace = "kube-system"
+	own.Spec.Credentials.SecretRef.Namespace, own.Spec.Credentials.SecretRef.Name = "default", w.Namespace
+	w.create(t, w.copyOfKey(t, "default"))
 	w.create(t, own)
-	w.says(t, n, "kube-system")
+	w.says(t, n, `namespace "default"`)
 
 	own.Spec = v1alpha3.ProviderConfigSpec{}
 	cluster.Spec.DeepCopyInto(&own.Spec)
@@ -220,6 +221,16 @@ func ownConfiguration(t *testing.T, w *world) {
 	}
 	w.settled(t, n)
 	w.remove(t, n) // before its configuration
+}
+
+// copyOfKey is the Secret with the cloud's key in another namespace.
+func (w *world) copyOfKey(t *testing.T, namespace string) *corev1.Secret {
+	t.Helper()
+	key := &corev1.Secret{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "key"}, key); err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.Namespace}, Data: key.Data}
 }
 
 // says waits until condition Synced tells what is wrong.

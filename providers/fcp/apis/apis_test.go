@@ -117,6 +117,10 @@ func TestKinds(t *testing.T) {
 			t.Fatalf("A70 A72 %s: %v", name, err)
 		}
 		checkRoles(t, name, o, k.namespaced())
+		_, refers := o.(resource.ReferenceResolver)
+		if want := name == subnet || name == nodeGroup; refers != want {
+			t.Errorf("R158 %s refers to others: %t", name, refers)
+		}
 	}
 	for _, gvk := range []schema.GroupVersionKind{
 		v1alpha3.ProviderConfigGroupVersionKind,
