@@ -21,8 +21,13 @@ func newCloudCmd(std Streams, folder *dataDirFlag) *cobra.Command {
 		Use:   "cloud",
 		Short: "Run only the local cloud, or make keys for it",
 		Long: `Runs the local cloud in the foreground: a small HTTP API whose database instances are real PostgreSQL servers. It knows
-nothing of Kubernetes. It is part of bowline up; run it by itself to use it with another control plane.`,
+nothing of Kubernetes. It is part of bowline up; run it by itself to use it with another control plane.
+
+With --cloud-admin it can be told to be slow, to refuse, to throttle and to lose answers, so that one sees what a control
+plane does then: PUT /admin/v1/faults with the token in cloud/admin.token of the data folder. favouritecloud/README.md
+has examples.`,
 		Example: `  bowline cloud --data-dir ./state
+  bowline cloud --cloud-admin
   KEY=$(bowline cloud key create --project demo)`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {

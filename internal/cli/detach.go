@@ -136,6 +136,7 @@ func (o upOptions) arguments() []string {
 	arguments := []string{
 		"up", "--data-dir=" + o.dataDir, "--listen=" + o.server.listen, "--v=" + strconv.Itoa(int(o.verbosity)),
 		"--cloud=" + strconv.FormatBool(o.withCloud), "--cloud-listen=" + o.cloud.listen,
+		"--cloud-admin=" + strconv.FormatBool(o.cloud.admin),
 		"--poll-interval=" + o.controllers.pollInterval.String(),
 	}
 	for _, name := range o.server.names {

@@ -42,18 +42,23 @@ func apiServer(dataDir string, f serverFlags, log *logs) (*controlplane.Server, 
 }
 
 // cloudFlags are the flags of commands that run the local cloud.
-type cloudFlags struct{ listen string }
+type cloudFlags struct {
+	listen string
+	admin  bool
+}
 
 func (f *cloudFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "cloud-listen", favouritecloud.DefaultListen, "host:port of the local cloud; port 0 picks a free one")
+	flags.BoolVar(&f.admin, "cloud-admin", false, "let the holder of the local cloud's admin token inject faults and count calls")
 }
 
 // localCloud returns the local cloud as a service.
 func localCloud(dataDir string, f cloudFlags, log *logs) (*favouritecloud.Server, service, error) {
 	cloud, err := favouritecloud.New(favouritecloud.Config{
-		DataDir: cloudDir(dataDir),
-		Listen:  f.listen,
-		Log:     log.own("cloud"),
+		DataDir:    cloudDir(dataDir),
+		Listen:     f.listen,
+		CloudAdmin: f.admin,
+		Log:        log.own("cloud"),
 	})
 	if err != nil {
 		return nil, service{}, err

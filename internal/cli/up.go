@@ -46,6 +46,7 @@ process is killed.`,
 		Example: `  bowline up                                   in the foreground
   bowline up --detach                          in the background; the log is bowline.log in the data folder
   bowline up --data-dir ./state --listen 127.0.0.1:0 --cloud-listen 127.0.0.1:0
+  bowline up --cloud-admin                     with a local cloud that can be told to fail; see bowline cloud --help
   bowline up --cloud=false                     without the local cloud`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -21,6 +21,8 @@ func TestUsage(t *testing.T) {
 	}{
 		"NoCommand":        {args: nil, code: exitOK, out: "bowline up --detach"},
 		"Help":             {args: []string{"up", "--help"}, code: exitOK, out: "--cloud-listen"},
+		"HelpOnFaults":     {args: []string{"up", "--help"}, code: exitOK, out: "--cloud-admin"},
+		"HelpOfCloud":      {args: []string{"cloud", "--help"}, code: exitOK, out: "PUT /admin/v1/faults"},
 		"Version":          {args: []string{"version"}, code: exitOK, out: "bowline "},
 		"UnknownCommand":   {args: []string{"statu"}, code: exitUsage, err: "did you mean status?"},
 		"UnknownFlag":      {args: []string{"up", "--foo"}, code: exitUsage, err: "See 'bowline up --help'."},
