@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,8 +33,7 @@ func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 	if !p.observation.ResourceLateInitialized || !p.allows(xpv1.ManagementActionLateInitialize) {
 		return next()
 	}
-	err := p.rebuild(func(u tree) {
-		spec := section(u, "spec")
+	err := p.changeSpec(func(spec tree) {
 		filled, _ := parameters.Fill(section(spec, "forProvider"), p.chosen, parameters.InitProvider(section(spec, "initProvider")))
 		put(spec, "forProvider", filled)
 	})
@@ -46,12 +46,12 @@ func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 // storeSpec stores the spec if a step changed it, so that nothing is sent to the external system that the object does not
 // show (R42).
 func (r *Reconciler) storeSpec(ctx context.Context, p *pass) outcome {
-	changed, err := p.specChanged()
-	if err == nil && changed {
-		name := meta.GetExternalName(p.managed)
-		err = r.writeMetadata(ctx, p, func(metav1.Object) {})
-		meta.SetExternalName(p.managed, name) // one that is not stored yet stays in memory
+	if reflect.DeepEqual(p.spec, p.stored) {
+		return next()
 	}
+	name := meta.GetExternalName(p.managed)
+	err := r.writeMetadata(ctx, p, func(metav1.Object) {})
+	meta.SetExternalName(p.managed, name) // one that is not stored yet stays in memory
 	if apierrors.IsConflict(err) {
 		return outcome{end: conflict}
 	}

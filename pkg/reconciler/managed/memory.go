@@ -50,6 +50,9 @@ type record struct {
 	// deleteNoted is true once the event of the deletion was emitted.
 	deleteNoted bool
 
+	// disorderNoted is true once the event of a deletion out of order was emitted.
+	disorderNoted bool
+
 	// created is the external name of a creation whose success could not be recorded, begun at createdPending.
 	created        string
 	createdPending time.Time

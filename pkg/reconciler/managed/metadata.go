@@ -51,7 +51,7 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 		return err
 	}
 	p.takeMetadata(changed)
-	p.spec = now["spec"]
+	p.stored = p.spec
 	return nil
 }
 
@@ -59,7 +59,7 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 // the external name may be set already, and the spec changed.
 func (p *pass) asStored(now tree) (resource.Managed, error) {
 	stored := maps.Clone(now)
-	put(stored, "spec", p.spec)
+	put(stored, "spec", p.stored)
 	base := p.newManaged()
 	if err := fill(base, stored); err != nil {
 		return nil, err

@@ -88,6 +88,12 @@ func WithSecretInputInterval(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.inputInterval = d }
 }
 
+// WithReferences shares what is known of references with the reconcilers of other kinds, so that objects are deleted in
+// order. Default: each reconciler knows the references of its own kind only, which is enough to resolve them.
+func WithReferences(shared *References) ReconcilerOption {
+	return func(r *Reconciler) { r.references = shared }
+}
+
 // WithBackgroundOperations makes Create, Update and Delete run in the background, for external systems whose calls take
 // longer than a pass may (R197). Each call gets the given time. Conditions AsyncOperation and LastAsyncOperation show how
 // it goes. Default: calls are made within the pass.

@@ -6,10 +6,10 @@ package managed
 import (
 	"context"
 	"maps"
-	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -25,8 +25,9 @@ type pass struct {
 	// annotations are those stored in the API server; in memory the object may have an external name that is not.
 	annotations map[string]string
 
-	// spec is the spec stored in the API server; steps change the one in memory, see storeSpec.
-	spec any
+	// stored is the spec that the API server has, spec the one that steps made of it; see storeSpec.
+	stored any
+	spec   any
 
 	// As read at the start, to tell what changed.
 	status          any
@@ -80,6 +81,7 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 		managed:         mg,
 		newManaged:      r.newManaged,
 		annotations:     maps.Clone(mg.GetAnnotations()),
+		stored:          stored["spec"],
 		spec:            stored["spec"],
 		status:          stored["status"],
 		poll:            poll,
@@ -129,11 +131,10 @@ func (p *pass) forgetObservation() error {
 	})
 }
 
-// specChanged is true if a step changed the spec in memory.
-func (p *pass) specChanged() (bool, error) {
-	now, err := treeOf(p.managed)
-	if err != nil {
-		return false, err
-	}
-	return !reflect.DeepEqual(now["spec"], p.spec), nil
+// changeSpec lets a step change the spec in memory.
+func (p *pass) changeSpec(change func(spec tree)) error {
+	return p.rebuild(func(u tree) {
+		change(section(u, "spec"))
+		p.spec = runtime.DeepCopyJSONValue(u["spec"])
+	})
 }

@@ -70,7 +70,7 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
 		return append(steps, r.connect, r.checkIncompleteCreate, r.observe)
 	}
-	return append(steps, r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership)
+	return append(steps, r.resolveReferences, r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership)
 }
 
 // plan says what create and update would do after what was observed.

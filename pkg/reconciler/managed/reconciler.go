@@ -55,6 +55,7 @@ type Reconciler struct {
 
 	memory     *memory
 	operations operations
+	references *References
 	wakeups    wakeups
 }
 
@@ -83,11 +84,13 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		random:        rand.Float64,
 		memory:        newMemory(),
 		operations:    operations{all: map[types.UID]*operation{}},
+		references:    NewReferences(mgr),
 	}
 	for _, apply := range o {
 		apply(r)
 	}
 	_ = r.newManaged() // a kind that the scheme lacks is the caller's mistake, to be seen at once
+	r.references.serve(r)
 	r.secrets = connectionSecrets{client: r.client, live: r.live, owner: kind}
 	return r
 }
@@ -111,6 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, mg); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.memory.forget(req.NamespacedName)
+			r.references.gone(r.dependent(req.NamespacedName))
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -132,11 +136,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.checkFinalizer, r.releaseAbandoned, r.checkPaused, r.releaseOrphan, r.checkPolicies, r.initialize,
-			r.awaitOperation, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
+		return []step{r.checkFinalizer, r.releaseAbandoned, r.checkPaused, r.releaseOrphan, r.checkPolicies,
+			r.awaitDependents, r.initialize, r.awaitOperation, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
 	}
 	return []step{r.checkPaused, r.checkPolicies, r.initialize, r.awaitOperation, r.recallCreate,
-		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.lateInitialize, r.update,
+		r.resolveReferences, r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.lateInitialize, r.update,
 		r.adopt, r.publish, r.reportDrift, r.checkFailure}
 }
 

@@ -24,6 +24,13 @@ type wakeups struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
+// work is true once objects that are woken come back at once.
+func (w *wakeups) work() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queue != nil
+}
+
 // Wakeups returns a source that brings objects back of which nothing changed, but something that they depend on: an object
 // that they refer to, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without
 // it such objects come back with the next poll or repetition.

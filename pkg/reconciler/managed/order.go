@@ -1,0 +1,133 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reference"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// dependentsPatience is how long a deletion waits for objects that refer to the deleted one and are being deleted, too.
+const dependentsPatience = 5 * time.Minute
+
+// dependentsPoll is when to look whether they are gone if nobody tells: those of another process.
+const dependentsPoll = 5 * time.Second
+
+// awaitDependents lets objects that refer to this one go first if they are being deleted, too (N32): most external systems
+// refuse another order. It does not wait for what cannot end, nor for ever.
+func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
+	self := r.dependent(client.ObjectKeyFromObject(p.managed))
+	r.rememberReferences(ctx, p, self)
+	leaving, stuck, err := r.references.leaving(ctx, self, r.client)
+	if err != nil {
+		return fail(ReasonCannotDelete, fmt.Errorf("looking for objects that refer to this one: %w", err))
+	}
+	left := dependentsPatience - r.now().Sub(p.managed.GetDeletionTimestamp().Time)
+	if len(leaving) > 0 && left <= 0 {
+		stuck, leaving = append(stuck, leaving...), nil
+	}
+	if len(stuck) > 0 && !p.memory.disorderNoted {
+		p.note(event.Warning(ReasonDisorder, errors.New("not waiting any longer for objects that refer to this one: "+named(stuck))))
+		p.memory.disorderNoted = true
+	}
+	if len(leaving) == 0 {
+		return next()
+	}
+	r.references.await(self, leaving)
+	return await(min(left, dependentsPoll), "Deletion waits for objects that refer to this one and are being deleted, too: "+named(leaving)+".")
+}
+
+// rememberReferences notes what an object under deletion refers to, which a process that has just started does not know.
+// Nothing is stored, and nothing depends on whether all of it can be resolved (R173).
+func (r *Reconciler) rememberReferences(ctx context.Context, p *pass, self reference.Dependent) {
+	resolver, refers := p.managed.DeepCopyObject().(resource.ReferenceResolver)
+	if !refers {
+		return
+	}
+	recorder := r.references.tracker.Recorder(self, r.client)
+	recorder.Done(resolver.ResolveReferences(ctx, recorder))
+}
+
+// leaving returns the objects that refer to one and are being deleted, and apart from them those whose deletion cannot
+// end by itself: they are paused, wait for a person, are of a kind that is gone, or refer to each other in a circle.
+func (s *References) leaving(ctx context.Context, self reference.Dependent, c client.Reader) (leaving, stuck []reference.Dependent, err error) {
+	for _, d := range s.tracker.Dependents(self.Kind, self.Name) {
+		if d == self {
+			continue
+		}
+		o := s.example(d.Kind)
+		err := c.Get(ctx, d.Name, o)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case apimeta.IsNoMatchError(err):
+			stuck = append(stuck, d)
+			continue
+		case err != nil:
+			return nil, nil, err
+		case !meta.WasDeleted(o):
+			continue
+		}
+		if waitsForPerson(o) || s.dependsOn(self, d) {
+			stuck = append(stuck, d)
+		} else {
+			leaving = append(leaving, d)
+		}
+	}
+	return leaving, stuck, nil
+}
+
+// waitsForPerson is true for an object whose deletion goes on only when somebody acts.
+func waitsForPerson(o client.Object) bool {
+	if mg, ok := o.(resource.Managed); ok && mg.GetManagementPolicies().Empty() {
+		return true
+	}
+	return meta.IsPaused(o) || meta.ExternalCreateIncomplete(o)
+}
+
+// dependsOn is true if an object refers to another, directly or through others.
+func (s *References) dependsOn(who, other reference.Dependent) bool {
+	seen := map[reference.Dependent]bool{}
+	open := []reference.Dependent{other}
+	for len(open) > 0 {
+		d := open[0]
+		open = open[1:]
+		for _, referring := range s.tracker.Dependents(d.Kind, d.Name) {
+			if referring == who {
+				return true
+			}
+			if !seen[referring] {
+				seen[referring] = true
+				open = append(open, referring)
+			}
+		}
+	}
+	return false
+}
+
+// named lists objects as kubectl takes them, a few at most.
+func named(all []reference.Dependent) string {
+	const most = 5
+	var names []string
+	for i, d := range all {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(all)-most))
+			break
+		}
+		names = append(names, strings.ToLower(d.Kind.GroupKind().String())+" "+strings.TrimPrefix(d.Name.String(), "/"))
+	}
+	return strings.Join(names, ", ")
+}

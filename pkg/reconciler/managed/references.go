@@ -1,0 +1,153 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bowline-dev/bowline/pkg/reference"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// References knows which objects of a process refer to which. It watches the kinds that are referred to, so that who waits
+// for an object goes on as soon as that can be used, and nobody polls.
+type References struct {
+	mgr     manager.Manager
+	tracker *reference.Tracker
+
+	mu          sync.Mutex
+	reconcilers map[schema.GroupKind]*Reconciler
+	awaited     map[reference.Dependent]map[reference.Dependent]bool // who waits for an object to be gone
+}
+
+// NewReferences returns what the reconcilers of one manager may share by WithReferences.
+func NewReferences(mgr manager.Manager) *References {
+	r := &References{
+		mgr:         mgr,
+		reconcilers: map[schema.GroupKind]*Reconciler{},
+		awaited:     map[reference.Dependent]map[reference.Dependent]bool{},
+	}
+	r.tracker = reference.NewTracker(r.watch)
+	return r
+}
+
+// serve makes a reconciler the one that looks after its kind.
+func (s *References) serve(r *Reconciler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reconcilers[r.kind.GroupKind()] = r
+}
+
+// watch hears of the objects of a kind that is referred to.
+func (s *References) watch(kind schema.GroupVersionKind) {
+	heard := func(before, after any) {
+		for _, d := range s.tracker.Handle(kind, object(before), object(after)) {
+			s.wake(d)
+		}
+	}
+	informer, err := s.mgr.GetCache().GetInformer(context.Background(), s.example(kind), cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { heard(nil, o) },
+			UpdateFunc: func(before, after any) { heard(before, after) },
+			DeleteFunc: func(o any) { heard(o, nil) },
+		})
+	}
+	if err != nil {
+		s.mgr.GetLogger().Error(err, "Cannot watch a kind that objects refer to; they look again at every poll", "kind", kind.String())
+	}
+}
+
+// example returns an empty object of a kind, which may have no Go type.
+func (s *References) example(kind schema.GroupVersionKind) client.Object {
+	if o, err := s.mgr.GetScheme().New(kind); err == nil {
+		if typed, ok := o.(client.Object); ok {
+			return typed
+		}
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u
+}
+
+// object is what an informer tells of, nil for nothing.
+func object(told any) client.Object {
+	if last, ok := told.(toolscache.DeletedFinalStateUnknown); ok {
+		told = last.Obj
+	}
+	o, _ := told.(client.Object)
+	return o
+}
+
+func (s *References) wake(d reference.Dependent) {
+	s.mu.Lock()
+	r := s.reconcilers[d.Kind.GroupKind()]
+	s.mu.Unlock()
+	if r != nil {
+		r.WakeNow(d.Name)
+	}
+}
+
+// await remembers that one object waits for others to be gone.
+func (s *References) await(who reference.Dependent, others []reference.Dependent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range others {
+		if s.awaited[other] == nil {
+			s.awaited[other] = map[reference.Dependent]bool{}
+		}
+		s.awaited[other][who] = true
+	}
+}
+
+// gone forgets an object and wakes who waited for that.
+func (s *References) gone(d reference.Dependent) {
+	s.tracker.Forget(d)
+	s.mu.Lock()
+	waiting := s.awaited[d]
+	delete(s.awaited, d)
+	s.mu.Unlock()
+	for who := range waiting {
+		s.wake(who)
+	}
+}
+
+func (r *Reconciler) dependent(name types.NamespacedName) reference.Dependent {
+	return reference.Dependent{Kind: r.kind, Name: name}
+}
+
+// resolveReferences fills in what the object's fields refer to (R158 to R172). The values are stored with the next write
+// to the object, at the latest before the external system is told (R42, R165).
+func (r *Reconciler) resolveReferences(ctx context.Context, p *pass) outcome {
+	resolver, refers := p.managed.(resource.ReferenceResolver)
+	if !refers {
+		return next()
+	}
+	recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
+	err := resolver.ResolveReferences(ctx, recorder)
+	recorder.Done(err)
+	if err != nil {
+		err = fmt.Errorf("resolving references: %w", err)
+		if reference.IsUnresolved(err) && r.wakeups.work() {
+			return reject(ReasonCannotResolve, err) // its target wakes it
+		}
+		return fail(ReasonCannotResolve, err)
+	}
+	now, err := treeOf(p.managed)
+	if err != nil {
+		return fail(ReasonCannotResolve, err)
+	}
+	p.spec = now["spec"]
+	return next()
+}
