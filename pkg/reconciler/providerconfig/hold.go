@@ -83,7 +83,6 @@ func (r *Reconciler) change(ctx context.Context, p *pass, do func()) error {
 	if err != nil {
 		return fmt.Errorf("writing finalizer: %w", err)
 	}
-	p.wrote(before.GetResourceVersion())
 	return nil
 }
 

@@ -121,13 +121,17 @@ func TestBurst(t *testing.T) {
 	s.env.Eventually(t, "K60 all are counted", s.shows(config, 1000, ""))
 	most := int(time.Since(began)/time.Second) + 2
 	writes := 0
-	for _, w := range s.takeWrites() {
+	all := s.takeWrites()
+	for _, w := range all {
 		if strings.HasSuffix(w, "/status") {
 			writes++
 		}
 	}
 	if writes > most {
 		t.Errorf("N12 %d status writes in %v", writes, time.Since(began))
+	}
+	if others := len(all) - writes; others != 1 {
+		t.Errorf("N13 %d writes besides, where the finalizer needs one: %v", others, all)
 	}
 	s.delete(config)
 	s.env.Eventually(t, "N29 pages are all read", s.shows(config, 1000, "InUse", "1000 objects: Thing ", "u0004 and 995 more."))

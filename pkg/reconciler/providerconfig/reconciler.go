@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,9 +66,8 @@ type Reconciler struct {
 
 // record is what is remembered of one configuration from pass to pass. Without it passes do more than they need.
 type record struct {
-	superseded []string  // resource versions before the last pass's writes: a cache that shows one is behind
-	counted    time.Time // when the number of users was last written
-	judged     judgement // the last one by which the configuration stayed
+	counted time.Time // when the number of users was last written
+	judged  judgement // the last one by which the configuration stayed
 }
 
 // An Option changes one thing about a Reconciler.
@@ -153,17 +151,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	rec := r.recordOf(req.NamespacedName)
-	if slices.Contains(rec.superseded, config.GetResourceVersion()) {
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
-	}
-	rec.superseded = nil
 	p := &pass{
 		config:  config,
 		key:     req.NamespacedName,
 		users:   r.ledger.count(req.NamespacedName),
 		deleted: meta.WasDeleted(config),
-		record:  rec,
+		record:  r.recordOf(req.NamespacedName),
 	}
 	return r.settle(ctx, p, r.protect(ctx, p))
 }
@@ -194,13 +187,6 @@ func (r *Reconciler) protect(ctx context.Context, p *pass) outcome {
 		return p.inUse(found, r.hold(ctx, p), r.pollInterval)
 	default:
 		return p.released(r.release(ctx, p), r.pollInterval)
-	}
-}
-
-// wrote remembers that the configuration at a resource version was written to.
-func (p *pass) wrote(before string) {
-	if p.config.GetResourceVersion() != before {
-		p.record.superseded = append(p.record.superseded, before)
 	}
 }
 

@@ -94,12 +94,17 @@ func TestSecretOfOthers(t *testing.T) {
 	config.Annotations = map[string]string{"bowline.dev/held-secrets": s.env.Namespace + "/kept"}
 	s.create(theirs, kept, config, thing)
 	s.start()
-	s.env.Eventually(t, "N12 held", s.held(config, true))
-	s.delete(config, thing)
-	s.env.Eventually(t, "N12 gone", s.gone(config))
+	s.env.Eventually(t, "K60 a pass has ended well", func(ctx context.Context) error {
+		if err := s.held(config, true)(ctx); err != nil || config.GetUsers() != 1 {
+			return fmt.Errorf("%v, %d users", err, config.GetUsers())
+		}
+		return nil
+	})
 	if err := s.held(theirs, false)(t.Context()); err != nil {
 		t.Errorf("N2 a secret of another namespace: %v", err)
 	}
+	s.delete(config, thing)
+	s.env.Eventually(t, "N12 gone", s.gone(config))
 	if err := s.held(kept, true)(t.Context()); err != nil {
 		t.Errorf("N29 a secret that others keep: %v", err)
 	}

@@ -112,7 +112,6 @@ func (r *Reconciler) show(ctx context.Context, p *pass, o *outcome) error {
 	if err != nil {
 		return fmt.Errorf("writing status: %w", err)
 	}
-	p.wrote(before.GetResourceVersion())
 	p.record.counted = r.now()
 	if !told && o.ready.Reason != was.Reason {
 		r.tell(ctx, p, event.Warning(event.Reason(o.ready.Reason), errors.New(o.ready.Message)))
