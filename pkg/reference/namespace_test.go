@@ -1,0 +1,238 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reference_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reference"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+var (
+	toNetwork = reference.To{Managed: &Network{}, List: &NetworkList{}}
+	toRoom    = reference.To{Managed: &Room{}, List: &RoomList{}}
+)
+
+// A place is a stage with Rooms of one name in two namespaces, home and away, and a Network of that name.
+type place struct {
+	stage
+	home, away string
+}
+
+func newPlace(t *testing.T) place {
+	t.Helper()
+	s := newStage(t)
+	p := place{stage: s, home: s.Namespace, away: s.Namespace + "-away"}
+	s.add(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.away}})
+	s.add(t, room(p.home, "x", "home-x"))
+	s.add(t, room(p.away, "x", "away-x"))
+	s.add(t, room(p.away, "y", "away-y"))
+	n := &Network{ObjectMeta: metav1.ObjectMeta{Name: s.p + "x", Labels: map[string]string{"app": s.p + "app"}}}
+	meta.SetExternalName(n, "net-x")
+	s.add(t, n)
+	return p
+}
+
+func room(namespace, name, external string) *Room {
+	r := &Room{}
+	r.Name, r.Namespace = name, namespace
+	meta.SetExternalName(r, external)
+	return r
+}
+
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	type request = reference.NamespacedResolutionRequest
+	p := newPlace(t)
+	cases := map[string]struct {
+		from string // namespace of the referring object
+		req  request
+		want result
+	}{
+		"R172 same namespace by default": {
+			from: p.home,
+			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x"}},
+			want: result{Value: "home-x", Ref: "/x"},
+		},
+		"R172 named namespace": {
+			from: p.home,
+			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x", Namespace: p.away}},
+			want: result{Value: "away-x", Ref: "AWAY/x"},
+		},
+		"R172 namespace of the request": {
+			from: p.home,
+			req:  request{To: toRoom, Namespace: p.away, Reference: &xpv1.NamespacedReference{Name: "x"}},
+			want: result{Value: "away-x", Ref: "/x"},
+		},
+		"R162 R172 an empty selector matches all of the same namespace": {
+			from: p.home,
+			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{}},
+			want: result{Value: "home-x", Ref: "/x"},
+		},
+		"R165 R172 a choice elsewhere says where": {
+			from: p.home,
+			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{Namespace: p.away}},
+			want: result{Value: "away-x", Ref: "AWAY/x"},
+		},
+		"R172 a cluster-scoped object names a namespace": {
+			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x", Namespace: p.home}},
+			want: result{Value: "home-x", Ref: "HOME/x"},
+		},
+		"R172 a cluster-scoped object has to name a namespace": {
+			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x"}},
+			want: result{Ref: "/x", Err: `Room "x" needs a namespace: say in the reference in which one it is`},
+		},
+		"R172 a cluster-scoped object does not select everywhere": {
+			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{}},
+			want: result{Err: "no Room can be chosen without a namespace: say in the selector in which one it is"},
+		},
+		"R172 a cluster-scoped target has no namespace": {
+			from: p.home,
+			req:  request{To: toNetwork, Reference: &xpv1.NamespacedReference{Name: p.p + "x", Namespace: p.away}},
+			want: result{Value: "net-x", Ref: "AWAY/HOME-x"},
+		},
+		"R172 a cluster-scoped target is selected from a namespace": {
+			from: p.home,
+			req:  request{To: toNetwork, Selector: &xpv1.NamespacedSelector{MatchLabels: p.sel(nil).MatchLabels}},
+			want: result{Value: "net-x", Ref: "/HOME-x"},
+		},
+		"R167 missing in a namespace": {
+			from: p.home,
+			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "y"}},
+			want: result{Ref: "/y", Err: `Room "y" in namespace "HOME" does not exist yet`},
+		},
+	}
+	readable := strings.NewReplacer(p.away, "AWAY", p.home, "HOME")
+	for name, tc := range cases {
+		from := room(tc.from, "from", "")
+		rsp, err := reference.NewAPINamespacedResolver(p.Client, from).Resolve(t.Context(), tc.req)
+		got := result{Value: rsp.ResolvedValue}
+		if ref := rsp.ResolvedReference; ref != nil {
+			got.Ref = readable.Replace(ref.Namespace + "/" + ref.Name)
+		}
+		if err != nil {
+			got.Err = readable.Replace(err.Error())
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+func TestSelectsOthersOnly(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	from := &Room{}
+	if err := p.Client.Get(t.Context(), client.ObjectKey{Namespace: p.home, Name: "x"}, from); err != nil {
+		t.Fatal(err)
+	}
+	req := reference.ResolutionRequest{To: toRoom, Selector: &xpv1.Selector{}}
+	_, err := reference.NewAPIResolver(p.Client, from).Resolve(t.Context(), req)
+	if !reference.IsUnresolved(err) {
+		t.Errorf("R162 an object selected itself, or failed otherwise: %v", err)
+	}
+}
+
+// What no event can heal must not look like a wait.
+func TestPlainErrors(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		ctx context.Context
+		req request
+	}{
+		"R167 unreachable server":    {ended, request{To: toNetwork, Reference: s.ref("a", optional)}},
+		"R167 unreachable selection": {ended, request{To: toNetwork, Selector: s.sel(optional)}},
+		"R167 no kind":               {t.Context(), request{Reference: s.ref("a", optional)}},
+		"R167 no list":               {t.Context(), request{To: reference.To{Managed: &Network{}}, Selector: s.sel(optional)}},
+	} {
+		_, err := reference.NewAPIResolver(s.Client, &Network{}).Resolve(tc.ctx, tc.req)
+		if err == nil || reference.IsUnresolved(err) {
+			t.Errorf("%s: got error %v, want one that is not to be waited after", name, err)
+		}
+	}
+}
+
+func TestFieldPath(t *testing.T) {
+	t.Parallel()
+	n := &Network{Status: Status{AtProvider: Observation{ARN: "arn:net", Ports: 3}}}
+	for path, want := range map[string]string{
+		"status.atProvider.arn":   "arn:net",
+		"status.atProvider.ports": "3",
+		"status.atProvider":       "",
+		"status.atProvider.none":  "",
+		"":                        "",
+	} {
+		if got := reference.FieldPath(path)(n); got != want {
+			t.Errorf("R161 %s is %q, want %q", path, got, want)
+		}
+	}
+	s := newStage(t, network("a"))
+	req := reference.ResolutionRequest{Reference: s.ref("a", nil), Extract: reference.FieldPath("status.atProvider.arn")}
+	want := result{Ref: "a", Err: `Network "a" exists, but does not have the value of this field yet`}
+	if diff := cmp.Diff(want, s.resolve(t, req)); diff != "" {
+		t.Errorf("R167 a value that the target does not have yet: -want +got:\n%s", diff)
+	}
+}
+
+// The form that code generators of the ecosystem write, through a whole life.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, network("a"), network("b"))
+	n := &Network{}
+	n.Spec.ForProvider.ParentIDRef = s.ref("b", nil)
+	n.Spec.ForProvider.PeerIDsSelector = s.sel(nil)
+	var _ resource.ReferenceResolver = n
+	for range 2 { // the second time nothing changes
+		if err := n.ResolveReferences(t.Context(), s.Client); err != nil {
+			t.Fatal(err)
+		}
+		want := Parameters{
+			ParentID: ptr("ext-b"), ParentIDRef: s.ref("b", nil),
+			PeerIDs:         []*string{ptr("ext-a"), ptr("ext-b")},
+			PeerIDRefs:      []xpv1.Reference{*s.ref("a", nil), *s.ref("b", nil)},
+			PeerIDsSelector: s.sel(nil),
+		}
+		if diff := cmp.Diff(want, n.Spec.ForProvider); diff != "" {
+			t.Errorf("R165 R168 the spec holds what was resolved: -want +got:\n%s", diff)
+		}
+	}
+	empty := &Network{}
+	if err := empty.ResolveReferences(t.Context(), s.Client); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Parameters{}, empty.Spec.ForProvider); diff != "" {
+		t.Errorf("R158 nothing is made of nothing: -want +got:\n%s", diff)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		got  error
+		want bool
+	}{
+		"R166 value":       {got: reference.ResolutionResponse{ResolvedValue: "a"}.Validate(), want: true},
+		"R166 no value":    {got: reference.ResolutionResponse{}.Validate()},
+		"R166 values":      {got: reference.MultiResolutionResponse{ResolvedValues: []string{"a"}}.Validate(), want: true},
+		"R166 no values":   {got: reference.MultiResolutionResponse{}.Validate()},
+		"R166 empty value": {got: reference.MultiResolutionResponse{ResolvedValues: []string{"a", ""}}.Validate()},
+	} {
+		if (tc.got == nil) != tc.want {
+			t.Errorf("%s: %v", name, tc.got)
+		}
+	}
+}
