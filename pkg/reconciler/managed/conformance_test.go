@@ -4,7 +4,21 @@
 package managed_test
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
@@ -33,4 +47,269 @@ func (s *stage) countWrites() *[]string {
 func (s *stage) take(writes *[]string) (made []string, told []event.Reason) {
 	made, *writes = *writes, nil
 	return made, s.events.take()
+}
+
+// alter replaces the reconciler by one whose clients report what change makes of what they found.
+func (s *stage) alter(change func(*thing.Thing, *managed.ExternalObservation)) {
+	s.t.Helper()
+	s.options = append(s.options, managed.WithTypedExternalConnecter[*thing.Thing](altering{s.system, change}))
+	s.restart(s.env.Config)
+}
+
+type altering struct {
+	*thing.System
+	change func(*thing.Thing, *managed.ExternalObservation)
+}
+
+func (a altering) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
+	external, err := a.System.Connect(ctx, mg)
+	return altered{external, a.change}, err
+}
+
+type altered struct {
+	managed.TypedExternalClient[*thing.Thing]
+	change func(*thing.Thing, *managed.ExternalObservation)
+}
+
+func (a altered) Observe(ctx context.Context, mg *thing.Thing) (managed.ExternalObservation, error) {
+	o, err := a.TypedExternalClient.Observe(ctx, mg)
+	a.change(mg, &o)
+	return o, err
+}
+
+// during calls do at each call of a verb.
+func (s *stage) during(verb string, do func()) {
+	s.system.Do(func(sys *thing.System) {
+		sys.Fault = func(called string) (error, error) {
+			if called == verb {
+				do()
+			}
+			return nil, nil
+		}
+	})
+}
+
+// The healthy life of an object.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	writes := s.countWrites()
+	var atCreate *thing.Thing
+	s.during("Create", func() { atCreate = s.thing() })
+	want := func(t *testing.T, calls ...string) {
+		t.Helper()
+		if diff := cmp.Diff(calls, s.system.TakeCalls()); diff != "" {
+			t.Errorf("calls -want +got:\n%s", diff)
+		}
+	}
+	t.Run("R18 R21 R22 R23 R44 R49 a missing resource is created and looked at in the same pass", func(t *testing.T) {
+		s.pass()
+		want(t, "Connect", "Observe", "Create", "Observe")
+	})
+	t.Run("R51 R52 R62 R63 R72 R73 R75 R76 R77 what is stored when Create is called", func(t *testing.T) {
+		wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name, "crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}
+		if diff := cmp.Diff(wantAnnotations, atCreate.Annotations); diff != "" {
+			t.Errorf("annotations -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"finalizer.managedresource.crossplane.io"}, atCreate.Finalizers); diff != "" {
+			t.Errorf("finalizers -want +got:\n%s", diff)
+		}
+	})
+	t.Run("R75 R79 R87 what is stored afterwards", func(t *testing.T) {
+		wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name,
+			"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z", "crossplane.io/external-create-succeeded": "2026-01-01T00:00:00Z"}
+		if diff := cmp.Diff(wantAnnotations, s.thing().Annotations); diff != "" {
+			t.Errorf("annotations -want +got:\n%s", diff)
+		}
+	})
+	t.Run("R180 R184 R199 R200 R217 what is written: the details first, the status last and once", func(t *testing.T) {
+		object := http.MethodPatch + " /apis/test.bowline.dev/v1/things/" + s.key.Name
+		secrets := http.MethodPost + " /api/v1/namespaces/" + s.secret.Namespace + "/secrets"
+		made, _ := s.take(writes)
+		if diff := cmp.Diff([]string{object, secrets, object, object + "/status"}, made); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		ready, synced := s.thing().GetCondition(xpv1.TypeReady), s.thing().GetCondition(xpv1.TypeSynced)
+		if ready.Status != "True" || ready.Reason != "Available" || synced.Status != "True" || synced.Reason != "ReconcileSuccess" {
+			t.Errorf("%+v, %+v", ready, synced)
+		}
+	})
+	t.Run("R1 R18 R25 R220 N13 what is as declared is only looked at", func(t *testing.T) {
+		s.pass()
+		want(t, "Connect", "Observe")
+		if made, told := s.take(writes); len(made)+len(told) != 0 {
+			t.Errorf("wrote %v, told %v", made, told)
+		}
+	})
+	t.Run("R24 R45 R176 a change of whatever setting is an update and nothing else", func(t *testing.T) {
+		s.edit(func(mg *thing.Thing) {
+			mg.Spec.ForProvider = thing.Parameters{Size: 9, Zone: new("zone-b"), Tags: map[string]string{"a": "b"}, AccessToken: new("secret")}
+		})
+		s.pass()
+		want(t, "Connect", "Observe", "Update", "Observe")
+	})
+	t.Run("R30 R41 R43 a status that is lost is reproduced", func(t *testing.T) {
+		before := s.thing()
+		lost := before.DeepCopyObject().(*thing.Thing)
+		lost.Status = thing.Status{}
+		if err := s.env.Client.Status().Update(t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
+		s.restart(s.env.Config)
+		s.pass()
+		want(t, "Connect", "Observe")
+		ignoreTimes := cmp.Comparer(func(a, b metav1.Time) bool { return true })
+		byType := cmp.Transformer("byType", func(all []xpv1.Condition) map[xpv1.ConditionType]xpv1.Condition {
+			m := map[xpv1.ConditionType]xpv1.Condition{}
+			for _, c := range all {
+				m[c.Type] = c
+			}
+			return m
+		})
+		if diff := cmp.Diff(before.Status, s.thing().Status, ignoreTimes, byType); diff != "" {
+			t.Errorf("status -before +after:\n%s", diff)
+		}
+	})
+	t.Run("R53 R55 R61 R182 deletion is asked for until the resource is gone, and nothing is updated", func(t *testing.T) {
+		s.system.SlowDelete = true
+		s.resize(100)
+		s.delete()
+		for range 2 {
+			s.pass()
+			want(t, "Connect", "Observe", "Delete", "Observe")
+			if got := s.state(); got != "Ready=Deleting Synced=ReconcileSuccess" {
+				t.Errorf("the user sees %s", got)
+			}
+		}
+	})
+	t.Run("R54 the object goes when the resource is seen gone", func(t *testing.T) {
+		s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
+		s.pass()
+		want(t, "Connect", "Observe")
+		if got := s.state(); got != "gone" {
+			t.Errorf("the user sees %s", got)
+		}
+	})
+}
+
+func TestDeletionOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*stage){
+		"R59 R61 it never existed":         func(*stage) {},
+		"R59 R61 its creation failed":      func(s *stage) { s.failOnce("Create", errors.New("no room left"), nil); s.pass() },
+		"R54 R61 it was removed outside":   func(s *stage) { s.pass(); s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
+		"R38 R54 it goes while we ask":     func(s *stage) { s.pass(); s.during("Delete", func() { clear(s.system.Resources) }) },
+		"R59 R95 creation was turned away": func(s *stage) { s.failOnce("Create", busy{}, nil); s.pass() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) { mg.Finalizers = []string{managed.Finalizer} })
+			prepare(s)
+			gone := len(s.system.Snapshot()) == 0
+			s.system.TakeCalls()
+			s.delete()
+			s.pass()
+			if got := s.state(); got != "gone" {
+				t.Errorf("the user sees %s", got)
+			}
+			if calls := s.system.TakeCalls(); gone && !cmp.Equal(calls, []string{"Connect", "Observe"}) {
+				t.Errorf("called %v", calls)
+			}
+		})
+	}
+}
+
+// Under which name the external resource is made and looked up.
+func TestExternalName(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		given   string
+		vendor  bool
+		exists  bool
+		calls   []string
+		pending string // the annotation while Create runs
+		want    string
+	}{
+		"R63 R73 the object's name by default": {calls: []string{"Connect", "Observe", "Create", "Observe"}, pending: "NAME", want: "NAME"},
+		"R64 R67 R68 a name that was given": {given: "custom", calls: []string{"Connect", "Observe", "Create", "Observe"},
+			pending: "custom", want: "custom"},
+		"R64 R68 R70 N6 a name that was given, of what exists": {given: "custom", exists: true, calls: []string{"Connect", "Observe", "Update", "Observe"}, want: "custom"},
+		"R65 R66 R69 R71 R72 the vendor's":                     {vendor: true, calls: []string{"Connect", "Create", "Observe"}, want: "vendor-1"},
+		"R64 R70 R71 the vendor's, given": {vendor: true, given: "vendor-7", exists: true,
+			calls: []string{"Connect", "Observe", "Update", "Observe"}, want: "vendor-7"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var o []managed.ReconcilerOption
+			if tc.vendor {
+				o = append(o, managed.WithVendorNames())
+			}
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Annotations = map[string]string{meta.AnnotationKeyExternalName: tc.given}
+			}, o...)
+			s.system.VendorNames = tc.vendor
+			if tc.exists {
+				s.system.Resources[tc.given] = thing.Resource{Size: 7}
+			}
+			shown := ""
+			s.during("Create", func() { shown = meta.GetExternalName(s.thing()) })
+			s.pass()
+			if diff := cmp.Diff(tc.calls, s.system.TakeCalls()); diff != "" {
+				t.Errorf("calls -want +got:\n%s", diff)
+			}
+			actual := func(name string) string { return strings.ReplaceAll(name, "NAME", s.key.Name) }
+			if shown != actual(tc.pending) || meta.GetExternalName(s.thing()) != actual(tc.want) {
+				t.Errorf("external name %q, later %q", shown, meta.GetExternalName(s.thing()))
+			}
+			if have, ok := s.system.Snapshot()[actual(tc.want)]; !ok || have.Size != 1 || len(s.system.Snapshot()) != 1 {
+				t.Errorf("resources %+v", s.system.Snapshot())
+			}
+			s.delete()
+			s.pass()
+			if have := s.system.Snapshot(); len(have) != 0 {
+				t.Errorf("R67 deletion should use the name, resources %+v", have)
+			}
+		})
+	}
+}
+
+// What is known only after Create is kept whatever fails then.
+func TestAfterCreate(t *testing.T) {
+	t.Parallel()
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "thing", errors.New("somebody wrote"))
+	cases := map[string]struct {
+		refused string // requests of this kind, after Create
+		times   int
+		err     error
+	}{
+		"R74 the details cannot be stored":            {refused: "POST", times: 100, err: errors.New("no")},
+		"R74 R217 the status cannot be written":       {refused: "/status", times: 100, err: errors.New("no")},
+		"R74 R79 R93 the success meets a conflict":    {refused: "PATCH", times: 2, err: conflict},
+		"R74 R79 R93 the API server is away a moment": {refused: "PATCH", times: 3, err: apierrors.NewServiceUnavailable("starting")},
+		"R93 R217 the details meet a moment's outage": {refused: "POST", times: 3, err: apierrors.NewServiceUnavailable("starting")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, managed.WithVendorNames())
+			s.system.VendorNames = true
+			s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+				if s.system.Called("Create") == 0 || tc.times == 0 || !strings.HasPrefix(request, tc.refused) && !strings.HasSuffix(request, tc.refused) {
+					return nil, nil
+				}
+				tc.times--
+				return tc.err, nil
+			}))
+			_, _ = s.tryPass()
+			if got := meta.GetExternalName(s.thing()); got != "vendor-1" || meta.ExternalCreateIncomplete(s.thing()) {
+				t.Errorf("external name %q, annotations %v", got, s.thing().Annotations)
+			}
+			tc.times = 0
+			_, _ = s.tryPass()
+			if got := s.connection()["password"]; got != "password-1" || len(s.system.Snapshot()) != 1 {
+				t.Errorf("the secret holds password %q, resources %v", got, s.system.Snapshot())
+			}
+		})
+	}
 }

@@ -4,7 +4,6 @@
 package managed_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -186,10 +185,8 @@ func TestCoarseDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			coarse := &connecter{observe: func(o *managed.ExternalObservation) { o.Drift, o.Diff = nil, tc.diff }}
-			s := newStage(t, func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe") },
-				managed.WithTypedExternalConnecter[*thing.Thing](coarse))
-			coarse.System = s.system
+			s := newStage(t, func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe") })
+			s.alter(func(_ *thing.Thing, o *managed.ExternalObservation) { o.Drift, o.Diff = nil, tc.diff })
 			s.give(thing.Resource{Size: 5})
 			s.pass()
 			if got := s.thing().GetCondition(xpv1.TypeInSync); got.Reason != xpv1.ReasonDrifted || got.Message != tc.want {
@@ -197,26 +194,4 @@ func TestCoarseDrift(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A connecter makes the system's clients report something else than they found.
-type connecter struct {
-	*thing.System
-	observe func(*managed.ExternalObservation)
-}
-
-func (c *connecter) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
-	external, err := c.System.Connect(ctx, mg)
-	return altered{external, c.observe}, err
-}
-
-type altered struct {
-	managed.TypedExternalClient[*thing.Thing]
-	observe func(*managed.ExternalObservation)
-}
-
-func (a altered) Observe(ctx context.Context, mg *thing.Thing) (managed.ExternalObservation, error) {
-	o, err := a.TypedExternalClient.Observe(ctx, mg)
-	a.observe(&o)
-	return o, err
 }
