@@ -15,72 +15,73 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
+// planCases are states of an object, and what a pass would do.
+var planCases = map[string]struct {
+	prepare func(*stage)
+	want    managed.PlannedAction
+	fields  []string
+	message string
+	fails   string
+}{
+	"N8 a new object": {
+		prepare: func(*stage) {}, want: managed.PlanCreate, fields: []string{"size"},
+	},
+	"N8 nothing changed": {
+		prepare: func(s *stage) { s.pass() }, want: managed.PlanNothing,
+	},
+	"N8 P80 a changed object": {
+		prepare: func(s *stage) {
+			s.pass()
+			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+		},
+		want: managed.PlanUpdate,
+	},
+	"N8 R114 a changed object that must not be updated": {
+		prepare: func(s *stage) {
+			s.pass()
+			s.edit(func(mg *thing.Thing) {
+				mg.Spec.ForProvider.Size = 2
+				mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"}
+			})
+		},
+		want: managed.PlanNothing, message: "do not let it be updated",
+	},
+	"N8 R132 a missing resource that must not be created": {
+		prepare: func(s *stage) {
+			s.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"} })
+		},
+		want: managed.PlanNothing, message: "does not exist",
+	},
+	"N8 a deleted object": {
+		prepare: func(s *stage) { s.pass(); s.delete() }, want: managed.PlanDelete,
+	},
+	"N8 R57 a deleted object that leaves its resource": {
+		prepare: func(s *stage) {
+			s.pass()
+			s.edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
+			s.delete()
+		},
+		want: managed.PlanNothing, message: "leave the external resource",
+	},
+	"N8 R96 a paused object": {
+		prepare: func(s *stage) { s.annotate(meta.AnnotationKeyReconciliationPaused, "true") },
+		want:    managed.PlanNothing, message: "Paused",
+	},
+	"N8 N24 somebody else's resource": {
+		prepare: func(s *stage) {
+			s.system.Resources[s.key.Name] = thing.Resource{Size: 1, Owner: "another"}
+		},
+		fails: "belongs to another object",
+	},
+}
+
 // Whatever the state of an object, a plan says what a pass would do, and does nothing.
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		options []managed.ReconcilerOption
-		prepare func(*stage)
-		want    managed.PlannedAction
-		fields  []string
-		message string
-		fails   string
-	}{
-		"N8 a new object": {
-			prepare: func(*stage) {}, want: managed.PlanCreate, fields: []string{"size"},
-		},
-		"N8 nothing changed": {
-			prepare: func(s *stage) { s.pass() }, want: managed.PlanNothing,
-		},
-		"N8 P80 a changed object": {
-			prepare: func(s *stage) {
-				s.pass()
-				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
-			},
-			want: managed.PlanUpdate,
-		},
-		"N8 R114 a changed object that must not be updated": {
-			prepare: func(s *stage) {
-				s.pass()
-				s.edit(func(mg *thing.Thing) {
-					mg.Spec.ForProvider.Size = 2
-					mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"}
-				})
-			},
-			want: managed.PlanNothing, message: "do not let it be updated",
-		},
-		"N8 R132 a missing resource that must not be created": {
-			prepare: func(s *stage) {
-				s.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"} })
-			},
-			want: managed.PlanNothing, message: "does not exist",
-		},
-		"N8 a deleted object": {
-			prepare: func(s *stage) { s.pass(); s.delete() }, want: managed.PlanDelete,
-		},
-		"N8 R57 a deleted object that leaves its resource": {
-			prepare: func(s *stage) {
-				s.pass()
-				s.edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
-				s.delete()
-			},
-			want: managed.PlanNothing, message: "leave the external resource",
-		},
-		"N8 R96 a paused object": {
-			prepare: func(s *stage) { s.annotate(meta.AnnotationKeyReconciliationPaused, "true") },
-			want:    managed.PlanNothing, message: "Paused",
-		},
-		"N8 N24 somebody else's resource": {
-			prepare: func(s *stage) {
-				s.system.Resources[s.key.Name] = thing.Resource{Size: 1, Owner: "another"}
-			},
-			fails: "belongs to another object",
-		},
-	}
-	for name, tc := range cases {
+	for name, tc := range planCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, nil, tc.options...)
+			s := newStage(t, nil)
 			tc.prepare(s)
 			before, outside := s.thing(), s.system.Snapshot()
 			s.system.TakeCalls()

@@ -4,6 +4,7 @@
 package thing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,11 @@ func (s *System) Connect(ctx context.Context, _ *Thing) (managed.TypedExternalCl
 type client struct{ s *System }
 
 func (c client) ReplaysCreate() bool { return c.s.Replays }
+
+// UseSecretInputs takes the password that Create and Update are to set.
+func (c client) UseSecretInputs(values map[string][]byte) {
+	c.s.Do(func(s *System) { s.Password = string(values["passwordSecretRef"]) })
+}
 
 func (c client) PollInterval() time.Duration { return c.s.Poll }
 
@@ -100,8 +106,8 @@ func (c client) create(ctx context.Context, t *Thing, chosen string) (creation m
 // make returns a new resource.
 func (s *System) make(t *Thing, password string) (Resource, error) {
 	s.made++
-	have := Resource{Zone: s.Zone, Tags: s.Tags, Token: meta.CreationToken(t), Password: password}
-	if password == "" {
+	have := Resource{Zone: s.Zone, Tags: s.Tags, Token: meta.CreationToken(t), Password: cmp.Or(s.Password, password)}
+	if have.Password == "" {
 		have.Password = fmt.Sprintf("password-%d", s.made)
 	}
 	if !s.Unlabelled {
@@ -121,6 +127,7 @@ func (c client) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, e
 		if !c.s.Unlabelled {
 			have.Owner = t.GetUID()
 		}
+		have.Password = cmp.Or(c.s.Password, have.Password)
 		err := have.take(t.Spec.ForProvider)
 		c.s.Resources[meta.GetExternalName(t)] = have
 		return err
@@ -151,6 +158,9 @@ func (r Resource) parameters() Parameters {
 	if r.AccessToken != "" {
 		p.AccessToken = &r.AccessToken
 	}
+	if r.Neighbour != "" {
+		p.Neighbour = &r.Neighbour
+	}
 	return *p.DeepCopy()
 }
 
@@ -163,6 +173,9 @@ func (r *Resource) take(sent Parameters) error {
 	r.Size, r.Scaling, r.Tags = all.Size, all.ScalingConfig, all.Tags
 	if all.Zone != nil {
 		r.Zone = *all.Zone
+	}
+	if all.Neighbour != nil {
+		r.Neighbour = *all.Neighbour
 	}
 	if all.AccessToken != nil {
 		r.AccessToken = *all.AccessToken

@@ -3,7 +3,31 @@
 
 package thing
 
-import xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+import (
+	"context"
+
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reference"
+)
+
+// ResolveReferences satisfies resource.ReferenceResolver.
+func (t *Thing) ResolveReferences(ctx context.Context, c kube.Reader) error {
+	p := &t.Spec.ForProvider
+	rsp, err := reference.NewAPIResolver(c, t).Resolve(ctx, reference.ResolutionRequest{
+		CurrentValue: reference.FromPtrValue(p.Neighbour),
+		Reference:    p.NeighbourRef,
+		Selector:     p.NeighbourSelector,
+		To:           reference.To{Managed: &Thing{}, List: &List{}},
+		FieldPath:    "spec.forProvider.neighbour",
+	})
+	if err != nil {
+		return err
+	}
+	p.Neighbour, p.NeighbourRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	return nil
+}
 
 // SetConditions satisfies resource.Conditioned.
 func (t *Thing) SetConditions(c ...xpv1.Condition) { t.Status.SetConditions(c...) }

@@ -21,9 +21,10 @@ type Resource struct {
 	Tags        map[string]string
 	AccessToken string
 
-	Owner    types.UID
-	Token    string
-	Password string
+	Owner     types.UID
+	Token     string
+	Neighbour string
+	Password  string
 }
 
 // A System is an external system in memory. Its fields may be changed between calls; use Do while a reconciler runs.
@@ -47,6 +48,8 @@ type System struct {
 	Chooses bool
 	// Finds makes clients find what an interrupted creation left behind, by its owner.
 	Finds bool
+	// Password that clients were last told to set.
+	Password string
 	// Zone and Tags are what the system itself gives a new resource, if it is not told otherwise.
 	Zone string
 	Tags map[string]string

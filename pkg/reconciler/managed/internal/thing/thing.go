@@ -67,6 +67,18 @@ type Parameters struct {
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
+	// Neighbour is the external name of another Thing.
+	// +optional
+	Neighbour *string `json:"neighbour,omitempty"`
+	// +optional
+	NeighbourRef *xpv1.Reference `json:"neighbourRef,omitempty"`
+	// +optional
+	NeighbourSelector *xpv1.Selector `json:"neighbourSelector,omitempty"`
+
+	// PasswordSecretRef selects the password.
+	// +optional
+	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
+
 	// AccessToken is nobody's business.
 	// +optional
 	AccessToken *string `json:"accessToken,omitempty"`

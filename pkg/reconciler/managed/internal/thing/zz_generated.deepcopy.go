@@ -8,6 +8,7 @@
 package thing
 
 import (
+	"github.com/bowline-dev/bowline/apis/common/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -64,6 +65,26 @@ func (in *Parameters) DeepCopyInto(out *Parameters) {
 		for key, val := range *in {
 			(*out)[key] = val
 		}
+	}
+	if in.Neighbour != nil {
+		in, out := &in.Neighbour, &out.Neighbour
+		*out = new(string)
+		**out = **in
+	}
+	if in.NeighbourRef != nil {
+		in, out := &in.NeighbourRef, &out.NeighbourRef
+		*out = new(v1.Reference)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.NeighbourSelector != nil {
+		in, out := &in.NeighbourSelector, &out.NeighbourSelector
+		*out = new(v1.Selector)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.PasswordSecretRef != nil {
+		in, out := &in.PasswordSecretRef, &out.PasswordSecretRef
+		*out = new(v1.SecretKeySelector)
+		**out = **in
 	}
 	if in.AccessToken != nil {
 		in, out := &in.AccessToken, &out.AccessToken

@@ -1,0 +1,160 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// withPassword puts a Thing on stage whose password is in a Secret.
+func withPassword(t *testing.T) (*stage, *corev1.Secret) {
+	t.Helper()
+	var secret *corev1.Secret
+	s := newStage(t, nil)
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "input"},
+		Data:       map[string][]byte{"password": []byte("first")},
+	}
+	s.edit(func(mg *thing.Thing) {
+		mg.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: s.env.Namespace, Name: "input", Key: "password"}
+	})
+	return s, secret
+}
+
+func (s *stage) store(secret *corev1.Secret) {
+	s.t.Helper()
+	secret.UID, secret.ResourceVersion = "", ""
+	if err := s.env.Client.Create(s.t.Context(), secret); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestMissingSecretInput(t *testing.T) {
+	t.Parallel()
+	s, secret := withPassword(t)
+	t.Run("P66 nothing is asked of the external system while the Secret is missing", func(t *testing.T) {
+		s.pass()
+		s.wantMessage("spec.forProvider.passwordSecretRef", "does not exist", "/input")
+		if calls := s.system.TakeCalls(); cmp.Diff([]string{"Connect"}, calls) != "" {
+			t.Errorf("calls %v", calls)
+		}
+	})
+	t.Run("P66 nor while it lacks the key", func(t *testing.T) {
+		secret.Data = map[string][]byte{"other": []byte("value")}
+		s.store(secret)
+		s.pass()
+		s.wantMessage(`no key "password"`)
+		if calls := s.system.TakeCalls(); cmp.Diff([]string{"Connect"}, calls) != "" {
+			t.Errorf("calls %v", calls)
+		}
+	})
+	t.Run("P61 R234 it goes on when the key is there, and nothing shows the value", func(t *testing.T) {
+		secret.Data = map[string][]byte{"password": []byte("first")}
+		if err := s.env.Client.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		s.pass()
+		if have := s.has(); have.Password != "first" {
+			t.Errorf("the resource's password is %q", have.Password)
+		}
+		if shown := cmp.Diff(&thing.Thing{}, s.thing()); strings.Contains(shown, "first") {
+			t.Errorf("the object shows the password:\n%s", shown)
+		}
+	})
+}
+
+func TestSecretInputRotation(t *testing.T) {
+	t.Parallel()
+	s, secret := withPassword(t)
+	s.store(secret)
+	s.pass()
+	s.system.TakeCalls()
+	reads := 0
+	s.restart(tappedReads(s.env.Config, func(path string) {
+		if strings.HasSuffix(path, "/secrets/input") {
+			reads++
+		}
+	}))
+	rotate := func(to string) {
+		secret.Data["password"] = []byte(to)
+		if err := s.env.Client.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []struct {
+		name  string
+		act   func()
+		calls []string
+		want  string
+		reads int
+	}{
+		{"O21 after a restart the Secret is read once, and nothing is updated", func() {}, []string{"Connect", "Observe"}, "first", 1},
+		{"N30 a minute later it is not read", func() { s.clock = s.clock.Add(time.Minute) }, []string{"Connect", "Observe"}, "first", 0},
+		{"P61 O21 ten minutes later a changed one reaches the external system", func() {
+			rotate("second")
+			s.clock = s.clock.Add(10 * time.Minute)
+		}, []string{"Connect", "Observe", "Update", "Observe"}, "second", 1},
+		{"N13 and that once", func() { s.clock = s.clock.Add(10 * time.Minute) }, []string{"Connect", "Observe"}, "second", 1},
+		{"N30 at once if somebody asks for it", func() {
+			rotate("third")
+			s.annotate(meta.AnnotationKeyReconcileRequestedAt, "now")
+		}, []string{"Connect", "Observe", "Update", "Observe"}, "third", 1},
+		{"N30 and after a change of the spec", func() {
+			rotate("fourth")
+			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+		}, []string{"Connect", "Observe", "Update", "Observe"}, "fourth", 1},
+		{"R41 a lost status costs one update more", func() {
+			mg := s.thing()
+			mg.Status = thing.Status{}
+			if err := s.env.Client.Status().Update(t.Context(), mg); err != nil {
+				t.Fatal(err)
+			}
+			s.clock = s.clock.Add(10 * time.Minute)
+		}, []string{"Connect", "Observe", "Update", "Observe"}, "fourth", 1},
+	}
+	for _, step := range steps {
+		t.Run(step.name, func(t *testing.T) {
+			step.act()
+			reads = 0
+			s.pass()
+			if diff := cmp.Diff(step.calls, s.system.TakeCalls()); diff != "" {
+				t.Errorf("calls -want +got:\n%s", diff)
+			}
+			if have := s.has(); have.Password != step.want || reads != step.reads {
+				t.Errorf("the resource's password is %q, want %q; %d reads, want %d", have.Password, step.want, reads, step.reads)
+			}
+		})
+	}
+}
+
+type readTap struct {
+	next http.RoundTripper
+	read func(path string)
+}
+
+func (t readTap) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet {
+		t.read(req.URL.Path)
+	}
+	return t.next.RoundTrip(req)
+}
+
+// tappedReads tells of the reads that go past the cache.
+func tappedReads(config *rest.Config, read func(path string)) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readTap{next, read} })
+	return config
+}
