@@ -60,12 +60,13 @@ func (s stage) target(name string, change ...func(*Network)) client.Object {
 
 func version(v string) func(*Network) { return func(n *Network) { n.ResourceVersion = v } }
 
-// Five dependents with an interest each in Networks a, which exists, b, which does not, and c, which is being created.
+// Dependents with an interest each in Networks a, which exists, b, which does not, and c, which is being created.
 func TestHandle(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, network("a"), network("c", pending))
 	tracker := reference.NewTracker(nil)
 	s.look(t, tracker, "holding", request{CurrentValue: "ext-a", Reference: s.ref("a", nil)})
+	s.look(t, tracker, "resolved", request{Reference: s.ref("a", nil)})
 	s.look(t, tracker, "following", request{Reference: s.ref("a", always)})
 	s.look(t, tracker, "waiting", request{Reference: s.ref("b", nil)}, request{Reference: s.ref("c", nil)})
 	s.look(t, tracker, "selecting", request{Selector: &xpv1.Selector{MatchLabels: map[string]string{"app": s.p + "none"}}})
@@ -77,19 +78,20 @@ func TestHandle(t *testing.T) {
 		before, after client.Object
 		want          string
 	}{
-		"R167 created":                 {after: s.target("b"), want: "waiting"},
-		"R167 gone":                    {before: s.target("b"), want: "waiting"},
-		"N36 creation completed":       {s.target("c", pending), s.target("c", pending, created, version("2")), "waiting"},
-		"R161 only another version":    {s.target("c"), s.target("c", version("2")), ""},
-		"R168 followed, and waited on": {s.target("a"), s.target("a", version("2")), "following reading"},
-		"R161 nothing changed":         {s.target("a"), s.target("a"), ""},
-		"R169 being deleted":           {s.target("c"), s.target("c", func(n *Network) { n.DeletionTimestamp = &now }), "waiting"},
-		"R162 created with the labels": {after: s.target("d", chosen), want: "selecting"},
-		"R162 got the labels":          {s.target("d"), s.target("d", chosen), "selecting"},
-		"R162 lost the labels":         {s.target("d", chosen), s.target("d"), "selecting"},
-		"R163 got a controller":        {s.target("d", chosen), s.target("d", chosen, owned("x")), "selecting"},
-		"R162 other labels":            {after: s.target("d"), want: ""},
-		"R162 status of a match":       {s.target("d", chosen), s.target("d", chosen, version("2")), ""},
+		"R167 created":                  {after: s.target("b"), want: "waiting"},
+		"R167 gone":                     {before: s.target("b"), want: "waiting"},
+		"N36 creation completed":        {s.target("c", pending), s.target("c", pending, created, version("2")), "waiting"},
+		"R161 only another version":     {s.target("c"), s.target("c", version("2")), ""},
+		"R168 followed, and waited on":  {s.target("a"), s.target("a", version("2")), "following reading"},
+		"R168 what is resolved is kept": {s.target("a"), s.target("a", unnamed), "following reading"},
+		"R161 nothing changed":          {s.target("a"), s.target("a"), ""},
+		"R169 being deleted":            {s.target("c"), s.target("c", func(n *Network) { n.DeletionTimestamp = &now }), "waiting"},
+		"R162 created with the labels":  {after: s.target("d", chosen), want: "selecting"},
+		"R162 got the labels":           {s.target("d"), s.target("d", chosen), "selecting"},
+		"R162 lost the labels":          {s.target("d", chosen), s.target("d"), "selecting"},
+		"R163 got a controller":         {s.target("d", chosen), s.target("d", chosen, owned("x")), "selecting"},
+		"R162 other labels":             {after: s.target("d"), want: ""},
+		"R162 status of a match":        {s.target("d", chosen), s.target("d", chosen, version("2")), ""},
 	}
 	for name, tc := range cases {
 		if got := names(tracker.Handle(networkKind, tc.before, tc.after)); got != tc.want {
