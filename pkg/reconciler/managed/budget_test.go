@@ -99,8 +99,15 @@ func eventually(t *testing.T, env *controlplanetest.Env, mg *thing.Thing, what s
 // only; the others on the shared server belong to other tests.
 func startController(t *testing.T, config *rest.Config, system *thing.System, name string) {
 	t.Helper()
+	only := cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
+	runController(t, config, system, only, managed.WithPollInterval(20*time.Millisecond))
+}
+
+// runController runs a controller that sees some Things only.
+func runController(t *testing.T, config *rest.Config, system *thing.System, only cache.ByObject, o ...managed.ReconcilerOption) {
+	t.Helper()
 	options := managed.CacheOptions()
-	options.ByObject[&thing.Thing{}] = cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
+	options.ByObject[&thing.Thing{}] = only
 	mgr, err := manager.New(config, manager.Options{
 		Scheme:  newScheme(t),
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -111,8 +118,9 @@ func startController(t *testing.T, config *rest.Config, system *thing.System, na
 		t.Fatal(err)
 	}
 	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
-		managed.WithTypedExternalConnecter[*thing.Thing](system), managed.WithPollInterval(20*time.Millisecond))
-	if err := ctrl.NewControllerManagedBy(mgr).Named("budget").For(&thing.Thing{}).Complete(r); err != nil {
+		append(o, managed.WithTypedExternalConnecter[*thing.Thing](system))...)
+	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).For(&thing.Thing{}).WatchesRawSource(r.Wakeups()).Complete(r)
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -77,17 +77,17 @@ func newStage(t *testing.T, change func(*thing.Thing), o ...managed.ReconcilerOp
 	if err := env.Client.Create(t.Context(), mg); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.strike)
+	t.Cleanup(func() { strike(env, s.key.Name) })
 	s.restart(env.Config)
 	return s
 }
 
-// strike removes the Thing from the shared server.
-func (s *stage) strike() {
-	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: s.key.Name}}
+// strike removes a Thing from the shared server.
+func strike(env *controlplanetest.Env, name string) {
+	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	_ = client.IgnoreNotFound(s.env.Client.Patch(context.Background(), mg, unhold))
-	_ = client.IgnoreNotFound(s.env.Client.Delete(context.Background(), mg))
+	_ = client.IgnoreNotFound(env.Client.Patch(context.Background(), mg, unhold))
+	_ = client.IgnoreNotFound(env.Client.Delete(context.Background(), mg))
 }
 
 // restart replaces the reconciler by a fresh one that remembers nothing, as after a crash.
