@@ -19,11 +19,30 @@
 //
 // # Creating, crash-proof
 //
-// Before Create one guarded write stores the finalizer, the external name and the time at which creation begins.
-// After it the first write stores what would be lost: the connection secret, which also carries the external name.
-// Then one write records the external name and the success. A pass that finds a creation without a result goes on
-// where the external name was chosen beforehand, since Observe then finds what was created; a kind whose names the
-// external system makes up waits for a person (N5).
+// Before Create one guarded write stores the finalizer, the external name, resolved references and the time at which
+// creation begins. After it the first write stores what would be lost: the connection secret, which also carries the
+// external name. Then one write records the external name and the success. A pass that finds a creation without a result
+// goes on where the external name was chosen beforehand, since Observe then finds what was created, and where the client
+// repeats its answer (CreateReplayer) or finds what it made (TypedCreateFinder); any other kind whose names the external
+// system makes up waits for a person (N5).
+//
+// # What users may say
+//
+// Management policies, deletion policy and reclaim policy decide which steps may act; fields may refer to other objects
+// and to Secrets; initProvider counts at creation only; what the external system chose is stored in empty fields. The
+// steps do all of that for every kind: a client sees complete parameters and returns what it found.
+//
+// # Coming back
+//
+// Errors are repeated later each time; those that ask for patience (a method RetryAfter) when they say, and those that
+// repeating cannot heal (Terminal) when something changes. Settled objects are polled, at an interval that the kind, the
+// client or the object chooses; users' changes and unfinished objects go first. Wakeups brings back objects of which
+// nothing changed but something that they depend on.
+//
+// # Without doing it
+//
+// Plan runs the steps of a pass up to Observe and says what the others would do. Reasons explains every reason that
+// events give.
 //
 // # API requests
 //
