@@ -1,0 +1,195 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// What ends up in the connection secret, and what does not.
+func TestPublishing(t *testing.T) {
+	t.Parallel()
+	created := map[string]string{"endpoint": "there", "password": "password-1"}
+	cases := map[string]struct {
+		act  func(*stage)
+		want map[string]string
+	}{
+		"R206 R207 R217 what Create and Observe tell": {act: (*stage).settled, want: created},
+		"R208 what changed is overwritten, the rest stays": {act: func(s *stage) { s.settled(); s.system.Endpoint = "elsewhere"; s.pass() },
+			want: map[string]string{"endpoint": "elsewhere", "password": "password-1"}},
+		"R218 not what comes with an error of Observe": {want: created, act: func(s *stage) {
+			s.settled()
+			s.system.Endpoint = "elsewhere"
+			s.failOnce("Observe", nil, errors.New("boom"))
+			s.pass()
+		}},
+		"R218 not what comes with an error of Create": {act: func(s *stage) { s.failOnce("Create", nil, errors.New("boom")); s.pass() }},
+		"R34 R219 N22 a creation that is repeated has no other password": {want: created, act: func(s *stage) {
+			s.system.Replays = true
+			s.failOnce("Create", nil, context.DeadlineExceeded)
+			s.pass()
+			s.restart(s.env.Config)
+			s.pass()
+			if n := s.system.Called("Create"); n != 2 {
+				s.t.Errorf("Create was called %d times", n)
+			}
+		}},
+		"R90 R208 creating anew replaces the password": {want: map[string]string{"endpoint": "there", "password": "password-2"}, act: func(s *stage) {
+			s.settled()
+			s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
+			s.pass()
+		}},
+		"R210 nothing where nobody asked": {act: func(s *stage) {
+			s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
+			s.pass()
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			tc.act(s)
+			if diff := cmp.Diff(tc.want, s.connection()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	t.Run("R220 N13 unchanged details are not written, nor by a new process", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		writes := s.countWrites()
+		s.pass()
+		if made, _ := s.take(writes); len(made) != 0 {
+			t.Errorf("wrote %v", made)
+		}
+	})
+	t.Run("R213 R214 the secret is the object's, and of our type", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		secret := &corev1.Secret{}
+		if err := s.env.Client.Get(t.Context(), s.secret, secret); err != nil {
+			t.Fatal(err)
+		}
+		owner := metav1.GetControllerOf(secret)
+		if owner == nil || owner.UID != s.thing().UID || owner.Kind != "Thing" || secret.Type != "connection.crossplane.io/v1alpha1" {
+			t.Errorf("type %s, controller %+v", secret.Type, owner)
+		}
+	})
+}
+
+// A local stage is a namespaced Thing, and its namesake in another namespace that nobody reconciles.
+type localStage struct {
+	client.Client
+	system     *thing.System
+	reconciler *managed.Reconciler
+	key        types.NamespacedName
+	namesake   types.NamespacedName
+}
+
+func newLocalStage(t *testing.T) *localStage {
+	t.Helper()
+	if err := controlplanetest.Install(t.Context(), controlplanetest.Config(t), thing.LocalCRD()); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := thing.AddLocalToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	env, elsewhere := controlplanetest.NewWithScheme(t, scheme), controlplanetest.NewWithScheme(t, scheme)
+	mgr, err := manager.New(env.Config, manager.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Logger:  logr.Discard(),
+		NewClient: func(config *rest.Config, o client.Options) (client.Client, error) {
+			o.Cache = nil // each pass called by hand sees what the last one wrote
+			return client.New(config, o)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &localStage{Client: env.Client, system: thing.NewSystem(),
+		key:      types.NamespacedName{Namespace: env.Namespace, Name: "local"},
+		namesake: types.NamespacedName{Namespace: elsewhere.Namespace, Name: "local"}}
+	s.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(thing.LocalGroupVersionKind),
+		managed.WithTypedExternalConnecter[*thing.Thing](s.system))
+	for _, key := range []types.NamespacedName{s.key, s.namesake} {
+		mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		mg.Spec.ForProvider.Size = 1
+		mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "connection"}
+		if err := s.Create(t.Context(), mg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *localStage) pass(t *testing.T) {
+	t.Helper()
+	req := reconcile.Request{NamespacedName: s.key}
+	s.reconciler.Wake(req)
+	if _, err := s.reconciler.Reconcile(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNamespacedKind(t *testing.T) {
+	t.Parallel()
+	s := newLocalStage(t)
+	mg, ctx := &thing.Thing{}, t.Context()
+	t.Run("N1 R50 R22 it is created, and its namesake is another object", func(t *testing.T) {
+		s.pass(t)
+		if err := s.Get(ctx, s.key, mg); err != nil || mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable {
+			t.Errorf("conditions %+v, %v", mg.Status.Conditions, err)
+		}
+		other := &thing.Thing{}
+		if err := s.Get(ctx, s.namesake, other); err != nil || len(other.Status.Conditions)+len(other.Finalizers) != 0 {
+			t.Errorf("namesake %+v, %v", other, err)
+		}
+	})
+	t.Run("N2 R209 its secret is in its own namespace", func(t *testing.T) {
+		secret := &corev1.Secret{}
+		key := types.NamespacedName{Namespace: s.key.Namespace, Name: "connection"}
+		if err := s.Get(ctx, key, secret); err != nil || string(secret.Data["password"]) != "password-1" || !metav1.IsControlledBy(secret, mg) {
+			t.Errorf("secret %+v, %v", secret, err)
+		}
+	})
+	t.Run("N1 R50 R204 its events are in its own namespace", func(t *testing.T) {
+		events := &corev1.EventList{}
+		if err := s.List(ctx, events, client.InNamespace(s.key.Namespace)); err != nil || len(events.Items) != 1 {
+			t.Errorf("events %+v, %v", events.Items, err)
+		}
+	})
+	t.Run("N1 R50 R54 it is deleted", func(t *testing.T) {
+		if err := s.Client.Delete(ctx, mg); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(t)
+		if err := s.Get(ctx, s.key, mg); client.IgnoreNotFound(err) != nil || err == nil || len(s.system.Snapshot()) != 0 {
+			t.Errorf("resources %v, %v", s.system.Snapshot(), err)
+		}
+	})
+}
