@@ -6,6 +6,7 @@ package managed_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -250,5 +251,32 @@ func (s *stage) patch(key types.NamespacedName, with string) {
 	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
 	if err := s.env.Client.Patch(context.Background(), mg, client.RawPatch(types.MergePatchType, []byte(with))); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// A creation whose result was lost has one once the resource is seen, so that others can refer to the object.
+func TestFoundCreationIsRecorded(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*thing.System){
+		"N36 N5 R79 without labels": func(sys *thing.System) { sys.Unlabelled = true },
+		"N36 N5 R79 with labels":    func(*thing.System) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			change(s.system)
+			s.failOnce("Create", nil, io.ErrUnexpectedEOF)
+			s.pass()
+			s.pass()
+			mg := s.thing()
+			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || meta.ExternalCreateUnacknowledged(mg) {
+				t.Errorf("the user sees %s, annotations %v", got, mg.Annotations)
+			}
+			writes := s.countWrites()
+			s.pass()
+			if len(*writes) != 0 {
+				t.Errorf("N13 writes %v", *writes)
+			}
+		})
 	}
 }
