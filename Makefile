@@ -55,8 +55,9 @@ chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SE
 	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
 
 .PHONY: bench
-bench: build ## Print time to ready and memory of an idle bowline
-	$(GO) test -run '^$$' -bench . -benchtime 5x ./test/bench
+bench: build ## Print what managed resources cost (N=1000 LATENCY=0 JSON=out.json ARGS="...")
+	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench
+	@exec bin/bench --objects $(or $(N),1000) --latency $(or $(LATENCY),0) $(if $(JSON),--json '$(JSON)') $(ARGS)
 
 .PHONY: verify
 verify: ## Check format, vet, staticcheck, generated files and go.mod

@@ -31,7 +31,8 @@ type Event struct {
 	// Object as the event shows it.
 	Object struct {
 		Metadata struct {
-			Name string `json:"name"`
+			Name            string `json:"name"`
+			ResourceVersion string `json:"resourceVersion"`
 		} `json:"metadata"`
 		Status struct {
 			Conditions []Condition `json:"conditions"`
@@ -71,10 +72,19 @@ func ReadyAt(size int) func(Event) bool {
 // Deleted is done when an object is gone.
 func Deleted(e Event) bool { return e.Type == "DELETED" }
 
-// A Tracker follows one watch and hands its events to the work at hand.
+// A Tracker follows a watch and hands its events to the work at hand.
 type Tracker struct {
-	mu   sync.Mutex
-	work *Work
+	mu      sync.Mutex
+	work    *Work
+	version string
+}
+
+// Version is the resource version from which a watch that ended is to be taken up again. It is empty, which means to begin
+// with all objects, at first and after an error: the API server may no longer know the version.
+func (t *Tracker) Version() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.version
 }
 
 // NewTracker returns a tracker that expects nothing yet.
@@ -88,16 +98,21 @@ func (t *Tracker) Follow(stream io.Reader) error {
 		if err := decoder.Decode(&e); err != nil {
 			return fmt.Errorf("reading watch: %w", err)
 		}
+		work := t.note(e)
 		if e.Type == "ERROR" {
 			return fmt.Errorf("watch ended: %s", e.Object.Message)
 		}
-		t.mu.Lock()
-		work := t.work
-		t.mu.Unlock()
 		if work != nil {
 			work.see(e, time.Now())
 		}
 	}
+}
+
+func (t *Tracker) note(e Event) *Work {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.version = e.Object.Metadata.ResourceVersion
+	return t.work
 }
 
 // Expect begins a new piece of work: n objects that are to be done.

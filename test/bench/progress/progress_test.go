@@ -15,7 +15,7 @@ import (
 )
 
 func event(kind, name, ready string, size int) string {
-	return fmt.Sprintf(`{"type": %q, "object": {"metadata": {"name": %q}, "status": {"atProvider": {"size": %d},
+	return fmt.Sprintf(`{"type": %q, "object": {"metadata": {"name": %q, "resourceVersion": "7"}, "status": {"atProvider": {"size": %d},
 		"conditions": [{"type": "Synced", "status": "True", "reason": "ReconcileSuccess"},
 		{"type": "Ready", "status": %q, "reason": "Because", "message": "of this"}]}}}`, kind, name, size, ready)
 }
@@ -42,8 +42,9 @@ func TestWork(t *testing.T) {
 			missing: "1 of 2 objects are done; b is not: Synced True ReconcileSuccess, Ready True Because (of this)",
 		},
 		"objects that nobody asked for": {
-			done:    progress.ReadyAt(1),
-			events:  []string{event("MODIFIED", "c", "True", 1), event("MODIFIED", "d", "True", 1), `{"object": {"metadata": {"name": "a"}}, "type": "ADDED"}`},
+			done: progress.ReadyAt(1),
+			events: []string{event("MODIFIED", "c", "True", 1), event("MODIFIED", "d", "True", 1),
+				`{"object": {"metadata": {"name": "a"}}, "type": "ADDED"}`},
 			missing: "0 of 2 objects are done; a is not: it has no conditions; b is not: nothing seen of it since",
 		},
 		"deleted": {
@@ -80,9 +81,14 @@ func TestWork(t *testing.T) {
 
 func TestFollowTellsWhyTheWatchEnded(t *testing.T) {
 	t.Parallel()
-	err := progress.NewTracker().Follow(strings.NewReader(`{"type": "ERROR", "object": {"message": "too old resource version"}}`))
+	tracker := progress.NewTracker()
+	events := event("ADDED", "a", "True", 1) + `{"type": "ERROR", "object": {"message": "too old resource version"}}`
+	err := tracker.Follow(strings.NewReader(events))
 	if err == nil || !strings.Contains(err.Error(), "too old resource version") {
 		t.Error(err)
+	}
+	if version := tracker.Version(); version != "" {
+		t.Errorf("the watch would go on at %q, which is too old", version)
 	}
 }
 

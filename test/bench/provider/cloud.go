@@ -23,7 +23,8 @@ import (
 	"github.com/bowline-dev/bowline/test/bench/count"
 )
 
-// A Cloud holds servers by their external names. It is ready at the first look and counts the calls to it.
+// A Cloud holds servers by their external names. It is ready at the first look and counts the calls to it. It outlives its
+// process as far as the controllers can see: what an object says was created before is there.
 type Cloud struct {
 	// Calls counts observe, create, update and delete.
 	Calls *count.Counter
@@ -35,8 +36,9 @@ type Cloud struct {
 }
 
 type server struct {
-	size  int
-	owner types.UID
+	size    int
+	owner   types.UID
+	deleted bool
 }
 
 // NewCloud returns a cloud without servers. Each call to it takes the given time.
@@ -70,8 +72,12 @@ type client struct{ cloud *Cloud }
 func (c client) Observe(ctx context.Context, s *v1.Server) (o managed.ExternalObservation, err error) {
 	name := meta.GetExternalName(s)
 	err = c.cloud.call(ctx, "observe", func() {
-		have, ok := c.cloud.servers[name]
-		if !ok {
+		have, known := c.cloud.servers[name]
+		if !known && !meta.GetExternalCreateSucceeded(s).IsZero() { // by an earlier process
+			have, known = server{size: s.Status.AtProvider.Size, owner: s.GetUID()}, true
+			c.cloud.servers[name] = have
+		}
+		if !known || have.deleted {
 			return
 		}
 		s.Status.AtProvider = v1.ServerObservation{Size: have.size, Address: address(name)}
@@ -104,7 +110,7 @@ func (c client) Update(ctx context.Context, s *v1.Server) (managed.ExternalUpdat
 }
 
 func (c client) Delete(ctx context.Context, s *v1.Server) error {
-	return c.cloud.call(ctx, "delete", func() { delete(c.cloud.servers, meta.GetExternalName(s)) })
+	return c.cloud.call(ctx, "delete", func() { c.cloud.servers[meta.GetExternalName(s)] = server{deleted: true} })
 }
 
 // Details are what the connection secret of a server holds.

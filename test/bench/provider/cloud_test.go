@@ -62,6 +62,31 @@ func TestCloudLivesThroughAServersLife(t *testing.T) {
 	}
 }
 
+func TestCloudOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
+	client, err := provider.NewCloud(0).Connect(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := named("a", 2)
+	s.Status.AtProvider.Size = 1
+	meta.SetExternalCreateSucceeded(s, time.Now())
+	for _, upToDate := range []bool{false, true} {
+		if o, err := client.Observe(t.Context(), s); err != nil || !o.ResourceExists || o.ResourceUpToDate != upToDate {
+			t.Errorf("observed %+v, %v", o, err)
+		}
+		if _, err := client.Update(t.Context(), s); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := client.Delete(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+	if o, err := client.Observe(t.Context(), s); err != nil || o.ResourceExists {
+		t.Errorf("deleted, then observed %+v, %v", o, err)
+	}
+}
+
 func TestCloudTakesItsTimeUnlessThePassEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,4 +9,5 @@
 // +groupName=bench.bowline.dev
 package v1
 
-//go:generate go tool -modfile=../../../../tools/go.mod controller-gen object:headerFile=../../../../tools/header.go.txt crd:crdVersions=v1 paths=. output:crd:dir=../crds
+//go:generate -command generate go tool -modfile=../../../../tools/go.mod controller-gen
+//go:generate generate object:headerFile=../../../../tools/header.go.txt crd:crdVersions=v1 paths=. output:crd:dir=../crds
