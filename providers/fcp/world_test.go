@@ -63,8 +63,8 @@ type world struct {
 	admin    *sdk.AdminClient
 }
 
-// newWorld has a configuration for each scope, named as the world's namespace.
-func newWorld(t *testing.T) *world {
+// newWorld has a configuration for each scope, named as the world's namespace. Without options controllers look often.
+func newWorld(t *testing.T, o ...managed.ReconcilerOption) *world {
 	t.Helper()
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
@@ -75,7 +75,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{Env: controlplanetest.NewWithScheme(t, s)}
 	key := w.startCloud(t)
-	w.startControllers(t) // before the configurations are made: they are gone before the controllers stop
+	w.startControllers(t, o) // before the configurations are made: they are gone before the controllers stop
 	spec := v1alpha3.ProviderConfigSpec{ProjectID: project, Endpoint: w.endpoint}
 	spec.Credentials = xpv1.ProviderCredentials{
 		Source:    xpv1.CredentialsSourceSecret,
@@ -122,7 +122,7 @@ func (w *world) startCloud(t *testing.T) string {
 }
 
 // startControllers has them look at this world only.
-func (w *world) startControllers(t *testing.T) {
+func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 	t.Helper()
 	options := managed.CacheOptions()
 	options.DefaultNamespaces = map[string]cache.Config{w.Namespace: {}}
@@ -142,7 +142,7 @@ func (w *world) startControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
-	if err := fcp.SetupWithManager(mgr, fast...); err != nil {
+	if err := fcp.SetupWithManager(mgr, append(fast, o...)...); err != nil {
 		t.Fatal(err)
 	}
 	background(t, mgr.Start)

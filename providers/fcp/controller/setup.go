@@ -45,6 +45,7 @@ func SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
 		return err
 	}
 	c := &clouds{kube: mgr.GetClient(), secrets: secrets, http: &http.Client{Timeout: callTimeout}}
+	o = append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, o...)
 	for _, kind := range kinds(c, o) {
 		if err := kind.SetupWithManager(mgr); err != nil {
 			return err
@@ -90,6 +91,7 @@ func (k *kind[T]) SetupWithManager(mgr ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(managed.ControllerName(k.gvk.GroupKind())).
 		For(k.object).
+		WatchesRawSource(r.Wakeups()).
 		WatchesRawSource(wake.whenSecretChanges(k.clouds.secrets.OnChange)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
 	for _, config := range k.scope {
