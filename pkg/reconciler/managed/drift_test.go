@@ -5,6 +5,7 @@ package managed_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -142,6 +143,25 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 		s.pass()
 		if _, told := s.take(writes); !cmp.Equal(told, []event.Reason{managed.ReasonUpdated}) {
 			t.Errorf("events %v", told)
+		}
+	})
+}
+
+func TestFailedUpdatesDoNotCount(t *testing.T) {
+	t.Parallel()
+	t.Run("N8 P81 an update that failed is none that does not settle", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.system.Stubborn = true
+		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+		for range 3 {
+			s.failOnce("Update", errors.New("not now"), nil)
+			s.pass()
+		}
+		s.pass()
+		if got := s.inSync(); got != settled {
+			t.Errorf("after one update the user sees %s", got)
 		}
 	})
 }

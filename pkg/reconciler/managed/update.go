@@ -25,7 +25,6 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if o := run(ctx, p, []step{r.storeSpec, r.giveInputs}); o.end != goOn {
 		return o
 	}
-	p.memory.updates++
 	external := p.external
 	o := r.perform(ctx, p, verbUpdate, func(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
 		update, err := external.Update(ctx, mg)
@@ -42,6 +41,7 @@ func (r *Reconciler) updateEnded(p *pass, op *operation) outcome {
 	if op.err != nil {
 		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", op.err))
 	}
+	p.memory.updates++
 	p.inputsApplied(op.inputs)
 	p.memory.unpublished = union(p.memory.unpublished, op.details)
 	if !p.drifted() {
