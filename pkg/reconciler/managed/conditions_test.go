@@ -98,6 +98,37 @@ func TestFailedCreation(t *testing.T) {
 	})
 }
 
+// What was there before the object is not the object's.
+func TestNotOurs(t *testing.T) {
+	t.Parallel()
+	for name, have := range map[string]thing.Resource{
+		"R35 N6 N24 somebody else's": {Size: 7, Owner: "somebody"},
+		"R35 N6 N24 nobody's":        {Size: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.system.Resources[s.key.Name] = have
+			for range 2 {
+				s.pass()
+			}
+			s.wantMessage("exists already", meta.AnnotationKeyExternalName)
+			if diff := cmp.Diff(map[string]thing.Resource{s.key.Name: have}, s.system.Snapshot()); diff != "" {
+				t.Errorf("resources -before +after:\n%s", diff)
+			}
+		})
+	}
+	t.Run("R78 nor is anything created from an outdated object", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.during("Observe", func() { s.annotate("example.org/note", "changed") })
+		s.pass()
+		if n := s.system.Called("Create"); n != 0 {
+			t.Errorf("Create was called %d times", n)
+		}
+	})
+}
+
 // Authors have reasons and conditions of their own.
 func TestOwnConditions(t *testing.T) {
 	t.Parallel()

@@ -296,6 +296,76 @@ func TestTurnedAwayCreation(t *testing.T) {
 	})
 }
 
+// Systems that are eventually consistent do not show at once what was created.
+func TestNotSeenYet(t *testing.T) {
+	t.Parallel()
+	hidden := func(t *testing.T) *stage {
+		s := newStage(t, nil)
+		s.system.Hidden = true
+		s.pass()
+		return s
+	}
+	t.Run("R88 R89 N20 it is not created twice, whoever waits", func(t *testing.T) {
+		t.Parallel()
+		s := hidden(t)
+		s.clock = s.clock.Add(29 * time.Second)
+		for _, wait := range []func(){func() {}, func() { s.restart(s.env.Config) }} {
+			wait()
+			if after := s.pass(); after <= 0 || after > time.Second || s.system.Called("Create") != 1 {
+				t.Errorf("comes back after %s, Create was called %d times", after, s.system.Called("Create"))
+			}
+		}
+		s.system.Hidden = false
+		s.pass()
+		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+			t.Errorf("the user sees %s", got)
+		}
+	})
+	t.Run("R90 after the grace period it is created anew", func(t *testing.T) {
+		t.Parallel()
+		s := hidden(t)
+		s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
+		s.clock = s.clock.Add(31 * time.Second)
+		s.pass()
+		if n := s.system.Called("Create"); n != 2 {
+			t.Errorf("Create was called %d times", n)
+		}
+	})
+	t.Run("R90 N20 what was seen needs no grace", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
+		s.pass()
+		if n := s.system.Called("Create"); n != 2 {
+			t.Errorf("Create was called %d times", n)
+		}
+	})
+	t.Run("R94 N20 its deletion waits, and then deletes it", func(t *testing.T) {
+		t.Parallel()
+		s := hidden(t)
+		s.delete()
+		if after := s.pass(); after <= 0 || after > 30*time.Second || s.state() == "gone" {
+			t.Fatalf("comes back after %s, the user sees %s", after, s.state())
+		}
+		s.system.Hidden = false
+		s.pass()
+		if got := s.state(); got != "gone" || len(s.system.Snapshot()) != 0 {
+			t.Errorf("the user sees %s, resources %v", got, s.system.Snapshot())
+		}
+	})
+	t.Run("R94 after the grace period the object goes", func(t *testing.T) {
+		t.Parallel()
+		s := hidden(t)
+		s.delete()
+		s.clock = s.clock.Add(31 * time.Second)
+		s.pass()
+		if got := s.state(); got != "gone" {
+			t.Errorf("the user sees %s", got)
+		}
+	})
+}
+
 // busy is the error of a system that asks for four seconds of peace.
 type busy struct{}
 

@@ -134,6 +134,22 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+func TestPauseValues(t *testing.T) {
+	t.Parallel()
+	for value, paused := range map[string]bool{"true": true, "True": false, "1": false, "false": false, " true": false, "": false} {
+		t.Run(fmt.Sprintf("R97 %q", value), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Annotations = map[string]string{"crossplane.io/paused": value}
+			})
+			s.pass()
+			if got := s.state() == "Ready= Synced=ReconcilePaused"; got != paused {
+				t.Errorf("paused %t, want %t", got, paused)
+			}
+		})
+	}
+}
+
 // wantQuiet makes three passes, of which the first may write and tell something, and none may call anything.
 func (s *stage) wantQuiet(writes *[]string, when string, most int, want ...event.Reason) {
 	s.t.Helper()

@@ -165,7 +165,7 @@ func TestRequests(t *testing.T) {
 	t.Run("R16 a request for an object that is gone ends quietly", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
-		s.strike()
+		strike(s.env, s.key.Name)
 		if result, err := s.tryPass(); err != nil || result != (reconcile.Result{}) || s.system.TakeCalls() != nil {
 			t.Errorf("got %+v, %v", result, err)
 		}
