@@ -21,9 +21,8 @@ import (
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
-// The password of a real server is the one that a Secret says, and follows it.
-func TestChosenPassword(t *testing.T) {
-	t.Parallel()
+// chosenPassword has a real server whose password is the one that a Secret says, and follows it.
+func chosenPassword(t *testing.T) {
 	w := newWorld(t, managed.WithSecretInputInterval(time.Second))
 	chosen := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "chosen"}, StringData: map[string]string{"password": "first-choice"}}
 	w.create(t, chosen)

@@ -14,9 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// A cloud that does the work and never answers makes nothing twice.
-func TestLostAnswers(t *testing.T) {
-	t.Parallel()
+// lostAnswers has a cloud that does the work and never answers: nothing is made twice.
+func lostAnswers(t *testing.T) {
 	w := newWorld(t)
 	first := w.network("first")
 	w.create(t, first)
@@ -52,9 +51,9 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// A cloud that fails at a creation may have done the work: nothing is created again before it is sure that it has not.
-func TestFailedCreation(t *testing.T) {
-	t.Parallel()
+// failedCreation has a cloud that fails at a creation, and so may have done the work: nothing is created again before it
+// is sure that it has not.
+func failedCreation(t *testing.T) {
 	w := newWorld(t)
 	failing := sdk.FaultRule{ErrorRate: 1, ErrorStatus: http.StatusInternalServerError, Match: &sdk.FaultMatch{Method: http.MethodPost}}
 	if err := w.admin.SetFaults(t.Context(), failing); err != nil {

@@ -33,18 +33,34 @@ func TestProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]func(*testing.T, *world){
-		"cluster network":         func(t *testing.T, w *world) { networkLives(t, w, w.clusterNetwork()) },
-		"namespaced network":      func(t *testing.T, w *world) { networkLives(t, w, w.network("life")) },
-		"N5 N23 network is found": networkIsFound,
-		"wrong range":             importWithAnotherRange,
-		"O32 observed network":    observedNetwork,
-		"N2 own configuration":    ownConfiguration,
-		"subnet":                  subnetLives,
-		"node group":              nodeGroupLives,
+		"R39 R40 R65 R149 R150 P10 P15 N23 cluster network":    func(t *testing.T, w *world) { networkLives(t, w, w.clusterNetwork()) },
+		"R39 R40 R65 R149 R150 P10 P15 N23 namespaced network": func(t *testing.T, w *world) { networkLives(t, w, w.network("life")) },
+		"N5 N23 network is found":                              networkIsFound,
+		"wrong range":                                          importWithAnotherRange,
+		"O32 R111 R113 R152 P81 observed network":              observedNetwork,
+		"N2 own configuration":                                 ownConfiguration,
+		"R38 R150 P15 subnet":                                  subnetLives,
+		"R138 R141 R143 R144 R146 R150 node group":             nodeGroupLives,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, w)
+		})
+	}
+}
+
+// What needs a world of its own.
+func TestProviderAlone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(*testing.T){
+		"R161 R162 R165 R166 R170 N32 references": references,
+		"N5 N22 lost answers":                     lostAnswers,
+		"N5 N26 failed creation":                  failedCreation,
+		"R150 R221 P61 P64 chosen password":       chosenPassword,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
 		})
 	}
 }

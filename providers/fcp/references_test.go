@@ -21,9 +21,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Objects that refer to each other are created in the wrong order and deleted almost at once. Nobody polls.
-func TestReferences(t *testing.T) {
-	t.Parallel()
+// references has objects that refer to each other created in the wrong order and deleted almost at once. Nobody polls.
+func references(t *testing.T) {
 	w := newWorld(t, managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
 	g := w.nodeGroup("workers")
 	g.Spec.ForProvider.SubnetIDRefs = []xpv1.Reference{{Name: "part"}}

@@ -112,36 +112,42 @@ func TestKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, k := range managedKinds() {
-		o, err := s.New(k.gvk)
-		if err != nil {
-			t.Fatalf("A70 A72 %s: %v", name, err)
-		}
-		checkRoles(t, name, o, k.namespaced())
-		_, refers := o.(resource.ReferenceResolver)
-		if want := name == subnet || name == nodeGroup; refers != want {
-			t.Errorf("R158 %s refers to others: %t", name, refers)
-		}
+		t.Run("A70 A72 K1 R158 "+name, func(t *testing.T) {
+			t.Parallel()
+			o, err := s.New(k.gvk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRoles(t, o, k.namespaced())
+			_, refers := o.(resource.ReferenceResolver)
+			if want := name == subnet || name == nodeGroup; refers != want {
+				t.Errorf("refers to others: %t", refers)
+			}
+		})
 	}
 	for _, gvk := range []schema.GroupVersionKind{
 		v1alpha3.ProviderConfigGroupVersionKind,
 		namespacedv1alpha3.ProviderConfigGroupVersionKind,
 		namespacedv1alpha3.ClusterProviderConfigGroupVersionKind,
 	} {
-		o, err := s.New(gvk)
-		if err != nil {
-			t.Fatalf("A70 A72 %s: %v", gvk, err)
-		}
-		if _, ok := o.(resource.ProviderConfig); !ok {
-			t.Errorf("K51 %T is no provider configuration", o)
-		}
+		t.Run("A70 A72 K51 "+gvk.String(), func(t *testing.T) {
+			t.Parallel()
+			o, err := s.New(gvk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := o.(resource.ProviderConfig); !ok {
+				t.Errorf("%T is no provider configuration", o)
+			}
+		})
 	}
 }
 
 // checkRoles wants all roles of package resource that the kind's spec and status have fields for.
-func checkRoles(t *testing.T, name string, o runtime.Object, namespaced bool) {
+func checkRoles(t *testing.T, o runtime.Object, namespaced bool) {
 	t.Helper()
 	if _, ok := o.(resource.Managed); !ok {
-		t.Errorf("K1 %s is no managed resource", name)
+		t.Error("no managed resource")
 	}
 	if _, ok := o.(interface {
 		resource.ConnectionSecretWriterTo
@@ -151,7 +157,7 @@ func checkRoles(t *testing.T, name string, o runtime.Object, namespaced bool) {
 		resource.Drifting
 		resource.SecretInputRecorder
 	}); !ok {
-		t.Errorf("K1 %s lacks a role", name)
+		t.Error("lacks a role")
 	}
 	_, ok := o.(interface {
 		resource.Reclaimer
@@ -159,7 +165,7 @@ func checkRoles(t *testing.T, name string, o runtime.Object, namespaced bool) {
 		resource.ClassReferencer
 	})
 	if ok == namespaced {
-		t.Errorf("K1 %s: roles of cluster-scoped kinds: %t", name, ok)
+		t.Errorf("roles of cluster-scoped kinds: %t", ok)
 	}
 }
 
@@ -177,22 +183,25 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	for _, d := range all {
-		config, isManaged := managed[schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}]
-		if got := d.Labels["bowline.dev/provider-config"]; got != config {
-			t.Errorf("N29 %s: label of the provider configuration is %q, want %q", d.Name, got, config)
-		}
-		want := "crossplane provider fcp"
-		if isManaged {
-			want = "crossplane managed fcp"
-		}
-		if got := strings.Join(d.Spec.Names.Categories, " "); got != want {
-			t.Errorf("%s: categories %q, want %q", d.Name, got, want)
-		}
-		for _, v := range d.Spec.Versions {
-			for _, part := range []string{"spec", "status"} {
-				checkDescribed(t, d.Name+" "+part, v.Schema.OpenAPIV3Schema.Properties[part])
+		t.Run("N29 P90 "+d.Name, func(t *testing.T) {
+			t.Parallel()
+			config, isManaged := managed[schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}]
+			if got := d.Labels["bowline.dev/provider-config"]; got != config {
+				t.Errorf("label of the provider configuration is %q, want %q", got, config)
 			}
-		}
+			want := "crossplane provider fcp"
+			if isManaged {
+				want = "crossplane managed fcp"
+			}
+			if got := strings.Join(d.Spec.Names.Categories, " "); got != want {
+				t.Errorf("categories %q, want %q", got, want)
+			}
+			for _, v := range d.Spec.Versions {
+				for _, part := range []string{"spec", "status"} {
+					checkDescribed(t, part, v.Schema.OpenAPIV3Schema.Properties[part])
+				}
+			}
+		})
 	}
 }
 
@@ -201,7 +210,7 @@ func checkDescribed(t *testing.T, path string, p apiextensionsv1.JSONSchemaProps
 	t.Helper()
 	for name, field := range p.Properties {
 		if field.Description == "" {
-			t.Errorf("P90 %s.%s has no description", path, name)
+			t.Errorf("%s.%s has no description", path, name)
 		}
 		checkDescribed(t, path+"."+name, field)
 	}
