@@ -92,104 +92,136 @@ func (s *stage) during(verb string, do func()) {
 // The healthy life of an object.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, nil)
-	writes := s.countWrites()
-	var atCreate *thing.Thing
-	s.during("Create", func() { atCreate = s.thing() })
-	want := func(t *testing.T, calls ...string) {
-		t.Helper()
-		if diff := cmp.Diff(calls, s.system.TakeCalls()); diff != "" {
-			t.Errorf("calls -want +got:\n%s", diff)
-		}
+	l := &healthyLife{stage: newStage(t, nil)}
+	l.writes = l.countWrites()
+	l.during("Create", func() { l.atCreate = l.thing() })
+	for _, moment := range []struct {
+		name string
+		test func(*healthyLife, *testing.T)
+	}{
+		{"R18 R21 R22 R23 R44 R49 a missing resource is created and looked at in the same pass", (*healthyLife).created},
+		{"R51 R52 R62 R63 R72 R73 R75 R76 R77 what is stored when Create is called", (*healthyLife).beforeCreate},
+		{"R75 R79 R87 what is stored afterwards", (*healthyLife).afterCreate},
+		{"R180 R184 R199 R200 R217 what is written: the details first, the status last and once", (*healthyLife).written},
+		{"R1 R18 R25 R220 N13 what is as declared is only looked at", (*healthyLife).settledDown},
+		{"R24 R45 R176 a change of whatever setting is an update and nothing else", (*healthyLife).changed},
+		{"R30 R41 R43 a status that is lost is reproduced", (*healthyLife).statusLost},
+		{"R53 R55 R61 R182 deletion is asked for until the resource is gone, and nothing is updated", (*healthyLife).deleting},
+		{"R54 the object goes when the resource is seen gone", (*healthyLife).goneOutside},
+	} {
+		t.Run(moment.name, func(t *testing.T) { moment.test(l, t) })
 	}
-	t.Run("R18 R21 R22 R23 R44 R49 a missing resource is created and looked at in the same pass", func(t *testing.T) {
+}
+
+// A healthyLife is that of one object, told in order.
+type healthyLife struct {
+	*stage
+	writes   *[]string
+	atCreate *thing.Thing // as stored when Create was called
+}
+
+func (s *healthyLife) wantCalls(t *testing.T, calls ...string) {
+	t.Helper()
+	if diff := cmp.Diff(calls, s.system.TakeCalls()); diff != "" {
+		t.Errorf("calls -want +got:\n%s", diff)
+	}
+}
+
+func (s *healthyLife) created(t *testing.T) {
+	s.pass()
+	s.wantCalls(t, "Connect", "Observe", "Create", "Observe")
+}
+
+func (s *healthyLife) beforeCreate(t *testing.T) {
+	wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name, "crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}
+	if diff := cmp.Diff(wantAnnotations, s.atCreate.Annotations); diff != "" {
+		t.Errorf("annotations -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"finalizer.managedresource.crossplane.io"}, s.atCreate.Finalizers); diff != "" {
+		t.Errorf("finalizers -want +got:\n%s", diff)
+	}
+}
+
+func (s *healthyLife) afterCreate(t *testing.T) {
+	wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name,
+		"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z", "crossplane.io/external-create-succeeded": "2026-01-01T00:00:00Z"}
+	if diff := cmp.Diff(wantAnnotations, s.thing().Annotations); diff != "" {
+		t.Errorf("annotations -want +got:\n%s", diff)
+	}
+}
+
+func (s *healthyLife) written(t *testing.T) {
+	object := http.MethodPatch + " /apis/test.bowline.dev/v1/things/" + s.key.Name
+	secrets := http.MethodPost + " /api/v1/namespaces/" + s.secret.Namespace + "/secrets"
+	made, _ := s.take(s.writes)
+	if diff := cmp.Diff([]string{object, secrets, object, object + "/status"}, made); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	ready, synced := s.thing().GetCondition(xpv1.TypeReady), s.thing().GetCondition(xpv1.TypeSynced)
+	if ready.Status != "True" || ready.Reason != "Available" || synced.Status != "True" || synced.Reason != "ReconcileSuccess" {
+		t.Errorf("%+v, %+v", ready, synced)
+	}
+}
+
+func (s *healthyLife) settledDown(t *testing.T) {
+	s.pass()
+	s.wantCalls(t, "Connect", "Observe")
+	if made, told := s.take(s.writes); len(made)+len(told) != 0 {
+		t.Errorf("wrote %v, told %v", made, told)
+	}
+}
+
+func (s *healthyLife) changed(t *testing.T) {
+	s.edit(func(mg *thing.Thing) {
+		mg.Spec.ForProvider = thing.Parameters{Size: 9, Zone: new("zone-b"), Tags: map[string]string{"a": "b"}, AccessToken: new("secret")}
+	})
+	s.pass()
+	s.wantCalls(t, "Connect", "Observe", "Update", "Observe")
+}
+
+func (s *healthyLife) statusLost(t *testing.T) {
+	before := s.thing()
+	lost := before.DeepCopyObject().(*thing.Thing)
+	lost.Status = thing.Status{}
+	if err := s.env.Client.Status().Update(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	s.restart(s.env.Config)
+	s.pass()
+	s.wantCalls(t, "Connect", "Observe")
+	ignoreTimes := cmp.Comparer(func(a, b metav1.Time) bool { return true })
+	byType := cmp.Transformer("byType", func(all []xpv1.Condition) map[xpv1.ConditionType]xpv1.Condition {
+		m := map[xpv1.ConditionType]xpv1.Condition{}
+		for _, c := range all {
+			m[c.Type] = c
+		}
+		return m
+	})
+	if diff := cmp.Diff(before.Status, s.thing().Status, ignoreTimes, byType); diff != "" {
+		t.Errorf("status -before +after:\n%s", diff)
+	}
+}
+
+func (s *healthyLife) deleting(t *testing.T) {
+	s.system.SlowDelete = true
+	s.resize(100)
+	s.delete()
+	for range 2 {
 		s.pass()
-		want(t, "Connect", "Observe", "Create", "Observe")
-	})
-	t.Run("R51 R52 R62 R63 R72 R73 R75 R76 R77 what is stored when Create is called", func(t *testing.T) {
-		wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name, "crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}
-		if diff := cmp.Diff(wantAnnotations, atCreate.Annotations); diff != "" {
-			t.Errorf("annotations -want +got:\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"finalizer.managedresource.crossplane.io"}, atCreate.Finalizers); diff != "" {
-			t.Errorf("finalizers -want +got:\n%s", diff)
-		}
-	})
-	t.Run("R75 R79 R87 what is stored afterwards", func(t *testing.T) {
-		wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name,
-			"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z", "crossplane.io/external-create-succeeded": "2026-01-01T00:00:00Z"}
-		if diff := cmp.Diff(wantAnnotations, s.thing().Annotations); diff != "" {
-			t.Errorf("annotations -want +got:\n%s", diff)
-		}
-	})
-	t.Run("R180 R184 R199 R200 R217 what is written: the details first, the status last and once", func(t *testing.T) {
-		object := http.MethodPatch + " /apis/test.bowline.dev/v1/things/" + s.key.Name
-		secrets := http.MethodPost + " /api/v1/namespaces/" + s.secret.Namespace + "/secrets"
-		made, _ := s.take(writes)
-		if diff := cmp.Diff([]string{object, secrets, object, object + "/status"}, made); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
-		ready, synced := s.thing().GetCondition(xpv1.TypeReady), s.thing().GetCondition(xpv1.TypeSynced)
-		if ready.Status != "True" || ready.Reason != "Available" || synced.Status != "True" || synced.Reason != "ReconcileSuccess" {
-			t.Errorf("%+v, %+v", ready, synced)
-		}
-	})
-	t.Run("R1 R18 R25 R220 N13 what is as declared is only looked at", func(t *testing.T) {
-		s.pass()
-		want(t, "Connect", "Observe")
-		if made, told := s.take(writes); len(made)+len(told) != 0 {
-			t.Errorf("wrote %v, told %v", made, told)
-		}
-	})
-	t.Run("R24 R45 R176 a change of whatever setting is an update and nothing else", func(t *testing.T) {
-		s.edit(func(mg *thing.Thing) {
-			mg.Spec.ForProvider = thing.Parameters{Size: 9, Zone: new("zone-b"), Tags: map[string]string{"a": "b"}, AccessToken: new("secret")}
-		})
-		s.pass()
-		want(t, "Connect", "Observe", "Update", "Observe")
-	})
-	t.Run("R30 R41 R43 a status that is lost is reproduced", func(t *testing.T) {
-		before := s.thing()
-		lost := before.DeepCopyObject().(*thing.Thing)
-		lost.Status = thing.Status{}
-		if err := s.env.Client.Status().Update(t.Context(), lost); err != nil {
-			t.Fatal(err)
-		}
-		s.restart(s.env.Config)
-		s.pass()
-		want(t, "Connect", "Observe")
-		ignoreTimes := cmp.Comparer(func(a, b metav1.Time) bool { return true })
-		byType := cmp.Transformer("byType", func(all []xpv1.Condition) map[xpv1.ConditionType]xpv1.Condition {
-			m := map[xpv1.ConditionType]xpv1.Condition{}
-			for _, c := range all {
-				m[c.Type] = c
-			}
-			return m
-		})
-		if diff := cmp.Diff(before.Status, s.thing().Status, ignoreTimes, byType); diff != "" {
-			t.Errorf("status -before +after:\n%s", diff)
-		}
-	})
-	t.Run("R53 R55 R61 R182 deletion is asked for until the resource is gone, and nothing is updated", func(t *testing.T) {
-		s.system.SlowDelete = true
-		s.resize(100)
-		s.delete()
-		for range 2 {
-			s.pass()
-			want(t, "Connect", "Observe", "Delete", "Observe")
-			if got := s.state(); got != "Ready=Deleting Synced=ReconcileSuccess" {
-				t.Errorf("the user sees %s", got)
-			}
-		}
-	})
-	t.Run("R54 the object goes when the resource is seen gone", func(t *testing.T) {
-		s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
-		s.pass()
-		want(t, "Connect", "Observe")
-		if got := s.state(); got != "gone" {
+		s.wantCalls(t, "Connect", "Observe", "Delete", "Observe")
+		if got := s.state(); got != "Ready=Deleting Synced=ReconcileSuccess" {
 			t.Errorf("the user sees %s", got)
 		}
-	})
+	}
+}
+
+func (s *healthyLife) goneOutside(t *testing.T) {
+	s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
+	s.pass()
+	s.wantCalls(t, "Connect", "Observe")
+	if got := s.state(); got != "gone" {
+		t.Errorf("the user sees %s", got)
+	}
 }
 
 func TestDeletionOfWhatIsNotThere(t *testing.T) {
