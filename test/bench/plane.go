@@ -194,6 +194,8 @@ func (c *controllers) ask(ctx context.Context, method, path string, answer any) 
 
 // watching waits until the controllers see the objects. They say that they are ready a moment before.
 func (c *controllers) watching(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("gave up after a minute"))
+	defer cancel()
 	return c.until(ctx, func(have counts) (bool, string) {
 		return have.Requests["watch "+v1.Resource] > 0, "the controllers do not watch " + v1.Resource
 	})
