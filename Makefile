@@ -54,6 +54,12 @@ chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SE
 	.ci/ensure-postgresql
 	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
 
+.PHONY: crashpoints
+crashpoints: build ## Cut every operation of the cloud's kinds at every point (ARGS="--kind NodeGroup --operation create")
+	.ci/ensure-postgresql
+	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
+	@exec bin/crashpoints $(ARGS)
+
 .PHONY: bench
 bench: build ## Print what managed resources cost (N=1000 LATENCY=0 JSON=out.json ARGS="...")
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench

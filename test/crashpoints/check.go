@@ -1,0 +1,128 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A class is a sort of violation.
+type class string
+
+const (
+	leaked          class = "leaked"           // an external resource that belongs to no object
+	duplicated      class = "duplicated"       // one more for an object that has one
+	credentialsLost class = "credentials-lost" // a connection secret that does not open the database
+	stuck           class = "stuck"            // an object that is not as it should be in time
+	needsHuman      class = "needs-human"      // an object that waits for a person, where none is needed
+)
+
+func classes() []class { return []class{leaked, duplicated, credentialsLost, stuck, needsHuman} }
+
+type violation struct {
+	class class
+	what  string
+}
+
+var errNeedsHuman = errors.New("the object waits for a person to determine the result of its creation")
+
+// check compares what there is with what should be, when all is quiet or was given up for the reason why.
+func (t *try) check(ctx context.Context, why error) (found []violation, err error) {
+	switch {
+	case errors.Is(why, errNeedsHuman):
+		found = append(found, violation{needsHuman, why.Error()})
+	case why != nil:
+		found = append(found, violation{stuck, fmt.Sprintf("after %s: %v", patience, why)})
+	}
+	objects, err := t.site.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := t.site.project.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, strays(objects, all)...)
+	if !t.operation.gone {
+		if err := t.opens(ctx); err != nil {
+			found = append(found, violation{credentialsLost, err.Error()})
+		}
+	}
+	return found, nil
+}
+
+// strays finds external resources that are too many.
+func strays(objects []resource.Managed, all []external) (found []violation) {
+	has := map[types.UID]int{}
+	for _, o := range objects {
+		has[o.GetUID()] = 0
+	}
+	for _, e := range all {
+		n, known := has[e.owner]
+		if !known {
+			found = append(found, violation{leaked, fmt.Sprintf("%s, made for %q", e.name, e.owner)})
+			continue
+		}
+		if n > 0 {
+			found = append(found, violation{duplicated, fmt.Sprintf("%s, made for %q too: %s", e.name, e.owner, list(all))})
+		}
+		has[e.owner]++
+	}
+	return found
+}
+
+func list(all []external) string {
+	lines := []string{}
+	for _, e := range all {
+		lines = append(lines, fmt.Sprintf("%s of %q with %q (leaving: %t)", e.name, e.owner, e.setting, e.leaving))
+	}
+	return "[" + strings.Join(lines, ", ") + "]"
+}
+
+// connectTime bounds one connection to a database, which is on this machine.
+const connectTime = 10 * time.Second
+
+// opens returns nil if the object's connection secret, should it name one, opens the real database.
+func (t *try) opens(ctx context.Context) error {
+	ref, wanted := resource.ConnectionSecretReference(t.object)
+	if !wanted {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	secret := &corev1.Secret{}
+	if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+		return err
+	}
+	value := func(key string) string { return string(secret.Data[key]) }
+	password := value(xpv1.ResourceCredentialsSecretPasswordKey)
+	if t.password != "" && password != t.password {
+		return errors.New("the connection secret does not hold the password that the person chose last")
+	}
+	u := url.URL{
+		Scheme: "postgres",
+		User:   url.UserPassword(value(xpv1.ResourceCredentialsSecretUserKey), password),
+		Host:   net.JoinHostPort(value(xpv1.ResourceCredentialsSecretEndpointKey), value(xpv1.ResourceCredentialsSecretPortKey)),
+		Path:   "postgres",
+	}
+	connection, err := pgx.Connect(ctx, u.String())
+	if err != nil {
+		return fmt.Errorf("connecting with what the connection secret holds: %w", err)
+	}
+	return connection.Close(ctx)
+}

@@ -1,0 +1,95 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+)
+
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	objects := []resource.Managed{
+		&v1alpha3.Network{ObjectMeta: metav1.ObjectMeta{UID: "a"}}, &v1alpha3.Network{ObjectMeta: metav1.ObjectMeta{UID: "b"}},
+	}
+	cases := map[string]struct {
+		all  []external
+		want []class
+	}{
+		"one each":          {[]external{{owner: "a"}, {owner: "b"}}, nil},
+		"of a lost object":  {[]external{{owner: "a"}, {owner: "c"}, {owner: "c"}}, []class{leaked, leaked}},
+		"without an owner":  {[]external{{}}, []class{leaked}},
+		"two for one":       {[]external{{owner: "a"}, {owner: "b"}, {owner: "a"}}, []class{duplicated}},
+		"three for one":     {[]external{{owner: "a"}, {owner: "a"}, {owner: "a"}}, []class{duplicated, duplicated}},
+		"none is not stray": {nil, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []class
+			for _, v := range strays(objects, tc.all) {
+				got = append(got, v.class)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestIsReady(t *testing.T) {
+	t.Parallel()
+	waits := xpv1.ReconcileError(errors.New(managed.MessageCreateIncomplete))
+	cases := map[string]struct {
+		conditions []xpv1.Condition
+		want       string
+	}{
+		"ready":            {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, ""},
+		"of another state": {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(1)}, "generation 2; Ready: Available ; Synced for generation 1: ReconcileSuccess "},
+		"creating":         {[]xpv1.Condition{xpv1.Creating(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, "generation 2; Ready: Creating ; Synced for generation 2: ReconcileSuccess "},
+		"R85 needs human":  {[]xpv1.Condition{waits}, errNeedsHuman.Error()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &v1alpha3.Network{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+			n.SetConditions(tc.conditions...)
+			got := ""
+			if err := isReady(n); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// What is printed last is read by programs.
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	h := &harness{out: &bytes.Buffer{}, found: map[class]int{}}
+	if _, good := h.summary(); good {
+		t.Error("nothing tried is nothing proven")
+	}
+	h.report(job{}, "", nil, newLife(point{}, ""), nil)
+	line, good := h.summary()
+	if want := "crash points: 1 tried, leaked=0 duplicated=0 credentials-lost=0 stuck=0 needs-human=0"; line != want || !good {
+		t.Errorf("%q, %t, want %q", line, good, want)
+	}
+	h.report(job{}, "", nil, newLife(point{}, ""), []violation{{credentialsLost, ""}, {stuck, ""}})
+	line, good = h.summary()
+	if want := "crash points: 2 tried, leaked=0 duplicated=0 credentials-lost=1 stuck=1 needs-human=0"; line != want || good {
+		t.Errorf("%q, %t, want %q", line, good, want)
+	}
+}

@@ -1,0 +1,65 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/providers/fcp"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	crds, err := fcp.CRDs()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(controlplanetest.Main(m, crds...))
+}
+
+// A part of what make crashpoints does: one kind whose creations can be repeated, and one whose can be found.
+func TestCrashPoints(t *testing.T) {
+	t.Parallel()
+	c, err := startCloud(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, chosen := range map[string]choice{
+		"R77 R79 R93 N22 creations are repeated": {kind: "NodeGroup", operation: "create"},
+		"R77 R79 R93 N5 N26 creations are found": {kind: "Network", operation: "create"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, err := newHarness(t.Context(), controlplanetest.Config(t), c, 2, t.Output())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := h.close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := h.run(t.Context(), chosen); err != nil {
+				t.Error(err)
+			}
+			line, good := h.summary()
+			t.Log(line)
+			if !good || h.tried < 3*5 {
+				t.Error("see above")
+			}
+		})
+	}
+}

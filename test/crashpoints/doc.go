@@ -1,0 +1,31 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command crashpoints proves that the favourite cloud's provider survives the end of its process at every point of every
+// operation of every kind: nothing is leaked, doubled, lost or left for a person to sort out (N5, N22, N26, R77 to R79).
+//
+//	make crashpoints
+//	make crashpoints ARGS="--kind NodeGroup --operation create --point 3"
+//
+// Its one idea: the outside world knows a process only by its requests. So an operation is first run undisturbed, and all
+// requests are listed that change something on the API server, read past the cache, or call the cloud. These are the
+// points. Then the operation is run again for each of them and each cut: the process dies right before the request is
+// sent, right after it was done, or it lives on and never hears the answer. A process is a manager with the provider's real
+// controllers, a lifeline between them and everything else, and no memory of what went before (life.go, process.go). The
+// API server and the cloud are real ones and stay up.
+//
+// After a death a healthy process goes on until all is quiet. Then, and as well when the process lived on, the whole site is
+// compared with what should be (check.go). The words of the summary:
+//
+//	leaked            external resources that belong to no object
+//	duplicated        external resources beyond the first of one object
+//	credentials-lost  connection secrets that do not open the database, which is really tried
+//	stuck             objects that a minute later are not Ready and Synced, not as declared, or not gone
+//	needs-human       objects that wait for a person to tell how their creation ended
+//
+// No kind of this provider may need a human: each is named beforehand, has creations that can be repeated, or can be found.
+//
+// A violation names kind, operation, point and cut, with all requests of the undisturbed run and of this one. The last line
+// of standard output is the summary; the exit code is 0 if nothing was violated. Points that take their place only when
+// the cloud is slow may not come up again: these cuts are tried three times, then listed and not counted.
+package main

@@ -1,0 +1,205 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// A choice is what to try. Empty fields choose all.
+type choice struct {
+	kind      string
+	operation string
+	point     int
+}
+
+func (c choice) operations() (all []job) {
+	for _, k := range kinds() {
+		for _, o := range k.operations() {
+			if (c.kind == "" || strings.EqualFold(c.kind, k.name)) && (c.operation == "" || strings.EqualFold(c.operation, o.name)) {
+				all = append(all, job{k, o})
+			}
+		}
+	}
+	return all
+}
+
+// A job is an operation of a kind.
+type job struct {
+	kind      kind
+	operation operation
+}
+
+func (j job) String() string { return j.kind.name + " " + j.operation.name }
+
+// A harness tries operations at several sites at a time.
+type harness struct {
+	out   io.Writer
+	sites chan *site
+
+	mu     sync.Mutex
+	tried  int
+	found  map[class]int
+	failed error // of the harness itself
+}
+
+// newHarness makes the given number of sites.
+func newHarness(ctx context.Context, config *rest.Config, c *cloud, parallel int, out io.Writer) (*harness, error) {
+	h := &harness{out: out, sites: make(chan *site, parallel), found: map[class]int{}}
+	for range parallel {
+		s, err := newSite(ctx, config, c)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("preparing a place to try things: %w", err), h.close(ctx))
+		}
+		h.sites <- s
+	}
+	return h, nil
+}
+
+func (h *harness) close(ctx context.Context) error {
+	close(h.sites)
+	var err error
+	for s := range h.sites {
+		err = errors.Join(err, s.close(ctx))
+	}
+	return err
+}
+
+// run tries all that is chosen. It returns the first failure of the harness itself.
+func (h *harness) run(ctx context.Context, c choice) error {
+	jobs := c.operations()
+	if len(jobs) == 0 {
+		return fmt.Errorf("no kind %q with an operation %q: there are %s", c.kind, c.operation, choice{}.operations())
+	}
+	var all sync.WaitGroup
+	for _, j := range jobs {
+		all.Go(func() {
+			if err := h.try(ctx, j, c.point); err != nil {
+				h.fail(fmt.Errorf("%s: %w", j, err))
+			}
+		})
+	}
+	all.Wait()
+	return h.failed
+}
+
+func (h *harness) fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failed == nil {
+		h.failed = err
+	}
+	fmt.Fprintln(h.out, err)
+}
+
+// try records an operation and cuts it at every point, or at one, in every way.
+func (h *harness) try(ctx context.Context, j job, only int) error {
+	clean, found, err := h.at(ctx, j, point{}, "")
+	if err != nil {
+		return err
+	}
+	order := clean.order()
+	if len(found) > 0 {
+		h.report(j, "undisturbed", order, clean, found)
+		return nil
+	}
+	if only > len(order) {
+		return fmt.Errorf("there are %d points only: %s", len(order), numbered(order))
+	}
+	begin, missed := time.Now(), 0
+	var all sync.WaitGroup
+	for i, p := range order {
+		if only != 0 && only != i+1 {
+			continue
+		}
+		for _, c := range cuts() {
+			all.Go(func() {
+				reached, err := h.cut(ctx, j, order, i, c)
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				switch {
+				case err != nil && h.failed == nil:
+					h.failed = fmt.Errorf("%s, point %d, %s: %w", j, i+1, c, err)
+				case !reached:
+					missed++
+					fmt.Fprintf(h.out, "%s: point %d, %s, did not come up again\n", j, i+1, p)
+				}
+			})
+		}
+	}
+	all.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fmt.Fprintf(h.out, "%s: %d points in %s, %d cuts did not come about\n", j, len(order), time.Since(begin).Round(time.Second), missed)
+	if only != 0 {
+		fmt.Fprintf(h.out, "the points are: %s\n", numbered(order))
+	}
+	return nil
+}
+
+// attempts is how often a cut is tried whose point the process did not come to.
+const attempts = 3
+
+// cut cuts one operation in one way and reports what is wrong afterwards.
+func (h *harness) cut(ctx context.Context, j job, order []point, i int, c cut) (reached bool, err error) {
+	for range attempts {
+		life, found, err := h.at(ctx, j, order[i], c)
+		if err != nil {
+			return false, err
+		}
+		if len(found) > 0 || life.wasReached() {
+			h.report(j, fmt.Sprintf("point %d, %s, %s", i+1, order[i], c), order, life, found)
+		}
+		if life.wasReached() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// at runs an operation at a free site with a life that is cut at the point.
+func (h *harness) at(ctx context.Context, j job, p point, c cut) (life *lifeline, found []violation, err error) {
+	var s *site
+	select {
+	case s = <-h.sites:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	defer func() { h.sites <- s }()
+	t := &try{site: s, kind: j.kind, operation: j.operation, life: newLife(p, c)}
+	found, err = t.run(ctx)
+	return t.life, found, errors.Join(err, s.clear(ctx))
+}
+
+// report counts a try and tells all that is needed to understand and repeat what it violates.
+func (h *harness) report(j job, where string, order []point, life *lifeline, found []violation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tried++
+	for _, v := range found {
+		h.found[v.class]++
+		fmt.Fprintf(h.out, "VIOLATION %s: %s, %s: %s\n  undisturbed: %s\n  this time:   %s\n",
+			v.class, j, where, v.what, numbered(order), life)
+	}
+}
+
+// summary is the last word, in one line. It is good if nothing was violated.
+func (h *harness) summary() (line string, good bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	line, good = fmt.Sprintf("crash points: %d tried,", h.tried), h.failed == nil && h.tried > 0
+	for _, c := range classes() {
+		line += fmt.Sprintf(" %s=%d", c, h.found[c])
+		good = good && h.found[c] == 0
+	}
+	return line, good
+}

@@ -1,0 +1,151 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
+	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
+	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+)
+
+const (
+	connectionSecret = "connection"
+	passwordSecret   = "password"
+	tierLabel        = "tier"
+)
+
+// A kind is a managed kind of the provider. All of them can be named beforehand, or have creations that can be repeated,
+// or found: none may end up waiting for a person.
+type kind struct {
+	name string
+	// declare returns an object as a person writes it, and change what an update is about.
+	declare func(*site, metav1.ObjectMeta) resource.Managed
+	change  func(resource.Managed)
+	// setting returns what the object declares for the setting that change changes, as external has it.
+	setting func(resource.Managed) string
+	// more are operations that only this kind has.
+	more []operation
+}
+
+func kinds() []kind {
+	return []kind{databases(), clusterNetworks(), networks(), subnets(), nodeGroups()}
+}
+
+func databases() kind {
+	return kind{
+		name: "FavouriteDBInstance",
+		declare: func(s *site, m metav1.ObjectMeta) resource.Managed {
+			m.Name = s.namespace + "-" + m.Name // cluster-scoped
+			d := &databasev1alpha3.FavouriteDBInstance{ObjectMeta: m}
+			d.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: s.namespace}
+			d.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: s.namespace, Name: connectionSecret}
+			d.Spec.ForProvider.FancinessLevel = 20
+			return d
+		},
+		change: func(mg resource.Managed) {
+			mg.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.FancinessLevel = 30
+		},
+		setting: func(mg resource.Managed) string {
+			return fmt.Sprint(mg.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.FancinessLevel)
+		},
+		more: []operation{createWithPassword(), rotatePassword()},
+	}
+}
+
+// A networkObject is a Network of either scope.
+type networkObject interface {
+	resource.Managed
+	Parameters() *networkv1alpha3.NetworkParameters
+}
+
+func networkKind(name string, declare func(*site, metav1.ObjectMeta) resource.Managed) kind {
+	return kind{
+		name: name,
+		declare: func(s *site, m metav1.ObjectMeta) resource.Managed {
+			n := declare(s, m).(networkObject)
+			n.Parameters().CIDRBlock, n.Parameters().MTU = new("10.0.0.0/8"), new(1400)
+			return n
+		},
+		change:  func(mg resource.Managed) { mg.(networkObject).Parameters().MTU = new(9000) },
+		setting: func(mg resource.Managed) string { return fmt.Sprint(*mg.(networkObject).Parameters().MTU) },
+	}
+}
+
+func clusterNetworks() kind {
+	return networkKind("ClusterNetwork", func(s *site, m metav1.ObjectMeta) resource.Managed {
+		m.Name = s.namespace + "-" + m.Name
+		n := &networkv1alpha3.Network{ObjectMeta: m}
+		n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: s.namespace}
+		return n
+	})
+}
+
+func networks() kind {
+	return networkKind("Network", func(s *site, m metav1.ObjectMeta) resource.Managed {
+		m.Namespace = s.namespace
+		n := &namespacednetworkv1alpha3.Network{ObjectMeta: m}
+		n.Spec.ProviderConfigReference = s.clusterConfig()
+		return n
+	})
+}
+
+func subnets() kind {
+	return kind{
+		name: "Subnet",
+		declare: func(s *site, m metav1.ObjectMeta) resource.Managed {
+			m.Namespace = s.namespace
+			n := &namespacednetworkv1alpha3.Subnet{ObjectMeta: m}
+			n.Spec.ProviderConfigReference = s.clusterConfig()
+			n.Spec.ForProvider.NetworkID, n.Spec.ForProvider.CIDRBlock = &s.project.network, new("10.1.0.0/16")
+			n.Spec.ForProvider.Labels = map[string]string{tierLabel: "web"}
+			return n
+		},
+		change: func(mg resource.Managed) {
+			mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider.Labels[tierLabel] = "data"
+		},
+		setting: func(mg resource.Managed) string {
+			return mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider.Labels[tierLabel]
+		},
+		more: withParent(networks(), func(mg resource.Managed, parent string) {
+			p := &mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider
+			p.NetworkID, p.NetworkIDRef = nil, &xpv1.Reference{Name: parent}
+		}),
+	}
+}
+
+func nodeGroups() kind {
+	return kind{
+		name: "NodeGroup",
+		declare: func(s *site, m metav1.ObjectMeta) resource.Managed {
+			m.Namespace = s.namespace
+			g := &computev1alpha3.NodeGroup{ObjectMeta: m}
+			g.Spec.ProviderConfigReference = s.clusterConfig()
+			g.Spec.ForProvider.SubnetIDs = []string{s.project.subnet}
+			g.Spec.ForProvider.ScalingConfig = []computev1alpha3.ScalingConfig{{MinSize: new(1), MaxSize: new(4)}}
+			g.Spec.InitProvider.ScalingConfig = []computev1alpha3.ScalingConfig{{DesiredSize: new(2)}}
+			return g
+		},
+		change: func(mg resource.Managed) {
+			mg.(*computev1alpha3.NodeGroup).Spec.ForProvider.ScalingConfig[0].MaxSize = new(6)
+		},
+		setting: func(mg resource.Managed) string {
+			return fmt.Sprint(*mg.(*computev1alpha3.NodeGroup).Spec.ForProvider.ScalingConfig[0].MaxSize)
+		},
+		more: withParent(subnets(), func(mg resource.Managed, parent string) {
+			p := &mg.(*computev1alpha3.NodeGroup).Spec.ForProvider
+			p.SubnetIDs, p.SubnetIDRefs = nil, []xpv1.Reference{{Name: parent}}
+		}),
+	}
+}
+
+func (s *site) clusterConfig() *xpv1.ProviderConfigReference {
+	return &xpv1.ProviderConfigReference{Kind: xpv1.ClusterProviderConfigKind, Name: s.namespace}
+}

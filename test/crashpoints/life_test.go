@@ -1,0 +1,123 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A cloud hears of exactly the requests that a life allows, through the proxy as the provider's client reaches it.
+func TestLifeline(t *testing.T) {
+	t.Parallel()
+	create, update := "POST cloud/networks", "PATCH cloud/networks/*"
+	cases := map[string]struct {
+		cut      cut
+		done     []string // by the cloud
+		answered []bool
+		dead     bool
+	}{
+		"in good health": {"", []string{create, update, update, create}, []bool{true, true, true, true}, false},
+		"before":         {beforeIt, []string{create, update}, []bool{true, true, false, false}, true},
+		"after":          {afterIt, []string{create, update, update}, []bool{true, true, false, false}, true},
+		"lost":           {lostIt, []string{create, update, update, create}, []bool{true, true, false, true}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var done []string
+			cloud := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				request, _ := cloudRequest(r)
+				done = append(done, request)
+			}))
+			t.Cleanup(cloud.Close)
+			p, err := newProxy(cloud.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.server.Close)
+			life := newLife(point{update, 2}, tc.cut)
+			p.life.Store(life)
+			var answered []bool
+			for _, request := range []string{"POST /networks", "PATCH /networks/a", "PATCH /networks/b", "POST /networks"} {
+				method, path, _ := strings.Cut(request, " ")
+				r, err := http.NewRequestWithContext(t.Context(), method, p.server.URL+"/v1/projects/p"+path, strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Idempotency-Key", "one") // for Go's client a reason to send it again
+				answer, err := http.DefaultClient.Do(r)
+				if err == nil {
+					answer.Body.Close()
+				}
+				answered = append(answered, err == nil)
+			}
+			if diff := cmp.Diff(tc.done, done); diff != "" {
+				t.Errorf("the cloud did -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.answered, answered); diff != "" {
+				t.Errorf("answered -want +got:\n%s", diff)
+			}
+			if life.isDead() != tc.dead || life.wasReached() != (tc.cut != "") {
+				t.Errorf("dead: %t, reached: %t", life.isDead(), life.wasReached())
+			}
+		})
+	}
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ met, want string }{
+		"looking again is no new point":   {"GET a,GET a,PUT a,GET a,GET a,GET b,PUT b", "GET a,PUT a,GET a,GET b,PUT b"},
+		"the end is the last change":      {"PUT a,GET a,GET b", "PUT a"},
+		"waiting is the same thing again": {"PUT a,DEL a,GET a,DEL a,GET a,DEL a,GET a,PUT b", "PUT a,DEL a,GET a,DEL a,PUT b"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			life := newLife(point{}, "")
+			for request := range strings.SplitSeq(tc.met, ",") {
+				life.meet(request, isRead(request))
+			}
+			var got []string
+			for _, p := range life.order() {
+				got = append(got, p.request)
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, ",")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPIRequest(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ request, want string }{
+		"core":                {"POST /api/v1/namespaces/n/secrets", "POST secrets"},
+		"namespaced":          {"PATCH /apis/g/v1/namespaces/n/kinds/o", "PATCH kinds.g"},
+		"cluster-scoped":      {"PATCH /apis/g/v1/kinds/o", "PATCH kinds.g"},
+		"subresource":         {"PATCH /apis/g/v1/namespaces/n/kinds/o/status", "PATCH kinds.g/status"},
+		"read past the cache": {"GET /api/v1/namespaces/n/secrets/s", "GET secrets"},
+		"list past the cache": {"GET /apis/g/v1/kinds", "GET kinds.g (list)"},
+		"namespace":           {"GET /api/v1/namespaces/n", "GET namespaces"},
+		"list of a cache":     {"GET /apis/g/v1/kinds?resourceVersion=0", ""},
+		"watch":               {"GET /apis/g/v1/kinds?watch=true", ""},
+		"discovery":           {"GET /apis/g/v1", ""},
+		"discovery of core":   {"GET /api/v1", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			method, path, _ := strings.Cut(tc.request, " ")
+			got, ok := apiRequest(httptest.NewRequest(method, path, nil))
+			if got != tc.want || ok != (tc.want != "") {
+				t.Errorf("%q, %t, want %q", got, ok, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+)
+
+// An operation is something that the controllers are made to do.
+type operation struct {
+	name string
+	// write changes the object before it is created; nil for as the kind declares it.
+	write func(context.Context, *try) error
+	// existing operations begin with an object that was created and settled in good health.
+	existing bool
+	// begin is what a person or the outside world does, while no process runs.
+	begin func(context.Context, *try) error
+	// meanwhile is what happens once the object says that it cannot be reconciled, or the process is dead; nil for nothing.
+	meanwhile func(context.Context, *try) error
+	// gone operations end with neither object nor external resource.
+	gone bool
+}
+
+func (k kind) operations() []operation {
+	common := []operation{
+		{name: "create", begin: create},
+		{name: "update", existing: true, begin: func(ctx context.Context, t *try) error {
+			before := t.object.DeepCopyObject().(client.Object)
+			k.change(t.object)
+			return t.site.client.Patch(ctx, t.object, client.MergeFrom(before))
+		}},
+		{name: "recreate", existing: true, begin: func(ctx context.Context, t *try) error { return t.site.project.empty(ctx) }},
+		{name: "delete", existing: true, gone: true, begin: func(ctx context.Context, t *try) error {
+			return t.site.client.Delete(ctx, t.object)
+		}},
+	}
+	return append(common, k.more...)
+}
+
+func create(ctx context.Context, t *try) error { return t.site.client.Create(ctx, t.object) }
+
+// withParent are the operations on an object that refers to another: it is created before the other, and deleted together
+// with it.
+func withParent(of kind, refer func(mg resource.Managed, parent string)) []operation {
+	const name = "parent"
+	createParent := func(ctx context.Context, t *try) error {
+		return t.site.client.Create(ctx, of.declare(t.site, t.site.meta(name)))
+	}
+	return []operation{
+		{
+			name:      "resolve",
+			write:     func(_ context.Context, t *try) error { refer(t.object, name); return nil },
+			begin:     create,
+			meanwhile: createParent,
+		},
+		{
+			name:     "delete-with-parent",
+			existing: true,
+			gone:     true,
+			write: func(ctx context.Context, t *try) error {
+				refer(t.object, name)
+				return createParent(ctx, t)
+			},
+			begin: func(ctx context.Context, t *try) error {
+				parent := of.declare(t.site, t.site.meta(name))
+				return errors.Join(t.site.client.Delete(ctx, parent), t.site.client.Delete(ctx, t.object))
+			},
+		},
+	}
+}
+
+// createWithPassword creates a database with a password that a person chose.
+func createWithPassword() operation {
+	return operation{name: "create-with-password", write: choosePassword, begin: create}
+}
+
+// rotatePassword changes the password that a person chose.
+func rotatePassword() operation {
+	return operation{name: "rotate", write: choosePassword, existing: true, begin: func(ctx context.Context, t *try) error {
+		t.password = "the second password"
+		return t.site.client.Update(ctx, t.passwordSecret())
+	}}
+}
+
+func choosePassword(ctx context.Context, t *try) error {
+	t.password = "the first password"
+	t.object.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{
+		Namespace: t.site.namespace, Name: passwordSecret, Key: passwordSecret,
+	}
+	return t.site.client.Create(ctx, t.passwordSecret())
+}
+
+func (t *try) passwordSecret() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.site.namespace, Name: passwordSecret},
+		StringData: map[string]string{passwordSecret: t.password},
+	}
+}

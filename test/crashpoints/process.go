@@ -1,0 +1,95 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/providers/fcp"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+)
+
+const (
+	pollInterval = 200 * time.Millisecond
+	// window is how long a creation that was cut off may still be under way. Here nothing is: a dead process's requests
+	// are refused or done, and the cloud shows at once what it made.
+	window = 100 * time.Millisecond
+)
+
+// patient is what the controllers are told, so that recovery takes moments: nothing but times.
+func patient() []managed.ReconcilerOption {
+	return []managed.ReconcilerOption{
+		managed.WithPollInterval(pollInterval),
+		managed.WithBackoff(pollInterval/2, 2*pollInterval),
+		managed.WithCreationGracePeriod(window),
+		managed.WithConsistencyWindow(window),
+	}
+}
+
+// A process is the provider's controllers with a memory of their own, as one run of the program has them.
+type process struct {
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// start starts a process that looks after this site's objects only and lives as long as its lifeline.
+func (s *site) start(ctx context.Context, life *lifeline) (*process, error) {
+	options := managed.CacheOptions()
+	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
+	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{siteLabel: s.namespace})}
+	options.ByObject[&databasev1alpha3.FavouriteDBInstance{}] = mine
+	options.ByObject[&networkv1alpha3.Network{}] = mine
+	current := func() *lifeline { return life }
+	tapped := rest.CopyConfig(s.config)
+	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return tap{life: current, name: apiRequest, next: next}
+	})
+	mgr, err := ctrl.NewManager(tapped, ctrl.Options{
+		Scheme:         s.client.Scheme(),
+		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) { return s.client.RESTMapper(), nil },
+		Logger:         logr.Discard(),
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Cache:          options,
+		Controller:     config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up a process: %w", err)
+	}
+	if err := fcp.SetupWithManager(mgr, patient()...); err != nil {
+		return nil, fmt.Errorf("setting up a process: %w", err)
+	}
+	s.proxy.life.Store(life)
+	ctx, cancel := context.WithCancel(ctx)
+	p := &process{cancel: cancel, ended: make(chan error, 1)}
+	go func() { p.ended <- mgr.Start(ctx) }()
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return nil, errors.Join(errors.New("the caches of a process do not fill"), p.stop())
+	}
+	life.begin()
+	return p, nil
+}
+
+// stop returns when nothing of the process is left.
+func (p *process) stop() error {
+	p.cancel()
+	if err := <-p.ended; err != nil {
+		return fmt.Errorf("running a process: %w", err)
+	}
+	return nil
+}

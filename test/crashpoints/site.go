@@ -1,0 +1,159 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/fcp"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
+	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
+	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
+	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+)
+
+// siteLabel marks a site's objects with its namespace.
+const siteLabel = "bowline.dev/crashpoints"
+
+// A site is where one try at a time happens: a namespace, a project in the cloud, and configurations that lead there, all
+// named alike.
+type site struct {
+	config    *rest.Config
+	client    client.Client
+	namespace string
+	project   *project
+	proxy     *proxy
+}
+
+// newSite makes a site on an API server that has the provider's kinds.
+func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	s = &site{config: rest.CopyConfig(config)}
+	s.config.QPS, s.config.WarningHandlerWithContext = -1, rest.NoWarnings{}
+	if s.client, err = client.New(s.config, client.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-"}}
+	if err := s.client.Create(ctx, namespace); err != nil {
+		return nil, err
+	}
+	s.namespace = namespace.Name
+	if s.project, err = c.newProject(ctx, s.namespace); err != nil {
+		return nil, err
+	}
+	if s.proxy, err = newProxy(c.endpoint); err != nil {
+		return nil, err
+	}
+	for _, o := range s.configurations() {
+		if err := s.client.Create(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *site) configurations() []client.Object {
+	spec := v1alpha3.ProviderConfigSpec{ProjectID: s.project.name, Endpoint: s.proxy.server.URL}
+	spec.Credentials = xpv1.ProviderCredentials{
+		Source:    xpv1.CredentialsSourceSecret,
+		SecretRef: &xpv1.SecretKeySelector{Namespace: s.namespace, Name: "key", Key: "key"},
+	}
+	named := metav1.ObjectMeta{Name: s.namespace}
+	return []client.Object{
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "key"},
+			StringData: map[string]string{"key": s.project.key},
+		},
+		&v1alpha3.ProviderConfig{ObjectMeta: named, Spec: spec},
+		&namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: named, Spec: spec},
+	}
+}
+
+func (s *site) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{siteLabel: s.namespace}}
+}
+
+// objects lists all managed resources of the site.
+func (s *site) objects(ctx context.Context) (all []resource.Managed, err error) {
+	for _, list := range []client.ObjectList{
+		&databasev1alpha3.FavouriteDBInstanceList{}, &networkv1alpha3.NetworkList{}, &namespacednetworkv1alpha3.NetworkList{},
+		&namespacednetworkv1alpha3.SubnetList{}, &computev1alpha3.NodeGroupList{},
+	} {
+		if err := s.client.List(ctx, list, client.MatchingLabels{siteLabel: s.namespace}); err != nil {
+			return nil, err
+		}
+		err := apimeta.EachListItem(list, func(o runtime.Object) error {
+			all = append(all, o.(resource.Managed))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// cleanUpTime bounds the removal of what a try left.
+const cleanUpTime = time.Minute
+
+// clear removes all objects and all external resources, whatever state they are in. No process runs meanwhile.
+func (s *site) clear(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	objects, err := s.objects(ctx)
+	if err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	for _, o := range objects {
+		if err := client.IgnoreNotFound(s.client.Patch(ctx, o, release)); err != nil {
+			return fmt.Errorf("cleaning up: %w", err)
+		}
+		if err := client.IgnoreNotFound(s.client.Delete(ctx, o)); err != nil {
+			return fmt.Errorf("cleaning up: %w", err)
+		}
+	}
+	for _, name := range []string{connectionSecret, passwordSecret} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+		if err := client.IgnoreNotFound(s.client.Delete(ctx, secret)); err != nil {
+			return fmt.Errorf("cleaning up: %w", err)
+		}
+	}
+	if err := s.project.empty(ctx); err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	return nil
+}
+
+// close leaves nothing of the site on the API server. The project stays in the cloud.
+func (s *site) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	s.proxy.server.Close()
+	err := s.clear(ctx)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	for _, o := range append(s.configurations(), namespace) {
+		err = errors.Join(err, s.client.Delete(ctx, o))
+	}
+	return err
+}

@@ -1,0 +1,191 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// patience is how long an operation may take, and how long its recovery.
+const patience = time.Minute
+
+// A try is one run of an operation at a site that was cleared before, by a process with a given life.
+type try struct {
+	site      *site
+	kind      kind
+	operation operation
+	life      *lifeline
+
+	object   resource.Managed
+	password string // that a person chose, if any
+}
+
+// run has the process begin the operation, die or live on, and a healthy one finish it. Violations are what is wrong in the
+// end; an error is the failure of this program.
+func (t *try) run(ctx context.Context) (found []violation, err error) {
+	if err := t.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("preparing: %w", err)
+	}
+	if err := t.operation.begin(ctx, t); err != nil {
+		return nil, fmt.Errorf("beginning: %w", err)
+	}
+	why, err := t.with(ctx, t.life, true)
+	if err != nil {
+		return nil, err
+	}
+	if t.life.cut == "" || why != nil { // a process that lives on shall need no other
+		return t.check(ctx, why)
+	}
+	why, err = t.with(ctx, newLife(point{}, ""), false)
+	if err != nil {
+		return nil, err
+	}
+	return t.check(ctx, why)
+}
+
+// prepare leaves the object as the operation finds it.
+func (t *try) prepare(ctx context.Context) error {
+	t.object = t.kind.declare(t.site, t.site.meta("object"))
+	if t.operation.write != nil {
+		if err := t.operation.write(ctx, t); err != nil {
+			return err
+		}
+	}
+	if !t.operation.existing {
+		return nil
+	}
+	if err := create(ctx, t); err != nil {
+		return err
+	}
+	p, err := t.site.start(ctx, newLife(point{}, ""))
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return errors.Join(until(limited, func() error { return t.settled(limited) }), p.stop())
+}
+
+// with runs a process until it is dead, or the operation is done and all is quiet. The reason is why that took too long.
+func (t *try) with(ctx context.Context, life *lifeline, first bool) (why, err error) {
+	p, err := t.site.start(ctx, life)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if meanwhile := t.operation.meanwhile; first && meanwhile != nil {
+		why = until(limited, func() error { return t.stumbled(limited) })
+		err = meanwhile(ctx, t)
+	}
+	if err == nil && why == nil {
+		why = until(limited, func() error { return t.quiet(limited, life) })
+	}
+	if ctx.Err() != nil {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	return why, errors.Join(err, p.stop())
+}
+
+// stumbled returns nil once the object says that it cannot be reconciled, or nobody lives to say so.
+func (t *try) stumbled(ctx context.Context) error {
+	if t.life.isDead() {
+		return nil
+	}
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	if t.object.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse {
+		return errors.New("the object does not say what it lacks")
+	}
+	return nil
+}
+
+// quiet returns nil once a process is dead, or has finished and looked at everything again without a change.
+func (t *try) quiet(ctx context.Context, life *lifeline) error {
+	if life.isDead() {
+		return nil
+	}
+	done := t.settled
+	if t.operation.gone {
+		done = t.gone
+	}
+	if err := done(ctx); err != nil {
+		return err
+	}
+	if !life.restful() {
+		return errors.New("the controllers do not come to rest: " + life.String())
+	}
+	return nil
+}
+
+func (t *try) read(ctx context.Context) error {
+	return t.site.client.Get(ctx, client.ObjectKeyFromObject(t.object), t.object)
+}
+
+// settled returns nil if all objects are Ready as last declared, and the external resource is as the object says.
+func (t *try) settled(ctx context.Context) error {
+	objects, err := t.site.objects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := isReady(o); err != nil {
+			return fmt.Errorf("%s: %w", o.GetName(), err)
+		}
+	}
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	all, err := t.site.project.all(ctx)
+	if err != nil {
+		return err
+	}
+	want := t.kind.setting(t.object)
+	for _, e := range all {
+		if e.owner == t.object.GetUID() && !e.leaving && e.setting == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("Ready and Synced, but the cloud has no resource of the object with %q: %s", want, list(all))
+}
+
+func isReady(o resource.Managed) error {
+	ready, synced := o.GetCondition(xpv1.TypeReady), o.GetCondition(xpv1.TypeSynced)
+	switch {
+	case strings.Contains(synced.Message, managed.MessageCreateIncomplete):
+		return errNeedsHuman
+	case ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue && synced.ObservedGeneration == o.GetGeneration():
+		return nil
+	}
+	return fmt.Errorf("generation %d; Ready: %s %s; Synced for generation %d: %s %s", o.GetGeneration(), ready.Reason, ready.Message,
+		synced.ObservedGeneration, synced.Reason, synced.Message)
+}
+
+// gone returns nil if all objects are gone.
+func (t *try) gone(ctx context.Context) error {
+	objects, err := t.site.objects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		synced := o.GetCondition(xpv1.TypeSynced)
+		if strings.Contains(synced.Message, managed.MessageCreateIncomplete) {
+			return errNeedsHuman
+		}
+		return fmt.Errorf("%s is still there; Synced: %s %s", o.GetName(), synced.Reason, synced.Message)
+	}
+	return nil
+}
