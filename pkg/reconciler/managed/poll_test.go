@@ -8,16 +8,25 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/fields"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // Who says how often a settled object is looked at: the object, else its client, else the reconciler.
@@ -212,6 +221,51 @@ func TestRequests(t *testing.T) {
 		result, err := s.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key})
 		if err != nil || s.system.TakeCalls() != nil || result.RequeueAfter <= 0 {
 			t.Errorf("got %+v, %v", result, err)
+		}
+	})
+}
+
+// However often an object is asked for, one pass over it runs at a time.
+func TestOnePassAtATime(t *testing.T) {
+	t.Parallel()
+	t.Run("R46 several workers", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		var running, most, passes atomic.Int32
+		slow := altering{s.system, func(*thing.Thing, *managed.ExternalObservation) {
+			most.Store(max(most.Load(), running.Add(1)))
+			<-time.After(2 * time.Millisecond)
+			running.Add(-1)
+			passes.Add(1)
+		}}
+		options := managed.CacheOptions()
+		options.ByObject[&thing.Thing{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", s.key.Name)}
+		mgr, err := manager.New(s.env.Config, manager.Options{
+			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Cache: options, Logger: logr.Discard(),
+			Controller: config.Controller{MaxConcurrentReconciles: 4},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind), managed.WithTypedExternalConnecter[*thing.Thing](slow))
+		if err := ctrl.NewControllerManagedBy(mgr).Named("one").For(&thing.Thing{}).WatchesRawSource(r.Wakeups()).Complete(r); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- mgr.Start(ctx) }()
+		s.env.Eventually(t, "20 passes", func(context.Context) error {
+			for range 10 {
+				r.WakeNow(s.key)
+			}
+			if n := passes.Load(); n < 20 {
+				return fmt.Errorf("%d passes", n)
+			}
+			return nil
+		})
+		stop()
+		if err := <-ended; err != nil || most.Load() != 1 {
+			t.Errorf("%d passes at a time, %v", most.Load(), err)
 		}
 	})
 }
