@@ -74,9 +74,15 @@ func (e *ConnectionError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
+// newConnectionError wraps what the HTTP client says. An error that says when to try again comes from a transport that held
+// the request back: the cloud was not asked.
 func newConnectionError(endpoint string, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // Its text repeats method and URL, which differ from call to call.
+	}
+	var patient interface{ RetryAfter() time.Duration }
+	if errors.As(err, &patient) {
+		return err
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err // Its text names our own port, which differs from connection to connection.

@@ -29,6 +29,9 @@ func commonRules() []rbacv1.PolicyRule {
 			APIGroups: []string{""}, Resources: []string{"secrets"},
 			Verbs: []string{"get", "list", "watch", "create", "patch"},
 		},
+		{ // which kinds use a ProviderConfig that is being deleted
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"},
+		},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch"}},
 	}
 }

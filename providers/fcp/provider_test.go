@@ -230,9 +230,10 @@ func ownConfiguration(t *testing.T, w *world) {
 	w.create(t, own)
 	w.says(t, n, `namespace "default"`)
 
+	base := own.DeepCopy()
 	own.Spec = v1alpha3.ProviderConfigSpec{}
 	cluster.Spec.DeepCopyInto(&own.Spec)
-	if err := w.Client.Update(t.Context(), own); err != nil {
+	if err := w.Client.Patch(t.Context(), own, client.MergeFrom(base)); err != nil {
 		t.Fatal(err)
 	}
 	w.settled(t, n)

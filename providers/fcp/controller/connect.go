@@ -16,6 +16,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/pkg/credentials"
+	"github.com/bowline-dev/bowline/pkg/limits"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
@@ -25,11 +26,20 @@ import (
 // callTimeout bounds one call to the cloud.
 const callTimeout = 10 * time.Second
 
-// clouds makes clients of the favourite cloud as provider configurations say. All share one pool of connections.
+// clouds makes clients of the favourite cloud as provider configurations say. All share one pool of connections, and the
+// users of one configuration its limits.
 type clouds struct {
-	kube    client.Reader
-	secrets *credentials.Secrets
-	http    *http.Client
+	kube      client.Reader
+	secrets   *credentials.Secrets
+	transport http.RoundTripper
+	limits    *limits.Registry
+}
+
+// newTransport returns a pool of connections for as many calls at once as there are workers.
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 2 * concurrency
+	return t
 }
 
 // A cloud is the favourite cloud as the users of one provider configuration reach it. The external clients of all kinds
@@ -72,10 +82,13 @@ func (c *clouds) of(ctx context.Context, mg resource.Managed) (cloud, error) {
 		reached.poll = settings.PollInterval.Duration
 	}
 	reached.sdk, err = sdk.NewClient(sdk.Config{
-		Endpoint:   settings.Endpoint,
-		Project:    settings.ProjectID,
-		APIKey:     strings.TrimSpace(string(key)),
-		HTTPClient: c.http,
+		Endpoint: settings.Endpoint,
+		Project:  settings.ProjectID,
+		APIKey:   strings.TrimSpace(string(key)),
+		HTTPClient: &http.Client{
+			Timeout:   callTimeout,
+			Transport: c.limits.For(limitsOf(config), limits.FromSpec(settings.Limits)).Transport(c.transport),
+		},
 	})
 	if err != nil {
 		return cloud{}, fmt.Errorf("cannot create client of %s: %w", name, err)
@@ -87,6 +100,15 @@ func (c *clouds) of(ctx context.Context, mg resource.Managed) (cloud, error) {
 type config interface {
 	resource.ProviderConfig
 	Settings() v1alpha3.ProviderConfigSpec
+}
+
+// limitsOf identifies the limits that the users of a provider configuration share.
+func limitsOf(of client.Object) limits.Key {
+	kind := xpv1.ProviderConfigKind
+	if _, ok := of.(*namespacedv1alpha3.ClusterProviderConfig); ok {
+		kind = xpv1.ClusterProviderConfigKind
+	}
+	return limits.Key{Kind: kind, Namespace: of.GetNamespace(), Name: of.GetName()}
 }
 
 // configOf returns the empty provider configuration that the managed resource uses, and how messages name it.

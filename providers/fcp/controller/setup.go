@@ -10,7 +10,6 @@ package controller
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/bowline-dev/bowline/pkg/credentials"
+	"github.com/bowline-dev/bowline/pkg/limits"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -44,14 +44,14 @@ func SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
 	if err != nil {
 		return err
 	}
-	c := &clouds{kube: mgr.GetClient(), secrets: secrets, http: &http.Client{Timeout: callTimeout}}
+	c := &clouds{kube: mgr.GetClient(), secrets: secrets, transport: newTransport(), limits: limits.NewRegistry()}
 	o = append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, o...)
 	for _, kind := range kinds(c, o) {
 		if err := kind.SetupWithManager(mgr); err != nil {
 			return err
 		}
 	}
-	return nil
+	return setupProviderConfigs(mgr, secrets)
 }
 
 func kinds(c *clouds, o []managed.ReconcilerOption) []Controller {
@@ -87,7 +87,7 @@ func (k *kind[T]) SetupWithManager(mgr ctrl.Manager) error {
 	if err := managed.IndexProviderConfig(context.Background(), mgr, k.object); err != nil {
 		return err
 	}
-	wake := waker{kube: mgr.GetClient(), scope: k.scope, reconciler: r, log: mgr.GetLogger()}
+	wake := waker{kube: mgr.GetClient(), limits: k.clouds.limits, scope: k.scope, reconciler: r, log: mgr.GetLogger()}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(managed.ControllerName(k.gvk.GroupKind())).
 		For(k.object).

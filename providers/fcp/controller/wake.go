@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/bowline-dev/bowline/pkg/limits"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
@@ -45,6 +46,7 @@ func namespacedScope() scope {
 // A waker finds the objects of one kind that have to look again because what they connect with changed.
 type waker struct {
 	kube       client.Reader
+	limits     *limits.Registry
 	scope      scope
 	reconciler *managed.Reconciler
 	log        logr.Logger
@@ -73,8 +75,10 @@ func (w waker) whenSecretChanges(onChange func(func(types.NamespacedName))) sour
 	})
 }
 
-// users returns the users of a provider configuration, and perhaps some of another kind's of the same name.
+// users returns the users of a provider configuration that changed, and perhaps some of another kind's of the same name.
+// What the cloud said to them before no longer counts.
 func (w waker) users(ctx context.Context, config client.Object) []reconcile.Request {
+	w.limits.Reset(limitsOf(config))
 	users, err := w.reconciler.Users(ctx, config.GetName())
 	if err != nil {
 		w.log.Error(err, "Cannot find the users of a provider configuration", "name", config.GetName())
