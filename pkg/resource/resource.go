@@ -1,14 +1,10 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resource is the vocabulary of managed resources: the interfaces they satisfy and small helpers that every
-// controller of theirs needs.
-//
-// Package managed reconciles what satisfies Managed; providers implement it for their kinds.
 package resource
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -16,18 +12,6 @@ import (
 
 // DefaultProviderConfig is the name of the ProviderConfig that objects use which name none (R228).
 const DefaultProviderConfig = "default"
-
-// A ManagedKind is the kind of a managed resource.
-type ManagedKind schema.GroupVersionKind
-
-// A ClaimKind is the kind of a resource claim (A34).
-type ClaimKind schema.GroupVersionKind
-
-// A ClassKind is the kind of a resource class (A34).
-type ClassKind schema.GroupVersionKind
-
-// A TargetKind is the kind of a target (A34).
-type TargetKind schema.GroupVersionKind
 
 // SetBindable marks a managed resource as ready to be bound to a claim. One that is bound, or was released by its
 // claim, stays as it is (A43, K40).
@@ -39,16 +23,8 @@ func SetBindable(b Bindable) {
 	}
 }
 
-// An ErrorIs function is true for errors of a certain kind.
-type ErrorIs func(err error) bool
-
-// Ignore returns nil if the error is of the given kind, else the error itself (R321).
-func Ignore(is ErrorIs, err error) error {
-	if err == nil || is(err) {
-		return nil
-	}
-	return err
-}
+// IsConditionTrue is true for a condition of status True; one that an object does not have is not.
+func IsConditionTrue(c xpv1.Condition) bool { return c.Status == corev1.ConditionTrue }
 
 // ProviderConfigName returns the name of the ProviderConfig that the managed resource uses: the one it names, else
 // DefaultProviderConfig (R227, R228).

@@ -1,0 +1,86 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resource
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// A PredicateFn is true for the objects that a controller is interested in (A35). Those of this package are false for nil
+// and for objects that they do not understand (R320).
+type PredicateFn func(obj runtime.Object) bool
+
+// NewPredicates returns predicates for a controller that is interested in the objects for which fn is true. Of an update
+// the new object counts (R307). fn never sees nil.
+func NewPredicates(fn PredicateFn) predicate.Funcs {
+	of := func(obj client.Object) bool { return !absent(obj) && fn(obj) }
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return of(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return of(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return of(e.Object) },
+		GenericFunc: func(e event.GenericEvent) bool { return of(e.Object) },
+	}
+}
+
+// AllOf is true for objects for which all functions are true, and so for every object if there are none (R308).
+func AllOf(fn ...PredicateFn) PredicateFn {
+	return func(obj runtime.Object) bool {
+		for _, f := range fn {
+			if !f(obj) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// AnyOf is true for objects for which at least one function is true, and so for no object if there are none (R308).
+func AnyOf(fn ...PredicateFn) PredicateFn {
+	return func(obj runtime.Object) bool {
+		for _, f := range fn {
+			if f(obj) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// IsManagedKind is true for objects of the kind. The typer, usually the manager's scheme, tells the kind of an object that
+// does not say it itself, as typed objects do not (R314).
+func IsManagedKind(k ManagedKind, ot runtime.ObjectTyper) PredicateFn {
+	return func(obj runtime.Object) bool {
+		gvk, err := GetKind(obj, ot)
+		return err == nil && gvk == schema.GroupVersionKind(k)
+	}
+}
+
+// IsControlledByKind is true for objects whose controller is of the kind. Owners that do not control them do not count
+// (R315).
+func IsControlledByKind(k schema.GroupVersionKind) PredicateFn {
+	return func(obj runtime.Object) bool {
+		o, ok := obj.(metav1.Object)
+		if !ok || absent(obj) {
+			return false
+		}
+		ref := metav1.GetControllerOf(o)
+		return ref != nil && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == k
+	}
+}
+
+// absent is true for nil, and for an interface that holds a nil pointer.
+func absent(obj runtime.Object) bool {
+	if obj == nil {
+		return true
+	}
+	v := reflect.ValueOf(obj)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

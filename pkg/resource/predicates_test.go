@@ -1,0 +1,141 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resource_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+)
+
+var (
+	bucketKind = schema.GroupVersionKind{Group: "storage.example.org", Version: "v1", Kind: "Bucket"}
+	secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+)
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+func TestNewPredicates(t *testing.T) {
+	t.Parallel()
+	wanted, other := named("wanted"), named("other")
+	p := resource.NewPredicates(func(obj runtime.Object) bool { return obj.(metav1.Object).GetName() == "wanted" })
+	var none *corev1.ConfigMap
+	for name, tc := range map[string]struct{ got, want bool }{
+		"A35 R307 create":                       {p.Create(event.CreateEvent{Object: wanted}), true},
+		"R307 create of another":                {p.Create(event.CreateEvent{Object: other}), false},
+		"R307 update: the new object counts":    {p.Update(event.UpdateEvent{ObjectOld: other, ObjectNew: wanted}), true},
+		"R307 update: the old object does not":  {p.Update(event.UpdateEvent{ObjectOld: wanted, ObjectNew: other}), false},
+		"R307 delete":                           {p.Delete(event.DeleteEvent{Object: wanted}), true},
+		"R307 delete of another":                {p.Delete(event.DeleteEvent{Object: other}), false},
+		"R307 generic":                          {p.Generic(event.GenericEvent{Object: wanted}), true},
+		"R307 generic of another":               {p.Generic(event.GenericEvent{Object: other}), false},
+		"R320 an event without an object":       {p.Create(event.CreateEvent{}), false},
+		"R320 an update without a new object":   {p.Update(event.UpdateEvent{ObjectOld: wanted}), false},
+		"R320 a generic event of a nil pointer": {p.Generic(event.GenericEvent{Object: none}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.got != tc.want {
+				t.Errorf("interested: %t, want %t", tc.got, tc.want)
+			}
+		})
+	}
+}
+
+func named(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func TestPredicateFns(t *testing.T) {
+	t.Parallel()
+	yes, no := func(runtime.Object) bool { return true }, func(runtime.Object) bool { return false }
+	scheme, all, some := newScheme(t), resource.AllOf, resource.AnyOf
+	isSecret := resource.IsManagedKind(resource.ManagedKind(secretKind), scheme)
+	isBucket := resource.IsManagedKind(resource.ManagedKind(bucketKind), scheme)
+	byBucket := resource.IsControlledByKind(bucketKind)
+	var none *corev1.Secret
+	for name, tc := range map[string]struct {
+		fn   resource.PredicateFn
+		obj  runtime.Object
+		want bool
+	}{
+		"A36 R308 all of none":                      {fn: all(), want: true},
+		"R308 all of true":                          {fn: all(yes, yes), want: true},
+		"R308 all of true and false":                {fn: all(yes, no), want: false},
+		"A36 R308 any of none":                      {fn: some(), want: false},
+		"R308 any of false and true":                {fn: some(no, yes), want: true},
+		"R308 any of false":                         {fn: some(no, no), want: false},
+		"R308 nested":                               {fn: all(some(no, yes), some(all(yes, no), all())), want: true},
+		"A39 R314 typed, without a kind of its own": {fn: isSecret, obj: &corev1.Secret{}, want: true},
+		"R314 typed, of another kind":               {fn: isSecret, obj: &corev1.ConfigMap{}, want: false},
+		"R314 a kind that has no type":              {fn: isBucket, obj: unstructured.New(bucketKind), want: true},
+		"R314 another version": {
+			fn: isBucket, obj: unstructured.New(bucketKind.GroupKind().WithVersion("v2")), want: false},
+		"R320 kind of nil":                     {fn: isSecret, want: false},
+		"R320 kind of a nil pointer":           {fn: isSecret, obj: none, want: false},
+		"R320 kind of a foreign type":          {fn: isSecret, obj: &foreign{}, want: false},
+		"A40 R315 controlled by the kind":      {fn: byBucket, obj: owned("storage.example.org/v1", "Bucket", true), want: true},
+		"R315 owned, not controlled":           {fn: byBucket, obj: owned("storage.example.org/v1", "Bucket", false), want: false},
+		"R315 controlled by another kind":      {fn: byBucket, obj: owned("storage.example.org/v1", "Topic", true), want: false},
+		"R315 controlled by another version":   {fn: byBucket, obj: owned("storage.example.org/v2", "Bucket", true), want: false},
+		"R315 controlled by another group":     {fn: byBucket, obj: owned("example.org/v1", "Bucket", true), want: false},
+		"R315 controlled by nobody":            {fn: byBucket, obj: &corev1.Secret{}, want: false},
+		"R320 controller of nil":               {fn: byBucket, want: false},
+		"R320 controller of a nil pointer":     {fn: byBucket, obj: none, want: false},
+		"R320 controller of a foreign type":    {fn: byBucket, obj: &foreign{}, want: false},
+		"R320 controller of no proper version": {fn: byBucket, obj: owned("a/b/c", "Bucket", true), want: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.fn(tc.obj); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// owned returns a Secret with an owner.
+func owned(apiVersion, kind string, controlled bool) *corev1.Secret {
+	ref := metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "uid", Controller: &controlled}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{ref}}}
+}
+
+// foreign is an object without metadata that no scheme knows.
+type foreign struct{}
+
+func (*foreign) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (*foreign) DeepCopyObject() runtime.Object   { return &foreign{} }
+
+func TestAPIOfPredicates(t *testing.T) {
+	t.Parallel()
+	t.Run("A35 A36 A39 A40 as the documents call them", func(t *testing.T) {
+		var p predicate.Funcs = resource.NewPredicates(resource.AnyOf(
+			resource.AllOf(resource.IsManagedKind(resource.ManagedKind(bucketKind), newScheme(t))),
+			resource.IsControlledByKind(bucketKind),
+		))
+		for _, obj := range []client.Object{unstructured.New(bucketKind), owned("storage.example.org/v1", "Bucket", true)} {
+			if !p.Create(event.CreateEvent{Object: obj}) {
+				t.Errorf("not interested in %T", obj)
+			}
+		}
+		if p.Create(event.CreateEvent{Object: &kube.Unstructured{}}) {
+			t.Error("interested in an object of no kind")
+		}
+	})
+}

@@ -1,0 +1,71 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package unstructured
+
+import (
+	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A Managed is a managed resource of any kind. Spec and status of the kind must have the fields of ResourceSpec or
+// NamespacedResourceSpec, and of ResourceStatus, of package apis/common/v1. What is not of a field's type reads as unset, but
+// for policies, of which the most careful is taken.
+type Managed struct {
+	kube.Unstructured
+}
+
+var (
+	_ resource.Managed                  = &Managed{}
+	_ resource.ConnectionSecretWriterTo = &Managed{}
+	_ resource.ProviderConfigReferencer = &Managed{}
+	_ resource.Orphanable               = &Managed{}
+	_ resource.Reclaimer                = &Managed{}
+	_ resource.Bindable                 = &Managed{}
+	_ resource.ClaimReferencer          = &Managed{}
+	_ resource.ClassReferencer          = &Managed{}
+	_ resource.Drifting                 = &Managed{}
+	_ resource.SecretInputRecorder      = &Managed{}
+	_ runtime.Unstructured              = &Managed{}
+)
+
+// New returns an empty managed resource of the kind.
+func New(of schema.GroupVersionKind) *Managed {
+	mg := &Managed{}
+	mg.SetGroupVersionKind(of)
+	return mg
+}
+
+// Wrap returns the object as a managed resource, which shares the object's content.
+func Wrap(o *kube.Unstructured) *Managed { return &Managed{Unstructured: *o} }
+
+// GetUnstructured returns the object itself, for code that knows that type only, such as caches.
+func (m *Managed) GetUnstructured() *kube.Unstructured { return &m.Unstructured }
+
+// UnstructuredContent returns a copy of the object's content, so that whoever compares what was with what is need not
+// copy it first. SetUnstructuredContent changes the object.
+func (m *Managed) UnstructuredContent() map[string]any {
+	return runtime.DeepCopyJSON(m.Unstructured.UnstructuredContent())
+}
+
+// NewEmptyInstance returns an empty object of the same kind.
+func (m *Managed) NewEmptyInstance() runtime.Unstructured { return New(m.GroupVersionKind()) }
+
+// DeepCopy returns a copy that shares nothing with the object.
+func (m *Managed) DeepCopy() *Managed {
+	if m == nil {
+		return nil
+	}
+	return &Managed{Unstructured: *m.Unstructured.DeepCopy()}
+}
+
+// DeepCopyObject is DeepCopy for code that knows objects only.
+func (m *Managed) DeepCopyObject() runtime.Object {
+	if m == nil {
+		return nil
+	}
+	return m.DeepCopy()
+}
