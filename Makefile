@@ -60,6 +60,12 @@ crashpoints: build ## Cut every operation of the cloud's kinds at every point (A
 	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
 	@exec bin/crashpoints $(ARGS)
 
+.PHONY: storm
+storm: ## A thousand objects, a cloud that throttles and loses answers, ten kills (BOWLINE_SEED)
+	.ci/ensure-postgresql
+	BOWLINE_STORM_NETWORKS=970 BOWLINE_STORM_DATABASES=30 BOWLINE_STORM_KILLS=10 $(GO) test -count=1 -timeout 1h -v \
+		-run TestStorm ./test/chaos | sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
+
 .PHONY: bench
 bench: build ## Print what managed resources cost (N=1000 LATENCY=0 JSON=out.json ARGS="...")
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench

@@ -46,7 +46,7 @@ type Plane struct {
 	// Cloud is the URL of the local cloud; it stays the same over restarts.
 	Cloud string
 	// Client is an administrator's client without a cache. It is valid after the first Up.
-	Client client.Client
+	Client client.WithWatch
 
 	binary string
 	args   []string
@@ -183,7 +183,7 @@ func (p *Plane) end(t testing.TB) {
 	}
 }
 
-func (p *Plane) newClient(t testing.TB) client.Client {
+func (p *Plane) newClient(t testing.TB) client.WithWatch {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.Dir, "admin.kubeconfig"))
 	if err != nil {
@@ -194,7 +194,7 @@ func (p *Plane) newClient(t testing.TB) client.Client {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

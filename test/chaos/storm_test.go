@@ -1,0 +1,261 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+// stormTime bounds how long the storm may last.
+const stormTime = 20 * time.Minute
+
+// stormLife is the longest time between two kills of a storm, beside the start.
+const stormLife = 5 * time.Second
+
+// creators is how many objects are created at once.
+const creators = 20
+
+// weather is what the cloud does all the time: it throttles, to 50 calls per second for a thousand objects, and drops one
+// answer in twenty after doing the work.
+func (s *storm) weather() []sdk.FaultRule {
+	return []sdk.FaultRule{{CallsPerSecond: max(10, float64(s.objects())/20)}, {DropRate: 0.05, Seed: uint64(s.killed)}}
+}
+
+// Many objects at once, a cloud that throttles and loses answers, and kills of the whole process: nothing is lost, doubled
+// or forgotten. BOWLINE_STORM_NETWORKS, BOWLINE_STORM_DATABASES and BOWLINE_STORM_KILLS are its size; `make storm` has a
+// thousand objects and ten kills.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
+	s := &storm{
+		t: t, p: plane.New(t, "--cloud-admin"), random: rand.New(rand.NewPCG(uint64(seed), 0)),
+		networks:  int(setting(t, "BOWLINE_STORM_NETWORKS", 30)),
+		databases: int(setting(t, "BOWLINE_STORM_DATABASES", 2)),
+		kills:     int(setting(t, "BOWLINE_STORM_KILLS", 2)),
+	}
+	s.p.Up(t)
+	s.cloud, s.admin = s.p.ConnectEverywhere(t), s.p.Admin(t)
+	s.do(s.admin.SetFaults(t.Context(), s.weather()...))
+	s.begin = time.Now()
+	s.say("seed %d", seed)
+	s.createAll()
+	s.say("all %d objects are created", s.objects())
+	for range s.kills {
+		<-time.After(time.Duration(s.random.Int64N(int64(stormLife))))
+		s.kill()
+	}
+	s.p.Eventually(t, stormTime, "all are Ready", s.allReady)
+	took := time.Since(s.begin)
+	s.note()
+	s.do(s.admin.ClearFaults(t.Context()))
+	s.judge(took)
+}
+
+// A storm is what happens to one plane.
+type storm struct {
+	t                          *testing.T
+	p                          *plane.Plane
+	random                     *rand.Rand
+	cloud                      *plane.Onlooker
+	admin                      *sdk.AdminClient
+	networks, databases, kills int
+
+	begin  time.Time
+	killed int
+	calls  tally // before the last kill
+	told   time.Time
+}
+
+// A tally of the cloud's calls.
+type tally struct{ all, throttled, dropped, refused int }
+
+func (s *storm) objects() int { return s.networks + s.databases }
+
+func (s *storm) do(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *storm) say(format string, args ...any) {
+	fmt.Fprintf(s.t.Output(), "%6.1f s  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// createAll creates all objects at once, the databases among the networks.
+func (s *storm) createAll() {
+	all := make([]client.Object, 0, s.objects())
+	for i := range s.networks {
+		block := fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
+		all = append(all, &networkv1alpha3.Network{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("net-%d", i)},
+			Spec:       networkv1alpha3.NetworkSpec{ForProvider: networkv1alpha3.NetworkParameters{CIDRBlock: &block}},
+		})
+	}
+	for i := range s.databases {
+		all = append(all, plane.Database(fmt.Sprintf("db-%d", i), 20))
+	}
+	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var workers sync.WaitGroup
+	failed := make([]error, creators)
+	for w := range creators {
+		workers.Go(func() {
+			for i := w; i < len(all); i += creators {
+				failed[w] = errors.Join(failed[w], s.p.Client.Create(s.t.Context(), all[i]))
+			}
+		})
+	}
+	workers.Wait()
+	s.do(errors.Join(failed...))
+}
+
+// kill kills the whole process and starts it again. The cloud forgets its faults then, so it is told at its first moment.
+func (s *storm) kill() {
+	s.note()
+	before, err := s.look(s.t.Context())
+	s.do(err)
+	s.p.Kill(s.t)
+	s.killed++
+	s.say("kill %d: %d of %d ready, %s", s.killed, before.ready, s.objects(), s.calls)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	told := make(chan error, 1)
+	go func() { told <- s.disturb(ctx) }()
+	s.p.Up(s.t)
+	s.do(<-told)
+}
+
+// disturb sets the weather as soon as the cloud listens.
+func (s *storm) disturb(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.admin.SetFaults(ctx, s.weather()...)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		<-tick.C
+	}
+}
+
+// note adds the calls since the last start, which the cloud forgets when it is killed.
+func (s *storm) note() {
+	stats, err := s.admin.Stats(s.t.Context())
+	s.do(err)
+	s.calls = s.calls.plus(stats)
+}
+
+func (c tally) plus(stats sdk.Stats) tally {
+	return tally{
+		all:       c.all + stats.Count("", "", ""),
+		throttled: c.throttled + stats.Count("", "", sdk.OutcomeThrottled),
+		dropped:   c.dropped + stats.Count("", "", sdk.OutcomeDropped),
+		refused:   c.refused + stats.Count("", "", sdk.OutcomeRefused),
+	}
+}
+
+func (c tally) String() string {
+	return fmt.Sprintf("%d API calls (%d throttled, %d answers dropped, %d refused)", c.all, c.throttled, c.dropped, c.refused)
+}
+
+// A view of all objects.
+type view struct {
+	networks, databases []types.UID
+	ready               int
+	waiting             string // why one is not Ready
+}
+
+func (s *storm) look(ctx context.Context) (v view, err error) {
+	networks, databases := &networkv1alpha3.NetworkList{}, &databasev1alpha3.FavouriteDBInstanceList{}
+	if err := errors.Join(s.p.Client.List(ctx, networks), s.p.Client.List(ctx, databases)); err != nil {
+		return v, err
+	}
+	for i := range networks.Items {
+		v.networks = append(v.networks, networks.Items[i].UID)
+		v.add(&networks.Items[i])
+	}
+	for i := range databases.Items {
+		v.databases = append(v.databases, databases.Items[i].UID)
+		v.add(&databases.Items[i])
+	}
+	return v, nil
+}
+
+func (v *view) add(mg resource.Managed) {
+	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
+	if ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue {
+		v.ready++
+		return
+	}
+	v.waiting = fmt.Sprintf("%T %s: Ready %s %q, Synced %s %q", mg, mg.GetName(), ready.Reason, ready.Message, synced.Reason, synced.Message)
+}
+
+// allReady looks no more often than every second: it lists all objects, and the machine has other work.
+func (s *storm) allReady(ctx context.Context) error {
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	v, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	if v.ready == s.objects() {
+		return nil
+	}
+	if time.Since(s.told) > 5*time.Second {
+		s.told = time.Now()
+		stats, err := s.admin.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		s.say("%d of %d ready, %s", v.ready, s.objects(), s.calls.plus(stats))
+	}
+	return fmt.Errorf("%d of %d are; one that is not: %s", v.ready, s.objects(), v.waiting)
+}
+
+// judge counts what the cloud holds, opens every database with the password of its Secret, and sums up.
+func (s *storm) judge(took time.Duration) {
+	s.t.Helper()
+	v, err := s.look(s.t.Context())
+	s.do(err)
+	have, err := s.cloud.Census(s.t.Context())
+	s.do(err)
+	missingNetworks, doubleNetworks := plane.Compare(have.Networks, v.networks)
+	missingDatabases, doubleDatabases := plane.Compare(have.Databases, v.databases)
+	missing, double := missingNetworks+missingDatabases, doubleNetworks+doubleDatabases
+	opened := 0
+	for i := range s.databases {
+		if err := s.p.Works(s.t.Context(), fmt.Sprintf("db-%d", i)); err != nil {
+			s.t.Errorf("database %d: %v", i, err)
+		} else {
+			opened++
+		}
+	}
+	networks, databases := len(v.networks)-missingNetworks+doubleNetworks, len(v.databases)-missingDatabases+doubleDatabases
+	s.say("%s", s.calls)
+	fmt.Fprintf(s.t.Output(), "storm: %d of %d ready, networks=%d databases=%d duplicates=%d missing=%d passwords=%d/%d, %d kills, %.0f s\n",
+		v.ready, s.objects(), networks, databases, double, missing, opened, s.databases, s.killed, took.Seconds())
+	if v.ready != s.objects() || networks != s.networks || databases != s.databases || missing+double > 0 {
+		s.t.Error("the storm left damage")
+	}
+}
