@@ -5,14 +5,13 @@ package unstructured_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,13 +75,13 @@ func TestClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			have := unstructured.New(mg.GroupVersionKind())
-			written := func(ctx context.Context) (bool, error) {
+			env.Eventually(t, "the object is as written", func(ctx context.Context) error {
 				err := c.Get(ctx, client.ObjectKeyFromObject(mg), have)
-				return have.GetResourceVersion() == mg.GetResourceVersion(), client.IgnoreNotFound(err)
-			}
-			if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, written); err != nil {
-				t.Fatalf("reading what was written: %v", err)
-			}
+				if err == nil && have.GetResourceVersion() != mg.GetResourceVersion() {
+					err = errors.New("not yet")
+				}
+				return err
+			})
 			if diff := cmp.Diff(mg, have); diff != "" {
 				t.Errorf("-written +read:\n%s", diff)
 			}

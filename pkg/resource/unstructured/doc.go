@@ -12,7 +12,8 @@
 //		managed.WithNewManaged(func() resource.Managed { return unstructured.New(gvk) }),
 //		managed.WithClient(unstructured.NewClient(mgr.GetClient())),
 //		managed.WithExternalConnecter(&connecter{}))
-//	return ctrl.NewControllerManagedBy(mgr).Named(name).For(unstructured.New(gvk)).Complete(r)
+//	return ctrl.NewControllerManagedBy(mgr).Named(name).For(unstructured.New(gvk).GetUnstructured()).Complete(r)
 //
-// A manager's client reads such objects from its cache only if manager.Options.Client.Cache.Unstructured is set.
+// Caches know plain unstructured objects only: that is why a controller is told of those, and why NewClient is needed. A
+// manager's client reads them from its cache only if manager.Options.Client.Cache.Unstructured is set.
 package unstructured

@@ -1,0 +1,200 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+)
+
+// bridge serves objects without a Go type by the external system of Things.
+type bridge struct{ system *thing.System }
+
+func (b bridge) Connect(ctx context.Context, _ *unstructured.Managed) (managed.TypedExternalClient[*unstructured.Managed], error) {
+	c, err := b.system.Connect(ctx, nil)
+	return bridged{c}, err
+}
+
+type bridged struct {
+	things managed.TypedExternalClient[*thing.Thing]
+}
+
+// Unwrap gives access to the optional interfaces of the client of Things.
+func (b bridged) Unwrap() any { return b.things }
+
+func (b bridged) Observe(ctx context.Context, mg *unstructured.Managed) (managed.ExternalObservation, error) {
+	return asThing(mg, func(t *thing.Thing) (managed.ExternalObservation, error) { return b.things.Observe(ctx, t) })
+}
+
+func (b bridged) Create(ctx context.Context, mg *unstructured.Managed) (managed.ExternalCreation, error) {
+	return asThing(mg, func(t *thing.Thing) (managed.ExternalCreation, error) { return b.things.Create(ctx, t) })
+}
+
+func (b bridged) Update(ctx context.Context, mg *unstructured.Managed) (managed.ExternalUpdate, error) {
+	return asThing(mg, func(t *thing.Thing) (managed.ExternalUpdate, error) { return b.things.Update(ctx, t) })
+}
+
+func (b bridged) Delete(ctx context.Context, mg *unstructured.Managed) error {
+	_, err := asThing(mg, func(t *thing.Thing) (any, error) { return nil, b.things.Delete(ctx, t) })
+	return err
+}
+
+// asThing calls a client of Things for an object without a Go type.
+func asThing[R any](mg *unstructured.Managed, call func(*thing.Thing) (R, error)) (r R, err error) {
+	t := &thing.Thing{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(mg.Object, t); err != nil {
+		return r, err
+	}
+	r, err = call(t)
+	u, convertErr := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+	mg.SetUnstructuredContent(u)
+	return r, errors.Join(err, convertErr)
+}
+
+func newUnstructured() resource.Managed { return unstructured.New(thing.GroupVersionKind) }
+
+// A kind without a Go type lives the same life as one with.
+func TestLifeUnstructured(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.options = append(s.options,
+		managed.WithNewManaged(newUnstructured),
+		managed.WithClient(unstructured.NewClient(s.env.Client)),
+		managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{s.system}))
+	s.restart(s.env.Config)
+	for _, m := range life(s) {
+		m.act()
+		s.clock = s.clock.Add(time.Second)
+		s.pass()
+		if diff := cmp.Diff(m.calls, s.system.TakeCalls()); diff != "" {
+			t.Errorf("%s: calls -want +got:\n%s", m.name, diff)
+		}
+		if got := s.state(); got != m.state {
+			t.Errorf("%s: the user sees %s, want %s", m.name, got, m.state)
+		}
+		if diff := cmp.Diff(m.events, s.events.take()); diff != "" {
+			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
+		}
+	}
+}
+
+// Nor does it cost more requests, in a program that knows the kind by name only.
+func TestRequestBudgetUnstructured(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.NewWithScheme(t, newScheme(t))
+	system, requests := thing.NewSystem(), &requestLog{}
+	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: env.Prefix + "unstructured"}}
+	startUnstructured(t, requests.of(env.Config), system, mg.Name)
+	mg.Spec.ForProvider.Size = 1
+	mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: env.Namespace, Name: "unstructured"}
+	object := "/apis/test.bowline.dev/v1/things/" + mg.Name
+	secrets := "/api/v1/namespaces/" + env.Namespace + "/secrets"
+	event := "POST /api/v1/namespaces/default/events"
+
+	if err := env.Client.Create(t.Context(), mg); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, env, mg, "Ready", func() bool { return mg.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonAvailable })
+	requests.expect(t, "create to Ready", "PATCH "+object, "POST "+secrets, "PATCH "+object, event, "PATCH "+object+"/status")
+
+	system.TakeCalls()
+	env.Eventually(t, "20 polls", func(context.Context) error {
+		if system.Called("Observe") < 20 {
+			return errors.New("still polling")
+		}
+		return nil
+	})
+	requests.expect(t, "N13 20 idle polls")
+
+	mg.Spec.ForProvider.Size = 2
+	if err := env.Client.Update(t.Context(), mg); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, env, mg, "updated", func() bool {
+		return mg.Status.AtProvider.Size == 2 && mg.GetCondition(xpv1.TypeSynced).ObservedGeneration == mg.Generation
+	})
+	requests.expect(t, "spec change", event, "PATCH "+object+"/status")
+
+	if err := env.Client.Delete(t.Context(), mg); err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually(t, "the object is gone", func(ctx context.Context) error {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); client.IgnoreNotFound(err) == nil && err != nil {
+			return nil
+		}
+		return fmt.Errorf("finalizers %v", mg.Finalizers)
+	})
+	if len(system.Snapshot()) != 0 {
+		t.Errorf("left behind: %v", system.Snapshot())
+	}
+}
+
+// startUnstructured runs a controller of one Thing whose scheme does not know Things.
+func startUnstructured(t *testing.T, config *rest.Config, system *thing.System, name string) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	options := managed.CacheOptions()
+	options.ByObject[unstructured.New(thing.GroupVersionKind)] = cache.ByObject{
+		Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name),
+	}
+	mgr, err := manager.New(config, manager.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   options,
+		Client:  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Logger:  logr.Discard(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
+		managed.WithNewManaged(newUnstructured),
+		managed.WithClient(unstructured.NewClient(mgr.GetClient())),
+		managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{system}),
+		managed.WithPollInterval(20*time.Millisecond))
+	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).
+		For(unstructured.New(thing.GroupVersionKind).GetUnstructured()).WatchesRawSource(r.Wakeups()).Complete(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		t.Fatal("the cache did not sync")
+	}
+}
