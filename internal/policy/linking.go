@@ -31,6 +31,7 @@ func servers() map[string]string {
 		"controlplane/controlplanetest/testserver": "is the server that tests share, in a process of its own",
 		"internal/cli": "starts the server",
 		"cmd":          "is internal/cli with a main function",
+		"test/bench":   "runs the controllers as the product does, in a process of its own",
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 const creationGrace = 5 * time.Second
 
 // concurrency is how many objects of one kind are reconciled at once.
-const concurrency = 10
+const concurrency = 32
 
 // A Controller keeps the objects of one managed kind and their external resources in step.
 type Controller interface {
