@@ -49,7 +49,7 @@ func (r *Reconciler) Wakeups() source.Source {
 func (r *Reconciler) hurryUnfinished(ctx context.Context) {
 	list, err := r.newList()
 	if err == nil {
-		err = r.client.List(ctx, list)
+		err = r.client.List(ctx, list, client.UnsafeDisableDeepCopy)
 	}
 	if err == nil {
 		err = apimeta.EachListItem(list, func(item runtime.Object) error {
