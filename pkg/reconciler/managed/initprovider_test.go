@@ -130,6 +130,22 @@ func TestInitProviderAfterCreate(t *testing.T) {
 	}
 }
 
+// A resource that is not as declared right after its creation is updated in the same pass, and everything is stored first.
+func TestUpdateAfterCreate(t *testing.T) {
+	t.Parallel()
+	t.Run("R42 R144 D46 it neither stores nor sends initProvider", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nodeGroup)
+		declared := s.thing().Spec
+		s.alter(func(_ *thing.Thing, o *managed.ExternalObservation) { o.ResourceUpToDate = false })
+		s.pass()
+		wantSent(t, s, "Update", declared.ForProvider)
+		if diff := cmp.Diff(declared, s.thing().Spec); diff != "" {
+			t.Errorf("spec -before +after:\n%s", diff)
+		}
+	})
+}
+
 // What the vendor requires may be given in either place, and must be in one.
 func TestRequiredInInitProvider(t *testing.T) {
 	t.Parallel()
