@@ -115,10 +115,11 @@ func (t *try) opens(ctx context.Context) error {
 		return errors.New("the connection secret does not hold the password that the person chose last")
 	}
 	u := url.URL{
-		Scheme: "postgres",
-		User:   url.UserPassword(value(xpv1.ResourceCredentialsSecretUserKey), password),
-		Host:   net.JoinHostPort(value(xpv1.ResourceCredentialsSecretEndpointKey), value(xpv1.ResourceCredentialsSecretPortKey)),
-		Path:   "postgres",
+		Scheme:   "postgres",
+		User:     url.UserPassword(value(xpv1.ResourceCredentialsSecretUserKey), password),
+		Host:     net.JoinHostPort(value(xpv1.ResourceCredentialsSecretEndpointKey), value(xpv1.ResourceCredentialsSecretPortKey)),
+		Path:     "postgres",
+		RawQuery: "sslmode=disable", // it is on this machine
 	}
 	connection, err := pgx.Connect(ctx, u.String())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -17,6 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	crds, err := fcp.CRDs()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -43,7 +45,7 @@ func TestCrashPoints(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, err := newHarness(t.Context(), controlplanetest.Config(t), c, 2, t.Output())
+			h, err := newHarness(t.Context(), controlplanetest.Config(t), c, 3, t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,6 +23,9 @@
 //	stuck             objects that a minute later are not Ready and Synced, not as declared, or not gone
 //	needs-human       objects that wait for a person to tell how their creation ended
 //
+// Provider configurations and their Secrets are protected next to all this, whenever that suits. The requests for it are
+// points of the operations "-with-config" only.
+//
 // No kind of this provider may need a human: each is named beforehand, has creations that can be repeated, or can be found.
 //
 // A violation names kind, operation, point and cut, with all requests of the undisturbed run and of this one. The last line

@@ -19,6 +19,7 @@ import (
 const (
 	connectionSecret = "connection"
 	passwordSecret   = "password"
+	keySecret        = "key" // of the provider configurations
 	tierLabel        = "tier"
 )
 
@@ -76,6 +77,7 @@ func networkKind(name string, declare func(*site, metav1.ObjectMeta) resource.Ma
 		},
 		change:  func(mg resource.Managed) { mg.(networkObject).Parameters().MTU = new(9000) },
 		setting: func(mg resource.Managed) string { return fmt.Sprint(*mg.(networkObject).Parameters().MTU) },
+		more:    withConfig(),
 	}
 }
 

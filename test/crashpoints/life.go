@@ -42,8 +42,9 @@ var (
 // A lifeline is the life of a process as the outside world sees it: all requests that change something or read past the
 // cache, in order, up to the point where it is cut. A dead process's requests go nowhere.
 type lifeline struct {
-	at  point
-	cut cut // empty for a life in good health
+	at      point
+	cut     cut  // empty for a life in good health
+	configs bool // requests about provider configurations are points, too
 
 	mu      sync.Mutex
 	met     []point // the same read again and again counts once
@@ -125,7 +126,7 @@ func (l *lifeline) wasReached() bool {
 
 // restful is true if the process had a while to go on, or looked at everything again, and changed nothing.
 func (l *lifeline) restful() bool {
-	const looksEnough, silence = 3, 3 * pollInterval
+	const looksEnough, silence = 3, 5 * pollInterval
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.looks >= looksEnough || time.Since(l.last) > silence

@@ -102,7 +102,7 @@ func TestAPIRequest(t *testing.T) {
 		"namespaced":          {"PATCH /apis/g/v1/namespaces/n/kinds/o", "PATCH kinds.g"},
 		"cluster-scoped":      {"PATCH /apis/g/v1/kinds/o", "PATCH kinds.g"},
 		"subresource":         {"PATCH /apis/g/v1/namespaces/n/kinds/o/status", "PATCH kinds.g/status"},
-		"read past the cache": {"GET /api/v1/namespaces/n/secrets/s", "GET secrets"},
+		"read past the cache": {"GET /api/v1/namespaces/n/secrets/s", "GET secrets s"},
 		"list past the cache": {"GET /apis/g/v1/kinds", "GET kinds.g (list)"},
 		"namespace":           {"GET /api/v1/namespaces/n", "GET namespaces"},
 		"list of a cache":     {"GET /apis/g/v1/kinds?resourceVersion=0", ""},

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 		return false, errors.New("give --parallel a number of 1 or more, --point one of 0 or more, and nothing but flags")
 	}
 	ctrl.SetLogger(logr.Discard()) // a dying process complains a lot
+	klog.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "crashpoints-")
 	if err != nil {
 		return false, err

@@ -29,6 +29,8 @@ type operation struct {
 	meanwhile func(context.Context, *try) error
 	// gone operations end with neither object nor external resource.
 	gone bool
+	// configs operations are about provider configurations, too; others leave their protection out of account.
+	configs bool
 }
 
 func (k kind) operations() []operation {
@@ -76,6 +78,22 @@ func withParent(of kind, refer func(mg resource.Managed, parent string)) []opera
 				return errors.Join(t.site.client.Delete(ctx, parent), t.site.client.Delete(ctx, t.object))
 			},
 		},
+	}
+}
+
+// withConfig are the operations on an object and its provider configuration: it is protected as soon as it has a user, and
+// deleted together with the user it must not go first.
+func withConfig() []operation {
+	return []operation{
+		{name: "create-with-config", begin: create, configs: true},
+		{name: "delete-with-config", existing: true, gone: true, configs: true, begin: func(ctx context.Context, t *try) error {
+			for _, o := range append(t.site.configurations(), t.object) {
+				if err := t.site.client.Delete(ctx, o); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,11 +24,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
 const (
-	pollInterval = 200 * time.Millisecond
+	pollInterval = 100 * time.Millisecond
 	// window is how long a creation that was cut off may still be under way. Here nothing is: a dead process's requests
 	// are refused or done, and the cloud shows at once what it made.
 	window = 100 * time.Millisecond
@@ -55,11 +59,16 @@ func (s *site) start(ctx context.Context, life *lifeline) (*process, error) {
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{siteLabel: s.namespace})}
 	options.ByObject[&databasev1alpha3.FavouriteDBInstance{}] = mine
 	options.ByObject[&networkv1alpha3.Network{}] = mine
+	named := cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, s.namespace)}
+	options.ByObject[&v1alpha3.ProviderConfig{}] = named
+	options.ByObject[&namespacedv1alpha3.ClusterProviderConfig{}] = named
+	name := func(r *http.Request) (string, bool) {
+		request, ok := apiRequest(r)
+		return request, ok && (life.configs || !aboutConfig(request))
+	}
 	current := func() *lifeline { return life }
 	tapped := rest.CopyConfig(s.config)
-	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return tap{life: current, name: apiRequest, next: next}
-	})
+	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{life: current, name: name, next: next} })
 	mgr, err := ctrl.NewManager(tapped, ctrl.Options{
 		Scheme:         s.client.Scheme(),
 		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) { return s.client.RESTMapper(), nil },

@@ -35,10 +35,23 @@ func apiRequest(r *http.Request) (request string, ok bool) {
 		request += "/" + strings.Join(path[2:], "/")
 	}
 	if len(path) == 1 && r.Method == http.MethodGet {
-		request += " (list)"
+		request += listed
+	}
+	if path[0] == "secrets" && len(path) == 2 {
+		request += " " + path[1] // these are named alike everywhere
 	}
 	return request, true
 }
+
+// aboutConfig is true for requests that protect provider configurations: next to an operation they come and go as they
+// like, and nothing of it depends on them.
+func aboutConfig(request string) bool {
+	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets "+keySecret) ||
+		strings.HasSuffix(request, listed)
+}
+
+// listed ends the name of a list past the cache: so are users looked for before a provider configuration goes.
+const listed = " (list)"
 
 // cloudRequest names a request to the cloud without the names of objects: "GET cloud/networks/*".
 func cloudRequest(r *http.Request) (request string, ok bool) {

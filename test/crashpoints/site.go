@@ -32,8 +32,8 @@ import (
 // siteLabel marks a site's objects with its namespace.
 const siteLabel = "bowline.dev/crashpoints"
 
-// A site is where one try at a time happens: a namespace, a project in the cloud, and configurations that lead there, all
-// named alike.
+// A site is where one try at a time happens: a namespace and a project in the cloud, and configurations that lead there,
+// all named alike.
 type site struct {
 	config    *rest.Config
 	client    client.Client
@@ -64,25 +64,21 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 	if s.proxy, err = newProxy(c.endpoint); err != nil {
 		return nil, err
 	}
-	for _, o := range s.configurations() {
-		if err := s.client.Create(ctx, o); err != nil {
-			return nil, err
-		}
-	}
 	return s, nil
 }
 
+// configurations are those of both scopes, and the Secret with the key of the project.
 func (s *site) configurations() []client.Object {
 	spec := v1alpha3.ProviderConfigSpec{ProjectID: s.project.name, Endpoint: s.proxy.server.URL}
 	spec.Credentials = xpv1.ProviderCredentials{
 		Source:    xpv1.CredentialsSourceSecret,
-		SecretRef: &xpv1.SecretKeySelector{Namespace: s.namespace, Name: "key", Key: "key"},
+		SecretRef: &xpv1.SecretKeySelector{Namespace: s.namespace, Name: keySecret, Key: keySecret},
 	}
 	named := metav1.ObjectMeta{Name: s.namespace}
 	return []client.Object{
 		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "key"},
-			StringData: map[string]string{"key": s.project.key},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: keySecret},
+			StringData: map[string]string{keySecret: s.project.key},
 		},
 		&v1alpha3.ProviderConfig{ObjectMeta: named, Spec: spec},
 		&namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: named, Spec: spec},
@@ -116,7 +112,7 @@ func (s *site) objects(ctx context.Context) (all []resource.Managed, err error) 
 // cleanUpTime bounds the removal of what a try left.
 const cleanUpTime = time.Minute
 
-// clear removes all objects and all external resources, whatever state they are in. No process runs meanwhile.
+// clear removes all objects, all Secrets and all external resources, whatever state they are in. No process runs meanwhile.
 func (s *site) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
@@ -124,18 +120,19 @@ func (s *site) clear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
 	}
-	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	all := s.configurations()
+	for _, name := range []string{connectionSecret, passwordSecret} {
+		all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
+	}
 	for _, o := range objects {
+		all = append(all, o)
+	}
+	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	for _, o := range all {
 		if err := client.IgnoreNotFound(s.client.Patch(ctx, o, release)); err != nil {
 			return fmt.Errorf("cleaning up: %w", err)
 		}
 		if err := client.IgnoreNotFound(s.client.Delete(ctx, o)); err != nil {
-			return fmt.Errorf("cleaning up: %w", err)
-		}
-	}
-	for _, name := range []string{connectionSecret, passwordSecret} {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
-		if err := client.IgnoreNotFound(s.client.Delete(ctx, secret)); err != nil {
 			return fmt.Errorf("cleaning up: %w", err)
 		}
 	}
@@ -152,8 +149,5 @@ func (s *site) close(ctx context.Context) error {
 	s.proxy.server.Close()
 	err := s.clear(ctx)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	for _, o := range append(s.configurations(), namespace) {
-		err = errors.Join(err, s.client.Delete(ctx, o))
-	}
-	return err
+	return errors.Join(err, s.client.Delete(ctx, namespace))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -57,6 +58,12 @@ func (t *try) run(ctx context.Context) (found []violation, err error) {
 
 // prepare leaves the object as the operation finds it.
 func (t *try) prepare(ctx context.Context) error {
+	for _, o := range t.site.configurations() {
+		if err := t.site.client.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	t.life.configs = t.operation.configs
 	t.object = t.kind.declare(t.site, t.site.meta("object"))
 	if t.operation.write != nil {
 		if err := t.operation.write(ctx, t); err != nil {
@@ -149,6 +156,9 @@ func (t *try) settled(ctx context.Context) error {
 	if err := t.read(ctx); err != nil {
 		return err
 	}
+	if err := t.protected(ctx); err != nil {
+		return err
+	}
 	all, err := t.site.project.all(ctx)
 	if err != nil {
 		return err
@@ -186,6 +196,35 @@ func (t *try) gone(ctx context.Context) error {
 			return errNeedsHuman
 		}
 		return fmt.Errorf("%s is still there; Synced: %s %s", o.GetName(), synced.Reason, synced.Message)
+	}
+	if !t.operation.configs {
+		return nil
+	}
+	for _, o := range t.site.configurations() {
+		if err := t.site.client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%T %s is still there: %v, finalizers %v", o, o.GetName(), err, o.GetFinalizers())
+		}
+	}
+	return nil
+}
+
+// protected returns nil if the provider configuration of the object, and its Secret, cannot go before the object.
+func (t *try) protected(ctx context.Context) error {
+	if !t.operation.configs {
+		return nil
+	}
+	var held int
+	for _, o := range t.site.configurations() {
+		if err := t.site.client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		config, counts := o.(resource.ProviderConfig)
+		if len(o.GetFinalizers()) > 0 && (!counts || config.GetUsers() == 1) {
+			held++
+		}
+	}
+	if held != 2 {
+		return fmt.Errorf("%d of a provider configuration and its Secret are protected", held)
 	}
 	return nil
 }
