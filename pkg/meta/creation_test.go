@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -29,7 +30,8 @@ func TestExternalCreateIncomplete(t *testing.T) {
 		"R82 failed again after a success":       {pending: late, succeeded: early, failed: late, unacknowledged: true},
 		"an annotation that a person emptied":    {pending: "", succeeded: early},
 		"an annotation that is no time at all":   {pending: "soon", succeeded: early},
-		"succeeded alone, as after R86's advice": {succeeded: late},
+		"R86 pending removed by a person":        {succeeded: late},
+		"R86 pending removed, nothing succeeded": {failed: late},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -75,38 +77,77 @@ func TestStampsKeepOrder(t *testing.T) {
 			}
 		})
 	}
-	o := &metav1.ObjectMeta{}
-	meta.SetExternalCreatePending(o, time.Date(2023, 12, 18, 22, 48, 6, 999, time.FixedZone("CET", 3600)))
-	if got := o.Annotations[meta.AnnotationKeyExternalCreatePending]; got != "2023-12-18T21:48:06Z" {
-		t.Errorf("R76 the stamp is %q", got)
+}
+
+// Each annotation has its key and holds a time to the second, in UTC, wherever the clock stands.
+func TestCreationAnnotations(t *testing.T) {
+	now := time.Date(2023, 12, 18, 22, 48, 6, 999, time.FixedZone("CET", 3600))
+	for name, tc := range map[string]struct {
+		key string
+		set func(metav1.Object, time.Time)
+		get func(metav1.Object) time.Time
+	}{
+		"A21 R75 R76 pending":   {"crossplane.io/external-create-pending", meta.SetExternalCreatePending, meta.GetExternalCreatePending},
+		"A21 R75 R76 succeeded": {"crossplane.io/external-create-succeeded", meta.SetExternalCreateSucceeded, meta.GetExternalCreateSucceeded},
+		"A21 R75 R76 failed":    {"crossplane.io/external-create-failed", meta.SetExternalCreateFailed, meta.GetExternalCreateFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &metav1.ObjectMeta{}
+			if got := tc.get(o); !got.IsZero() {
+				t.Errorf("before it is set it is %s", got)
+			}
+			tc.set(o, now)
+			if diff := cmp.Diff(map[string]string{tc.key: "2023-12-18T21:48:06Z"}, o.Annotations); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if got := tc.get(o); !got.Equal(now.Truncate(time.Second)) {
+				t.Errorf("reads %s, want %s", got, now)
+			}
+		})
 	}
 }
 
 func TestCreationToken(t *testing.T) {
 	o, now := &metav1.ObjectMeta{UID: "uid"}, time.Unix(1000, 0)
 	first := meta.CreationToken(o)
-	meta.SetExternalCreatePending(o, now)
-	meta.SetExternalCreateFailed(o, now)
-	meta.SetExternalCreatePending(o, now.Add(time.Minute))
-	if again := meta.CreationToken(o); again != first || first != "uid" {
-		t.Errorf("N22 until a creation succeeded the token stays: %q, then %q", first, again)
-	}
-	meta.SetExternalCreateSucceeded(o, now.Add(time.Minute))
-	second := meta.CreationToken(o)
-	meta.SetExternalCreatePending(o, now.Add(time.Hour))
-	if again := meta.CreationToken(o); second == first || again != second {
-		t.Errorf("N22 creating anew has a token of its own: %q, %q, %q", first, second, again)
-	}
+	t.Run("N22 until a creation succeeded the token stays", func(t *testing.T) {
+		meta.SetExternalCreatePending(o, now)
+		meta.SetExternalCreateFailed(o, now)
+		meta.SetExternalCreatePending(o, now.Add(time.Minute))
+		if again := meta.CreationToken(o); again != first || first != "uid" {
+			t.Errorf("%q, then %q", first, again)
+		}
+	})
+	t.Run("N22 creating anew has a token of its own", func(t *testing.T) {
+		meta.SetExternalCreateSucceeded(o, now.Add(time.Minute))
+		second := meta.CreationToken(o)
+		meta.SetExternalCreatePending(o, now.Add(time.Hour))
+		if again := meta.CreationToken(o); second == first || again != second {
+			t.Errorf("%q, %q, %q", first, second, again)
+		}
+	})
 }
 
 func TestExternalCreateSucceededDuring(t *testing.T) {
 	now := time.Unix(1000, 0)
-	o := &metav1.ObjectMeta{}
-	if meta.ExternalCreateSucceededDuring(o, time.Hour, now) {
-		t.Error("nothing succeeded")
-	}
-	meta.SetExternalCreateSucceeded(o, now.Add(-time.Minute))
-	if !meta.ExternalCreateSucceededDuring(o, time.Hour, now) || meta.ExternalCreateSucceededDuring(o, time.Minute, now) {
-		t.Error("R88 a minute ago is within the last hour and not within the last minute")
+	for name, tc := range map[string]struct {
+		ago  time.Duration // zero for never
+		want bool
+	}{
+		"A21 R88 never":                  {},
+		"A21 R88 within the time":        {ago: 59 * time.Second, want: true},
+		"A21 R88 when the time is over":  {ago: time.Minute},
+		"A21 R88 long ago":               {ago: time.Hour},
+		"A21 R88 a clock that went back": {ago: -time.Second, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &metav1.ObjectMeta{}
+			if tc.ago != 0 {
+				meta.SetExternalCreateSucceeded(o, now.Add(-tc.ago))
+			}
+			if got := meta.ExternalCreateSucceededDuring(o, time.Minute, now); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
 	}
 }
