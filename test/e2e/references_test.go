@@ -28,7 +28,7 @@ import (
 )
 
 // atOnce bounds how long a dependent that was waiting takes to be Ready after its target is. It takes about a second
-// with processors to spare; polling or backing off would take a minute.
+// with processors to spare; polling would take an hour.
 const atOnce = 3 * time.Second
 
 // A family is what testdata/references.yaml declares, in a namespace of its own.
