@@ -130,6 +130,15 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 			}
 		})
 	}
+	t.Run("R204 R205 a user's change is news once", func(t *testing.T) {
+		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 5 })
+		for _, want := range [][]event.Reason{{managed.ReasonUpdated}, nil} {
+			s.pass()
+			if _, told := s.take(writes); !cmp.Equal(told, want) {
+				t.Errorf("events %v, want %v", told, want)
+			}
+		}
+	})
 	t.Run("P81 it is gone once an update settles it", func(t *testing.T) {
 		s.system.Stubborn = false
 		s.pass()

@@ -36,7 +36,7 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	return r.observe(ctx, p)
 }
 
-// updateEnded notes the result of Update. An update that never settles the difference is no news.
+// updateEnded notes the result of Update. One that never settles the difference is news once for each change of the spec.
 func (r *Reconciler) updateEnded(p *pass, op *operation) outcome {
 	if op.err != nil {
 		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", op.err))
@@ -44,7 +44,7 @@ func (r *Reconciler) updateEnded(p *pass, op *operation) outcome {
 	p.memory.updates++
 	p.inputsApplied(op.inputs)
 	p.memory.unpublished = union(p.memory.unpublished, op.details)
-	if !p.drifted() {
+	if !p.drifted() || p.inSync().ObservedGeneration != p.managed.GetGeneration() {
 		p.note(event.Normal(ReasonUpdated, "Updated the external resource "+meta.GetExternalName(p.managed)))
 	}
 	return next()
