@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,16 +43,26 @@ func TestAPIRecorder(t *testing.T) {
 	if err := env.Client.List(t.Context(), list, client.InNamespace(env.Namespace)); err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]int32{}
-	for _, e := range list.Items {
-		counts[fmt.Sprintf("%s %s %.9s", e.Type, e.Reason, e.Message)] = e.Count
-		if e.Source.Component != "managed/queue.sqs.example.org" || e.InvolvedObject.UID != about.UID || e.InvolvedObject.Kind != "ConfigMap" {
-			t.Errorf("R203 event from %q about %+v", e.Source.Component, e.InvolvedObject)
+	t.Run("R203 the source names the controller, the object is named", func(t *testing.T) {
+		for _, e := range list.Items {
+			if e.Source.Component != "managed/queue.sqs.example.org" || e.ReportingController != e.Source.Component {
+				t.Errorf("event from %q, reported by %q", e.Source.Component, e.ReportingController)
+			}
+			if e.InvolvedObject.UID != about.UID || e.InvolvedObject.Kind != "ConfigMap" || e.InvolvedObject.Name != about.Name {
+				t.Errorf("event about %+v", e.InvolvedObject)
+			}
 		}
-	}
-	if len(counts) != 3 || counts["Normal Made made it"] != 1 || counts["Warning Failed could not"] != 2 {
-		t.Errorf("R205 equal events count as one: %v", counts)
-	}
+	})
+	t.Run("R205 equal events count as one", func(t *testing.T) {
+		counts := map[string]int32{}
+		for _, e := range list.Items {
+			counts[fmt.Sprintf("%s %s %.9s", e.Type, e.Reason, e.Message)] = e.Count
+		}
+		want := map[string]int32{"Normal Made made it": 1, "Warning Failed could not": 2, "Warning Failed äääääääää": 1}
+		if diff := cmp.Diff(want, counts); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
 }
 
 // Names of objects may be longer than those of events can bear.
