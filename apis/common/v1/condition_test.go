@@ -5,6 +5,7 @@ package v1_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,34 +17,41 @@ import (
 )
 
 func TestConditionLiterals(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
 	for name, tc := range map[string]struct {
-		got    v1.Condition
-		typ    string
-		status corev1.ConditionStatus
-		reason string
+		got     v1.Condition
+		typ     string
+		status  corev1.ConditionStatus
+		reason  string
+		message string
 	}{
-		"R180 Available":        {v1.Available(), "Ready", "True", "Available"},
-		"R181 Creating":         {v1.Creating(), "Ready", "False", "Creating"},
-		"R182 Deleting":         {v1.Deleting(), "Ready", "False", "Deleting"},
-		"R183 Unavailable":      {v1.Unavailable(), "Ready", "False", "Unavailable"},
-		"R184 ReconcileSuccess": {v1.ReconcileSuccess(), "Synced", "True", "ReconcileSuccess"},
-		"R185 ReconcileError":   {v1.ReconcileError(errors.New("boom")), "Synced", "False", "ReconcileError"},
-		"R186 ReconcilePaused":  {v1.ReconcilePaused(), "Synced", "False", "ReconcilePaused"},
-		"R187 Unknown":          {v1.Unknown(errors.New("boom")), "Unknown", "False", "Unknown"},
-		"R188 Finished":         {v1.AsyncOperationFinished(), "AsyncOperation", "True", "Finished"},
-		"R189 Ongoing":          {v1.AsyncOperationOngoing(), "AsyncOperation", "True", "Ongoing"},
-		"R190 Success":          {v1.LastAsyncOperationSuccess(), "LastAsyncOperation", "True", "Success"},
-		"R191 ApplyFailure":     {v1.LastAsyncOperationApplyFailure(errors.New("boom")), "LastAsyncOperation", "False", "ApplyFailure"},
-		"R192 DestroyFailure":   {v1.LastAsyncOperationDestroyFailure(errors.New("boom")), "LastAsyncOperation", "False", "DestroyFailure"},
-		"P81 Drifted":           {v1.Drifted("size"), "InSync", "False", "Drifted"},
-		"P81 InSync":            {v1.InSync(), "InSync", "True", "AsDeclared"},
+		"A7 R180 Available":            {v1.Available(), "Ready", "True", "Available", ""},
+		"A7 R181 Creating":             {v1.Creating(), "Ready", "False", "Creating", ""},
+		"A7 R182 Deleting":             {v1.Deleting(), "Ready", "False", "Deleting", ""},
+		"A11 R183 Unavailable":         {v1.Unavailable(), "Ready", "False", "Unavailable", ""},
+		"A11 R184 ReconcileSuccess":    {v1.ReconcileSuccess(), "Synced", "True", "ReconcileSuccess", ""},
+		"A11 R185 R196 ReconcileError": {v1.ReconcileError(boom), "Synced", "False", "ReconcileError", "boom"},
+		"A11 R186 ReconcilePaused":     {v1.ReconcilePaused(), "Synced", "False", "ReconcilePaused", ""},
+		"A11 R187 Unknown":             {v1.Unknown(boom), "Unknown", "False", "Unknown", "boom"},
+		"A11 R188 Finished":            {v1.AsyncOperationFinished(), "AsyncOperation", "True", "Finished", ""},
+		"A11 R189 Ongoing":             {v1.AsyncOperationOngoing(), "AsyncOperation", "True", "Ongoing", ""},
+		"A11 R190 Success":             {v1.LastAsyncOperationSuccess(), "LastAsyncOperation", "True", "Success", ""},
+		"A11 R191 ApplyFailure":        {v1.LastAsyncOperationApplyFailure(boom), "LastAsyncOperation", "False", "ApplyFailure", "boom"},
+		"A11 R192 DestroyFailure":      {v1.LastAsyncOperationDestroyFailure(boom), "LastAsyncOperation", "False", "DestroyFailure", "boom"},
+		"P81 Drifted":                  {v1.Drifted("size"), "InSync", "False", "Drifted", "size"},
+		"P81 InSync":                   {v1.InSync(), "InSync", "True", "AsDeclared", ""},
 	} {
-		if string(tc.got.Type) != tc.typ || tc.got.Status != tc.status || string(tc.got.Reason) != tc.reason {
-			t.Errorf("%s: got %+v", name, tc.got)
-		}
-	}
-	if got := v1.ReconcileError(errors.New("boom")).Message; got != "boom" {
-		t.Errorf("R196 message is %q", got)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := v1.Condition{
+				Type: v1.ConditionType(tc.typ), Status: tc.status, Reason: v1.ConditionReason(tc.reason), Message: tc.message,
+				LastTransitionTime: tc.got.LastTransitionTime,
+			}
+			if diff := cmp.Diff(want, tc.got); diff != "" || tc.got.LastTransitionTime.IsZero() {
+				t.Errorf("at %s -want +got:\n%s", tc.got.LastTransitionTime, diff)
+			}
+		})
 	}
 }
 
@@ -73,9 +81,34 @@ func TestSetConditions(t *testing.T) {
 			}
 		})
 	}
-	none := v1.ConditionedStatus{}
-	want := v1.Condition{Type: v1.TypeReady, Status: corev1.ConditionUnknown}
-	if diff := cmp.Diff(want, none.GetCondition(v1.TypeReady)); diff != "" {
-		t.Errorf("an absent condition is unknown -want +got:\n%s", diff)
-	}
+}
+
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	t.Run("R193 R194 types of a provider's own stand beside the others", func(t *testing.T) {
+		s := v1.ConditionedStatus{}
+		replicated := v1.Condition{Type: "Replicated", Status: corev1.ConditionTrue, Reason: "AllZones"}
+		s.SetConditions(v1.Available(), replicated)
+		s.SetConditions(v1.Deleting())
+		if got := s.GetCondition("Replicated"); !got.Equal(replicated) || len(s.Conditions) != 2 {
+			t.Errorf("got %+v", s.Conditions)
+		}
+	})
+	t.Run("R196 R194 recovery clears the message", func(t *testing.T) {
+		s := v1.ConditionedStatus{}
+		s.SetConditions(v1.ReconcileError(fmt.Errorf("observing: %w", errors.New("boom"))))
+		if got := s.GetCondition(v1.TypeSynced).Message; got != "observing: boom" {
+			t.Errorf("the message is %q", got)
+		}
+		s.SetConditions(v1.ReconcileSuccess())
+		if got := s.GetCondition(v1.TypeSynced); got.Message != "" || got.Status != corev1.ConditionTrue {
+			t.Errorf("after recovery it is %+v", got)
+		}
+	})
+	t.Run("A10 absent is unknown", func(t *testing.T) {
+		want := v1.Condition{Type: v1.TypeReady, Status: corev1.ConditionUnknown}
+		if diff := cmp.Diff(want, (&v1.ConditionedStatus{}).GetCondition(v1.TypeReady)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
 }
