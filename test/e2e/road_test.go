@@ -9,17 +9,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	"github.com/bowline-dev/bowline/test/plane"
 )
@@ -34,48 +40,114 @@ func TestRoad(t *testing.T) {
 	p.Up(t)
 	key := p.NewKey(t, plane.Project)
 	p.Connect(t, "default", key)
+	r := &road{Plane: p, states: follow(t, p, &databasev1alpha3.FavouriteDBInstanceList{}), cloud: p.Onlooker(t, key).Databases}
+	for _, leg := range []struct {
+		name string
+		walk func(*testing.T)
+	}{
+		{"AnnexC 1 R51 R52 R62 R63 R75 R77 R79 R180 R181 R184 created", r.create},
+		{"AnnexC 1 R207 R211 R213 T22 published", r.published},
+		{"AnnexC 1 R24 R36 updated", r.update},
+		{"AnnexC 1 R40 R137 R224 changed outside and reverted", r.revert},
+		{"AnnexC 1 R53 R54 R55 R182 deleted", r.delete},
+	} {
+		if !t.Run(leg.name, leg.walk) {
+			return
+		}
+	}
+}
 
-	create(t, p, plane.Database("orders", 50))
-	works(t, p, "orders")
-	columns(t, p, "orders")
+// A road is the life of one database.
+type road struct {
+	*plane.Plane
 
-	setFanciness(t, p, "orders", 80)
-	works(t, p, "orders")
+	states *journal
+	cloud  *database.Client
+}
 
-	level := 20
-	cloud := cloudClient(t, p, key)
-	if _, err := cloud.UpdateInstance(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
+// create checks what was stored before the cloud was told, and together with the result.
+func (r *road) create(t *testing.T) {
+	create(t, r.Plane, plane.Database("orders", 50))
+	works(t, r.Plane, "orders")
+	begun := r.states.must(t, r.Plane, "creation begins", func(e entry) bool { return !meta.GetExternalCreatePending(e).IsZero() })
+	if !meta.FinalizerExists(begun, managed.Finalizer) || meta.GetExternalName(begun) != "orders" || !meta.ExternalCreateIncomplete(begun) {
+		t.Errorf("when creation begins, the object has %v, %v", begun.GetFinalizers(), begun.GetAnnotations())
+	}
+	ended := r.states.must(t, r.Plane, "creation succeeded", func(e entry) bool { return !meta.GetExternalCreateSucceeded(e).IsZero() })
+	creating := r.states.must(t, r.Plane, "Creating is shown", func(e entry) bool { return e.is("orders", xpv1.ReasonCreating) })
+	usable := r.states.must(t, r.Plane, "Available is shown", func(e entry) bool { return e.is("orders", xpv1.ReasonAvailable) })
+	if begun.version(t) >= ended.version(t) || creating.version(t) >= usable.version(t) {
+		t.Errorf("begun at %d, ended at %d, Creating at %d, Available at %d: not in this order", begun.version(t), ended.version(t),
+			creating.version(t), usable.version(t))
+	}
+}
+
+// published checks the Secret, which works already, and what kubectl shows.
+func (r *road) published(t *testing.T) {
+	secret := &corev1.Secret{}
+	if err := r.Client.Get(t.Context(), client.ObjectKey{Namespace: plane.Namespace, Name: "orders"}, secret); err != nil {
 		t.Fatal(err)
 	}
-	p.Eventually(t, within, "the change behind our back takes effect", func(ctx context.Context) error {
-		return maxConnections(ctx, p, "orders", "20")
-	})
-	works(t, p, "orders") // at 80 again
+	keys := slices.Sorted(maps.Keys(secret.Data))
+	if diff := cmp.Diff([]string{"endpoint", "password", "port", "username"}, keys); diff != "" {
+		t.Errorf("keys of the Secret -want +got:\n%s", diff)
+	}
+	if owner := metav1.GetControllerOf(secret); owner == nil || owner.Name != "orders" || owner.Kind != databasev1alpha3.FavouriteDBInstanceKind {
+		t.Errorf("the Secret is controlled by %+v", owner)
+	}
+	columns(t, r.Plane, "orders")
+}
 
-	servers := p.Servers(t)
+func (r *road) update(t *testing.T) {
+	setFanciness(t, r.Plane, "orders", 80)
+	works(t, r.Plane, "orders")
+}
+
+func (r *road) revert(t *testing.T) {
+	level := 20
+	if _, err := r.cloud.UpdateInstance(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
+		t.Fatal(err)
+	}
+	r.Eventually(t, within, "the change behind our back takes effect", func(ctx context.Context) error {
+		return maxConnections(ctx, r.Plane, "orders", "20")
+	})
+	works(t, r.Plane, "orders") // at 80 again
+}
+
+// delete checks that the object stays until nothing is left of the server.
+func (r *road) delete(t *testing.T) {
+	servers := r.Servers(t)
 	if len(servers) != 1 {
 		t.Fatalf("servers: %v, want one", servers)
 	}
-	if err := p.Client.Delete(t.Context(), plane.Database("orders", 0)); err != nil {
+	if err := r.Client.Delete(t.Context(), plane.Database("orders", 0)); err != nil {
 		t.Fatal(err)
 	}
-	p.Eventually(t, within, "object and secret are gone", func(ctx context.Context) error { return p.Gone(ctx, "orders") })
-	if left := p.Servers(t); len(left) != 0 {
+	r.Eventually(t, within, "object and secret are gone", func(ctx context.Context) error { return r.Gone(ctx, "orders") })
+	if left := r.Servers(t); len(left) != 0 {
 		t.Errorf("servers left: %v", left)
 	}
 	if _, err := os.Stat(servers[0].Data); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the data folder %s is left: %v", servers[0].Data, err)
 	}
+	waiting := r.states.must(t, r.Plane, "Deleting is shown", func(e entry) bool { return e.is("orders", xpv1.ReasonDeleting) })
+	if !meta.WasDeleted(waiting) || !meta.FinalizerExists(waiting, managed.Finalizer) {
+		t.Errorf("while the cloud deletes, the object has %v, deleted at %v", waiting.GetFinalizers(), waiting.GetDeletionTimestamp())
+	}
+	end := r.states.must(t, r.Plane, "the object's end is told", func(e entry) bool { return e.gone })
+	if waiting.version(t) >= end.version(t) {
+		t.Error("the object was gone before the cloud had deleted the server")
+	}
 }
 
-// What exists already and was made by somebody else is refused, and adopted only on the user's word (N6, N24).
-func TestAdoption(t *testing.T) {
+// What exists already and was made by somebody else is refused, and adopted only on the user's word.
+func TestN6N24Adoption(t *testing.T) {
 	t.Parallel()
 	p := plane.New(t, "--poll-interval=2s")
 	p.Up(t)
 	key := p.NewKey(t, plane.Project)
 	p.Connect(t, "default", key)
-	cloud := cloudClient(t, p, key)
+	cloud := p.Onlooker(t, key).Databases
 	if _, err := cloud.CreateInstance(t.Context(), database.CreateInstanceInput{Name: "legacy", FancinessLevel: 20}); err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +252,4 @@ func columns(t *testing.T, p *plane.Plane, name string) {
 	if got := strings.Fields(lines[1]); len(got) != 5 || strings.Join(got[:4], " ") != name+" True True "+name {
 		t.Errorf("row %v", got)
 	}
-}
-
-func cloudClient(t *testing.T, p *plane.Plane, key string) *database.Client {
-	t.Helper()
-	c, err := sdk.NewClient(sdk.Config{Endpoint: p.Cloud, Project: plane.Project, APIKey: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return database.NewClient(c)
 }
