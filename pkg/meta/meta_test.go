@@ -171,7 +171,8 @@ func TestNamespacedNameOf(t *testing.T) {
 		ref  corev1.ObjectReference
 		want types.NamespacedName
 	}{
-		"A20 of a namespaced object":     {corev1.ObjectReference{Namespace: "shop", Name: "orders", UID: "uid"}, types.NamespacedName{Namespace: "shop", Name: "orders"}},
+		"A20 of a namespaced object": {
+			corev1.ObjectReference{Namespace: "shop", Name: "orders", UID: "uid"}, types.NamespacedName{Namespace: "shop", Name: "orders"}},
 		"A20 of a cluster-scoped object": {corev1.ObjectReference{Kind: "Bucket", Name: "orders"}, types.NamespacedName{Name: "orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -105,6 +105,7 @@ func uses(namespace, kind, name string) *unstructured.Managed {
 
 func TestConnectionSecretReference(t *testing.T) {
 	t.Parallel()
+	inA, inShop := &xpv1.SecretReference{Namespace: "a", Name: "b"}, &xpv1.SecretReference{Namespace: "shop", Name: "b"}
 	for name, tc := range map[string]struct {
 		mg   client.Object
 		want *xpv1.SecretReference
@@ -112,9 +113,9 @@ func TestConnectionSecretReference(t *testing.T) {
 		"R210 none":                     {mg: bucket(func(*unstructured.Managed) {})},
 		"R210 an empty one":             {mg: publishes("", xpv1.SecretReference{})},
 		"R210 empty, in a namespace":    {mg: publishes("shop", xpv1.SecretReference{})},
-		"R209 where it says":            {publishes("", xpv1.SecretReference{Namespace: "a", Name: "b"}), &xpv1.SecretReference{Namespace: "a", Name: "b"}},
-		"R209 N2 by name only":          {publishes("shop", xpv1.SecretReference{Name: "b"}), &xpv1.SecretReference{Namespace: "shop", Name: "b"}},
-		"N2 never in another namespace": {publishes("shop", xpv1.SecretReference{Namespace: "a", Name: "b"}), &xpv1.SecretReference{Namespace: "shop", Name: "b"}},
+		"R209 where it says":            {mg: publishes("", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inA},
+		"R209 N2 by name only":          {mg: publishes("shop", xpv1.SecretReference{Name: "b"}), want: inShop},
+		"N2 never in another namespace": {mg: publishes("shop", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inShop},
 		"R210 a kind without that role": {mg: &corev1.ConfigMap{}},
 	} {
 		t.Run(name, func(t *testing.T) {

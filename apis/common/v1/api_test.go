@@ -39,9 +39,13 @@ func TestAPI(t *testing.T) {
 		},
 		"A1 ResourceSpec of nothing": {v1.ResourceSpec{}, `{}`},
 		"A1 ResourceStatus": {
-			v1.ResourceStatus{ConditionedStatus: v1.ConditionedStatus{Conditions: []v1.Condition{
-				{Type: v1.TypeReady, Status: corev1.ConditionTrue, LastTransitionTime: then, Reason: v1.ReasonAvailable}}}, BindingPhase: v1.BindingPhaseUnbound},
-			`{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2023-12-18T22:48:06Z","reason":"Available"}],"bindingPhase":"Unbound"}`,
+			v1.ResourceStatus{
+				ConditionedStatus: v1.ConditionedStatus{Conditions: []v1.Condition{
+					{Type: v1.TypeReady, Status: corev1.ConditionTrue, LastTransitionTime: then, Reason: v1.ReasonAvailable}}},
+				BindingPhase: v1.BindingPhaseUnbound,
+			},
+			`{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2023-12-18T22:48:06Z","reason":"Available"}],
+			"bindingPhase":"Unbound"}`,
 		},
 		"A1 ProviderSpec": {
 			v1.ProviderSpec{Credentials: v1.ProviderCredentials{Source: v1.CredentialsSourceSecret,

@@ -20,11 +20,12 @@ func TestManagementPolicies(t *testing.T) {
 		allowed  []v1.ManagementAction
 		empty    bool
 	}{
-		"R109 R118 absent is everything":   {policies: nil, allowed: all},
-		"R118 R104 empty is nothing":       {policies: v1.ManagementPolicies{}, empty: true},
-		"R117 the star is everything":      {policies: v1.ManagementPolicies{"*"}, allowed: all},
-		"R117 the star beside others":      {policies: v1.ManagementPolicies{"Observe", "*"}, allowed: all},
-		"R117 order and repetitions":       {policies: v1.ManagementPolicies{"Observe", "Create", "Observe"}, allowed: []v1.ManagementAction{"Create", "Observe"}},
+		"R109 R118 absent is everything": {policies: nil, allowed: all},
+		"R118 R104 empty is nothing":     {policies: v1.ManagementPolicies{}, empty: true},
+		"R117 the star is everything":    {policies: v1.ManagementPolicies{"*"}, allowed: all},
+		"R117 the star beside others":    {policies: v1.ManagementPolicies{"Observe", "*"}, allowed: all},
+		"R117 order and repetitions": {
+			policies: v1.ManagementPolicies{"Observe", "Create", "Observe"}, allowed: []v1.ManagementAction{"Create", "Observe"}},
 		"R113 one action alone is allowed": {policies: v1.ManagementPolicies{"Observe"}, allowed: []v1.ManagementAction{"Observe"}},
 	}
 	for name, tc := range cases {
