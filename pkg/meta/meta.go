@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package meta reads and writes the metadata that managed resources carry: external names, creation annotations,
-// the pause annotation, finalizers and owner references.
+// the pause annotation, finalizers and owner references. It also says which labels their external resources carry.
 //
-// Its functions change objects in memory only; package managed decides when to store them.
+// Its functions change objects in memory only; package managed decides when to store them. What must survive a crash is
+// here and not in the status, which can be lost: above all when a creation began, succeeded and failed. The order of these
+// three alone tells whether an external resource may exist whose name nobody recorded.
 package meta
 
 import (
