@@ -37,24 +37,28 @@ type operation struct {
 	err     error
 }
 
-// operations are the calls of one kind that run in the background, by UID of their objects.
+// operations are the calls of one kind that run in the background, by name of their objects.
 type operations struct {
 	timeout time.Duration // zero: calls do not run in the background
 
 	mu  sync.Mutex
-	all map[types.UID]*operation
+	all map[types.NamespacedName]*operation
 }
 
 func (b *operations) of(mg resource.Managed) *operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.all[mg.GetUID()]
+	op := b.all[client.ObjectKeyFromObject(mg)]
+	if op == nil || op.managed.GetUID() != mg.GetUID() {
+		return nil
+	}
+	return op
 }
 
-func (b *operations) forget(mg resource.Managed) {
+func (b *operations) forget(name types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.all, mg.GetUID())
+	delete(b.all, name)
 }
 
 // A call creates, updates or deletes the external resource of an object.
@@ -62,6 +66,9 @@ type call func(context.Context, resource.Managed) (ConnectionDetails, error)
 
 // perform makes a call and acts on its result, or has it made in the background.
 func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outcome {
+	if p.ended == v {
+		return next()
+	}
 	if r.operations.timeout > 0 {
 		return r.begin(ctx, p, v, do)
 	}
@@ -90,7 +97,7 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	}
 	op := &operation{verb: v, done: make(chan struct{}), managed: own, inputs: p.inputs}
 	r.operations.mu.Lock()
-	r.operations.all[own.GetUID()] = op
+	r.operations.all[client.ObjectKeyFromObject(own)] = op
 	r.operations.mu.Unlock()
 	external := p.external
 	p.external = nil
@@ -123,7 +130,8 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 		p.managed.SetConditions(xpv1.AsyncOperationOngoing())
 		return await(0, p.goesOn(op.verb))
 	}
-	r.operations.forget(p.managed)
+	r.operations.forget(client.ObjectKeyFromObject(p.managed))
+	p.ended = op.verb
 	p.managed.SetConditions(xpv1.AsyncOperationFinished(), op.last())
 	return r.ended(ctx, p, op)
 }

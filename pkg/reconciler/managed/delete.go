@@ -24,10 +24,12 @@ func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
 	return next()
 }
 
-// releaseAbandoned lets a paused object go if a person asked for it to go without its external resource (N31).
+// releaseAbandoned lets an object go that is paused, or whose creation was cut off, if a person asked for it to go without
+// its external resource (N31).
 func (r *Reconciler) releaseAbandoned(ctx context.Context, p *pass) outcome {
-	paused := meta.IsPaused(p.managed) || p.managed.GetManagementPolicies().Empty()
-	if paused && meta.OrphansOnDelete(p.managed) {
+	paused := meta.IsPaused(p.managed) || r.pausedByPolicy(p)
+	suspected := r.defaultName == nil && meta.ExternalCreateIncomplete(p.managed)
+	if (paused || suspected) && meta.OrphansOnDelete(p.managed) {
 		return r.finalize(ctx, p)
 	}
 	return next()

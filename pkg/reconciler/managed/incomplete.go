@@ -53,9 +53,6 @@ func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome
 	if finder, ok := createFinderOf(p.external); ok {
 		return r.findCreated(ctx, p, finder)
 	}
-	if meta.WasDeleted(p.managed) && meta.OrphansOnDelete(p.managed) && !p.planning {
-		return r.finalize(ctx, p)
-	}
 	return stop(ReasonCannotInitialize, errCreateIncomplete)
 }
 

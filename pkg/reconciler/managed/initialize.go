@@ -11,7 +11,8 @@ import (
 
 // initialize chooses the external name of an object that has none, in memory: it is stored together with what must be
 // stored before Create anyway (R52, R63, R77). It also finds out whether a user chose the name, which is the consent
-// to adopt an external resource (N6, N24): a name that we defaulted is never stored without creation annotations.
+// to adopt an external resource (N6, N24): a name that we defaulted is never stored without creation annotations, but for objects
+// that only look: who lets such an object do more has seen what it looks at.
 func (r *Reconciler) initialize(_ context.Context, p *pass) outcome {
 	name := meta.GetExternalName(p.managed)
 	if r.defaultName == nil {

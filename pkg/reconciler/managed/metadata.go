@@ -36,15 +36,14 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 	if err != nil {
 		return err
 	}
-	base, err := p.asStored(now)
+	base, err := p.withSpec(now, p.stored)
 	if err != nil {
 		return err
 	}
-	changed, ok := p.managed.DeepCopyObject().(resource.Managed)
-	if !ok {
-		return fmt.Errorf("%T does not copy to its own type", p.managed)
+	changed, err := p.withSpec(now, p.spec)
+	if err != nil {
+		return err
 	}
-	changed.SetAnnotations(maps.Clone(p.annotations))
 	change(changed)
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, changed, patch); err != nil {
@@ -55,17 +54,18 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 	return nil
 }
 
-// asStored returns the object as the API server has it, but for the status. now is its tree as it stands in memory, where
-// the external name may be set already, and the spec changed.
-func (p *pass) asStored(now tree) (resource.Managed, error) {
-	stored := maps.Clone(now)
-	put(stored, "spec", p.stored)
-	base := p.newManaged()
-	if err := fill(base, stored); err != nil {
+// withSpec returns the object with the given spec and the annotations that are stored. now is its tree as it stands in
+// memory, where the external name may be set already, and where a careless client may have changed the spec.
+func (p *pass) withSpec(now tree, spec any) (resource.Managed, error) {
+	u := maps.Clone(now)
+	u["metadata"] = maps.Clone(section(now, "metadata")) // a kind without a Go type writes into it
+	put(u, "spec", spec)
+	mg := p.newManaged()
+	if err := fill(mg, u); err != nil {
 		return nil, err
 	}
-	base.SetAnnotations(maps.Clone(p.annotations))
-	return base, nil
+	mg.SetAnnotations(maps.Clone(p.annotations))
+	return mg, nil
 }
 
 // patchMetadata sends the difference that change makes to the object with the annotations that are stored.

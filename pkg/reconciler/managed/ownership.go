@@ -40,8 +40,8 @@ func (p *pass) refusal() error {
 
 // owns is true if the observed external resource is this object's (N5, N6, N23, N24), or the object only looks at it. It
 // is this object's if it says so itself. If it
-// names another owner, a user who gave its name consents to taking it over, once: two objects must not fight for one
-// resource. If it names nobody, it is ours if a user gave its name or we recorded its creation, since people remove
+// names another owner, a user who gave its name consents to taking it over, once, if the object may be labelled ours: two
+// objects must not fight for one resource. If it names nobody, it is ours if a user gave its name or we recorded its creation, since people remove
 // labels; where resources cannot carry labels, also if our creation of it was cut off.
 func (p *pass) owns() bool {
 	created := !meta.GetExternalCreateSucceeded(p.managed).IsZero()
@@ -50,7 +50,7 @@ func (p *pass) owns() bool {
 	case p.onlyLooks(), owner != nil && *owner == p.managed.GetUID():
 		return true
 	case owner != nil && *owner != "":
-		return p.nameGiven && !meta.FinalizerExists(p.managed, Finalizer)
+		return p.nameGiven && !meta.FinalizerExists(p.managed, Finalizer) && p.allows(xpv1.ManagementActionUpdate)
 	case owner == nil:
 		return p.nameGiven || created || meta.ExternalCreateIncomplete(p.managed)
 	default:

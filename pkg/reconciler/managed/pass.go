@@ -64,6 +64,9 @@ type pass struct {
 	// happened is what this pass did, in order.
 	happened []event.Event
 
+	// ended is the call in the background whose result this pass took up; it is not made again in the same pass.
+	ended verb
+
 	memory *record
 	wakes  int // of the record, at the start
 }

@@ -16,7 +16,7 @@ func (r *Reconciler) checkPaused(_ context.Context, p *pass) outcome {
 	switch {
 	case meta.IsPaused(p.managed):
 		because, resume = "the annotation "+meta.AnnotationKeyReconciliationPaused+` is "true"`, "Remove the annotation"
-	case p.managed.GetManagementPolicies().Empty():
+	case r.pausedByPolicy(p):
 		because, resume = "managementPolicies are empty", "Add policies"
 	default:
 		return next()
@@ -26,4 +26,9 @@ func (r *Reconciler) checkPaused(_ context.Context, p *pass) outcome {
 			meta.AnnotationKeyOrphanOnDelete + `: "true" to let the object go without its external resource.`)
 	}
 	return pause("Paused because " + because + ". " + resume + " to resume.")
+}
+
+// pausedByPolicy is true for an object whose policies are empty, where policies are supported (R104, R115).
+func (r *Reconciler) pausedByPolicy(p *pass) bool {
+	return r.policies && p.managed.GetManagementPolicies().Empty()
 }

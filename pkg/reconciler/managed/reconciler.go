@@ -83,7 +83,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		now:           time.Now,
 		random:        rand.Float64,
 		memory:        newMemory(),
-		operations:    operations{all: map[types.UID]*operation{}},
+		operations:    operations{all: map[types.NamespacedName]*operation{}},
 		references:    NewReferences(mgr),
 	}
 	for _, apply := range o {
@@ -114,6 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, mg); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.memory.forget(req.NamespacedName)
+			r.operations.forget(req.NamespacedName)
 			r.references.gone(r.dependent(req.NamespacedName))
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)

@@ -38,7 +38,7 @@ func newStatusOnly() *statusOnly {
 }
 
 // busy is the error of a system that asks for four seconds of peace.
-type busy struct{ error }
+type busy struct{}
 
 func (busy) Error() string { return "too many calls" }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,6 +103,13 @@ func newReconciler(t *testing.T, config *rest.Config, o ...managed.ReconcilerOpt
 		Scheme:  newScheme(t),
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		Logger:  logr.Discard(),
+		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) {
+			mapper := apimeta.NewDefaultRESTMapper(nil) // spares each restart the discovery of kinds
+			mapper.Add(thing.GroupVersionKind, apimeta.RESTScopeRoot)
+			mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), apimeta.RESTScopeNamespace)
+			mapper.Add(corev1.SchemeGroupVersion.WithKind("Event"), apimeta.RESTScopeNamespace)
+			return mapper, nil
+		},
 		NewClient: func(config *rest.Config, o client.Options) (client.Client, error) {
 			o.Cache = nil // each pass called by hand sees what the last one wrote
 			return client.New(config, o)

@@ -78,15 +78,22 @@ func asThing[R any](mg *unstructured.Managed, call func(*thing.Thing) (R, error)
 
 func newUnstructured() resource.Managed { return unstructured.New(thing.GroupVersionKind) }
 
-// A kind without a Go type lives the same life as one with.
-func TestLifeUnstructured(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
+// newUnstructuredStage is newStage with a reconciler that knows nothing of the Go type.
+func newUnstructuredStage(t *testing.T, change func(*thing.Thing)) *stage {
+	t.Helper()
+	s := newStage(t, change)
 	s.options = append(s.options,
 		managed.WithNewManaged(newUnstructured),
 		managed.WithClient(unstructured.NewClient(s.env.Client)),
 		managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{s.system}))
 	s.restart(s.env.Config)
+	return s
+}
+
+// A kind without a Go type lives the same life as one with.
+func TestLifeUnstructured(t *testing.T) {
+	t.Parallel()
+	s := newUnstructuredStage(t, nil)
 	for _, m := range life(s) {
 		m.act()
 		s.clock = s.clock.Add(time.Second)
@@ -100,6 +107,60 @@ func TestLifeUnstructured(t *testing.T) {
 		if diff := cmp.Diff(m.events, s.events.take()); diff != "" {
 			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
 		}
+	}
+}
+
+// What users say in the common fields counts for such a kind too.
+func TestRolesUnstructured(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		given func(*thing.Thing)
+		then  func(*stage)
+		want  string
+		holds func(*thing.Thing) bool
+	}{
+		"R104 R106 no actions: paused, and they stay none": {
+			given: func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{} },
+			want:  "Ready= Synced=ReconcilePaused",
+			holds: func(mg *thing.Thing) bool { return mg.Spec.ManagementPolicies.Empty() },
+		},
+		"R150 what the system chose is stored": {
+			want: "Ready=Available Synced=ReconcileSuccess",
+			holds: func(mg *thing.Thing) bool {
+				return mg.Spec.ForProvider.Zone != nil && *mg.Spec.ForProvider.Zone == "north"
+			},
+		},
+		"R135 N8 without Update drift shows": {
+			given: func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe", "Create"} },
+			then:  func(s *stage) { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) },
+			want:  "Ready=Available Synced=ReconcileSuccess",
+			holds: func(mg *thing.Thing) bool { return len(mg.Status.Drift) == 1 && mg.Status.Drift[0].Path == "size" },
+		},
+		"R57 N3 orphaned": {
+			given: func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan },
+			then:  func(s *stage) { s.delete() },
+			want:  "gone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newUnstructuredStage(t, tc.given)
+			s.system.Zone = "north"
+			s.pass()
+			if tc.then != nil {
+				tc.then(s)
+				s.pass()
+			}
+			if got := s.state(); got != tc.want {
+				t.Errorf("the user sees %s, want %s", got, tc.want)
+			}
+			if mg := s.thing(); tc.holds != nil && !tc.holds(mg) {
+				t.Errorf("the object is %+v", mg)
+			}
+			if tc.want == "gone" && len(s.system.Snapshot()) != 1 {
+				t.Error("the external resource was deleted")
+			}
+		})
 	}
 }
 
