@@ -5,14 +5,16 @@
 // operation of every kind: nothing is leaked, doubled, lost or left for a person to sort out (N5, N22, N26, R77 to R79).
 //
 //	make crashpoints
+//	make crashpoints ARGS=--faults
 //	make crashpoints ARGS="--kind NodeGroup --operation create --point 3"
 //
 // Its one idea: the outside world knows a process only by its requests. So an operation is first run undisturbed, and all
 // requests are listed that change something on the API server, read past the cache, or call the cloud. These are the
 // points. Then the operation is run again for each of them and each cut: the process dies right before the request is
-// sent, right after it was done, or it lives on and never hears the answer. A process is a manager with the provider's real
-// controllers, a lifeline between them and everything else, and no memory of what went before (life.go, process.go). The
-// API server and the cloud are real ones and stay up.
+// sent, or right after it was done, or it lives on and never hears the answer. With --faults it also lives on when a server
+// fails and refuses a change, and when somebody else writes to the object right before one. A process is a manager with the
+// provider's real controllers, a lifeline between them and everything else, and no memory of what went before (life.go,
+// process.go). The API server and the cloud are real ones and stay up.
 //
 // After a death a healthy process goes on until all is quiet. Then, and as well when the process lived on, the whole site is
 // compared with what should be (check.go). The words of the summary:

@@ -19,6 +19,7 @@ type choice struct {
 	kind      string
 	operation string
 	point     int
+	faults    bool // beside ends and lost answers
 }
 
 func (c choice) operations() (all []job) {
@@ -82,7 +83,7 @@ func (h *harness) run(ctx context.Context, c choice) error {
 	var all sync.WaitGroup
 	for _, j := range jobs {
 		all.Go(func() {
-			if err := h.try(ctx, j, c.point); err != nil {
+			if err := h.try(ctx, j, c); err != nil {
 				h.fail(fmt.Errorf("%s: %w", j, err))
 			}
 		})
@@ -100,8 +101,8 @@ func (h *harness) fail(err error) {
 	fmt.Fprintln(h.out, err)
 }
 
-// try records an operation and cuts it at every point, or at one, in every way.
-func (h *harness) try(ctx context.Context, j job, only int) error {
+// try records an operation and cuts it at every point that is chosen.
+func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 	clean, found, err := h.at(ctx, j, point{}, "")
 	if err != nil {
 		return err
@@ -111,26 +112,27 @@ func (h *harness) try(ctx context.Context, j job, only int) error {
 		h.report(j, "undisturbed", order, clean, found)
 		return nil
 	}
-	if only > len(order) {
+	if chosen.point > len(order) {
 		return fmt.Errorf("there are %d points only: %s", len(order), numbered(order))
 	}
 	missed := 0
 	var all sync.WaitGroup
 	for i, p := range order {
-		if only != 0 && only != i+1 {
+		if chosen.point != 0 && chosen.point != i+1 {
 			continue
 		}
-		for _, c := range cuts() {
+		for _, c := range cuts(p.request, chosen.faults) {
 			all.Go(func() {
 				reached, err := h.cut(ctx, j, order, i, c)
+				if err != nil {
+					h.fail(fmt.Errorf("%s, point %d, %s: %w", j, i+1, c, err))
+					return
+				}
 				h.mu.Lock()
 				defer h.mu.Unlock()
-				switch {
-				case err != nil && h.failed == nil:
-					h.failed = fmt.Errorf("%s, point %d, %s: %w", j, i+1, c, err)
-				case !reached:
+				if !reached {
 					missed++
-					fmt.Fprintf(h.out, "%s: point %d, %s, did not come up again\n", j, i+1, p)
+					fmt.Fprintf(h.out, "%s: point %d, %s, did not come up again to be %s\n", j, i+1, p, c)
 				}
 			})
 		}
@@ -139,7 +141,7 @@ func (h *harness) try(ctx context.Context, j job, only int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fmt.Fprintf(h.out, "%s: done, %d points, %d cuts did not come about\n", j, len(order), missed)
-	if only != 0 {
+	if chosen.point != 0 {
 		fmt.Fprintf(h.out, "the points are: %s\n", numbered(order))
 	}
 	return nil

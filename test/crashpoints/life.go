@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,12 +18,24 @@ import (
 type cut string
 
 const (
-	beforeIt cut = "killed right before"
-	afterIt  cut = "killed right after"
-	lostIt   cut = "answer lost" // the request is done, nobody hears of it, and the process lives on
+	beforeIt cut = "cut right before"
+	afterIt  cut = "cut right after"
+	// The process outlives these.
+	lostIt      cut = "cut off from its answer" // the request is done, and nobody hears of it
+	refusedIt   cut = "refused"                 // the server fails and does nothing
+	overtakenIt cut = "overtaken"               // the object is written to right before the request is sent
 )
 
-func cuts() []cut { return []cut{beforeIt, afterIt, lostIt} }
+// cuts are the ways to cut a request, with faults or without. A read that is refused is as good as one whose answer is
+// lost, and nobody is the first to read.
+func cuts(request string, faults bool) []cut {
+	if !faults || isRead(request) {
+		return []cut{beforeIt, afterIt, lostIt}
+	}
+	return []cut{beforeIt, afterIt, lostIt, refusedIt, overtakenIt}
+}
+
+func (c cut) kills() bool { return c == beforeIt || c == afterIt }
 
 // A point is the nth request of its sort in the life of a process. Points are told apart by what is asked, not by their
 // place in the order, so that one more look at something that takes its time moves no point.
@@ -46,6 +59,9 @@ type lifeline struct {
 	cut     cut  // empty for a life in good health
 	configs bool // requests about provider configurations are points, too
 
+	// overtake writes to the object as somebody else.
+	overtake func() error
+
 	mu      sync.Mutex
 	met     []point // the same read again and again counts once
 	times   map[string]int
@@ -62,8 +78,16 @@ func newLife(at point, c cut) *lifeline {
 // do sends a request that is a point, unless the process is dead.
 func (l *lifeline) do(request string, read bool, send func() (*http.Response, error)) (*http.Response, error) {
 	cut, alive := l.meet(request, read)
-	if !alive || cut == beforeIt {
+	switch {
+	case !alive || cut == beforeIt:
 		return nil, errDead
+	case cut == refusedIt:
+		return refusal(), nil
+	case cut == overtakenIt:
+		if err := l.overtake(); err != nil {
+			return nil, err
+		}
+		return send()
 	}
 	answer, err := send()
 	switch {
@@ -76,6 +100,15 @@ func (l *lifeline) do(request string, read bool, send func() (*http.Response, er
 		return nil, errLost
 	}
 	return nil, errDead
+}
+
+// refusal is an answer in the words of both servers.
+func refusal() *http.Response {
+	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"no",
+		"error":{"code":"internal","message":"no"}}`
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusInternalServerError, ProtoMajor: 1, ProtoMinor: 1, Header: header,
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 }
 
 // meet notes a request and says whether the process lives to send it, and what happens then. A process that dies right
@@ -101,7 +134,7 @@ func (l *lifeline) meet(request string, read bool) (c cut, alive bool) {
 	if l.cut == "" || here != l.at {
 		return "", true
 	}
-	l.reached, l.dead = true, l.cut != lostIt
+	l.reached, l.dead = true, l.cut.kills()
 	return l.cut, true
 }
 
@@ -124,12 +157,19 @@ func (l *lifeline) wasReached() bool {
 	return l.reached
 }
 
-// restful is true if the process had a while to go on, or looked at everything again, and changed nothing.
-func (l *lifeline) restful() bool {
-	const looksEnough, silence = 3, 5 * pollInterval
+// lookedAgain is true if the process looked at everything again and changed nothing.
+func (l *lifeline) lookedAgain() bool {
+	const enough = 3
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.looks >= looksEnough || time.Since(l.last) > silence
+	return l.looks >= enough
+}
+
+// silent is true if the process had a while to go on, and did not.
+func (l *lifeline) silent() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.last) > 5*pollInterval
 }
 
 // String lists all points met.

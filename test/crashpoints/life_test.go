@@ -26,6 +26,8 @@ func TestLifeline(t *testing.T) {
 		"before":         {beforeIt, []string{create, update}, []bool{true, true, false, false}, true},
 		"after":          {afterIt, []string{create, update, update}, []bool{true, true, false, false}, true},
 		"lost":           {lostIt, []string{create, update, update, create}, []bool{true, true, false, true}, false},
+		"refused":        {refusedIt, []string{create, update, create}, []bool{true, true, false, true}, false},
+		"overtaken":      {overtakenIt, []string{create, update, "somebody", update, create}, []bool{true, true, true, true}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +44,7 @@ func TestLifeline(t *testing.T) {
 			}
 			t.Cleanup(p.server.Close)
 			life := newLife(point{update, 2}, tc.cut)
+			life.overtake = func() error { done = append(done, "somebody"); return nil }
 			p.life.Store(life)
 			var answered []bool
 			for _, request := range []string{"POST /networks", "PATCH /networks/a", "PATCH /networks/b", "POST /networks"} {
@@ -55,7 +58,7 @@ func TestLifeline(t *testing.T) {
 				if err == nil {
 					answer.Body.Close()
 				}
-				answered = append(answered, err == nil)
+				answered = append(answered, err == nil && answer.StatusCode == http.StatusOK)
 			}
 			if diff := cmp.Diff(tc.done, done); diff != "" {
 				t.Errorf("the cloud did -want +got:\n%s", diff)

@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 	flags.StringVar(&chosen.kind, "kind", "", "try this kind only, such as NodeGroup")
 	flags.StringVar(&chosen.operation, "operation", "", "try this operation only, such as create")
 	flags.IntVar(&chosen.point, "point", 0, "try this point only, by the numbers that a violation shows")
+	flags.BoolVar(&chosen.faults, "faults", false, "also have servers refuse each change, and somebody else write right before it")
 	parallel := flags.Int("parallel", 4, "how many tries to make at a time")
 	bowline := flags.String("bowline", filepath.Join("bin", "bowline"), "the program whose API server is used")
 	if err := flags.Parse(args); err != nil {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -64,6 +66,7 @@ func (t *try) prepare(ctx context.Context) error {
 		}
 	}
 	t.life.configs = t.operation.configs
+	t.life.overtake = func() error { return t.overtake(ctx) }
 	t.object = t.kind.declare(t.site, t.site.meta("object"))
 	if t.operation.write != nil {
 		if err := t.operation.write(ctx, t); err != nil {
@@ -85,6 +88,13 @@ func (t *try) prepare(ctx context.Context) error {
 	return errors.Join(until(limited, func() error { return t.settled(limited) }), p.stop())
 }
 
+// overtake writes to the object as somebody else, if it is there.
+func (t *try) overtake(ctx context.Context) error {
+	o := t.kind.declare(t.site, t.site.meta("object"))
+	touch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.org/touched":"yes"}}}`))
+	return client.IgnoreNotFound(t.site.client.Patch(ctx, o, touch))
+}
+
 // with runs a process until it is dead, or the operation is done and all is quiet. The reason is why that took too long.
 func (t *try) with(ctx context.Context, life *lifeline, first bool) (why, err error) {
 	p, err := t.site.start(ctx, life)
@@ -99,6 +109,9 @@ func (t *try) with(ctx context.Context, life *lifeline, first bool) (why, err er
 	}
 	if err == nil && why == nil {
 		why = until(limited, func() error { return t.quiet(limited, life) })
+	}
+	if why != nil {
+		why = cmp.Or(t.done(ctx), why) // the state says more than that the controllers do not rest
 	}
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
@@ -125,17 +138,22 @@ func (t *try) quiet(ctx context.Context, life *lifeline) error {
 	if life.isDead() {
 		return nil
 	}
-	done := t.settled
+	rests := life.lookedAgain
 	if t.operation.gone {
-		done = t.gone
+		rests = life.silent
 	}
-	if err := done(ctx); err != nil {
-		return err
-	}
-	if !life.restful() {
+	if !rests() { // asked first, since it costs nothing
 		return errors.New("the controllers do not come to rest: " + life.String())
 	}
-	return nil
+	return t.done(ctx)
+}
+
+// done returns nil once everything is as the operation should leave it.
+func (t *try) done(ctx context.Context) error {
+	if t.operation.gone {
+		return t.gone(ctx)
+	}
+	return t.settled(ctx)
 }
 
 func (t *try) read(ctx context.Context) error {
