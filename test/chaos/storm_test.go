@@ -135,12 +135,12 @@ func (s *storm) kill() {
 	s.do(err)
 	s.p.Kill(s.t)
 	s.killed++
-	s.say("kill %d: %d of %d ready, %s", s.killed, before.ready, s.objects(), s.calls)
+	s.say("kill %d: %s, %s", s.killed, before, s.calls)
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	told := make(chan error, 1)
 	go func() { told <- s.disturb(ctx) }()
-	s.p.Up(s.t)
+	s.say("up again after %.1f s", s.p.Up(s.t).Seconds())
 	s.do(<-told)
 }
 
@@ -180,8 +180,8 @@ func (c tally) String() string {
 // A view of all objects.
 type view struct {
 	networks, databases []types.UID
-	ready               int
-	waiting             string // why one is not Ready
+	ready, synced       int
+	waiting             string // why one is not both
 }
 
 func (s *storm) look(ctx context.Context) (v view, err error) {
@@ -200,10 +200,19 @@ func (s *storm) look(ctx context.Context) (v view, err error) {
 	return v, nil
 }
 
+func (v view) String() string {
+	return fmt.Sprintf("%d of %d ready, %d synced", v.ready, len(v.networks)+len(v.databases), v.synced)
+}
+
 func (v *view) add(mg resource.Managed) {
 	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
-	if ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue {
+	if ready.Status == corev1.ConditionTrue {
 		v.ready++
+	}
+	if synced.Status == corev1.ConditionTrue {
+		v.synced++
+	}
+	if ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue {
 		return
 	}
 	v.waiting = fmt.Sprintf("%T %s: Ready %s %q, Synced %s %q", mg, mg.GetName(), ready.Reason, ready.Message, synced.Reason, synced.Message)
@@ -219,7 +228,7 @@ func (s *storm) allReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.ready == s.objects() {
+	if v.ready == s.objects() && v.synced == s.objects() {
 		return nil
 	}
 	if time.Since(s.told) > 5*time.Second {
@@ -228,9 +237,9 @@ func (s *storm) allReady(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.say("%d of %d ready, %s", v.ready, s.objects(), s.calls.plus(stats))
+		s.say("%s, %s", v, s.calls.plus(stats))
 	}
-	return fmt.Errorf("%d of %d are; one that is not: %s", v.ready, s.objects(), v.waiting)
+	return fmt.Errorf("%s; one that is not: %s", v, v.waiting)
 }
 
 // judge counts what the cloud holds, opens every database with the password of its Secret, and sums up.
