@@ -1,0 +1,99 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guides
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+// patience bounds one guide. On a quiet machine it takes a quarter of that.
+const patience = 3 * time.Minute
+
+// cloud is where the local cloud is unless told otherwise. Examples say so.
+const cloud = "http://127.0.0.1:7070"
+
+// Every guide is true, word by word.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	guides, err := filepath.Glob(filepath.Join(root, "docs", "guides", "*.md"))
+	if err != nil || len(guides) == 0 {
+		t.Fatalf("looking for guides: %v, found %d", err, len(guides))
+	}
+	for _, guide := range guides {
+		t.Run(filepath.Base(guide), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(guide)
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks, err := parse(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plane.New(t)
+			p.Up(t)
+			output := run(t, script(blocks), checkout(t, root, p.Cloud), "BOWLINE_DATA_DIR="+p.Dir, "HOME="+t.TempDir())
+			for _, b := range blocks {
+				said, _ := printed(output, b)
+				if line, found := missing(said, b.shows); found {
+					t.Errorf("line %d: no %q in what it prints:\n%s", b.line, line, said)
+				}
+			}
+		})
+	}
+}
+
+// checkout returns a folder with the program and with examples that use the cloud of the given URL.
+func checkout(t *testing.T, root, url string) string {
+	t.Helper()
+	dir := t.TempDir()
+	bin, err := filepath.Abs(filepath.Join(root, "bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "examples", "*", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("looking for examples: %v, found %d", err, len(files))
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), cloud, url)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// run returns what the script prints. If it fails, the output ends with why.
+func run(t *testing.T, script, dir string, env ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.WaitDelay = time.Second // of what the script started and left
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("the guide's commands ended with %v:\n%s", err, out)
+	}
+	return string(out)
+}
