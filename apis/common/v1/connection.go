@@ -15,4 +15,11 @@ const (
 	ResourceCredentialsSecretPortKey     = "port"
 	ResourceCredentialsSecretUserKey     = "username"
 	ResourceCredentialsSecretPasswordKey = "password"
+
+	// Those of clusters and of systems with certificates or tokens.
+	ResourceCredentialsSecretCAKey         = "clusterCA"
+	ResourceCredentialsSecretClientCertKey = "clientCert"
+	ResourceCredentialsSecretClientKeyKey  = "clientKey"
+	ResourceCredentialsSecretTokenKey      = "token"
+	ResourceCredentialsSecretKubeconfigKey = "kubeconfig"
 )

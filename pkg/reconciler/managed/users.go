@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/resource"
+	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // providerConfigIndex indexes managed resources by the name of the ProviderConfig that they use.
@@ -23,9 +24,26 @@ const providerConfigIndex = "bowline.dev/providerConfig"
 // IndexProviderConfig lets Users find the managed resources of one kind. Call it once per kind before the manager
 // starts.
 func IndexProviderConfig(ctx context.Context, mgr manager.Manager, of resource.Managed) error {
-	return mgr.GetFieldIndexer().IndexField(ctx, of, providerConfigIndex, func(o client.Object) []string {
-		return []string{resource.ProviderConfigName(o)}
+	cached := client.Object(of)
+	if untyped, ok := of.(*managedunstructured.Managed); ok {
+		cached = untyped.GetUnstructured()
+	}
+	return mgr.GetFieldIndexer().IndexField(ctx, cached, providerConfigIndex, func(o client.Object) []string {
+		mg, ok := asManaged(o)
+		if !ok {
+			return nil
+		}
+		return []string{resource.ProviderConfigName(mg)}
 	})
+}
+
+// asManaged returns an object of a cache as a managed resource, also one of a kind without a Go type.
+func asManaged(o runtime.Object) (resource.Managed, bool) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return managedunstructured.Wrap(u), true
+	}
+	mg, ok := o.(resource.Managed)
+	return mg, ok
 }
 
 // Users returns requests for all managed resources of this kind that use the ProviderConfig of the given name, and

@@ -14,8 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // wakeups hold the queue of the reconciler's controller, once it runs.
@@ -53,7 +51,7 @@ func (r *Reconciler) hurryUnfinished(ctx context.Context) {
 	}
 	if err == nil {
 		err = apimeta.EachListItem(list, func(item runtime.Object) error {
-			if mg, ok := item.(resource.Managed); ok && !finished(mg) {
+			if mg, ok := asManaged(item); ok && !finished(mg) {
 				r.WakeNow(client.ObjectKeyFromObject(mg))
 			}
 			return nil
