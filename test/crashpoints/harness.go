@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
 
 // A choice is what to try. Empty fields choose all.
@@ -103,17 +105,17 @@ func (h *harness) fail(err error) {
 
 // try records an operation and cuts it at every point that is chosen.
 func (h *harness) try(ctx context.Context, j job, chosen choice) error {
-	clean, found, err := h.at(ctx, j, point{}, "")
+	clean, found, err := h.at(ctx, j, lifeline.Point{}, "")
 	if err != nil {
 		return err
 	}
-	order := clean.order()
+	order := clean.Order()
 	if len(found) > 0 {
 		h.report(j, "undisturbed", order, clean, found)
 		return nil
 	}
 	if chosen.point > len(order) {
-		return fmt.Errorf("there are %d points only: %s", len(order), numbered(order))
+		return fmt.Errorf("there are %d points only: %s", len(order), lifeline.Numbered(order))
 	}
 	missed := 0
 	var all sync.WaitGroup
@@ -121,7 +123,7 @@ func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 		if chosen.point != 0 && chosen.point != i+1 {
 			continue
 		}
-		for _, c := range cuts(p.request, chosen.faults) {
+		for _, c := range lifeline.Cuts(p.Request, chosen.faults) {
 			all.Go(func() {
 				reached, err := h.cut(ctx, j, order, i, c)
 				if err != nil {
@@ -142,7 +144,7 @@ func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 	defer h.mu.Unlock()
 	fmt.Fprintf(h.out, "%s: done, %d points, %d cuts did not come about\n", j, len(order), missed)
 	if chosen.point != 0 {
-		fmt.Fprintf(h.out, "the points are: %s\n", numbered(order))
+		fmt.Fprintf(h.out, "the points are: %s\n", lifeline.Numbered(order))
 	}
 	return nil
 }
@@ -151,16 +153,16 @@ func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 const attempts = 3
 
 // cut cuts one operation in one way and reports what is wrong afterwards.
-func (h *harness) cut(ctx context.Context, j job, order []point, i int, c cut) (reached bool, err error) {
+func (h *harness) cut(ctx context.Context, j job, order []lifeline.Point, i int, c lifeline.Cut) (reached bool, err error) {
 	for range attempts {
 		life, found, err := h.at(ctx, j, order[i], c)
 		if err != nil {
 			return false, err
 		}
-		if len(found) > 0 || life.wasReached() {
+		if len(found) > 0 || life.WasReached() {
 			h.report(j, fmt.Sprintf("point %d, %s, %s", i+1, order[i], c), order, life, found)
 		}
-		if life.wasReached() {
+		if life.WasReached() {
 			return true, nil
 		}
 	}
@@ -168,7 +170,7 @@ func (h *harness) cut(ctx context.Context, j job, order []point, i int, c cut) (
 }
 
 // at runs an operation at a free site with a life that is cut at the point.
-func (h *harness) at(ctx context.Context, j job, p point, c cut) (life *lifeline, found []violation, err error) {
+func (h *harness) at(ctx context.Context, j job, p lifeline.Point, c lifeline.Cut) (life *lifeline.Life, found []violation, err error) {
 	var s *site
 	select {
 	case s = <-h.sites:
@@ -176,20 +178,20 @@ func (h *harness) at(ctx context.Context, j job, p point, c cut) (life *lifeline
 		return nil, nil, context.Cause(ctx)
 	}
 	defer func() { h.sites <- s }()
-	t := &try{site: s, kind: j.kind, operation: j.operation, life: newLife(p, c)}
+	t := &try{site: s, kind: j.kind, operation: j.operation, life: lifeline.New(p, c)}
 	found, err = t.run(ctx)
 	return t.life, found, errors.Join(err, s.clear(ctx))
 }
 
 // report counts a try and tells all that is needed to understand and repeat what it violates.
-func (h *harness) report(j job, where string, order []point, life *lifeline, found []violation) {
+func (h *harness) report(j job, where string, order []lifeline.Point, life *lifeline.Life, found []violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tried++
 	for _, v := range found {
 		h.found[v.class]++
 		fmt.Fprintf(h.out, "VIOLATION %s: %s, %s: %s\n  undisturbed: %s\n  this time:   %s\n",
-			v.class, j, where, v.what, numbered(order), life)
+			v.class, j, where, v.what, lifeline.Numbered(order), life)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,6 +28,7 @@ import (
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
 
 const (
@@ -52,8 +54,16 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process that looks after this site's objects only and lives as long as its lifeline.
-func (s *site) start(ctx context.Context, life *lifeline) (*process, error) {
+// aboutConfig is true for requests that protect provider configurations: next to an operation they come and go as they
+// like, and nothing of it depends on them.
+func aboutConfig(request string) bool {
+	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets "+keySecret) ||
+		strings.HasSuffix(request, lifeline.Listed) // so are users looked for before a configuration goes
+}
+
+// start starts a process that looks after this site's objects only and lives as long as its lifeline. Requests that protect
+// provider configurations are points if configs is set.
+func (s *site) start(ctx context.Context, life *lifeline.Life, configs bool) (*process, error) {
 	options := managed.CacheOptions()
 	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{siteLabel: s.namespace})}
@@ -63,12 +73,14 @@ func (s *site) start(ctx context.Context, life *lifeline) (*process, error) {
 	options.ByObject[&v1alpha3.ProviderConfig{}] = named
 	options.ByObject[&namespacedv1alpha3.ClusterProviderConfig{}] = named
 	name := func(r *http.Request) (string, bool) {
-		request, ok := apiRequest(r)
-		return request, ok && (life.configs || !aboutConfig(request))
+		request, ok := lifeline.APIRequest(r)
+		return request, ok && (configs || !aboutConfig(request))
 	}
-	current := func() *lifeline { return life }
+	current := func() *lifeline.Life { return life }
 	tapped := rest.CopyConfig(s.config)
-	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{life: current, name: name, next: next} })
+	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return lifeline.Tap{Life: current, Name: name, Next: next}
+	})
 	mgr, err := ctrl.NewManager(tapped, ctrl.Options{
 		Scheme:         s.client.Scheme(),
 		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) { return s.client.RESTMapper(), nil },
@@ -83,14 +95,14 @@ func (s *site) start(ctx context.Context, life *lifeline) (*process, error) {
 	if err := fcp.SetupWithManager(mgr, patient()...); err != nil {
 		return nil, fmt.Errorf("setting up a process: %w", err)
 	}
-	s.proxy.life.Store(life)
+	s.proxy.Follow(life)
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cancel: cancel, ended: make(chan error, 1)}
 	go func() { p.ended <- mgr.Start(ctx) }()
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return nil, errors.Join(errors.New("the caches of a process do not fill"), p.stop())
 	}
-	life.begin()
+	life.Begin()
 	return p, nil
 }
 

@@ -27,6 +27,7 @@ import (
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
 
 // siteLabel marks a site's objects with its namespace.
@@ -39,7 +40,7 @@ type site struct {
 	client    client.Client
 	namespace string
 	project   *project
-	proxy     *proxy
+	proxy     *lifeline.Proxy
 }
 
 // newSite makes a site on an API server that has the provider's kinds.
@@ -61,7 +62,7 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 	if s.project, err = c.newProject(ctx, s.namespace); err != nil {
 		return nil, err
 	}
-	if s.proxy, err = newProxy(c.endpoint); err != nil {
+	if s.proxy, err = lifeline.NewProxy(c.endpoint); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -69,7 +70,7 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 
 // configurations are those of both scopes, and the Secret with the key of the project.
 func (s *site) configurations() []client.Object {
-	spec := v1alpha3.ProviderConfigSpec{ProjectID: s.project.name, Endpoint: s.proxy.server.URL}
+	spec := v1alpha3.ProviderConfigSpec{ProjectID: s.project.name, Endpoint: s.proxy.URL()}
 	spec.Credentials = xpv1.ProviderCredentials{
 		Source:    xpv1.CredentialsSourceSecret,
 		SecretRef: &xpv1.SecretKeySelector{Namespace: s.namespace, Name: keySecret, Key: keySecret},
@@ -146,7 +147,7 @@ func (s *site) clear(ctx context.Context) error {
 func (s *site) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	s.proxy.server.Close()
+	s.proxy.Close()
 	err := s.clear(ctx)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	return errors.Join(err, s.client.Delete(ctx, namespace))

@@ -19,6 +19,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
 
 // patience is how long an operation may take, and how long its recovery.
@@ -29,7 +30,7 @@ type try struct {
 	site      *site
 	kind      kind
 	operation operation
-	life      *lifeline
+	life      *lifeline.Life
 
 	object   resource.Managed
 	password string // that a person chose, if any
@@ -48,10 +49,10 @@ func (t *try) run(ctx context.Context) (found []violation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.life.cut == "" || why != nil { // a process that lives on shall need no other
+	if t.life.Cut() == "" || why != nil { // a process that lives on shall need no other
 		return t.check(ctx, why)
 	}
-	why, err = t.with(ctx, newLife(point{}, ""), false)
+	why, err = t.with(ctx, lifeline.New(lifeline.Point{}, ""), false)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +66,7 @@ func (t *try) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	t.life.configs = t.operation.configs
-	t.life.overtake = func() error { return t.overtake(ctx) }
+	t.life.Overtake = func() error { return t.overtake(ctx) }
 	t.object = t.kind.declare(t.site, t.site.meta("object"))
 	if t.operation.write != nil {
 		if err := t.operation.write(ctx, t); err != nil {
@@ -79,7 +79,7 @@ func (t *try) prepare(ctx context.Context) error {
 	if err := create(ctx, t); err != nil {
 		return err
 	}
-	p, err := t.site.start(ctx, newLife(point{}, ""))
+	p, err := t.site.start(ctx, lifeline.New(lifeline.Point{}, ""), t.operation.configs)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (t *try) overtake(ctx context.Context) error {
 }
 
 // with runs a process until it is dead, or the operation is done and all is quiet. The reason is why that took too long.
-func (t *try) with(ctx context.Context, life *lifeline, first bool) (why, err error) {
-	p, err := t.site.start(ctx, life)
+func (t *try) with(ctx context.Context, life *lifeline.Life, first bool) (why, err error) {
+	p, err := t.site.start(ctx, life, t.operation.configs)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (t *try) with(ctx context.Context, life *lifeline, first bool) (why, err er
 
 // stumbled returns nil once the object says that it cannot be reconciled, or nobody lives to say so.
 func (t *try) stumbled(ctx context.Context) error {
-	if t.life.isDead() {
+	if t.life.IsDead() {
 		return nil
 	}
 	if err := t.read(ctx); err != nil {
@@ -134,13 +134,13 @@ func (t *try) stumbled(ctx context.Context) error {
 }
 
 // quiet returns nil once a process is dead, or has finished and looked at everything again without a change.
-func (t *try) quiet(ctx context.Context, life *lifeline) error {
-	if life.isDead() {
+func (t *try) quiet(ctx context.Context, life *lifeline.Life) error {
+	if life.IsDead() {
 		return nil
 	}
-	rests := life.lookedAgain
+	rests := life.LookedAgain
 	if t.operation.gone {
-		rests = life.silent
+		rests = func() bool { return life.Silent(5 * pollInterval) }
 	}
 	if !rests() { // asked first, since it costs nothing
 		return errors.New("the controllers do not come to rest: " + life.String())
@@ -187,7 +187,7 @@ func (t *try) settled(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("Ready and Synced, but the cloud has no resource of the object with %q: %s", want, list(all))
+	return fmt.Errorf("the object is Ready and Synced, but the cloud has no resource of it with %q: %s", want, list(all))
 }
 
 func isReady(o resource.Managed) error {
@@ -208,12 +208,16 @@ func (t *try) gone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var left []error
 	for _, o := range objects {
 		synced := o.GetCondition(xpv1.TypeSynced)
 		if strings.Contains(synced.Message, managed.MessageCreateIncomplete) {
 			return errNeedsHuman
 		}
-		return fmt.Errorf("%s is still there; Synced: %s %s", o.GetName(), synced.Reason, synced.Message)
+		left = append(left, fmt.Errorf("%s is still there; Synced: %s %s", o.GetName(), synced.Reason, synced.Message))
+	}
+	if len(left) > 0 {
+		return errors.Join(left...)
 	}
 	if !t.operation.configs {
 		return nil

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package lifeline
 
 import (
 	"net/http"
@@ -17,39 +17,39 @@ func TestLifeline(t *testing.T) {
 	t.Parallel()
 	create, update := "POST cloud/networks", "PATCH cloud/networks/*"
 	cases := map[string]struct {
-		cut      cut
+		cut      Cut
 		done     []string // by the cloud
 		answered []bool
 		dead     bool
 	}{
 		"in good health": {"", []string{create, update, update, create}, []bool{true, true, true, true}, false},
-		"before":         {beforeIt, []string{create, update}, []bool{true, true, false, false}, true},
-		"after":          {afterIt, []string{create, update, update}, []bool{true, true, false, false}, true},
-		"lost":           {lostIt, []string{create, update, update, create}, []bool{true, true, false, true}, false},
-		"refused":        {refusedIt, []string{create, update, create}, []bool{true, true, false, true}, false},
-		"overtaken":      {overtakenIt, []string{create, update, "somebody", update, create}, []bool{true, true, true, true}, false},
+		"before":         {Before, []string{create, update}, []bool{true, true, false, false}, true},
+		"after":          {After, []string{create, update, update}, []bool{true, true, false, false}, true},
+		"lost":           {Lost, []string{create, update, update, create}, []bool{true, true, false, true}, false},
+		"refused":        {Refused, []string{create, update, create}, []bool{true, true, false, true}, false},
+		"overtaken":      {Overtaken, []string{create, update, "somebody", update, create}, []bool{true, true, true, true}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var done []string
 			cloud := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				request, _ := cloudRequest(r)
+				request, _ := CloudRequest(r)
 				done = append(done, request)
 			}))
 			t.Cleanup(cloud.Close)
-			p, err := newProxy(cloud.URL)
+			p, err := NewProxy(cloud.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(p.server.Close)
-			life := newLife(point{update, 2}, tc.cut)
-			life.overtake = func() error { done = append(done, "somebody"); return nil }
-			p.life.Store(life)
+			t.Cleanup(p.Close)
+			life := New(Point{update, 2}, tc.cut)
+			life.Overtake = func() error { done = append(done, "somebody"); return nil }
+			p.Follow(life)
 			var answered []bool
 			for _, request := range []string{"POST /networks", "PATCH /networks/a", "PATCH /networks/b", "POST /networks"} {
 				method, path, _ := strings.Cut(request, " ")
-				r, err := http.NewRequestWithContext(t.Context(), method, p.server.URL+"/v1/projects/p"+path, strings.NewReader("{}"))
+				r, err := http.NewRequestWithContext(t.Context(), method, p.URL()+"/v1/projects/p"+path, strings.NewReader("{}"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,8 +66,8 @@ func TestLifeline(t *testing.T) {
 			if diff := cmp.Diff(tc.answered, answered); diff != "" {
 				t.Errorf("answered -want +got:\n%s", diff)
 			}
-			if life.isDead() != tc.dead || life.wasReached() != (tc.cut != "") {
-				t.Errorf("dead: %t, reached: %t", life.isDead(), life.wasReached())
+			if life.IsDead() != tc.dead || life.WasReached() != (tc.cut != "") {
+				t.Errorf("dead: %t, reached: %t", life.IsDead(), life.WasReached())
 			}
 		})
 	}
@@ -83,13 +83,13 @@ func TestOrder(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			life := newLife(point{}, "")
+			life := New(Point{}, "")
 			for request := range strings.SplitSeq(tc.met, ",") {
-				life.meet(request, isRead(request))
+				life.meet(request)
 			}
 			var got []string
-			for _, p := range life.order() {
-				got = append(got, p.request)
+			for _, p := range life.Order() {
+				got = append(got, p.Request)
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, ",")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -117,7 +117,7 @@ func TestAPIRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			method, path, _ := strings.Cut(tc.request, " ")
-			got, ok := apiRequest(httptest.NewRequest(method, path, nil))
+			got, ok := APIRequest(httptest.NewRequest(method, path, nil))
 			if got != tc.want || ok != (tc.want != "") {
 				t.Errorf("%q, %t, want %q", got, ok, tc.want)
 			}
