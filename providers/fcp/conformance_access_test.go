@@ -1,0 +1,274 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+)
+
+// How objects come to their configuration, and controllers to the cloud.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, test := range map[string]func(*testing.T, *world){
+		"R227 R229 different configurations":    differentConfigs,
+		"R228 N2 configuration called default":  defaultConfig,
+		"R232 rotated key":                      rotatedKey,
+		"R19 what goes wrong when connecting":   wrongConfigs,
+		"N12 a configuration in use stays":      configInUse,
+		"N12 Secret of a configuration in use":  secretInUse,
+		"K16 P11 P12 made by anybody":           madeByAnybody,
+		"P44 R150 settings that fill up":        imported,
+		"P62 P65 R211 generated password stays": generatedPassword,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, w)
+		})
+	}
+}
+
+// A secondCloud is a cloud besides that of the world, with keys and projects of its own.
+type secondCloud struct{ endpoint, token string }
+
+func newSecondCloud(t *testing.T) secondCloud {
+	t.Helper()
+	settings := favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", AutoscaleInterval: time.Hour}
+	server, err := favouritecloud.New(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	background(t, server.Run)
+	select {
+	case <-server.Ready():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the cloud does not start")
+	}
+	token, err := favouritecloud.ReadAdminToken(settings.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secondCloud{server.URL(), token}
+}
+
+// key returns a new key of a project.
+func (c secondCloud) key(t *testing.T, project string) string {
+	t.Helper()
+	key, err := sdk.CreateKey(t.Context(), c.endpoint, c.token, project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.Key
+}
+
+func (c secondCloud) networks(t *testing.T, project string) *network.Client {
+	t.Helper()
+	cloud, err := sdk.NewClient(sdk.Config{Endpoint: c.endpoint, Project: project, APIKey: c.key(t, project)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return network.NewClient(cloud)
+}
+
+// keySecret creates a Secret of the world's namespace with a key.
+func (w *world) keySecret(t *testing.T, name, key string) *corev1.Secret {
+	t.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"key": key}}
+	w.create(t, s)
+	return s
+}
+
+// settings reach a project of the cloud with the key in a Secret of the world's namespace.
+func (w *world) settings(endpoint, project, secret string) v1alpha3.ProviderConfigSpec {
+	spec := v1alpha3.ProviderConfigSpec{ProjectID: project, Endpoint: endpoint}
+	spec.Credentials = xpv1.ProviderCredentials{
+		Source:    xpv1.CredentialsSourceSecret,
+		SecretRef: &xpv1.SecretKeySelector{Namespace: w.Namespace, Name: secret, Key: "key"},
+	}
+	return spec
+}
+
+// ownConfig creates a configuration of the world's namespace and returns how objects name it.
+func (w *world) ownConfig(t *testing.T, name string, spec v1alpha3.ProviderConfigSpec) *xpv1.ProviderConfigReference {
+	t.Helper()
+	w.create(t, &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+	return &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: name}
+}
+
+// isOnly wants the object's network in one place and not in another.
+func isOnly(t *testing.T, mg resource.Managed, here, notHere *network.Client) {
+	t.Helper()
+	mine := map[string]string{meta.ExternalLabelUID: string(mg.GetUID())}
+	for c, want := range map[*network.Client]int{here: 1, notHere: 0} {
+		if found, err := c.ListNetworks(t.Context(), mine); err != nil || len(found) != want {
+			t.Errorf("networks of %s %+v, %v, want %d", mg.GetName(), found, err, want)
+		}
+	}
+}
+
+// differentConfigs has two objects of one kind in the same namespace, for different clouds, projects and keys.
+func differentConfigs(t *testing.T, w *world) {
+	c := newSecondCloud(t)
+	w.keySecret(t, "second", c.key(t, "other"))
+	ref := w.ownConfig(t, "second", w.settings(c.endpoint, "other", "second"))
+	first, second := w.network("by-first"), w.network("by-second")
+	second.Spec.ProviderConfigReference = ref
+	for _, n := range []resource.Managed{first, second} {
+		w.create(t, n)
+		w.settled(t, n)
+	}
+	isOnly(t, first, w.networks, c.networks(t, "other"))
+	isOnly(t, second, c.networks(t, "other"), w.networks)
+}
+
+// defaultConfig has objects that name no configuration, while there are others too.
+func defaultConfig(t *testing.T, w *world) {
+	c := newSecondCloud(t)
+	w.keySecret(t, "of-default", c.key(t, "default"))
+	spec := w.settings(c.endpoint, "default", "of-default")
+	w.create(t, &v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec})
+	w.create(t, &namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec})
+	cluster, namespaced := w.clusterNetwork(), w.network("by-default")
+	cluster.Name += "-by-default"
+	cluster.Spec.ProviderConfigReference, namespaced.Spec.ProviderConfigReference = nil, nil
+	for _, n := range []resource.Managed{cluster, namespaced} {
+		w.create(t, n)
+		w.settled(t, n)
+		isOnly(t, n, c.networks(t, "default"), w.networks)
+	}
+}
+
+// rotatedKey replaces the key in the Secret by one that the cloud refuses, and that by another good one. The same
+// controllers run all the time.
+func rotatedKey(t *testing.T, w *world) {
+	c := newSecondCloud(t)
+	key := w.keySecret(t, "rotated", c.key(t, "rotated"))
+	n := w.network("rotated")
+	n.Spec.ProviderConfigReference = w.ownConfig(t, "rotated", w.settings(c.endpoint, "rotated", "rotated"))
+	w.create(t, n)
+	w.settled(t, n)
+
+	rotate := func(to string) {
+		w.edit(t, key, func() { key.Data = map[string][]byte{"key": []byte(to)} })
+	}
+	rotate("withdrawn")
+	w.says(t, n, "cannot get network")
+	rotate(c.key(t, "rotated"))
+	w.settled(t, n)
+}
+
+// wrongConfigs breaks each step of connecting: the configuration, its Secret, the key in it, and the client.
+func wrongConfigs(t *testing.T, w *world) {
+	w.keySecret(t, "malformed", "two words")
+	noKey := w.settings(w.endpoint, project, "malformed")
+	noKey.Credentials.SecretRef.Key = "password"
+	own := func(name string) *xpv1.ProviderConfigReference {
+		return &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: name}
+	}
+	for name, tc := range map[string]struct {
+		config *xpv1.ProviderConfigReference
+		says   string
+	}{
+		"R19 no configuration": {own("nowhere"), `cannot get ProviderConfig "nowhere"`},
+		"R19 no Secret": {
+			w.ownConfig(t, "no-secret", w.settings(w.endpoint, project, "nothing")), `cannot get credentials of ProviderConfig "no-secret"`,
+		},
+		"R19 no key": {w.ownConfig(t, "no-key", noKey), `cannot get credentials of ProviderConfig "no-key"`},
+		"R19 no client": {
+			w.ownConfig(t, "no-client", w.settings(w.endpoint, project, "malformed")), `cannot create client of ProviderConfig "no-client"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := w.network("of-" + tc.config.Name)
+			n.Spec.ProviderConfigReference = tc.config
+			n.Spec.DeletionPolicy = xpv1.DeletionOrphan // it can go although the cloud cannot be reached
+			w.create(t, n)
+			w.says(t, n, tc.says)
+		})
+	}
+}
+
+// configInUse deletes a configuration before the object that uses it.
+func configInUse(t *testing.T, w *world) {
+	config := &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "in-use"}, Spec: w.settings(w.endpoint, project, "key")}
+	w.create(t, config)
+	n := w.network("user")
+	n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: config.Name}
+	w.create(t, n)
+	w.settled(t, n)
+	shows := func(users int64, deleted bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+				return err
+			}
+			if config.Status.Users != users || config.DeletionTimestamp.IsZero() == deleted {
+				return fmt.Errorf("users %d, deletion %v", config.Status.Users, config.DeletionTimestamp)
+			}
+			return nil
+		}
+	}
+	w.Eventually(t, "the user is counted", shows(1, false))
+	if err := w.Client.Delete(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	w.change(t, n, func() { n.Spec.ForProvider.MTU = new(9000) })
+	if err := shows(1, true)(t.Context()); err != nil {
+		t.Errorf("after its deletion: %v", err)
+	}
+	w.remove(t, n)
+	w.Eventually(t, "the configuration is gone with its user", w.gone(config))
+}
+
+// secretInUse deletes the key before the object whose configuration has it.
+func secretInUse(t *testing.T, w *world) {
+	key := w.copyOfKey(t, w.Namespace)
+	key.Name = "key-in-use"
+	w.create(t, key)
+	n := w.network("user-of-key")
+	n.Spec.ProviderConfigReference = w.ownConfig(t, "of-key", w.settings(w.endpoint, project, key.Name))
+	w.create(t, n)
+	w.settled(t, n)
+	w.Eventually(t, "the key is held", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(key), key); err != nil || len(key.Finalizers) > 0 {
+			return err
+		}
+		return errors.New("no finalizer")
+	})
+	if err := w.Client.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	w.change(t, n, func() { n.Spec.ForProvider.MTU = new(9000) })
+	w.remove(t, n)
+	w.remove(t, &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "of-key"}})
+	w.Eventually(t, "the key is gone with its user", w.gone(key))
+}
+
+// gone wants an object not to be there.
+func (w *world) gone(o client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(errors.New("it is still there"), err)
+	}
+}
