@@ -30,15 +30,15 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]func(*testing.T, *world){
-		"R227 R229 different configurations":    differentConfigs,
-		"R228 N2 configuration called default":  defaultConfig,
-		"R232 rotated key":                      rotatedKey,
-		"R19 what goes wrong when connecting":   wrongConfigs,
-		"N12 a configuration in use stays":      configInUse,
-		"N12 Secret of a configuration in use":  secretInUse,
-		"K16 P11 P12 made by anybody":           madeByAnybody,
-		"P44 R150 settings that fill up":        imported,
-		"P62 P65 R211 generated password stays": generatedPassword,
+		"R227 R229 different configurations":      differentConfigs,
+		"R228 N1 N2 configuration called default": defaultConfig,
+		"R232 rotated key":                        rotatedKey,
+		"R19 what goes wrong when connecting":     wrongConfigs,
+		"N12 a configuration in use stays":        configInUse,
+		"N12 Secret of a configuration in use":    secretInUse,
+		"K16 P11 P12 made by anybody":             madeByAnybody,
+		"P44 R150 settings that fill up":          imported,
+		"P62 P65 R211 generated password stays":   generatedPassword,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,6 +28,7 @@ func TestManagedKinds(t *testing.T) {
 		"K2 status embeds ResourceStatus":   func(t *testing.T, k rootKind) { embeds[xpv1.ResourceStatus](t, k.part(t, "Status")) },
 		"K3 spec embeds ResourceSpec":       specEmbeds,
 		"K4 forProvider":                    hasForProvider,
+		"N1 scope":                          hasMarkedScope,
 		"K5 status subresource":             hasStatusSubresource,
 		"K7 root objects":                   isRootObject,
 		"K8 top struct":                     topStruct,
@@ -64,6 +65,17 @@ func specEmbeds(t *testing.T, k rootKind) {
 		return
 	}
 	embeds[xpv1.ResourceSpec](t, k.part(t, "Spec"))
+}
+
+// hasMarkedScope wants the scope that the marker in the source says, and to find kinds of both.
+func hasMarkedScope(t *testing.T, k rootKind) {
+	marker := "+kubebuilder:resource:scope=" + string(k.definition.Spec.Scope) + ","
+	if !strings.Contains(declarationOf(t, k.typ()).text, marker) {
+		t.Errorf("no marker %s", marker)
+	}
+	if !slices.ContainsFunc(managed(rootKinds(t)), func(other rootKind) bool { return other.namespaced() != k.namespaced() }) {
+		t.Error("all kinds have the same scope")
+	}
 }
 
 func hasForProvider(t *testing.T, k rootKind) {
