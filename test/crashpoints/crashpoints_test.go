@@ -40,7 +40,7 @@ func TestCrashPoints(t *testing.T) {
 		}
 	})
 	for name, chosen := range map[string]choice{
-		"R77 R79 R93 N22 creations are repeated": {kind: "NodeGroup", operation: "create", faults: true},
+		"R77 R79 R93 N22 creations are repeated": {kind: "NodeGroup", operation: "create"},
 		"R77 R79 R93 N5 N26 creations are found": {kind: "Network", operation: "create"},
 	} {
 		t.Run(name, func(t *testing.T) {
