@@ -14,6 +14,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reference"
@@ -92,10 +93,12 @@ func (s *References) leaving(ctx context.Context, self reference.Dependent, c cl
 
 // waitsForPerson is true for an object whose deletion goes on only when somebody acts.
 func waitsForPerson(o client.Object) bool {
-	if mg, ok := o.(resource.Managed); ok && mg.GetManagementPolicies().Empty() {
-		return true
+	mg, ok := asManaged(o)
+	if !ok {
+		return meta.IsPaused(o)
 	}
-	return meta.IsPaused(o) || meta.ExternalCreateIncomplete(o)
+	suspected := meta.ExternalCreateIncomplete(o) && mg.GetCondition(xpv1.TypeSynced).Message == MessageCreateIncomplete
+	return meta.IsPaused(o) || mg.GetManagementPolicies().Empty() || suspected
 }
 
 // dependsOn is true if an object refers to another, directly or through others.

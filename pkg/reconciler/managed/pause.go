@@ -9,8 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// checkPaused ends the pass of an object that is paused by annotation or by empty policies (R96 to R105). The message of a paused object that is being
-// deleted says why it stays (N9).
+// checkPaused ends the pass of an object that is paused by annotation or by empty policies (R96 to R105). The message of
+// a paused object that is being deleted says why it stays (N9).
 func (r *Reconciler) checkPaused(_ context.Context, p *pass) outcome {
 	because, resume := "", ""
 	switch {

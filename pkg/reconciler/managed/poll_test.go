@@ -72,6 +72,7 @@ func TestRepetition(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		err    error
+		work   bool // the object waits for an update
 		passes []pass
 	}{
 		"R222 an error: later each time": {err: errors.New("out of order"), passes: []pass{
@@ -80,14 +81,20 @@ func TestRepetition(t *testing.T) {
 			{least: 54 * time.Second, most: 66 * time.Second, told: true}, {at: time.Minute, least: 54 * time.Second, most: 66 * time.Second, told: true}}},
 		"R222 O29 marked as controller-runtime does": {err: reconcile.TerminalError(errors.New("out of order")), passes: []pass{
 			{least: 54 * time.Second, most: 66 * time.Second, told: true}}},
-		"O29 too many calls: when asked, quietly for ten seconds": {err: fmt.Errorf("calling: %w", busy{}), passes: []pass{
+		"O29 too many calls: when asked, quietly for ten seconds": {err: fmt.Errorf("calling: %w", busy{}), work: true, passes: []pass{
 			{least: 4 * time.Second, most: 6 * time.Second}, {at: 9 * time.Second, least: 4 * time.Second, most: 6 * time.Second},
 			{at: 10 * time.Second, least: 4 * time.Second, most: 6 * time.Second, told: true}}},
+		"O29 too many calls and nothing to do: quietly until the next poll": {err: fmt.Errorf("calling: %w", busy{}), passes: []pass{
+			{least: 4 * time.Second, most: 6 * time.Second}, {at: 59 * time.Second, least: 4 * time.Second, most: 6 * time.Second},
+			{at: time.Minute, least: 4 * time.Second, most: 6 * time.Second, told: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil)
 			s.pass()
+			if tc.work {
+				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+			}
 			start := s.clock
 			s.events.take()
 			writes := s.countWrites()

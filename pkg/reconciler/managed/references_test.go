@@ -5,6 +5,7 @@ package managed_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -195,8 +196,17 @@ func TestDeletionOrder(t *testing.T) {
 		"N32 one that waits for a person": {
 			dependent: func(s *stage, key types.NamespacedName) {
 				s.patch(key, `{"metadata":{"annotations":{"crossplane.io/external-create-pending":"2030-01-01T00:00:00Z"}}}`)
+				s.alterStatus(key, func(mg *thing.Thing) {
+					mg.SetConditions(xpv1.ReconcileError(errors.New(managed.MessageCreateIncomplete)))
+				})
 				s.remove(key)
 			}, event: true,
+		},
+		"N32 N5 one whose creation was cut off and heals by itself": {
+			dependent: func(s *stage, key types.NamespacedName) {
+				s.patch(key, `{"metadata":{"annotations":{"crossplane.io/external-create-pending":"2030-01-01T00:00:00Z"}}}`)
+				s.remove(key)
+			}, waits: true,
 		},
 		"N32 one that takes more than five minutes": {
 			dependent: func(s *stage, key types.NamespacedName) {
@@ -242,6 +252,18 @@ func TestDeletionOrder(t *testing.T) {
 func (s *stage) remove(key types.NamespacedName) {
 	s.t.Helper()
 	if err := s.env.Client.Delete(s.t.Context(), &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) alterStatus(key types.NamespacedName, change func(*thing.Thing)) {
+	s.t.Helper()
+	mg := &thing.Thing{}
+	if err := s.env.Client.Get(s.t.Context(), key, mg); err != nil {
+		s.t.Fatal(err)
+	}
+	change(mg)
+	if err := s.env.Client.Status().Update(s.t.Context(), mg); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -53,7 +53,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	return r.restAfter(p, o, r.delay(p, o), overtaken || p.overtaken)
 }
 
-// throttlePatience is how long users are not told that the external system asks for fewer calls.
+// throttlePatience is how long users are not told that the external system asks for fewer calls, while there is work to do.
 const throttlePatience = 10 * time.Second
 
 // countFailures remembers how the object fares, and reports whether the outcome is nothing to speak of: a system that
@@ -71,7 +71,11 @@ func (r *Reconciler) countFailures(p *pass, o outcome) (quiet bool) {
 	if p.memory.throttled.IsZero() {
 		p.memory.throttled = r.now()
 	}
-	return r.now().Sub(p.memory.throttled) < throttlePatience
+	patience := throttlePatience
+	if finished(p.managed) { // a look that comes late is no news
+		patience = max(patience, p.poll)
+	}
+	return r.now().Sub(p.memory.throttled) < patience
 }
 
 // synced is what an outcome says about the pass in condition Synced (R184 to R186).
@@ -187,7 +191,7 @@ func (r *Reconciler) restAfter(p *pass, o outcome, after time.Duration, overtake
 	if after > 0 {
 		due = now.Add(after)
 	}
-	p.memory.settled = o.end == goOn && finished(p.managed)
+	p.memory.settled = (o.end == goOn || o.end == throttled) && finished(p.managed)
 	r.memory.ended(p, now, due, overtaken)
 	return p.memory.comeBack(after), nil
 }
