@@ -4,6 +4,8 @@
 package managed
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -12,10 +14,15 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
+// resync is how often every object is looked at although nothing happened to it, also one that waits for a person (R223).
+const resync = time.Hour
+
 // CacheOptions returns options for a manager's cache that hold what the reconciler reads and no more: of all Secrets
-// only connection secrets, and no managed fields.
+// only connection secrets, and no managed fields. Objects are looked at every hour although nothing happened to them.
 func CacheOptions() cache.Options {
+	period := resync
 	return cache.Options{
+		SyncPeriod:       &period,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Secret{}: {Field: fields.OneTermEqualSelector("type", string(xpv1.SecretTypeConnection))},
