@@ -121,8 +121,8 @@ func (p *pass) nothingCreated() bool {
 // beginCreate stores, in one write that is refused if the object changed since we read it, all that a creation needs
 // to be recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
-	if meta.ExternalCreateIncomplete(p.managed) && (p.mustReplay() || p.nothingCreated()) {
-		return next()
+	if meta.ExternalCreateIncomplete(p.managed) && r.markHolds(p) {
+		return r.storeSpec(ctx, p)
 	}
 	name, began := meta.GetExternalName(p.managed), time.Time{}
 	err := r.writeMetadata(ctx, p, func(o metav1.Object) {
@@ -144,6 +144,13 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("recording that creation begins: %w", err))
 	}
 	return next()
+}
+
+// markHolds is true if the mark that creation began serves for another attempt: because a repeated token or a known name
+// cannot create twice. Where what was created has to be looked for, the mark's time counts (N26), and each attempt needs
+// its own.
+func (r *Reconciler) markHolds(p *pass) bool {
+	return p.mustReplay() || p.nothingCreated() && r.defaultName != nil
 }
 
 // storeChosenCredentials stores the credentials of a client that chooses them, before creation begins (N22).

@@ -217,16 +217,19 @@ func TestLostAnswerOfBegin(t *testing.T) {
 	}
 }
 
-// A system that turns a creation away costs one write, however often it does so.
+// A system that turns a creation away costs one write, however often it does so; one for each attempt where the time of
+// the attempt counts.
 func TestTurnedAwayCreation(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change  func(*thing.System)
 		options []managed.ReconcilerOption
+		again   int // writes of an attempt after the first
 	}{
-		"N5 R80 R95 chosen names":   {change: func(*thing.System) {}},
-		"N5 R80 R95 findable names": {change: func(s *thing.System) { s.VendorNames, s.Finds = true, true }, options: []managed.ReconcilerOption{managed.WithVendorNames()}},
-		"N22 R80 R95 tokens":        {change: func(s *thing.System) { s.Replays = true }},
+		"N5 R80 R95 chosen names": {change: func(*thing.System) {}},
+		"N5 N26 R80 R95 findable names": {change: func(s *thing.System) { s.VendorNames, s.Finds = true, true },
+			options: []managed.ReconcilerOption{managed.WithVendorNames()}, again: 1},
+		"N22 R80 R95 tokens": {change: func(s *thing.System) { s.Replays = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -238,7 +241,7 @@ func TestTurnedAwayCreation(t *testing.T) {
 				if after := s.pass(); after < 4*time.Second || after > 6*time.Second {
 					t.Errorf("comes back after %s", after)
 				}
-				if made, told := s.take(writes); i == 0 && len(made) != 1 || i > 0 && len(made) != 0 || told != nil {
+				if made, told := s.take(writes); i == 0 && len(made) != 1 || i > 0 && len(made) != tc.again || told != nil {
 					t.Errorf("attempt %d wrote %v, told %v", i, made, told)
 				}
 			}
@@ -247,7 +250,7 @@ func TestTurnedAwayCreation(t *testing.T) {
 			if diff := cmp.Diff([]event.Reason{managed.ReasonCreated}, told); diff != "" || len(s.system.Snapshot()) != 1 {
 				t.Errorf("events -want +got:\n%s", diff)
 			}
-			if len(made) != 3 || s.system.Called("Create") != 4 {
+			if len(made) != 3+tc.again || s.system.Called("Create") != 4 {
 				t.Errorf("want the secret, the success and the status written, got %v", made)
 			}
 		})
@@ -265,6 +268,23 @@ func TestTurnedAwayCreation(t *testing.T) {
 		}
 		if have := s.system.Snapshot(); len(have) != 1 || meta.GetExternalName(s.thing()) != "vendor-1" {
 			t.Errorf("resources %+v, external name %q", have, meta.GetExternalName(s.thing()))
+		}
+	})
+	t.Run("N26 an attempt long after one that was turned away has a window of its own", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil, managed.WithVendorNames())
+		s.system.VendorNames, s.system.Finds = true, true
+		s.failOnce("Create", busy{}, nil)
+		s.pass()
+		s.clock = s.clock.Add(time.Hour)
+		s.failOnce("Create", nil, context.DeadlineExceeded)
+		s.pass()
+		s.system.Do(func(sys *thing.System) { sys.Hidden = true })
+		for range 3 {
+			s.pass()
+		}
+		if n := s.system.Called("Create"); n != 2 || len(s.system.Snapshot()) != 1 {
+			t.Errorf("Create was called %d times, resources %+v", n, s.system.Snapshot())
 		}
 	})
 	t.Run("N5 N26 after a restart nobody knows that it was turned away", func(t *testing.T) {
