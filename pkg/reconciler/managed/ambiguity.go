@@ -5,9 +5,11 @@ package managed
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/url"
 	"syscall"
 )
 
@@ -31,16 +33,39 @@ func outcomeUnknown(err error) bool {
 	if _, marked := errors.AsType[unknownOutcomeError](err); marked {
 		return true
 	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	if _, asked := retryAfter(err); asked || neverSent(err) {
 		return false
 	}
+	_, ofRequest := errors.AsType[*url.Error](err)
+	_, ofNetwork := errors.AsType[*net.OpError](err)
+	return ofRequest || ofNetwork || answerLost(err)
+}
+
+// answerLost is true for errors of a connection that broke, or took too long, after the request may have left.
+func answerLost(err error) bool {
 	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 		return true
 	}
-	for _, lost := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+	for _, lost := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, lost) {
 			return true
 		}
 	}
 	return false
+}
+
+// neverSent is true for errors of a request that did not leave: nobody listens, the connection was not made or not
+// trusted, or the address is none.
+func neverSent(err error) bool {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return true
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok && u.Op == "parse" {
+		return true
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return untrusted
 }

@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -31,6 +33,7 @@ type operation struct {
 	verb verb
 	done chan struct{} // closed at the end; what follows is written before
 
+	uid     types.UID
 	managed resource.Managed // that the call was made with
 	inputs  *secretInputs    // that the call was given
 	details ConnectionDetails
@@ -49,7 +52,7 @@ func (b *operations) of(mg resource.Managed) *operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	op := b.all[client.ObjectKeyFromObject(mg)]
-	if op == nil || op.managed.GetUID() != mg.GetUID() {
+	if op == nil || op.uid != mg.GetUID() {
 		return nil
 	}
 	return op
@@ -74,6 +77,7 @@ func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outc
 	}
 	op := &operation{verb: v, managed: p.managed, inputs: p.inputs}
 	op.details, op.err = do(ctx, p.managed)
+	op.err = op.inputs.redact(op.err)
 	return r.ended(ctx, p, op)
 }
 
@@ -83,7 +87,7 @@ func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) outcome 
 	case verbCreate:
 		return r.createEnded(ctx, p, op)
 	case verbUpdate:
-		return r.updateEnded(p, op)
+		return r.updateEnded(ctx, p, op)
 	default:
 		return r.deleteEnded(p, op)
 	}
@@ -95,7 +99,7 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	if !ok {
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("%T does not copy to its own type", p.managed))
 	}
-	op := &operation{verb: v, done: make(chan struct{}), managed: own, inputs: p.inputs}
+	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, inputs: p.inputs}
 	r.operations.mu.Lock()
 	r.operations.all[client.ObjectKeyFromObject(own)] = op
 	r.operations.mu.Unlock()
@@ -104,13 +108,25 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.operations.timeout)
 		defer cancel()
-		op.details, op.err = do(ctx, own)
+		op.details, op.err = r.guarded(ctx, v, own, do)
+		op.err = op.inputs.redact(op.err)
 		r.disconnectFrom(ctx, external, own)
 		close(op.done)
 		r.WakeNow(client.ObjectKeyFromObject(own))
 	}()
 	p.managed.SetConditions(xpv1.AsyncOperationOngoing())
 	return await(0, p.goesOn(v))
+}
+
+// guarded makes a call whose panic must not end the process: nobody else catches it in the background.
+func (r *Reconciler) guarded(ctx context.Context, v verb, mg resource.Managed, do call) (details ConnectionDetails, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.log.Error(nil, "The provider's code panicked", "call", v, "object", client.ObjectKeyFromObject(mg), "panic", cause, "stack", string(debug.Stack()))
+			err = OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", v))
+		}
+	}()
+	return do(ctx, mg)
 }
 
 func (p *pass) goesOn(v verb) string {
@@ -122,16 +138,24 @@ func (p *pass) goesOn(v verb) string {
 func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 	op := r.operations.of(p.managed)
 	if op == nil {
+		if p.managed.GetCondition(xpv1.TypeAsyncOperation).Reason == xpv1.ReasonOngoing { // of a process that died, or its end was not stored
+			p.managed.SetConditions(xpv1.AsyncOperationFinished())
+		}
 		return next()
 	}
 	select {
 	case <-op.done:
 	default:
+		if meta.IsPaused(p.managed) || r.pausedByPolicy(p) {
+			return next()
+		}
 		p.managed.SetConditions(xpv1.AsyncOperationOngoing())
 		return await(0, p.goesOn(op.verb))
 	}
 	r.operations.forget(client.ObjectKeyFromObject(p.managed))
-	p.ended = op.verb
+	if op.verb != verbUpdate || op.managed.GetGeneration() == p.managed.GetGeneration() {
+		p.ended = op.verb
+	}
 	p.managed.SetConditions(xpv1.AsyncOperationFinished(), op.last())
 	return r.ended(ctx, p, op)
 }

@@ -24,6 +24,9 @@ import (
 // create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that
 // was never recorded (N22).
 func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
+	if p.observation.ResourceExists && p.mustReplay() && p.nothingToReplay() {
+		return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
+	}
 	replay := p.mustReplay() && p.allows(xpv1.ManagementActionCreate)
 	if p.observation.ResourceExists && !replay {
 		return next()
@@ -33,6 +36,9 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	}
 	if left := r.graceLeft(p); left > 0 && !replay {
 		return await(left, waitsToAppear)
+	}
+	if p.ended == verbCreate {
+		return await(0, waitsToAppear)
 	}
 	if o := run(ctx, p, []step{r.giveInputs, r.storeChosenCredentials, r.beginCreate}); o.end != goOn {
 		return o
@@ -49,6 +55,13 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 		return await(0, waitsToAppear)
 	}
 	return next()
+}
+
+// nothingToReplay is true if the resource that was found is not of the creation without a result, or if that must not be
+// repeated: then it is taken as it is.
+func (p *pass) nothingToReplay() bool {
+	foreign := p.observation.Owner != nil && *p.observation.Owner != p.managed.GetUID()
+	return foreign || !p.allows(xpv1.ManagementActionCreate)
 }
 
 // callCreate calls Create with initProvider laid under forProvider (R141, D46). What the call sets on the object stays,
@@ -83,6 +96,10 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 	}
 	if name := meta.GetExternalName(op.managed); name != "" {
 		meta.SetExternalName(p.managed, name)
+	}
+	if meta.GetExternalName(p.managed) == "" {
+		return stop(ReasonCannotCreate, errors.New("the provider created a resource without saying its external name, which is a "+
+			"mistake in the provider: set the annotation "+meta.AnnotationKeyExternalName+" by hand"))
 	}
 	if o := r.createSucceeded(ctx, p, op.details); o.end != goOn {
 		return o
@@ -211,6 +228,11 @@ func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details Conne
 func (r *Reconciler) keepUnpublished(ctx context.Context, p *pass, details ConnectionDetails, cause error) outcome {
 	cannotPublish := fail(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", cause))
 	if p.mustReplay() {
+		if name := meta.GetExternalName(p.managed); p.annotations[meta.AnnotationKeyExternalName] != name {
+			if err := r.recordResult(ctx, p, func(o metav1.Object) { meta.SetExternalName(o, name) }); err != nil {
+				return fail(ReasonCannotUpdateMR, err)
+			}
+		}
 		return cannotPublish
 	}
 	p.memory.unpublished = maps.Clone(details)

@@ -46,6 +46,7 @@
 //
 // # API requests
 //
-// Creating takes five writes at most, a spec change two, a deletion three, and a poll that finds nothing changed none.
-// Reads come from the manager's cache. See CacheOptions for how to keep that cache small.
+// Creating takes five writes (one more where the client chooses credentials, or the external system chose settings), a
+// spec change two, a deletion three, and a poll that finds nothing changed none. Reads come from the manager's
+// cache. See CacheOptions for how to keep that cache small.
 package managed

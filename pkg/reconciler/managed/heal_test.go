@@ -255,6 +255,11 @@ func TestTurnedAwayCreation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is known of an attempt that was turned away counts for that attempt only.
+func TestAfterTurnedAwayCreation(t *testing.T) {
+	t.Parallel()
 	t.Run("N5 N11 R84 being turned away proves nothing about the next attempt", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithVendorNames())

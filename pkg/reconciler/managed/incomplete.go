@@ -47,7 +47,7 @@ func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome
 	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.nothingCreated() {
 		return next()
 	}
-	if p.mustReplay() && !meta.WasDeleted(p.managed) {
+	if p.mustReplay() && (!meta.WasDeleted(p.managed) || meta.GetExternalName(p.managed) != "") {
 		return next()
 	}
 	if finder, ok := createFinderOf(p.external); ok {

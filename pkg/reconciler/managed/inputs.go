@@ -44,6 +44,7 @@ func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 	now := inputsRead{at: r.now(), generation: p.managed.GetGeneration(), requested: p.annotations[meta.AnnotationKeyReconcileRequestedAt]}
 	last := p.memory.inputs
 	if now.generation == last.generation && now.requested == last.requested && now.at.Sub(last.at) < r.inputInterval {
+		p.rotated = p.memory.rotated
 		return next()
 	}
 	if o := r.loadInputs(ctx, p); o.end != goOn {
@@ -51,6 +52,7 @@ func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 	}
 	p.memory.inputs = now
 	p.rotated = !reflect.DeepEqual(p.inputs.versions, p.appliedInputs())
+	p.memory.rotated = p.rotated
 	return next()
 }
 
@@ -72,7 +74,7 @@ func (r *Reconciler) giveInputs(ctx context.Context, p *pass) outcome {
 // inputsApplied remembers in the status which Secrets the external resource was given. If that is lost they are given
 // again, which changes nothing.
 func (p *pass) inputsApplied(inputs *secretInputs) {
-	p.rotated = false
+	p.rotated, p.memory.rotated = false, false
 	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok && inputs != nil {
 		recorder.SetSecretInputs(inputs.versions)
 	}

@@ -31,7 +31,7 @@ func (p *pass) takeChosen() error {
 // enforced from then on (R146).
 func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 	if !p.observation.ResourceLateInitialized || !p.allows(xpv1.ManagementActionLateInitialize) {
-		return next()
+		return r.storeSpec(ctx, p)
 	}
 	err := p.changeSpec(func(spec tree) {
 		filled, _ := parameters.Fill(section(spec, "forProvider"), p.chosen, parameters.InitProvider(section(spec, "initProvider")))

@@ -66,6 +66,9 @@ type record struct {
 	// inputs is when the secret inputs were last read.
 	inputs inputsRead
 
+	// rotated is true while the external resource has to be given secret inputs that were read.
+	rotated bool
+
 	// updates counts the passes in a row that had to update the external resource.
 	updates int
 

@@ -131,5 +131,5 @@ var errOvertaken = errors.New("another process began to create the external reso
 func worthRepeating(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
-		errors.Is(err, syscall.ECONNREFUSED) || outcomeUnknown(err)
+		errors.Is(err, syscall.ECONNREFUSED) || answerLost(err)
 }

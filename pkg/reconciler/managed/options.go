@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -82,6 +83,12 @@ func WithConsistencyWindow(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.consistency = d }
 }
 
+// WithParameters tells what the parameters of the kind do not tell themselves, above all which fields are sensitive, so that
+// a Plan does not show their values. Default: fields whose names sound like a secret are not shown.
+func WithParameters(o ...parameters.Option) ReconcilerOption {
+	return func(r *Reconciler) { r.parameters = o }
+}
+
 // WithSecretInputInterval sets how often Secrets that objects refer to are read where nothing asks for it sooner (N30), and
 // so how long it may take until a changed one reaches the external system. Default: 10 minutes.
 func WithSecretInputInterval(d time.Duration) ReconcilerOption {
@@ -96,7 +103,8 @@ func WithReferences(shared *References) ReconcilerOption {
 
 // WithBackgroundOperations makes Create, Update and Delete run in the background, for external systems whose calls take
 // longer than a pass may (R197). Each call gets the given time. Conditions AsyncOperation and LastAsyncOperation show how
-// it goes. Default: calls are made within the pass.
+// it goes. Of what Create or Update sets on the object only the external name is kept; Observe tells the rest. Default: calls
+// are made within the pass.
 func WithBackgroundOperations(timeout time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.operations.timeout = timeout }
 }

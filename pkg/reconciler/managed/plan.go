@@ -61,7 +61,7 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 	case meta.WasDeleted(p.managed):
 		return p.planDeletion(), nil
 	}
-	return p.plan(), nil
+	return p.plan(r.parameters), nil
 }
 
 // planning are the steps of a pass that write nothing, as lifecycle orders them.
@@ -74,14 +74,14 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 }
 
 // plan says what create and update would do after what was observed.
-func (p *pass) plan() Plan {
+func (p *pass) plan(options []parameters.Option) Plan {
 	spec, _ := p.spec.(tree)
 	switch {
 	case !p.observation.ResourceExists && !p.allows(xpv1.ManagementActionCreate):
 		return Plan{Action: PlanNothing, Message: p.missing().err.Error()}
 	case !p.observation.ResourceExists:
 		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
-		return Plan{Action: PlanCreate, Fields: parameters.Differences(desired, nil)}
+		return Plan{Action: PlanCreate, Fields: parameters.Differences(desired, nil, options...)}
 	case p.observation.ResourceUpToDate && !p.rotated:
 		return Plan{Action: PlanNothing}
 	case !p.allows(xpv1.ManagementActionUpdate):

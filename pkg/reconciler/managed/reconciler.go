@@ -19,6 +19,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -44,6 +45,7 @@ type Reconciler struct {
 	log         logr.Logger
 
 	policies      bool
+	parameters    []parameters.Option
 	timeout       time.Duration
 	pollInterval  time.Duration
 	creationGrace time.Duration
@@ -137,12 +139,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.checkFinalizer, r.releaseAbandoned, r.checkPaused, r.releaseOrphan, r.checkPolicies,
-			r.awaitDependents, r.initialize, r.awaitOperation, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal, r.finalize}
+		return []step{r.checkFinalizer, r.awaitOperation, r.releaseAbandoned, r.checkPaused, r.releaseOrphan, r.checkPolicies,
+			r.awaitDependents, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal,
+			r.finalize}
 	}
-	return []step{r.checkPaused, r.checkPolicies, r.initialize, r.awaitOperation, r.recallCreate,
-		r.resolveReferences, r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.lateInitialize, r.update,
-		r.adopt, r.publish, r.reportDrift, r.checkFailure}
+	return []step{r.awaitOperation, r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate, r.resolveReferences,
+		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.publish, r.lateInitialize,
+		r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure}
 }
 
 // A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,

@@ -134,9 +134,14 @@ func (r *Reconciler) resolveReferences(ctx context.Context, p *pass) outcome {
 	if !refers {
 		return next()
 	}
-	recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
-	err := resolver.ResolveReferences(ctx, recorder)
-	recorder.Done(err)
+	var err error
+	if p.planning {
+		err = resolver.ResolveReferences(ctx, r.client)
+	} else {
+		recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
+		err = resolver.ResolveReferences(ctx, recorder)
+		recorder.Done(err)
+	}
 	if err != nil {
 		err = fmt.Errorf("resolving references: %w", err)
 		if reference.IsUnresolved(err) && r.wakeups.work() {

@@ -116,6 +116,7 @@ func (r *Reconciler) delay(p *pass, o outcome) time.Duration {
 	case rejected:
 		return spread(p.poll, p.managed.GetUID())
 	case throttled:
+		o.after = max(o.after, shortestPoll)
 		return o.after + time.Duration(r.random()*float64(o.after)/2) // so that those turned away together do not come back together
 	case failed:
 		return r.backoff.after(p.memory.failures, r.random())

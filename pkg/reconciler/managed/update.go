@@ -37,13 +37,18 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 }
 
 // updateEnded notes the result of Update. One that never settles the difference is news once for each change of the spec.
-func (r *Reconciler) updateEnded(p *pass, op *operation) outcome {
+func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) outcome {
 	if op.err != nil {
 		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", op.err))
 	}
 	p.memory.updates++
-	p.inputsApplied(op.inputs)
 	p.memory.unpublished = union(p.memory.unpublished, op.details)
+	if len(p.memory.unpublished) > 0 {
+		if o := r.publish(ctx, p); o.end != goOn {
+			return o
+		}
+	}
+	p.inputsApplied(op.inputs)
 	if !p.drifted() || p.inSync().ObservedGeneration != p.managed.GetGeneration() {
 		p.note(event.Normal(ReasonUpdated, "Updated the external resource "+meta.GetExternalName(p.managed)))
 	}

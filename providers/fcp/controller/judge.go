@@ -6,13 +6,16 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
+	"syscall"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/limits"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -70,12 +73,18 @@ func judge[P any](j judgement, ours, theirs P, o ...parameters.Option) (managed.
 	return seen, nil
 }
 
-// unlessRefused marks an error of Create after which the resource may exist all the same: the cloud failed at the work.
+// unlessRefused marks an error of Create after which the resource may exist all the same: all but a refusal of the cloud,
+// and a request that was never sent.
 func unlessRefused(err error) error {
-	if failure, ok := errors.AsType[*sdk.APIError](err); ok && failure.Status >= http.StatusInternalServerError {
-		return managed.OutcomeUnknown(err)
+	failure, answered := errors.AsType[*sdk.APIError](err)
+	_, unresolved := errors.AsType[*net.DNSError](err)
+	_, throttled := errors.AsType[*limits.Throttled](err)
+	_, unauthenticated := errors.AsType[*limits.Unauthenticated](err)
+	refused := answered && failure.Status < http.StatusInternalServerError
+	if refused || unresolved || throttled || unauthenticated || errors.Is(err, syscall.ECONNREFUSED) {
+		return err
 	}
-	return err
+	return managed.OutcomeUnknown(err)
 }
 
 // optional is nil for a zero value, which the cloud's answers have where nothing is set.
