@@ -173,3 +173,23 @@ func TestBackgroundCrash(t *testing.T) {
 		})
 	}
 }
+
+// The provider's code must not end the process, whose other objects are well.
+func TestBackgroundPanic(t *testing.T) {
+	t.Parallel()
+	t.Run("R197 R185 a panic is an error of the object", func(t *testing.T) {
+		t.Parallel()
+		s := inBackground(t)
+		s.system.Do(func(sys *thing.System) {
+			sys.Fault = func(verb string) (error, error) {
+				if verb == "Create" {
+					var nobody map[string]string
+					nobody["mistake"] = "of the provider"
+				}
+				return nil, nil
+			}
+		})
+		s.passUntil("Finished ApplyFailure")
+		s.wantMessage("panicked during create")
+	})
+}

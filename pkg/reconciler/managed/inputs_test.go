@@ -4,6 +4,7 @@
 package managed_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -157,4 +158,31 @@ func tappedReads(config *rest.Config, read func(path string)) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readTap{next, read} })
 	return config
+}
+
+// A rotation that met an error is not forgotten until the Secret is read the next time.
+func TestRefusedRotation(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"Observe", "Update"} {
+		t.Run("P61 O21 after a failing "+verb, func(t *testing.T) {
+			t.Parallel()
+			s, secret := withPassword(t)
+			s.store(secret)
+			s.pass()
+			secret.Data["password"] = []byte("second")
+			if err := s.env.Client.Update(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			s.clock = s.clock.Add(11 * time.Minute)
+			s.failOnce(verb, errors.New(`password "second" is too short`), nil)
+			s.pass()
+			if verb == "Update" && strings.Contains(s.message(), "second") {
+				t.Errorf("R234 the message shows the password: %s", s.message())
+			}
+			s.pass()
+			if have := s.has(); have.Password != "second" || s.state() != "Ready=Available Synced=ReconcileSuccess" {
+				t.Errorf("the resource's password is %q, the user sees %s", have.Password, s.state())
+			}
+		})
+	}
 }

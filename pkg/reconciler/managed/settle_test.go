@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"syscall"
 	"testing"
@@ -148,13 +149,17 @@ func TestOutcomeUnknown(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"a refusal":                 {errors.New("quota exceeded"), false},
-		"nobody listens":            {fmt.Errorf("calling: %w", dial), false},
-		"the connection broke":      {fmt.Errorf("calling: %w", &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), true},
-		"the answer ended too soon": {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), true},
-		"time ran out":              {fmt.Errorf("calling: %w", context.DeadlineExceeded), true},
-		"the process is stopping":   {context.Canceled, true},
-		"the author says so":        {fmt.Errorf("calling: %w", OutcomeUnknown(errors.New("HTTP 500"))), true},
+		"a refusal":                   {errors.New("quota exceeded"), false},
+		"nobody listens":              {fmt.Errorf("calling: %w", dial), false},
+		"the connection broke":        {fmt.Errorf("calling: %w", &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), true},
+		"the answer ended too soon":   {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), true},
+		"time ran out":                {fmt.Errorf("calling: %w", context.DeadlineExceeded), true},
+		"the process is stopping":     {context.Canceled, true},
+		"N5 the connection was lost":  {&url.Error{Op: "Post", URL: "https://cloud", Err: errors.New("http2: client connection lost")}, true},
+		"N5 a broken connection":      {fmt.Errorf("calling: %w", net.ErrClosed), true},
+		"N5 no such host":             {&url.Error{Op: "Post", URL: "https://cloud", Err: &net.OpError{Op: "dial", Err: &net.DNSError{}}}, false},
+		"N5 it was told to come back": {&url.Error{Op: "Post", URL: "https://cloud", Err: busy{}}, false},
+		"the author says so":          {fmt.Errorf("calling: %w", OutcomeUnknown(errors.New("HTTP 500"))), true},
 	} {
 		if got := outcomeUnknown(tc.err); got != tc.want {
 			t.Errorf("after %s: unknown %t, want %t", name, got, tc.want)
