@@ -183,8 +183,8 @@ func TestBackgroundPanic(t *testing.T) {
 		s.system.Do(func(sys *thing.System) {
 			sys.Fault = func(verb string) (error, error) {
 				if verb == "Create" {
-					var nobody map[string]string
-					nobody["mistake"] = "of the provider"
+					var nobody *thing.Thing
+					nobody.Name = "a mistake of the provider"
 				}
 				return nil, nil
 			}
