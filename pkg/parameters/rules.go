@@ -1,0 +1,113 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parameters
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Rules say of the parameters of a kind what their Go type does not. The generator writes them from markers in the
+// comments of fields, as the method FieldRules of the type. Fields are named by paths as in options.
+type Rules struct {
+	// Immutable fields cannot change after creation (P70): no update heals a difference in them.
+	Immutable []string
+	// IgnoreCase fields are compared without regard to upper and lower case.
+	IgnoreCase []string
+	// Sets are lists without an order.
+	Sets []string
+	// Extra are lists to which others add elements of their own.
+	Extra []string
+	// JSON fields are strings that hold JSON documents.
+	JSON []string
+	// WriteOnly fields are sent but never answered.
+	WriteOnly []string
+	// Ignored fields are neither compared nor filled.
+	Ignored []string
+	// Sensitive fields never show their values.
+	Sensitive []string
+	// Defaults are values, as JSON, that the vendor means where it answers with none. Fields of lists cannot have one.
+	Defaults map[string]string
+	// Labels is the field, a map of strings to strings, with what the vendor calls labels or tags. Empty: there is none.
+	Labels string
+	// Generated are references to Secrets, such as passwordSecretRef, in place of which a random value is made where the
+	// user gives none (P62), and the key of the connection secret that shows it (P64).
+	Generated map[string]string
+}
+
+// Options are what LateInitialize and Compare have to know of the rules.
+func (r Rules) Options() []Option {
+	return []Option{
+		IgnoreCase(r.IgnoreCase...), AsSet(r.Sets...), AllowExtra(r.Extra...), JSONText(r.JSON...),
+		Ignore(slices.Concat(r.WriteOnly, r.Ignored)...), Sensitive(r.Sensitive...),
+	}
+}
+
+// Fixed is true if a difference in the field cannot be healed, since it or what it is a part of is immutable.
+func (r Rules) Fixed(field string) bool {
+	general := withoutIndices(field)
+	return slices.ContainsFunc(r.Immutable, func(fixed string) bool {
+		rest, ok := strings.CutPrefix(general, fixed)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// withoutIndices returns the path scalingConfig.maxSize for scalingConfig[0].maxSize. Keys of maps stay.
+func withoutIndices(field string) string {
+	var general strings.Builder
+	for field != "" {
+		before, rest, found := strings.Cut(field, "[")
+		general.WriteString(before)
+		if !found {
+			break
+		}
+		inside, after, _ := strings.Cut(rest, "]")
+		if inside == "" || strings.Trim(inside, "0123456789") != "" {
+			general.WriteString("[" + inside + "]")
+		}
+		field = after
+	}
+	return general.String()
+}
+
+// FillDefaults returns the tree of what a vendor answered with the values that it means where it answers with none. It
+// fails for a default that is no JSON.
+func (r Rules) FillDefaults(observed map[string]any) (map[string]any, error) {
+	if len(r.Defaults) == 0 {
+		return observed, nil
+	}
+	under := map[string]any{}
+	for field, text := range r.Defaults {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			return nil, fmt.Errorf("default of %s: %w", field, err)
+		}
+		at := under
+		names := strings.Split(field, ".")
+		for _, name := range names[:len(names)-1] {
+			if at[name] == nil {
+				at[name] = map[string]any{}
+			}
+			at = object(at[name])
+		}
+		at[names[len(names)-1]] = value
+	}
+	return Overlay(withoutEmpty(observed), under), nil
+}
+
+// withoutEmpty leaves out fields that say nothing, so that defaults show through.
+func withoutEmpty(tree map[string]any) map[string]any {
+	full := map[string]any{}
+	for name, field := range tree {
+		if below, ok := field.(map[string]any); ok {
+			field = withoutEmpty(below)
+		}
+		if !isEmpty(field) {
+			full[name] = field
+		}
+	}
+	return full
+}

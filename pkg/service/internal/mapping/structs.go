@@ -1,0 +1,133 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"reflect"
+	"strings"
+	"unicode"
+)
+
+// structs pairs the fields of two structs by their names.
+func (m *maker) structs(to, from reflect.Type, at string) (assignment, error) {
+	if done, ok := m.made[pair{to, from}]; ok {
+		return func(to, from reflect.Value) { (*done)(to, from) }, nil
+	}
+	assign := new(assignment)
+	m.made[pair{to, from}] = assign
+	type step struct {
+		to, from []int
+		assign   assignment
+	}
+	var steps []step
+	for _, target := range fields(to) {
+		path := join(at, jsonName(target))
+		source, ok := counterpart(target, from)
+		if !ok {
+			m.unmatched = append(m.unmatched, path)
+			continue
+		}
+		set, err := m.make(target.Type, source.Type, path)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step{target.Index, source.Index, set})
+	}
+	*assign = func(to, from reflect.Value) {
+		for _, s := range steps {
+			if source, err := from.FieldByIndexErr(s.from); err == nil { // else an embedded pointer is nil
+				s.assign(reach(to, s.to), source)
+			}
+		}
+	}
+	return *assign, nil
+}
+
+// fields are those of a struct that other packages see, with those of embedded structs in place of these.
+func fields(of reflect.Type) []reflect.StructField {
+	var visible []reflect.StructField
+	for _, f := range reflect.VisibleFields(of) {
+		if f.IsExported() && !embedsStruct(f) {
+			visible = append(visible, f)
+		}
+	}
+	return visible
+}
+
+func embedsStruct(f reflect.StructField) bool {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return f.Anonymous && t.Kind() == reflect.Struct
+}
+
+// reach returns a field, making the embedded structs on the way that are not there yet.
+func reach(in reflect.Value, index []int) reflect.Value {
+	for _, i := range index {
+		if in.Kind() == reflect.Pointer {
+			if in.IsNil() {
+				in.Set(reflect.New(in.Type().Elem()))
+			}
+			in = in.Elem()
+		}
+		in = in.Field(i)
+	}
+	return in
+}
+
+// counterpart finds the field that a field gets its value from: the one that a tag on either side names, else the one of
+// the same Go name, else the one of the same JSON name.
+func counterpart(target reflect.StructField, from reflect.Type) (reflect.StructField, bool) {
+	candidates := fields(from)
+	wanted := target.Name
+	if named, ok := target.Tag.Lookup("vendor"); ok {
+		wanted = named
+	}
+	for _, name := range []func(reflect.StructField) string{vendorName, goName, jsonName} {
+		for _, f := range candidates {
+			if plain(name(f)) == plain(wanted) {
+				return f, true
+			}
+		}
+	}
+	if _, named := target.Tag.Lookup("vendor"); named {
+		return reflect.StructField{}, false
+	}
+	for _, f := range candidates {
+		if plain(jsonName(f)) == plain(jsonName(target)) {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+func vendorName(f reflect.StructField) string { return f.Tag.Get("vendor") }
+
+func goName(f reflect.StructField) string { return f.Name }
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "" || name == "-" {
+		return f.Name
+	}
+	return name
+}
+
+// plain is a name without what differs between spellings of it.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
