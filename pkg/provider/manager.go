@@ -1,0 +1,120 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+)
+
+// A ManagerConfig says how the controllers of providers run together.
+type ManagerConfig struct {
+	// REST is the API server to work against, and as whom. Required.
+	REST *rest.Config
+	// Log is where all controllers log. Default: nowhere.
+	Log logr.Logger
+	// LeaderElect makes the controllers work only while this process holds a lease that all replicas share.
+	LeaderElect bool
+	// LeaseName and LeaseNamespace say which lease. Required with LeaderElect.
+	LeaseName, LeaseNamespace string
+	// HealthListen is the host:port of /healthz and /readyz. Default: none.
+	HealthListen string
+	// MetricsListen is the host:port of /metrics. Default: none.
+	MetricsListen string
+	// Reconcilers are options of the reconcilers of all managed kinds, after their own.
+	Reconcilers []managed.ReconcilerOption
+}
+
+// NewManager returns a manager that runs all controllers of the providers once it is started. Their objects are deleted in
+// the order that their references ask for, across providers too. It listens for health probes from now on, and for metrics from
+// its start. The definitions of all kinds have to be installed before it starts; see package crd.
+func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering Kubernetes types: %w", err)
+	}
+	if err := validate(providers); err != nil {
+		return nil, err
+	}
+	// The API server warns of the finalizer's form at every creation; its name is a wire contract and stays.
+	config := rest.CopyConfig(cfg.REST)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                 scheme,
+		Logger:                 cfg.logger(),
+		Metrics:                metricsserver.Options{BindAddress: address(cfg.MetricsListen)},
+		HealthProbeBindAddress: address(cfg.HealthListen),
+		LeaderElection:         cfg.LeaderElect,
+		LeaderElectionID:       cfg.LeaseName,
+		// The process ends when the manager does, so the next leader need not wait for the lease to run out.
+		LeaderElectionReleaseOnCancel: true,
+		LeaderElectionNamespace:       cfg.LeaseNamespace,
+		Cache:                         managed.CacheOptions(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating controller manager: %w", err)
+	}
+	options := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
+	for _, p := range providers {
+		if err := p.SetupWithManager(mgr, options...); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, addHealthChecks(mgr)
+}
+
+func (c ManagerConfig) logger() logr.Logger {
+	if c.Log.GetSink() == nil {
+		return logr.Discard()
+	}
+	return c.Log
+}
+
+// validate returns the mistakes of all providers.
+func validate(providers []Provider) error {
+	if len(providers) == 0 {
+		return errors.New("there is no provider to run")
+	}
+	var mistakes []error
+	for _, p := range providers {
+		mistakes = append(mistakes, p.Validate())
+	}
+	return errors.Join(mistakes...)
+}
+
+// address is where a manager listens; it knows "nowhere" by the word 0.
+func address(listen string) string {
+	if listen == "" {
+		return "0"
+	}
+	return listen
+}
+
+// addHealthChecks makes the probes answer: alive when the process serves, ready when the caches are filled.
+func addHealthChecks(mgr ctrl.Manager) error {
+	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
+		return fmt.Errorf("adding health check: %w", err)
+	}
+	err := mgr.AddReadyzCheck("caches", func(request *http.Request) error {
+		if !mgr.GetCache().WaitForCacheSync(request.Context()) {
+			return errors.New("caches are not filled yet")
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("adding readiness check: %w", err)
+	}
+	return nil
+}

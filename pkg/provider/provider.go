@@ -1,0 +1,97 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"fmt"
+	"io/fs"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A Provider is all there is to know of one. Programs, tests and tools use the same value.
+type Provider struct {
+	// Name is how messages and the lease of its controllers call it: lower case letters, digits and hyphens.
+	Name string
+
+	// CRDs holds the definitions of all its kinds, configurations included, in files *.yaml.
+	CRDs fs.FS
+
+	// AddToScheme adds all its kinds.
+	AddToScheme func(*runtime.Scheme) error
+
+	// Configs holds an empty object of each kind of provider configuration (K51). Cluster-scoped managed kinds need a
+	// ProviderConfig of cluster scope, namespaced ones a ProviderConfig of their scope and a ClusterProviderConfig (N2). The
+	// spec of each holds the fields of ProviderSpec of package apis/common/v1. Empty for a provider whose kinds need none.
+	Configs []resource.ProviderConfig
+
+	// Kinds are the managed kinds that it serves.
+	Kinds []Kind
+
+	// Options are given to the reconcilers of all its kinds, before those of the kind.
+	Options []managed.ReconcilerOption
+
+	// ExtraRules are what its connecters do through the API server besides what Rules knows, for example because its objects
+	// refer to kinds of other providers.
+	ExtraRules []rbacv1.PolicyRule
+}
+
+// A Kind is a managed kind that a provider serves. See KindOf for the usual way to make one.
+type Kind struct {
+	// Object is an empty one. Its kind comes from the scheme, or from the object itself if that has no Go type (see package
+	// resource/unstructured).
+	Object resource.Managed
+
+	// Connecter returns what makes external clients of this kind. It is called once, when the kind is set up.
+	Connecter func(*Setup) managed.ExternalConnecter
+
+	// Options of this kind's reconciler: the way to everything that a managed.Reconciler can do.
+	Options []managed.ReconcilerOption
+
+	// Concurrency is how many objects of the kind are reconciled at once. Default: 32.
+	Concurrency int
+
+	// typed is Connecter for a client of one Go type.
+	typed func(*Setup) managed.ReconcilerOption
+}
+
+// Definitions returns the definitions of all kinds of the provider.
+func (p Provider) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if p.CRDs == nil {
+		return nil, fmt.Errorf("provider %s has no definitions: set Provider.CRDs to the folder of its *.yaml files", p.Name)
+	}
+	all, err := crd.Load(p.CRDs)
+	if err != nil {
+		return nil, fmt.Errorf("provider %s: %w", p.Name, err)
+	}
+	return all, nil
+}
+
+// SetupWithManager adds the controllers of all kinds and configurations to the manager (A73), and the kinds to its
+// scheme. The options are given to the reconciler of every managed kind, after its own. A provider that Validate finds
+// mistakes in is refused with these.
+func (p Provider) SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
+	l, err := p.layout()
+	if err != nil {
+		return err
+	}
+	if err := l.addToScheme(mgr.GetScheme()); err != nil {
+		return err
+	}
+	s, err := newSetup(mgr, l)
+	if err != nil {
+		return fmt.Errorf("setting up provider %s: %w", p.Name, err)
+	}
+	if err := s.addControllers(o); err != nil {
+		return fmt.Errorf("setting up provider %s: %w", p.Name, err)
+	}
+	return nil
+}
