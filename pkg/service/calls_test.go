@@ -1,0 +1,212 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/service"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	v := &vendor{}
+	w := newWidget(func(w *widget) {
+		meta.SetExternalName(w, "")
+		w.parameters = widgetParameters{Size: ptr.To(int64(3)), Labels: map[string]string{"team": "a"}}
+	})
+	c := connect(t, widgets(), v, w)
+	if _, err := c.Observe(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := as[managed.CredentialChooser](t, c).ChooseCredentials(t.Context(), nil)
+	if err != nil || len(chosen["password"]) < 20 {
+		t.Fatalf("P62 the password that was made up has %d characters, error %v", len(chosen["password"]), err)
+	}
+	creation, err := c.Create(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := meta.GetExternalName(w); got != "w-2" {
+		t.Errorf("the external name is %q, not the vendor's", got)
+	}
+	want := map[string]string{"password": string(chosen["password"]), "token": "told once"}
+	if diff := cmp.Diff(want, texts(creation.ConnectionDetails)); diff != "" {
+		t.Errorf("P64 connection details (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ours("team", "a"), v.request.Parameters.Labels); diff != "" {
+		t.Errorf("labels sent (-want +got):\n%s", diff)
+	}
+	if string(v.request.Secrets["passwordSecretRef"]) != want["password"] || v.request.Token != meta.CreationToken(w) || v.request.Have != nil {
+		t.Errorf("the request lacks password or token: %+v", v.request)
+	}
+	if len(w.parameters.Labels) != 1 {
+		t.Errorf("the object's own labels became %v", w.parameters.Labels)
+	}
+}
+
+func TestChooseCredentials(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		given  map[string][]byte
+		stored managed.ConnectionDetails
+		want   map[string]string
+	}{
+		"P62 Given":   {reason: "The user's own password is not replaced.", given: map[string][]byte{"passwordSecretRef": []byte("u")}, want: map[string]string{}},
+		"P65 Earlier": {reason: "An attempt that was cut off may have used it.", stored: managed.ConnectionDetails{"password": []byte("s")}, want: map[string]string{"password": "s"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := connect(t, widgets(), &vendor{}, newWidget(nil))
+			as[managed.SecretInputUser](t, c).UseSecretInputs(tc.given)
+			chosen, err := as[managed.CredentialChooser](t, c).ChooseCredentials(t.Context(), tc.stored)
+			if diff := cmp.Diff(tc.want, texts(chosen)); diff != "" || err != nil {
+				t.Errorf("%s\nerror %v, -want +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	v := &vendor{have: &vendorWidget{Status: "READY", Size: 3, Labels: map[string]string{"theirs": "stays", "team": "b"}}}
+	w := newWidget(func(w *widget) {
+		w.parameters = widgetParameters{Size: ptr.To(int64(4)), Labels: map[string]string{"team": "a"}}
+	})
+	c := connect(t, widgets(), v, w)
+	if _, err := c.Observe(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	as[managed.SecretInputUser](t, c).UseSecretInputs(map[string][]byte{"passwordSecretRef": []byte("new")})
+	update, err := c.Update(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ours("team", "a", "theirs", "stays"), v.request.Parameters.Labels); diff != "" {
+		t.Errorf("labels sent: those of others stay (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"password": "new"}, texts(update.ConnectionDetails)); diff != "" {
+		t.Errorf("P61 connection details (-want +got):\n%s", diff)
+	}
+	if v.request.Have != v.have || len(v.request.Changes) != 6 {
+		t.Errorf("the request has %d changes and the resource %v", len(v.request.Changes), v.request.Have)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	const unknown, terminal, plain = "managed.unknownOutcomeError", "managed.terminalError", "*errors.errorString"
+	create := func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+		_, err := c.Create(ctx, w)
+		return err
+	}
+	update := func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+		_, err := c.Update(ctx, w)
+		return err
+	}
+	remove := func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) }
+	cases := map[string]struct {
+		reason string
+		call   func(context.Context, managed.ExternalClient, *widget) error
+		err    error
+		want   string // type of the error
+	}{
+		"CreateBroken":    {reason: "The vendor may have done it all the same.", call: create, err: errBroken, want: unknown},
+		"CreateUnsent":    {reason: "Nobody heard the request.", call: create, err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: "*fmt.wrapError"},
+		"CreateThrottled": {reason: "The limits held it back.", call: create, err: &limits.Throttled{}, want: "*limits.Throttled"},
+		"CreateInvalid":   {reason: "Repeating it heals nothing.", call: create, err: errInvalid, want: terminal},
+		"UpdateInvalid":   {reason: "Repeating it heals nothing.", call: update, err: errInvalid, want: terminal},
+		"UpdateBroken":    {reason: "It is repeated, with backoff.", call: update, err: errBroken, want: plain},
+		"DeleteMissing":   {reason: "Gone is gone (R38).", call: remove, err: errNotFound, want: "<nil>"},
+		"DeleteBroken":    {reason: "It is repeated, with backoff.", call: remove, err: errBroken, want: plain},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidget(nil)
+			err := tc.call(t.Context(), connect(t, widgets(), &vendor{err: tc.err}, w), w)
+			if got := fmt.Sprintf("%T", err); got != tc.want {
+				t.Errorf("%s\nThe error is a %s, want a %s: %v", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestFindCreated(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		have   *vendorWidget
+		want   string
+	}{
+		"Made":    {reason: "It carries the object's label.", have: &vendorWidget{ID: "w-9", Status: "MAKING", Labels: ours()}, want: "w-9"},
+		"Going":   {reason: "What is going away is nobody's.", have: &vendorWidget{ID: "w-9", Status: "GOING", Labels: ours()}},
+		"Nothing": {reason: "There is none."},
+		"Others":  {reason: "A vendor that ignores the filter must not give us somebody else's.", have: &vendorWidget{ID: "w-9", Status: "READY"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidget(nil)
+			got, err := as[managed.CreateFinder](t, connect(t, widgets(), &vendor{have: tc.have}, w)).FindCreated(t.Context(), w)
+			if got != tc.want || err != nil {
+				t.Errorf("%s\nfound %q, want %q; error %v", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	k := widgets()
+	k.Await = func(context.Context, *vendor, *widgetRequest) error { return errors.New("it takes too long") }
+	w := newWidget(nil)
+	c := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1"}}, w)
+	if _, err := c.Create(t.Context(), w); fmt.Sprintf("%T", err) != "managed.unknownOutcomeError" {
+		t.Errorf("what was created and never became ready must be looked for again, but Create returns %T %v", err, err)
+	}
+	if _, err := c.Update(t.Context(), w); err == nil {
+		t.Error("R197 an update that was accepted and then failed is no error")
+	}
+	if err := c.Delete(t.Context(), w); err == nil {
+		t.Error("a deletion that was accepted and then failed is no error")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		change func(*widgetKind)
+		want   string
+	}{
+		"NoGet":            {func(k *widgetKind) { k.Get = nil }, "Get, Create and Delete are needed"},
+		"NoIdentity":       {func(k *widgetKind) { k.Identity = 0 }, "say by Identity how external resources come by their names"},
+		"NameIsMadeUp":     {func(k *widgetKind) { k.Identity = service.ByName }, "Identity ByName has no ID"},
+		"NothingToFindBy":  {func(k *widgetKind) { k.List = nil }, "Identity ByLabel needs ID, and List or Find"},
+		"UnfindableFound":  {func(k *widgetKind) { k.Identity = service.Unfindable }, "Identity Unfindable needs ID, and no List or Find"},
+		"WaitsUnfindable":  {func(k *widgetKind) { k.Identity, k.Await = service.Unfindable, k.Delete }, "Identity Unfindable goes without Await"},
+		"NeverEnforced":    {func(k *widgetKind) { k.Declared = nil }, ""},
+		"AnswerOfTheTypes": {func(*widgetKind) {}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := widgets()
+			tc.change(&k)
+			checkMistake(t, k, tc.want)
+		})
+	}
+}

@@ -1,0 +1,144 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A client is the external client of one pass over one object.
+type client[C, P, O, V any] struct {
+	*served[C, P, O, V]
+	kind  schema.GroupKind
+	lease lease[C]
+
+	secrets map[string][]byte       // that the parameters refer to, and those that were generated
+	have    *V                      // what the last look found
+	changes []parameters.Difference // of it
+}
+
+// ReplaysCreate is true where the vendor repeats its first answer (N22).
+func (c *client[C, P, O, V]) ReplaysCreate() bool { return c.Identity == ByToken }
+
+// PollInterval is how often the provider configuration wants its users' external resources to be looked at.
+func (c *client[C, P, O, V]) PollInterval() time.Duration { return c.lease.poll }
+
+// UseSecretInputs is told the values of the Secrets that the parameters refer to (P61).
+func (c *client[C, P, O, V]) UseSecretInputs(values map[string][]byte) {
+	c.secrets = union(c.secrets, values)
+}
+
+// Disconnect ends the lease.
+func (c *client[C, P, O, V]) Disconnect(context.Context) error {
+	c.lease.release()
+	return nil
+}
+
+func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	of, err := c.object(mg)
+	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	c.have, c.changes = nil, nil
+	have, err := c.Get(ctx, c.lease.client, c.request(of))
+	if is(c.system.IsNotFound, err) || err == nil && have == nil {
+		return managed.ExternalObservation{}, nil
+	}
+	if err != nil {
+		return managed.ExternalObservation{}, c.system.failure(err)
+	}
+	c.have = have
+	*of.Observation() = c.Observed(have)
+	return c.judge(of)
+}
+
+func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
+	of, err := c.object(mg)
+	if err != nil {
+		return managed.ExternalCreation{}, err
+	}
+	r := c.request(of)
+	r.Have, r.Token = nil, meta.CreationToken(mg)
+	c.label(r, nil)
+	made, err := c.Kind.Create(ctx, c.lease.client, r)
+	if err != nil {
+		return managed.ExternalCreation{}, c.system.creationFailure(err)
+	}
+	details := c.given(r)
+	if made != nil {
+		observed := c.Observed(made)
+		details = union(details, c.connection(c.lease.client, made, &observed))
+		if c.ID != nil {
+			r.Name = c.ID(made)
+			meta.SetExternalName(mg, r.Name)
+		}
+	}
+	r.Have = made
+	if err := c.await(ctx, r); err != nil {
+		return managed.ExternalCreation{}, managed.OutcomeUnknown(fmt.Errorf("waiting for the creation: %w", err))
+	}
+	return managed.ExternalCreation{ConnectionDetails: details}, nil
+}
+
+func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
+	of, err := c.object(mg)
+	if err != nil || c.Kind.Update == nil {
+		return managed.ExternalUpdate{}, err
+	}
+	r := c.request(of)
+	r.Changes = c.changes
+	if c.have != nil {
+		seen, _ := c.labelsOf(c.have)
+		c.label(r, seen)
+	}
+	if err := c.Kind.Update(ctx, c.lease.client, r); err != nil {
+		return managed.ExternalUpdate{}, c.system.failure(err)
+	}
+	if err := c.await(ctx, r); err != nil {
+		return managed.ExternalUpdate{}, fmt.Errorf("waiting for the update: %w", c.system.failure(err))
+	}
+	return managed.ExternalUpdate{ConnectionDetails: c.given(r)}, nil
+}
+
+func (c *client[C, P, O, V]) Delete(ctx context.Context, mg resource.Managed) error {
+	of, err := c.object(mg)
+	if err != nil {
+		return err
+	}
+	r := c.request(of)
+	err = c.Kind.Delete(ctx, c.lease.client, r)
+	if err == nil {
+		err = c.await(ctx, r)
+	}
+	if is(c.system.IsNotFound, err) {
+		return nil
+	}
+	return c.system.failure(err)
+}
+
+func (c *client[C, P, O, V]) await(ctx context.Context, r *Request[P, V]) error {
+	if c.Await == nil {
+		return nil
+	}
+	return c.Await(ctx, c.lease.client, r)
+}
+
+func (c *client[C, P, O, V]) request(of Object[P, O]) *Request[P, V] {
+	return &Request[P, V]{
+		Name:       meta.GetExternalName(of),
+		Parameters: *of.Parameters(),
+		Have:       c.have,
+		Secrets:    c.secrets,
+		Object:     of,
+	}
+}

@@ -1,0 +1,181 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/service/internal/mapping"
+)
+
+// A served is a kind with all that its types tell, found once.
+type served[C, P, O, V any] struct {
+	Kind[C, P, O, V]
+	system System[C]
+	rules  parameters.Rules
+
+	labelsIn func(*P) *map[string]string // nil: parameters have none
+	details  [2]tags                     // of V and O
+}
+
+// compile completes a kind by what its types tell. The error lists everything that is wrong with it.
+func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*served[C, P, O, V], error) {
+	sv := &served[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P]()}
+	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags())
+	if err != nil {
+		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)
+	}
+	sv.readState()
+	if k.List != nil && k.Find == nil {
+		sv.Find = sv.findByLabel
+	}
+	return sv, nil
+}
+
+func (s *served[C, P, O, V]) checkFunctions() error {
+	var wrong []error
+	demand := func(ok bool, advice string) {
+		if !ok {
+			wrong = append(wrong, errors.New(advice))
+		}
+	}
+	demand(s.Get != nil && s.Create != nil && s.Delete != nil, "Get, Create and Delete are needed")
+	demand(s.Identity >= ByName && s.Identity <= Unfindable, "say by Identity how external resources come by their names")
+	demand(s.Identity != ByName || s.ID == nil, "Identity ByName has no ID: names are chosen")
+	demand(s.Identity != ByLabel || s.ID != nil && (s.Find != nil || s.List != nil), "Identity ByLabel needs ID, and List or Find")
+	demand(s.Identity != Unfindable || s.ID != nil && s.Find == nil && s.List == nil, "Identity Unfindable needs ID, and no List or Find")
+	demand(s.Identity != Unfindable || s.Await == nil,
+		"Identity Unfindable goes without Await: a creation that is cut off while it is waited for would wait for a person")
+	return errors.Join(wrong...)
+}
+
+// convert makes the conversions that the author does not give. Fields that no answer of the vendor's fills are mistakes,
+// since what they declare would never be enforced.
+func (s *served[C, P, O, V]) convert() error {
+	var wrong []error
+	if s.Declared == nil {
+		m, err := mapping.New[V, P]()
+		wrong = append(wrong, err)
+		for _, field := range m.Unmatched {
+			if !s.unanswered(field) {
+				wrong = append(wrong, fmt.Errorf("%T has nothing like field %s of the parameters: say where it is by field tag vendor, "+
+					"mark the field +bowline:compare=writeOnly, or give Kind.Declared", *new(V), field))
+			}
+		}
+		s.Declared = m.Copy
+	}
+	if s.Observed == nil {
+		m, err := mapping.New[V, O]()
+		wrong = append(wrong, err)
+		for _, field := range m.Unmatched {
+			wrong = append(wrong, fmt.Errorf("%T has nothing like field %s of the observation: say where it is by field tag vendor, "+
+				"or give Kind.Observed", *new(V), field))
+		}
+		s.Observed = m.Copy
+	}
+	return errors.Join(wrong...)
+}
+
+// unanswered is true for fields that no vendor answers: references, Secrets, and what is said to be write-only.
+func (s *served[C, P, O, V]) unanswered(field string) bool {
+	for _, suffix := range []string{"Ref", "Refs", "Selector"} {
+		if strings.HasSuffix(field, suffix) {
+			return true
+		}
+	}
+	return field == s.rules.Labels && s.Labels != nil || slices.Contains(s.rules.WriteOnly, field) || slices.Contains(s.rules.Ignored, field)
+}
+
+// readLabels finds the field with the labels in the parameters.
+func (s *served[C, P, O, V]) readLabels() error {
+	if s.rules.Labels == "" {
+		return nil
+	}
+	at, ok := fieldAt(reflect.TypeFor[P](), strings.Split(s.rules.Labels, "."))
+	if !ok {
+		return fmt.Errorf("there is no field %s for labels that is a map of strings to strings outside lists and pointers", s.rules.Labels)
+	}
+	s.labelsIn = func(p *P) *map[string]string {
+		labels, _ := reflect.ValueOf(p).Elem().FieldByIndex(at).Addr().Interface().(*map[string]string)
+		return labels
+	}
+	return nil
+}
+
+func fieldAt(in reflect.Type, path []string) (at []int, ok bool) {
+	for i := range in.NumField() {
+		f := in.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name != path[0]:
+		case len(path) == 1:
+			return f.Index, f.Type == reflect.TypeFor[map[string]string]()
+		case f.Type.Kind() == reflect.Struct:
+			at, ok = fieldAt(f.Type, path[1:])
+			return append(f.Index, at...), ok
+		}
+	}
+	return nil, false
+}
+
+// readState finds the vendor's fields with state and message.
+func (s *served[C, P, O, V]) readState() {
+	if s.State == nil {
+		s.State = text[V]("Status", "State")
+	}
+	if s.Message == nil {
+		s.Message = text[V]("Message", "StatusMessage")
+	}
+}
+
+// text returns what reads the first of the named fields that is a string; none is read as empty.
+func text[V any](names ...string) func(*V) string {
+	for _, name := range names {
+		if f, ok := reflect.TypeFor[V]().FieldByName(name); ok && f.Type.Kind() == reflect.String {
+			return func(v *V) string {
+				value, err := reflect.ValueOf(v).Elem().FieldByIndexErr(f.Index)
+				if err != nil {
+					return ""
+				}
+				return value.String()
+			}
+		}
+	}
+	return func(*V) string { return "" }
+}
+
+// findByLabel finds what a creation left behind by the label of ownership (N5).
+func (s *served[C, P, O, V]) findByLabel(ctx context.Context, c C, r *Request[P, V]) (*V, error) {
+	uid := string(r.Object.GetUID())
+	found, err := s.List(ctx, c, map[string]string{meta.ExternalLabelUID: uid})
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		labels, _ := s.labelsOf(&found[i])
+		if labels[meta.ExternalLabelUID] == uid && s.States[s.State(&found[i])] != Deleting {
+			return &found[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// labelsOf are the labels of an external resource, if it can carry any.
+func (s *served[C, P, O, V]) labelsOf(have *V) (labels map[string]string, can bool) {
+	switch {
+	case s.Labels != nil:
+		return s.Labels(have), true
+	case s.labelsIn != nil:
+		declared := s.Declared(have)
+		return *s.labelsIn(&declared), true
+	}
+	return nil, false
+}

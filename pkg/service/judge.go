@@ -1,0 +1,132 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// judge reports the external resource that was found: whose it is, what state it is in, what it differs in. What is going
+// away is left in peace.
+func (c *client[C, P, O, V]) judge(of Object[P, O]) (managed.ExternalObservation, error) {
+	seen := managed.ExternalObservation{
+		ResourceExists: true, ResourceUpToDate: true,
+		ConnectionDetails: c.connection(c.lease.client, c.have, of.Observation()),
+	}
+	labels, can := c.labelsOf(c.have)
+	if can {
+		owner := types.UID(labels[meta.ExternalLabelUID])
+		seen.Owner = &owner
+	}
+	state := c.markReady(of)
+	if state == Deleting {
+		return seen, nil
+	}
+	if err := c.compare(of, labels, &seen); err != nil {
+		return seen, err
+	}
+	if state == Failed {
+		seen.Failed = errors.Join(errors.New(c.complaint()), seen.Failed)
+	}
+	return seen, nil
+}
+
+// markReady tells the vendor's state in condition Ready (R31).
+func (c *client[C, P, O, V]) markReady(mg resource.Managed) State {
+	state := Ready
+	if c.States != nil {
+		state = c.States[c.State(c.have)]
+	}
+	switch state {
+	case Ready:
+		mg.SetConditions(xpv1.Available())
+	case Creating:
+		mg.SetConditions(xpv1.Creating())
+	case Deleting:
+		mg.SetConditions(xpv1.Deleting())
+	case Failed:
+		mg.SetConditions(xpv1.Unavailable().WithMessage(c.complaint()))
+	}
+	return state
+}
+
+func (c *client[C, P, O, V]) complaint() string {
+	if message := c.Message(c.have); message != "" {
+		return message
+	}
+	return fmt.Sprintf("The external system says %s of the resource, and nothing more.", c.State(c.have))
+}
+
+// compare takes over what the vendor chose, and lists what differs. A difference that no update heals is a failure that
+// says so.
+func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, seen *managed.ExternalObservation) (err error) {
+	theirs := c.Declared(c.have)
+	options := c.rules.Options()
+	if init, ok := of.(interface{ InitParameters() any }); ok {
+		options = append(options, parameters.InitProvider(init.InitParameters()))
+	}
+	filling := slices.Clip(options)
+	if c.labelsIn != nil && len(*c.labelsIn(of.Parameters())) > 0 {
+		filling = append(filling, parameters.Ignore(c.rules.Labels)) // else one that the user removes would come back (R149)
+	}
+	if seen.ResourceLateInitialized, err = parameters.LateInitialize(of.Parameters(), theirs, filling...); err != nil {
+		return fmt.Errorf("cannot take over settings: %w", err)
+	}
+	if c.changes, err = c.differences(of, theirs, labels, options); err != nil {
+		return fmt.Errorf("cannot compare settings: %w", err)
+	}
+	seen.Drift = c.changes
+	var fixed []error
+	for _, d := range seen.Drift {
+		if c.Kind.Update != nil && !c.rules.Fixed(d.Path) {
+			seen.ResourceUpToDate = false
+			continue
+		}
+		fixed = append(fixed, fmt.Errorf("%s is %s in the external system, which cannot change, and spec.forProvider says %s: "+
+			"create another object with that value", d.Path, d.Observed, d.Desired))
+	}
+	seen.Failed = errors.Join(fixed...)
+	return nil
+}
+
+// differences are those between what is declared, with our labels, and what the vendor has.
+func (c *client[C, P, O, V]) differences(of Object[P, O], theirs P, labels map[string]string, options []parameters.Option) ([]parameters.Difference, error) {
+	ours := *of.Parameters()
+	if c.labelsIn != nil {
+		*c.labelsIn(&ours) = c.declaredLabels(of)
+	}
+	desired, err := parameters.Tree(ours)
+	if err != nil {
+		return nil, err
+	}
+	observed, err := parameters.Tree(theirs)
+	if err != nil {
+		return nil, err
+	}
+	if observed, err = c.rules.FillDefaults(observed); err != nil {
+		return nil, err
+	}
+	if c.labelsIn == nil && c.Labels != nil {
+		desired["labels"], observed["labels"] = jsonObject(c.declaredLabels(of)), jsonObject(labels)
+	}
+	return parameters.Differences(desired, observed, options...), nil
+}
+
+func jsonObject(labels map[string]string) map[string]any {
+	object := make(map[string]any, len(labels))
+	for key, value := range labels {
+		object[key] = value
+	}
+	return object
+}

@@ -1,0 +1,93 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/service"
+)
+
+// checkMistake connects with a kind and expects an error that holds the text, or none.
+func checkMistake[P, O, V any](t *testing.T, k service.Kind[*vendor, P, O, V], want string) {
+	t.Helper()
+	_, _, err := service.NewConnecter(system(), k, schema.GroupKind{}, &vendor{})
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("unexpected error: %v", err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+		t.Errorf("error is %v, which does not say %q", err, want)
+	}
+}
+
+// kindOf is a kind without anything but the functions it needs.
+func kindOf[P, O, V any]() service.Kind[*vendor, P, O, V] {
+	call := func(context.Context, *vendor, *service.Request[P, V]) (*V, error) { return nil, nil }
+	return service.Kind[*vendor, P, O, V]{
+		Identity: service.ByName, Get: call, Create: call,
+		Delete: func(context.Context, *vendor, *service.Request[P, V]) error { return nil },
+	}
+}
+
+func TestMistakesInTypes(t *testing.T) {
+	t.Parallel()
+	type none struct{}
+	type sized struct {
+		Size int `json:"size"`
+	}
+	type named struct {
+		Size *int64 `json:"size" vendor:"Gigabytes"`
+	}
+	type listed struct {
+		Hosts []string `connection:"hosts"`
+	}
+	t.Run("NeverEnforced", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[sized, none, none](), "has nothing like field size of the parameters: say where it is by field tag vendor")
+	})
+	t.Run("NeverObserved", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[none, sized, none](), "has nothing like field size of the observation")
+	})
+	t.Run("OtherType", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[sized, none, struct{ Size string }](), "field size: a string is no int")
+	})
+	t.Run("OtherName", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[named, none, struct{ Gigabytes int32 }](), "")
+	})
+	t.Run("NoText", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[none, none, listed](), "only texts and numbers can be connection details")
+	})
+}
+
+// as finds an optional interface of an external client, as the reconciler does.
+func as[I any](t *testing.T, client any) I {
+	t.Helper()
+	for {
+		if i, ok := client.(I); ok {
+			return i
+		}
+		wrapper, ok := client.(interface{ Unwrap() any })
+		if !ok {
+			t.Fatalf("the client does not offer %T", *new(I))
+		}
+		client = wrapper.Unwrap()
+	}
+}
+
+func texts(details managed.ConnectionDetails) map[string]string {
+	all := map[string]string{}
+	for key, value := range details {
+		all[key] = string(value)
+	}
+	return all
+}
