@@ -182,6 +182,7 @@ func TestBreakerUnderLoad(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if err := l.Do(t.Context(), nothing); err != nil {
 			t.Errorf("after a success: %v", err)
 		}

@@ -78,6 +78,7 @@ type Limiter struct {
 	promised time.Time       // the next caller who is refused comes back no sooner
 	breaker  breaker
 	count    Stats
+	used     time.Time // when somebody last asked for the limiter, or began a call
 }
 
 func newLimiter(key Key, patience time.Duration, now func() time.Time, random func() float64) *Limiter {
@@ -144,6 +145,7 @@ func (l *Limiter) ask(take bool) (underway, error) {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.used = now
 	at, refused := l.breaker.ask(now, take)
 	if !refused {
 		if take {
@@ -188,6 +190,7 @@ func (l *Limiter) interval() time.Duration {
 func (l *Limiter) configure(c Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.used = l.now()
 	if c == l.config {
 		return
 	}
@@ -209,6 +212,13 @@ func (l *Limiter) reset() {
 	defer l.mu.Unlock()
 	l.breaker.reset()
 	l.promised = time.Time{}
+}
+
+// idleSince is true if nobody used the limiter after the given time, and no call is under way.
+func (l *Limiter) idleSince(t time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.used.Before(t) && l.inFlight == 0 && len(l.queue) == 0
 }
 
 func (l *Limiter) stats() Stats {

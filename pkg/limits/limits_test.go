@@ -189,26 +189,6 @@ func TestInFlight(t *testing.T) {
 	})
 }
 
-func TestForget(t *testing.T) {
-	t.Parallel()
-	r := newRegistry()
-	l := r.For(key, limits.Config{})
-	if err := l.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
-		t.Fatal(err)
-	}
-	if s := r.Stats(key); !s.Open || s.Calls != 1 {
-		t.Errorf("figures %+v", s)
-	}
-	r.Forget(key)
-	r.Reset(key)
-	if diff := cmp.Diff(limits.Stats{}, r.Stats(key)); diff != "" {
-		t.Errorf("what is known after Forget -want +got:\n%s", diff)
-	}
-	if err := r.For(key, limits.Config{}).Do(t.Context(), nothing); err != nil {
-		t.Error(err)
-	}
-}
-
 // The text of a refusal is fit for a condition: it names the ProviderConfig and what to do, and no time.
 func TestErrors(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,12 @@ import (
 	"time"
 )
 
-const defaultPatience = time.Second
+const (
+	defaultPatience = time.Second
+	// idle is how long a limiter that nobody uses is kept: longer than any pause that it may have to remember, and than
+	// the hour within which every object is looked at.
+	idle = 2 * time.Hour
+)
 
 // A Key identifies a ProviderConfig within a provider.
 type Key struct {
@@ -31,6 +36,9 @@ func (k Key) String() string {
 }
 
 // A Registry holds the limiters of a provider. It is safe for concurrent use.
+//
+// What it knows about a key goes with Forget, and also if no call was begun and nobody asked for the limiter during two
+// hours, so that it needs memory only for keys that are in use.
 type Registry struct {
 	patience time.Duration
 	now      func() time.Time
@@ -38,6 +46,7 @@ type Registry struct {
 
 	mu       sync.Mutex
 	limiters map[Key]*Limiter
+	swept    time.Time
 }
 
 // An Option changes one thing about a Registry.
@@ -71,14 +80,29 @@ func NewRegistry(o ...Option) *Registry {
 // For returns the limiter of the key, the same one each time, and lets the given limits take effect.
 func (r *Registry) For(key Key, c Config) *Limiter {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	l := r.limiters[key]
 	if l == nil {
 		l = newLimiter(key, r.patience, r.now, r.random)
 		r.limiters[key] = l
 	}
-	r.mu.Unlock()
 	l.configure(c)
+	r.sweep()
 	return l
+}
+
+// sweep forgets limiters that nobody uses any more.
+func (r *Registry) sweep() {
+	now := r.now()
+	if now.Sub(r.swept) < idle/2 {
+		return
+	}
+	r.swept = now
+	for key, l := range r.limiters {
+		if l.idleSince(now.Add(-idle)) {
+			delete(r.limiters, key)
+		}
+	}
 }
 
 // Reset lets calls of the key be made again at once. Call it when its ProviderConfig or the Secret of that changed: what
@@ -89,7 +113,8 @@ func (r *Registry) Reset(key Key) {
 	}
 }
 
-// Forget frees what is known about the key. Call it when its ProviderConfig is gone.
+// Forget frees what is known about the key. Call it when its ProviderConfig is gone, whatever calls are under way: they,
+// and callers who hold the limiter, go on by what it knows. Who asks for the key from then on gets a new limiter.
 func (r *Registry) Forget(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
