@@ -101,6 +101,9 @@ func (b *layoutBuilder) placeKind(i int, kind Kind) {
 		b.mistake("kind %d of Provider.Kinds has no object: set Kind.Object to an empty one", i)
 		return
 	}
+	if kind.Err != nil {
+		b.mistake("kind of %T: %w", kind.Object, kind.Err)
+	}
 	gvk, definition := b.place(kind.Object, "kind")
 	if definition == nil {
 		return

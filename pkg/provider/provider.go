@@ -59,6 +59,9 @@ type Kind struct {
 	// Concurrency is how many objects of the kind are reconciled at once. Default: 32.
 	Concurrency int
 
+	// Err is what is wrong with the kind, for packages that make kinds and find mistakes. Provider.Validate tells it.
+	Err error
+
 	// typed is Connecter for a client of one Go type.
 	typed func(*Setup) managed.ReconcilerOption
 }

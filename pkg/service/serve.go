@@ -33,12 +33,13 @@ type Object[P, O any] interface {
 	Observation() *O
 }
 
-// Serve returns the kind as rows of a provider: one for each of the given empty objects, which are those of its scopes.
+// Serve returns the kind as rows of a provider: one for each of the given empty objects, which are those of its scopes. What
+// is wrong with it Provider.Validate tells.
 func Serve[C, P, O, V any](s System[C], k Kind[C, P, O, V], objects ...Object[P, O]) []provider.Kind {
 	sv, err := compile(s, k)
 	rows := make([]provider.Kind, 0, len(objects))
 	for _, empty := range objects {
-		row := provider.Kind{Object: empty}
+		row := provider.Kind{Object: empty, Err: err}
 		if err == nil {
 			row.Options = sv.options()
 			row.Connecter = func(setup *provider.Setup) managed.ExternalConnecter {
