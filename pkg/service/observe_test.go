@@ -26,20 +26,19 @@ type seen struct {
 	Details map[string]string
 }
 
-func TestObserve(t *testing.T) {
+// An observeCase is one look at a widget.
+type observeCase struct {
+	reason string
+	have   *vendorWidget
+	want   func(*widget)
+	seen   seen
+	after  func(*widgetParameters) // what late initialization makes of the parameters
+}
+
+func TestCompare(t *testing.T) {
 	t.Parallel()
 	details := map[string]string{"endpoint": "there", "port": "5432"}
-	cases := map[string]struct {
-		reason string
-		have   *vendorWidget
-		want   func(*widget)
-		seen   seen
-		after  func(*widgetParameters) // what late initialization makes of the parameters
-	}{
-		"Missing": {
-			reason: "The vendor's own answer says that there is none.",
-			seen:   seen{Missing: true},
-		},
+	observe(t, map[string]observeCase{
 		"AsDeclared": {
 			reason: "What is not declared is not compared, and spelling, order and spaces do not count where the kind says so.",
 			have: &vendorWidget{Status: "READY", Size: 3, Zones: []string{"b", "a"}, Policy: `{"b": 1, "a": 2}`, Engine: "PG", Labels: ours(),
@@ -77,6 +76,12 @@ func TestObserve(t *testing.T) {
 			seen: seen{Ready: "True Available", Owner: "uid-1", Drift: []string{"region"},
 				Failed: `region is "west" in the external system, which cannot change, and spec.forProvider says "east"`},
 		},
+	})
+}
+
+func TestLateInitialize(t *testing.T) {
+	t.Parallel()
+	observe(t, map[string]observeCase{
 		"LateInitialized": {
 			reason: "What the vendor chose is taken over, other than what initProvider sets and labels of ownership.",
 			have: &vendorWidget{Status: "READY", Size: 2, Region: "west", Labels: with(ours(), "vendors", "own"),
@@ -98,6 +103,16 @@ func TestObserve(t *testing.T) {
 			},
 			seen: seen{Ready: "True Available", Owner: "uid-1"},
 		},
+	})
+}
+
+func TestStates(t *testing.T) {
+	t.Parallel()
+	observe(t, map[string]observeCase{
+		"Missing": {
+			reason: "The vendor's own answer says that there is none.",
+			seen:   seen{Missing: true},
+		},
 		"Creating": {
 			reason: "The state says that it is not ready.",
 			have:   &vendorWidget{Status: "MAKING", Labels: ours()},
@@ -116,7 +131,12 @@ func TestObserve(t *testing.T) {
 			want:   func(w *widget) { w.parameters = widgetParameters{Size: ptr.To(int64(0)), Labels: ours()} },
 			seen:   seen{Ready: "False Unavailable", Owner: "uid-1", Failed: "the disk is full"},
 		},
-	}
+	})
+}
+
+// observe looks at a widget once for each case.
+func observe(t *testing.T, cases map[string]observeCase) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
