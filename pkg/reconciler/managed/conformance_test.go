@@ -4,7 +4,6 @@
 package managed_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -47,34 +46,6 @@ func (s *stage) countWrites() *[]string {
 func (s *stage) take(writes *[]string) (made []string, told []event.Reason) {
 	made, *writes = *writes, nil
 	return made, s.events.take()
-}
-
-// alter replaces the reconciler by one whose clients report what change makes of what they found.
-func (s *stage) alter(change func(*thing.Thing, *managed.ExternalObservation)) {
-	s.t.Helper()
-	s.options = append(s.options, managed.WithTypedExternalConnecter[*thing.Thing](altering{s.system, change}))
-	s.restart(s.env.Config)
-}
-
-type altering struct {
-	*thing.System
-	change func(*thing.Thing, *managed.ExternalObservation)
-}
-
-func (a altering) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
-	external, err := a.System.Connect(ctx, mg)
-	return altered{external, a.change}, err
-}
-
-type altered struct {
-	managed.TypedExternalClient[*thing.Thing]
-	change func(*thing.Thing, *managed.ExternalObservation)
-}
-
-func (a altered) Observe(ctx context.Context, mg *thing.Thing) (managed.ExternalObservation, error) {
-	o, err := a.TypedExternalClient.Observe(ctx, mg)
-	a.change(mg, &o)
-	return o, err
 }
 
 // during calls do at each call of a verb.

@@ -99,7 +99,8 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 	}
 	if meta.GetExternalName(p.managed) == "" {
 		return stop(ReasonCannotCreate, errors.New("the provider created a resource without saying its external name, which is a "+
-			"mistake in the provider: set the annotation "+meta.AnnotationKeyExternalName+" by hand"))
+			"mistake in the provider: set the annotation "+meta.AnnotationKeyExternalName+" by hand, then remove the annotation "+
+			meta.AnnotationKeyExternalCreatePending))
 	}
 	if o := r.createSucceeded(ctx, p, op.details); o.end != goOn {
 		return o

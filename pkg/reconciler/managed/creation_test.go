@@ -4,13 +4,15 @@
 package managed_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -117,12 +119,12 @@ func TestSuspectedLeak(t *testing.T) {
 			t.Errorf("R91 R225 a suspected leak comes back after %s, want not by time", after)
 		}
 	}
-	if diff := cmp.Diff([]string{"Connect", "Connect", "Connect"}, s.system.TakeCalls()); diff != "" {
+	if diff := gocmp.Diff([]string{"Connect", "Connect", "Connect"}, s.system.TakeCalls()); diff != "" {
 		t.Errorf("R84 N5 only a client is made, which may know more -want +got:\n%s", diff)
 	}
 	want := []event.Event{{Type: "Warning", Reason: "CannotInitializeManagedResource",
 		Message: "cannot determine creation result - remove the crossplane.io/external-create-pending annotation if it is safe to proceed"}}
-	if diff := cmp.Diff(want, s.events.events); diff != "" {
+	if diff := gocmp.Diff(want, s.events.events); diff != "" {
 		t.Errorf("R85 events -want +got:\n%s", diff)
 	}
 	s.annotate(meta.AnnotationKeyExternalCreatePending, "")
@@ -267,4 +269,75 @@ func TestEditDuringCreate(t *testing.T) {
 	if have := s.system.Snapshot(); len(have) != 1 || have[want].Size != 5 || meta.GetExternalName(s.thing()) != want {
 		t.Errorf("R93 resources %v, external name %q", have, meta.GetExternalName(s.thing()))
 	}
+}
+
+// A creation whose answer would be asked for again has ended all the same, where another resource is the object's now, or
+// nothing may be created any more.
+func TestNothingToReplay(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		refuse, lose error
+		act          func(*stage)
+		want         string
+	}{
+		"N22 N6 R70 the user names another resource": {refuse: errors.New("over quota"), want: "other", act: func(s *stage) {
+			s.system.Resources["other"] = thing.Resource{Size: 1}
+			s.annotate(meta.AnnotationKeyExternalName, "other")
+		}},
+		"N22 R110 the policies lack Create": {lose: context.DeadlineExceeded, act: func(s *stage) {
+			s.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe", "Update", "Delete") })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.system.Replays = true
+			s.failOnce("Create", tc.refuse, tc.lose)
+			s.pass()
+			tc.act(s)
+			s.system.TakeCalls()
+			s.pass()
+			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.system.Called("Create") != 0 {
+				t.Errorf("the user sees %s: %s; calls %v", got, s.message(), s.system.TakeCalls())
+			}
+			if mg := s.thing(); meta.ExternalCreateUnacknowledged(mg) || meta.GetExternalName(mg) != cmp.Or(tc.want, mg.Name) {
+				t.Errorf("annotations %v", mg.Annotations)
+			}
+			if have := s.system.Snapshot(); len(have) != 1 {
+				t.Errorf("resources %v", have)
+			}
+		})
+	}
+}
+
+// A provider that forgets to say what it created must not create for ever.
+func TestCreateWithoutName(t *testing.T) {
+	t.Parallel()
+	t.Run("R65 R84 it stops until a person says the name", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil, managed.WithVendorNames())
+		s.system.VendorNames = true
+		s.through(altering{created: func(mg *thing.Thing, _ *managed.ExternalCreation) {
+			delete(mg.Annotations, meta.AnnotationKeyExternalName)
+		}})
+		if after := s.pass(); after != 0 {
+			t.Errorf("it comes back after %s", after)
+		}
+		s.wantMessage("mistake in the provider", meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)
+		if told := s.events.take(); !slices.Equal(told, []event.Reason{managed.ReasonCannotCreate}) {
+			t.Errorf("told %v", told)
+		}
+		for range 2 {
+			s.clock = s.clock.Add(time.Hour)
+			if after := s.pass(); after != 0 || s.system.Called("Create") != 1 {
+				t.Errorf("it comes back after %s, Create was called %d times", after, s.system.Called("Create"))
+			}
+		}
+		s.annotate(meta.AnnotationKeyExternalName, "vendor-1")
+		s.annotate(meta.AnnotationKeyExternalCreatePending, "")
+		s.pass()
+		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || len(s.system.Snapshot()) != 1 {
+			t.Errorf("the user sees %s: %s; resources %v", got, s.message(), s.system.Snapshot())
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
@@ -189,4 +190,32 @@ func TestStoredBeforeSent(t *testing.T) {
 			t.Errorf("the zone is %s, the user sees %s", got, s.state())
 		}
 	})
+}
+
+// A spec that a step completed is stored although the external resource is as declared.
+func TestStoredWhileUpToDate(t *testing.T) {
+	t.Parallel()
+	for name, allowed := range map[string]xpv1.ManagementPolicies{
+		"R161 R42 what a reference resolves to":                         policies("*"),
+		"R161 R42 R112 what a reference resolves to, nothing is filled": policies("Observe", "Create", "Update", "Delete"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				mg.Spec.ManagementPolicies = allowed
+				mg.Spec.ForProvider.Neighbour = new("next-outside")
+			})
+			next := s.neighbour("next", func(mg *thing.Thing) {
+				mg.Annotations = map[string]string{meta.AnnotationKeyExternalName: "next-outside"}
+			})
+			s.pass()
+			s.edit(func(mg *thing.Thing) {
+				mg.Spec.ForProvider.Neighbour, mg.Spec.ForProvider.NeighbourRef = nil, &xpv1.Reference{Name: next.Name}
+			})
+			s.pass()
+			if got := s.thing().Spec.ForProvider.Neighbour; got == nil || *got != "next-outside" || s.system.Called("Update") != 0 {
+				t.Errorf("the user sees %s, Update was called %d times", s.state(), s.system.Called("Update"))
+			}
+		})
+	}
 }

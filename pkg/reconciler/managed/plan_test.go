@@ -123,3 +123,40 @@ func TestPlan(t *testing.T) {
 		})
 	}
 }
+
+// What a plan resolves is nobody's reference: only passes decide for whom a deletion waits.
+func TestPlanRegistersNothing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ stored, planned, waits bool }{
+		"N8 N32 a reference that is planned":       {planned: true},
+		"N8 N32 a plan without one that is stored": {stored: true, waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.pass()
+			refers := func(does bool) func(*thing.Thing) {
+				if does {
+					return refersTo(s.key.Name)
+				}
+				return func(mg *thing.Thing) { mg.Spec.ForProvider.NeighbourRef = nil }
+			}
+			key := s.neighbour("dependent", refers(tc.stored))
+			s.passOver(key)
+			planned := &thing.Thing{}
+			if err := s.env.Client.Get(t.Context(), key, planned); err != nil {
+				t.Fatal(err)
+			}
+			refers(tc.planned)(planned)
+			if _, err := s.reconciler.Plan(t.Context(), planned); err != nil {
+				t.Fatal(err)
+			}
+			s.remove(key)
+			s.delete()
+			s.pass()
+			if waits := s.state() != "gone"; waits != tc.waits {
+				t.Errorf("the deletion waits %t, want %t", waits, tc.waits)
+			}
+		})
+	}
+}

@@ -239,7 +239,7 @@ func TestOnePassAtATime(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		var running, most, passes atomic.Int32
-		slow := altering{s.system, func(*thing.Thing, *managed.ExternalObservation) {
+		slow := altering{System: s.system, observed: func(*thing.Thing, *managed.ExternalObservation) {
 			most.Store(max(most.Load(), running.Add(1)))
 			<-time.After(2 * time.Millisecond)
 			running.Add(-1)

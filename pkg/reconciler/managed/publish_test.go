@@ -6,7 +6,10 @@ package managed_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +63,14 @@ func TestPublishing(t *testing.T) {
 			s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
 			s.pass()
 		}},
+		"R206 R27 what Observe tells, though the update is refused": {want: map[string]string{"endpoint": "elsewhere", "password": "password-1"},
+			act: func(s *stage) {
+				s.settled()
+				s.resize(2)
+				s.system.Endpoint = "elsewhere"
+				s.failOnce("Update", errors.New("boom"), nil)
+				s.pass()
+			}},
 		"R210 nothing where nobody asked": {act: func(s *stage) {
 			s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
 			s.pass()
@@ -98,6 +109,47 @@ func TestPublishing(t *testing.T) {
 			t.Errorf("type %s, controller %+v", secret.Type, owner)
 		}
 	})
+}
+
+// Details that only an update tells are stored before anything else may fail.
+func TestDetailsOfUpdate(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		options []managed.ReconcilerOption
+		created string // what the user sees of calls in the background then
+	}{
+		"R208 N22 R217 within the pass":   {created: " "},
+		"R208 N22 R197 in the background": {created: "Finished Success", options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, tc.options...)
+			s.through(altering{updated: func(_ *thing.Thing, u *managed.ExternalUpdate) {
+				u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("told-once")}
+			}})
+			s.passUntil(tc.created)
+			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+			s.system.TakeCalls()
+			s.system.Do(func(sys *thing.System) {
+				sys.Fault = func(verb string) (error, error) {
+					if verb == "Observe" && slices.Contains(sys.Calls, "Update") {
+						return errors.New("the look afterwards fails"), nil
+					}
+					return nil, nil
+				}
+			})
+			s.env.Eventually(t, "the look fails", func(context.Context) error {
+				if _, err := s.tryPass(); err != nil || strings.Contains(s.message(), "the look afterwards fails") {
+					return err
+				}
+				return errors.New("not yet")
+			})
+			want := map[string]string{"endpoint": "there", "password": "password-1", "token": "told-once"}
+			if diff := cmp.Diff(want, s.connection()); diff != "" {
+				t.Errorf("if the process dies now the secret holds -want +got:\n%s", diff)
+			}
+		})
+	}
 }
 
 // A local stage is a namespaced Thing, and its namesake in another namespace that nobody reconciles.

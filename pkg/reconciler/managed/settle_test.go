@@ -45,6 +45,11 @@ func (busy) Error() string { return "too many calls" }
 
 func (busy) RetryAfter() time.Duration { return 4 * time.Second }
 
+// hasty is the error of a system that asks for next to none.
+type hasty struct{ busy }
+
+func (hasty) RetryAfter() time.Duration { return time.Microsecond }
+
 // Every outcome beside what the user sees of it and when the reconciler comes back. This table is the manual.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
@@ -65,6 +70,7 @@ func TestOutcomes(t *testing.T) {
 		"R89 waiting: soon":                {outcome: await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
 		"R185 R222 failed: backoff":        {outcome: fail(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
 		"O29 throttled: when asked":        {outcome: fail(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
+		"O29 throttled: never at once":     {outcome: fail(ReasonCannotObserve, hasty{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 750 * time.Millisecond},
 		"rejected: at the poll":            {outcome: fail(ReasonCannotCreate, Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
 		"R91 R225 stopped: not by time":    {outcome: stop(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
 		"R98 R99 R225 paused: not by time": {outcome: pause("why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},

@@ -1,0 +1,152 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// passUntilTold reconciles until an event of the given reason was emitted, and no further.
+func (s *stage) passUntilTold(reason event.Reason) {
+	s.t.Helper()
+	s.env.Eventually(s.t, string(reason), func(context.Context) error {
+		if _, err := s.tryPass(); err != nil {
+			return err
+		}
+		if told := s.events.take(); !slices.Contains(told, reason) {
+			return fmt.Errorf("told %v, the user sees %s", told, s.background())
+		}
+		return nil
+	})
+}
+
+func TestBackgroundOvertaken(t *testing.T) {
+	t.Parallel()
+	t.Run("R24 R197 a newer spec is sent by the pass that takes up the end of the update", func(t *testing.T) {
+		t.Parallel()
+		s := inBackground(t)
+		s.passUntil("Finished Success")
+		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
+		release := s.hold("Update", nil)
+		s.pass()
+		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 3 })
+		release()
+		s.passUntilTold(managed.ReasonUpdated)
+		if got := s.background(); got != "Ongoing Success" {
+			t.Fatalf("the user sees %s, want the next update to go on", got)
+		}
+		s.env.Eventually(t, "the resource has the newer size", func(context.Context) error {
+			if have := s.has().Size; have != 3 {
+				return fmt.Errorf("it has size %d", have)
+			}
+			return nil
+		})
+	})
+}
+
+// A pause lets what runs in the background end, and forgets nothing of it.
+func TestBackgroundPause(t *testing.T) {
+	t.Parallel()
+	for name, by := range pauses {
+		t.Run("R98 R100 R197 N22 a creation, by "+name, func(t *testing.T) {
+			t.Parallel()
+			s := inBackground(t, managed.WithVendorNames())
+			s.system.VendorNames = true
+			release := s.hold("Create", nil)
+			s.pass()
+			s.edit(by.pause)
+			if after := s.pass(); after != 0 || s.state() != "Ready=Creating Synced=ReconcilePaused" {
+				t.Errorf("while the call goes on the user sees %s, it comes back after %s", s.state(), after)
+			}
+			release()
+			s.passUntil("Finished Success")
+			if got := s.state(); !strings.HasSuffix(got, "Synced=ReconcilePaused") {
+				t.Errorf("after the call the user sees %s", got)
+			}
+			if name, password := meta.GetExternalName(s.thing()), s.connection()["password"]; name != "vendor-1" || password != "password-1" {
+				t.Errorf("external name %q, password %q", name, password)
+			}
+			s.restart(s.env.Config)
+			s.edit(by.resume)
+			s.clock = s.clock.Add(time.Hour)
+			s.pass()
+			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || len(s.system.Snapshot()) != 1 {
+				t.Errorf("resumed, the user sees %s, resources %v", got, s.system.Snapshot())
+			}
+		})
+	}
+}
+
+// An object does not say for ever that a call goes on that nobody knows of any more.
+func TestBackgroundEndIsLost(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(s *stage, away *bool){
+		"R188 R197 with its process": func(s *stage, _ *bool) {
+			s.restart(s.env.Config)
+		},
+		"R188 R197 in a status that could not be written": func(s *stage, away *bool) {
+			*away = true
+			s.env.Eventually(s.t, "the end is taken up", func(context.Context) error {
+				if _, err := s.tryPass(); err == nil {
+					return errors.New("nothing to write yet")
+				}
+				return nil
+			})
+			*away = false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := inBackground(t)
+			away := false
+			s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+				if away && strings.HasSuffix(request, "/status") {
+					return errors.New("the API server is away"), nil
+				}
+				return nil, nil
+			}))
+			release := s.hold("Create", nil)
+			s.pass()
+			if got := s.background(); got != "Ongoing " {
+				t.Fatalf("the user sees %s", got)
+			}
+			release()
+			lose(s, &away)
+			s.pass()
+			if got := s.background(); got != "Finished " {
+				t.Errorf("the user sees %s", got)
+			}
+		})
+	}
+}
+
+// A system that shows what it made a moment later, and a kind that declares that it never does.
+func TestBackgroundWithoutGrace(t *testing.T) {
+	t.Parallel()
+	t.Run("R88 R197 N5 the end of a creation begins no other one", func(t *testing.T) {
+		t.Parallel()
+		s := inBackground(t, managed.WithVendorNames(), managed.WithCreationGracePeriod(0))
+		s.system.VendorNames, s.system.Hidden = true, true
+		s.passUntil("Finished Success")
+		if mg := s.thing(); meta.ExternalCreateIncomplete(mg) || s.system.Called("Create") != 1 {
+			t.Errorf("Create was called %d times, annotations %v", s.system.Called("Create"), mg.Annotations)
+		}
+		s.system.Do(func(sys *thing.System) { sys.Hidden = false })
+		s.pass()
+		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || len(s.system.Snapshot()) != 1 {
+			t.Errorf("the user sees %s, resources %v", got, s.system.Snapshot())
+		}
+	})
+}
