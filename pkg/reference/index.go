@@ -21,7 +21,7 @@ func (t *Tracker) record(
 	d Dependent, pass uint64, kind schema.GroupVersionKind, name types.NamespacedName, m mode, change func(before, m mode) mode,
 ) (before mode) {
 	if m > holds {
-		t.noteKind(kind)
+		defer t.noteKind(kind) // after this is recorded: from then on the dependent counts among those that wait
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,7 +39,7 @@ func (t *Tracker) record(
 
 // recordChoice notes that a dependent selects objects.
 func (t *Tracker) recordChoice(d Dependent, pass uint64, kind schema.GroupVersionKind, namespace string, s labels.Selector) {
-	t.noteKind(kind)
+	defer t.noteKind(kind)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, in := t.recordOf(d), scope{kind.GroupKind(), namespace}
@@ -54,15 +54,18 @@ func (t *Tracker) recordChoice(d Dependent, pass uint64, kind schema.GroupVersio
 	t.choices[in][text].records[r] = struct{}{}
 }
 
-// noteKind calls onKind outside of the lock, since that may start whatever calls the tracker.
+// noteKind calls watch outside of the lock, since that may start whatever calls the tracker.
 func (t *Tracker) noteKind(kind schema.GroupVersionKind) {
 	t.mu.Lock()
 	_, known := t.kinds[kind.GroupKind()]
 	t.kinds[kind.GroupKind()] = struct{}{}
 	t.mu.Unlock()
-	if !known {
-		t.onKind(kind)
+	if known || t.watch(kind) {
+		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.kinds, kind.GroupKind())
 }
 
 // prune forgets what a dependent did not look at in its last pass.

@@ -115,18 +115,20 @@ func TestNamespaces(t *testing.T) {
 	}
 	readable := strings.NewReplacer(p.away, "AWAY", p.home, "HOME")
 	for name, tc := range cases {
-		from := room(tc.from, "from", "")
-		rsp, err := reference.NewAPINamespacedResolver(p.Client, from).Resolve(t.Context(), tc.req)
-		got := result{Value: rsp.ResolvedValue}
-		if ref := rsp.ResolvedReference; ref != nil {
-			got.Ref = readable.Replace(ref.Namespace + "/" + ref.Name)
-		}
-		if err != nil {
-			got.Err = readable.Replace(err.Error())
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			from := room(tc.from, "from", "")
+			rsp, err := reference.NewAPINamespacedResolver(p.Client, from).Resolve(t.Context(), tc.req)
+			got := result{Value: rsp.ResolvedValue}
+			if ref := rsp.ResolvedReference; ref != nil {
+				got.Ref = readable.Replace(ref.Namespace + "/" + ref.Name)
+			}
+			if err != nil {
+				got.Err = readable.Replace(err.Error())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -159,10 +161,12 @@ func TestPlainErrors(t *testing.T) {
 		"R167 no kind":               {t.Context(), request{Reference: s.ref("a", optional)}},
 		"R167 no list":               {t.Context(), request{To: reference.To{Managed: &Network{}}, Selector: s.sel(optional)}},
 	} {
-		_, err := reference.NewAPIResolver(s.Client, &Network{}).Resolve(tc.ctx, tc.req)
-		if err == nil || reference.IsUnresolved(err) {
-			t.Errorf("%s: got error %v, want one that is not to be waited after", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := reference.NewAPIResolver(s.Client, &Network{}).Resolve(tc.ctx, tc.req)
+			if err == nil || reference.IsUnresolved(err) {
+				t.Errorf("got error %v, want one that is not to be waited after", err)
+			}
+		})
 	}
 }
 
@@ -231,8 +235,11 @@ func TestValidate(t *testing.T) {
 		"R166 no values":   {got: reference.MultiResolutionResponse{}.Validate()},
 		"R166 empty value": {got: reference.MultiResolutionResponse{ResolvedValues: []string{"a", ""}}.Validate()},
 	} {
-		if (tc.got == nil) != tc.want {
-			t.Errorf("%s: %v", name, tc.got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if (tc.got == nil) != tc.want {
+				t.Errorf("got %v", tc.got)
+			}
+		})
 	}
 }

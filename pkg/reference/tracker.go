@@ -5,6 +5,7 @@ package reference
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -28,7 +29,7 @@ type Dependent struct {
 //
 // A target is known by group, kind and name: its versions are one.
 type Tracker struct {
-	onKind func(schema.GroupVersionKind)
+	watch func(schema.GroupVersionKind) bool
 
 	mu         sync.Mutex
 	passes     uint64
@@ -74,14 +75,15 @@ type look struct {
 	pass uint64
 }
 
-// NewTracker returns a Tracker. It calls onKind once for each kind that somebody waits for, before the first read, in the
-// version that is read: whoever starts an informer then, and passes its events to Handle, misses none. onKind may be nil.
-func NewTracker(onKind func(schema.GroupVersionKind)) *Tracker {
-	if onKind == nil {
-		onKind = func(schema.GroupVersionKind) {}
+// NewTracker returns a Tracker. It calls watch for each kind that somebody waits for, before the first read, in the version
+// that is read: whoever starts an informer then, and passes its events to Handle, misses none. Where watch returns false,
+// such as for a kind that is not installed yet, it is called again before the next read. It may be nil.
+func NewTracker(watch func(schema.GroupVersionKind) bool) *Tracker {
+	if watch == nil {
+		watch = func(schema.GroupVersionKind) bool { return true }
 	}
 	return &Tracker{
-		onKind:     onKind,
+		watch:      watch,
 		kinds:      map[schema.GroupKind]struct{}{},
 		dependents: map[Dependent]*record{},
 		targets:    map[target]map[*record]struct{}{},
@@ -114,14 +116,37 @@ func (t *Tracker) Forget(d Dependent) {
 func (t *Tracker) Dependents(kind schema.GroupVersionKind, name types.NamespacedName) []Dependent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var found []Dependent
-	for r := range t.targets[target{kind.GroupKind(), name}] {
-		found = append(found, r.dependent)
-	}
+	found := dependents(t.targets[target{kind.GroupKind(), name}])
 	slices.SortFunc(found, func(a, b Dependent) int {
 		return cmp.Or(cmp.Compare(a.Kind.String(), b.Kind.String()), cmp.Compare(a.Name.String(), b.Name.String()))
 	})
 	return found
+}
+
+// Waiting returns the dependents that wait for objects of a kind, or follow them, each once and in no order.
+func (t *Tracker) Waiting(kind schema.GroupVersionKind) []Dependent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	waiting := map[*record]struct{}{}
+	for at, records := range t.targets {
+		if at.kind != kind.GroupKind() {
+			continue
+		}
+		for r := range records {
+			if r.targets[at].mode > holds {
+				waiting[r] = struct{}{}
+			}
+		}
+	}
+	for in, choices := range t.choices {
+		if in.kind != kind.GroupKind() {
+			continue
+		}
+		for _, c := range choices {
+			maps.Copy(waiting, c.records)
+		}
+	}
+	return dependents(waiting)
 }
 
 // Handle takes an event about an object of a kind, as an informer has it: before is nil for one that was created, after
@@ -150,11 +175,15 @@ func (t *Tracker) Handle(kind schema.GroupVersionKind, before, after client.Obje
 			t.wakeChoosers(scope{name.kind, o.GetNamespace()}, before, after, woken)
 		}
 	}
-	var found []Dependent
-	for r := range woken {
-		found = append(found, r.dependent)
+	return dependents(woken)
+}
+
+func dependents(of map[*record]struct{}) []Dependent {
+	var all []Dependent
+	for r := range of {
+		all = append(all, r.dependent)
 	}
-	return found
+	return all
 }
 
 // wakeChoosers adds those whose selector the object matches, or matched.
@@ -163,8 +192,6 @@ func (t *Tracker) wakeChoosers(s scope, before, after client.Object, woken map[*
 		if !matched(c.selector, before) && !matched(c.selector, after) {
 			continue
 		}
-		for r := range c.records {
-			woken[r] = struct{}{}
-		}
+		maps.Copy(woken, c.records)
 	}
 }

@@ -94,20 +94,62 @@ func TestHandle(t *testing.T) {
 		"R162 status of a match":        {s.target("d", chosen), s.target("d", chosen, version("2")), ""},
 	}
 	for name, tc := range cases {
-		if got := names(tracker.Handle(networkKind, tc.before, tc.after)); got != tc.want {
-			t.Errorf("%s: wakes %q, want %q", name, got, tc.want)
+		t.Run(name, func(t *testing.T) {
+			if got := names(tracker.Handle(networkKind, tc.before, tc.after)); got != tc.want {
+				t.Errorf("wakes %q, want %q", got, tc.want)
+			}
+		})
+	}
+	t.Run("R161 an object of another kind", func(t *testing.T) {
+		if got := names(tracker.Handle(roomKind, nil, s.target("b"))); got != "" {
+			t.Errorf("wakes %q", got)
 		}
-	}
-	if got := names(tracker.Handle(roomKind, nil, s.target("b"))); got != "" {
-		t.Errorf("R161 an object of another kind wakes %q", got)
-	}
+	})
+	t.Run("R167 those who wait for a kind", func(t *testing.T) {
+		if got := names(tracker.Waiting(networkKind)); got != "following reading selecting waiting" {
+			t.Errorf("%q wait for Networks", got)
+		}
+		if got := names(tracker.Waiting(roomKind)); got != "" {
+			t.Errorf("%q wait for Rooms", got)
+		}
+	})
+}
+
+// A kind that cannot be watched yet is tried again by whoever looks next, until it can.
+func TestKindThatCannotBeWatchedYet(t *testing.T) {
+	t.Parallel()
+	t.Run("R167 tried before each read", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		tried, installed := 0, false
+		tracker := reference.NewTracker(func(schema.GroupVersionKind) bool {
+			tried++
+			return installed
+		})
+		s.look(t, tracker, "first", request{Reference: s.ref("a", nil)})
+		before := tried
+		s.look(t, tracker, "selecting", request{Selector: s.sel(nil)})
+		if before == 0 || tried == before {
+			t.Errorf("tried %d times by the first and %d times in all", before, tried)
+		}
+		installed, tried = true, 0
+		for _, name := range []string{"first", "second"} {
+			s.look(t, tracker, name, request{Reference: s.ref("a", nil)})
+		}
+		if tried != 1 {
+			t.Errorf("tried %d times once it can be watched", tried)
+		}
+	})
 }
 
 func TestDependents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, network("a"))
 	var kinds []schema.GroupVersionKind
-	tracker := reference.NewTracker(func(kind schema.GroupVersionKind) { kinds = append(kinds, kind) })
+	tracker := reference.NewTracker(func(kind schema.GroupVersionKind) bool {
+		kinds = append(kinds, kind)
+		return true
+	})
 	of := func(name string) string {
 		return names(tracker.Dependents(networkKind, types.NamespacedName{Name: s.p + name}))
 	}
@@ -174,9 +216,11 @@ func TestRecorder(t *testing.T) {
 		"R172 not selected in another":       {roomKind, room("elsewhere", "any", "x"), ""},
 		"R161 another object of a read kind": {networkKind, s.target("z"), ""},
 	} {
-		if got := names(tracker.Handle(tc.kind, nil, tc.o)); got != tc.want {
-			t.Errorf("%s: wakes %q, want %q", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := names(tracker.Handle(tc.kind, nil, tc.o)); got != tc.want {
+				t.Errorf("wakes %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -186,11 +230,11 @@ func TestWake(t *testing.T) {
 	s := newStage(t)
 	woken := make(chan time.Time, 100)
 	var tracker *reference.Tracker
-	tracker = reference.NewTracker(func(kind schema.GroupVersionKind) {
+	tracker = reference.NewTracker(func(kind schema.GroupVersionKind) bool {
 		w, err := s.Client.Watch(t.Context(), &NetworkList{})
 		if err != nil {
 			t.Error(err)
-			return
+			return false
 		}
 		t.Cleanup(w.Stop)
 		go func() {
@@ -207,6 +251,7 @@ func TestWake(t *testing.T) {
 				}
 			}
 		}()
+		return true
 	})
 	s.look(t, tracker, "waiting", reference.ResolutionRequest{Reference: s.ref("a", nil)})
 	n := network("a", unnamed)(s.p).(*Network)

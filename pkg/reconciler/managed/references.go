@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,14 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/pkg/reference"
+	"github.com/bowline-dev/bowline/pkg/reference/installation"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // References knows which objects of a process refer to which. It watches the kinds that are referred to, so that who waits
 // for an object goes on as soon as that can be used, and nobody polls.
 type References struct {
-	mgr     manager.Manager
-	tracker *reference.Tracker
+	mgr      manager.Manager
+	tracker  *reference.Tracker
+	arrivals *installation.Watcher // of kinds that are referred to and not installed yet
 
 	mu          sync.Mutex
 	reconcilers map[schema.GroupKind]*Reconciler
@@ -39,6 +42,7 @@ func NewReferences(mgr manager.Manager) *References {
 		awaited:     map[reference.Dependent]map[reference.Dependent]bool{},
 	}
 	r.tracker = reference.NewTracker(r.watch)
+	r.arrivals = installation.NewWatcher(mgr, r.arrived)
 	return r
 }
 
@@ -49,13 +53,14 @@ func (s *References) serve(r *Reconciler) {
 	s.reconcilers[r.kind.GroupKind()] = r
 }
 
-// watch hears of the objects of a kind that is referred to.
-func (s *References) watch(kind schema.GroupVersionKind) {
+// watch hears of the objects of a kind that is referred to. It is false for a kind that cannot be watched yet.
+func (s *References) watch(kind schema.GroupVersionKind) bool {
 	heard := func(before, after any) {
 		for _, d := range s.tracker.Handle(kind, object(before), object(after)) {
 			s.wake(d)
 		}
 	}
+	// The informer lives as long as the manager, and nobody waits for it here.
 	informer, err := s.mgr.GetCache().GetInformer(context.Background(), s.example(kind), cache.BlockUntilSynced(false))
 	if err == nil {
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -64,8 +69,23 @@ func (s *References) watch(kind schema.GroupVersionKind) {
 			DeleteFunc: func(o any) { heard(o, nil) },
 		})
 	}
+	if apimeta.IsNoMatchError(err) {
+		if err = s.arrivals.Await(kind); err == nil {
+			return false
+		}
+	}
 	if err != nil {
 		s.mgr.GetLogger().Error(err, "Cannot watch a kind that objects refer to; they look again at every poll", "kind", kind.String())
+		return false
+	}
+	s.arrivals.Dismiss(kind)
+	return true
+}
+
+// arrived has those who wait for objects of a kind that was not installed look again, and the first of them watch it.
+func (s *References) arrived(kind schema.GroupVersionKind) {
+	for _, d := range s.tracker.Waiting(kind) {
+		s.wake(d)
 	}
 }
 

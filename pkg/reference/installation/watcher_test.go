@@ -1,0 +1,204 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reference/installation"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+// A stage is a Watcher on a running manager, whose watches of definitions are counted while they are open.
+type stage struct {
+	env     *controlplanetest.Env
+	group   string
+	watcher *installation.Watcher
+	told    chan schema.GroupVersionKind
+	watches atomic.Int32
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	env := controlplanetest.New(t)
+	s := &stage{env: env, group: strings.Trim(env.Prefix, "-") + ".test.bowline.dev", told: make(chan schema.GroupVersionKind, 10)}
+	config := rest.CopyConfig(env.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{s, next} })
+	mgr, err := manager.New(config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.watcher = installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { s.told <- kind })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if open := s.watches.Load(); open != 0 {
+			t.Errorf("%d watches are open after the manager has ended", open)
+		}
+	})
+	return s
+}
+
+type counter struct {
+	*stage
+	next http.RoundTripper
+}
+
+func (c counter) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.Contains(req.URL.Path, "customresourcedefinitions") || req.URL.Query().Get("watch") == "" {
+		return c.next.RoundTrip(req)
+	}
+	resp, err := c.next.RoundTrip(req)
+	if err == nil {
+		c.watches.Add(1)
+		resp.Body = &counted{resp.Body, sync.OnceFunc(func() { c.watches.Add(-1) })}
+	}
+	return resp, err
+}
+
+// counted is the answer to a watch.
+type counted struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.ReadCloser.Close()
+}
+
+func (s *stage) kind(name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: s.group, Version: "v1", Kind: name}
+}
+
+func (s *stage) await(t *testing.T, name string) {
+	t.Helper()
+	if err := s.watcher.Await(s.kind(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stage) install(t *testing.T, name string) {
+	t.Helper()
+	plural := strings.ToLower(name) + "s"
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + s.group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: s.group,
+			Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: name, Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+	if err := s.env.Client.Create(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.env.Client.Delete(context.Background(), crd) }) // the test's own context has ended
+}
+
+// hears wants to be told of a kind, soon.
+func (s *stage) hears(t *testing.T, name string) {
+	t.Helper()
+	began := time.Now()
+	select {
+	case kind := <-s.told:
+		if kind != s.kind(name) {
+			t.Errorf("told of %s, want %s", kind, name)
+		}
+		t.Logf("told after %s", time.Since(began).Round(time.Millisecond))
+	case <-time.After(5 * time.Second):
+		t.Fatalf("not told of %s", name)
+	}
+}
+
+func (s *stage) watching(t *testing.T, want int32) {
+	t.Helper()
+	s.env.Eventually(t, fmt.Sprintf("%d watches are open", want), func(context.Context) error {
+		if open := s.watches.Load(); open != want {
+			return fmt.Errorf("%d are", open)
+		}
+		return nil
+	})
+}
+
+func TestWatcher(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(*testing.T, *stage){
+		"R167 a kind that is installed later": func(t *testing.T, s *stage) {
+			s.await(t, "Late")
+			s.watching(t, 1)
+			s.install(t, "Late")
+			s.hears(t, "Late")
+			s.watching(t, 0)
+		},
+		"R167 one after the other, by one watch": func(t *testing.T, s *stage) {
+			s.await(t, "First")
+			s.await(t, "Second")
+			s.await(t, "Second")
+			s.watching(t, 1)
+			s.install(t, "First")
+			s.hears(t, "First")
+			s.watching(t, 1)
+			s.install(t, "Second")
+			s.hears(t, "Second")
+			s.watching(t, 0)
+		},
+		"R167 a kind that is there already": func(t *testing.T, s *stage) {
+			s.install(t, "Early")
+			s.await(t, "Early")
+			s.hears(t, "Early")
+		},
+		"R167 a kind that nobody awaits any more": func(t *testing.T, s *stage) {
+			s.await(t, "Dismissed")
+			s.watching(t, 1)
+			s.watcher.Dismiss(s.kind("Dismissed"))
+			s.watching(t, 0)
+			s.await(t, "Again")
+			s.watching(t, 1)
+			s.install(t, "Dismissed")
+			s.install(t, "Again")
+			s.hears(t, "Again")
+		},
+		"R167 the manager ends meanwhile": func(t *testing.T, s *stage) {
+			s.await(t, "Never")
+			s.watching(t, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			test(t, s)
+			if len(s.told) > 0 {
+				t.Error("told of another kind, too")
+			}
+		})
+	}
+}
