@@ -77,7 +77,6 @@ func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outc
 	}
 	op := &operation{verb: v, managed: p.managed, inputs: p.inputs}
 	op.details, op.err = do(ctx, p.managed)
-	op.err = op.inputs.redact(op.err)
 	return r.ended(ctx, p, op)
 }
 
@@ -108,8 +107,8 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.operations.timeout)
 		defer cancel()
-		op.details, op.err = r.guarded(ctx, v, own, do)
-		op.err = op.inputs.redact(op.err)
+		op.details, op.err = r.guarded(ctx, op, external, do)
+		op.err = Redact(op.err, append(r.secretsOf(ctx, own, external, op.inputs), sensitiveDetails(op.details)...)...)
 		r.disconnectFrom(ctx, external, own)
 		close(op.done)
 		r.WakeNow(client.ObjectKeyFromObject(own))
@@ -119,14 +118,15 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 }
 
 // guarded makes a call whose panic must not end the process: nobody else catches it in the background.
-func (r *Reconciler) guarded(ctx context.Context, v verb, mg resource.Managed, do call) (details ConnectionDetails, err error) {
+func (r *Reconciler) guarded(ctx context.Context, op *operation, external ExternalClient, do call) (details ConnectionDetails, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			r.log.Error(nil, "The provider's code panicked", "call", v, "object", client.ObjectKeyFromObject(mg), "panic", cause, "stack", string(debug.Stack()))
-			err = OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", v))
+			said := redactText(fmt.Sprint(cause), r.secretsOf(ctx, op.managed, external, op.inputs))
+			r.logOf(ctx, op.managed).Error(nil, "The provider's code panicked", "call", op.verb, "panic", said, "stack", string(debug.Stack()))
+			err = OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb))
 		}
 	}()
-	return do(ctx, mg)
+	return do(ctx, op.managed)
 }
 
 func (p *pass) goesOn(v verb) string {

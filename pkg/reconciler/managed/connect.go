@@ -7,15 +7,13 @@ import (
 	"context"
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // connect makes the client of this pass (R18).
 func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
-	external, err := r.connecter.Connect(ctx, p.managed)
+	external, err := r.connected(ctx, p.managed)
 	if err != nil {
 		return fail(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
 	}
@@ -46,6 +44,7 @@ func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient
 		return
 	}
 	if err := d.Disconnect(ctx); err != nil {
-		r.log.Info("Cannot disconnect from the provider", "object", client.ObjectKeyFromObject(mg), "error", err.Error())
+		err = Redact(err, r.secretsOf(ctx, mg, external, nil)...)
+		r.logOf(ctx, mg).Info("Cannot disconnect from the provider", "error", err.Error())
 	}
 }

@@ -59,7 +59,7 @@ func (r *Reconciler) checkIncompleteCreate(ctx context.Context, p *pass) outcome
 // findCreated heals a creation without a result by looking for what it created (N5). What is not found by the time at
 // which it would have shown is proven absent (N26), and the pass goes on.
 func (r *Reconciler) findCreated(ctx context.Context, p *pass, finder CreateFinder) outcome {
-	name, err := finder.FindCreated(ctx, p.managed)
+	name, err := r.found(ctx, finder, p.managed)
 	if err != nil {
 		return fail(ReasonCannotInitialize, fmt.Errorf("looking for what an interrupted creation left behind: %w", err))
 	}

@@ -72,6 +72,9 @@ type record struct {
 	// updates counts the passes in a row that had to update the external resource.
 	updates int
 
+	// birth says whether the object still has its first time to be Ready before it.
+	birth birth
+
 	// unpublished are connection details that the external system told once and that could not be stored yet.
 	unpublished ConnectionDetails
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -69,6 +70,8 @@ type pass struct {
 
 	memory *record
 	wakes  int // of the record, at the start
+
+	span trace.Span // of the pass; records nothing unless tracing is configured
 }
 
 func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass, error) {

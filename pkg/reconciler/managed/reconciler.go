@@ -55,6 +55,8 @@ type Reconciler struct {
 	now           func() time.Time
 	random        func() float64
 
+	instruments instruments
+
 	memory     *memory
 	operations operations
 	references *References
@@ -74,7 +76,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		connecter:     noConnecter{},
 		defaultName:   func(mg resource.Managed) string { return mg.GetName() },
 		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "managed/"+name),
-		log:           mgr.GetLogger().WithValues("controller", name),
+		log:           mgr.GetLogger(),
 		policies:      true,
 		timeout:       defaultTimeout,
 		pollInterval:  defaultPollInterval,
@@ -91,6 +93,8 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	for _, apply := range o {
 		apply(r)
 	}
+	r.instruments.mustBegin(name)
+	r.log = r.log.WithValues("kind", name)
 	_ = r.newManaged() // a kind that the scheme lacks is the caller's mistake, to be seen at once
 	r.references.serve(r)
 	r.secrets = connectionSecrets{client: r.client, live: r.live, owner: kind}
@@ -118,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.memory.forget(req.NamespacedName)
 			r.operations.forget(req.NamespacedName)
 			r.references.gone(r.dependent(req.NamespacedName))
+			r.instruments.kind.Drifted(req.NamespacedName, false)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -132,6 +137,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
+	ctx = r.beginSpan(ctx, p)
+	defer p.span.End()
 	defer r.disconnect(ctx, p)
 	return r.settle(ctx, p, run(ctx, p, r.lifecycle(mg)))
 }

@@ -28,6 +28,12 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	ctx, cancel := detach(ctx)
 	defer cancel()
 	quiet := r.countFailures(p, o)
+	if o.end.bad() && (!quiet || p.span.IsRecording()) {
+		o.err = r.redact(ctx, p, o.err)
+	}
+	if !stopping {
+		r.measureEnd(ctx, p, o)
+	}
 	switch {
 	case stopping || o.end == conflict: // the process ends in the middle of a call, or the watch brings us back
 		r.record(ctx, p, p.happened)
@@ -38,17 +44,20 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	case quiet:
 		r.record(ctx, p, p.happened)
 		return r.restAfter(p, o, r.delay(p, o), p.overtaken)
-	case o.end.bad():
-		r.log.Info("Cannot reconcile", "object", client.ObjectKeyFromObject(p.managed), "reason", o.reason, "error", o.err.Error())
 	}
-	p.setConditions(o.synced())
-	if e, news := o.event(p); news {
+	e, news := o.event(p)
+	if news {
 		p.note(e)
 	}
+	r.logOutcome(ctx, p, o, news)
+	p.setConditions(o.synced())
 	r.record(ctx, p, p.happened)
 	overtaken, err := r.writeStatus(ctx, p)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("writing status: %w", err)
+	}
+	if !overtaken {
+		r.measureBirth(p)
 	}
 	return r.restAfter(p, o, r.delay(p, o), overtaken || p.overtaken)
 }
@@ -146,8 +155,9 @@ func (p *pass) setConditions(synced xpv1.Condition) {
 // the object from being looked after (N32).
 func (r *Reconciler) record(ctx context.Context, p *pass, events []event.Event) {
 	for _, e := range events {
+		r.logEvent(ctx, p, e)
 		if err := r.recorder.Event(ctx, p.managed, e); err != nil {
-			r.log.Info("Cannot record event", "object", client.ObjectKeyFromObject(p.managed), "reason", e.Reason, "error", err.Error())
+			r.logOf(ctx, p.managed).Info("Cannot record event", "reason", e.Reason, "error", err.Error())
 		}
 	}
 }

@@ -1,0 +1,125 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
+)
+
+// Verbs of calls that do not run in the background.
+const (
+	verbConnect verb = "connect"
+	verbObserve verb = "observe"
+	verbFind    verb = "find"
+)
+
+// An instrumentedClient measures the calls of the client that it wraps. Optional interfaces are found by Unwrap.
+type instrumentedClient struct {
+	ExternalClient
+	r *Reconciler
+}
+
+// Unwrap gives access to the author's client.
+func (c instrumentedClient) Unwrap() any { return c.ExternalClient }
+
+func (c instrumentedClient) Observe(ctx context.Context, mg resource.Managed) (ExternalObservation, error) {
+	ctx, call := c.r.beginCall(ctx, verbObserve)
+	observation, err := c.ExternalClient.Observe(ctx, mg)
+	call.end(err)
+	return observation, err
+}
+
+func (c instrumentedClient) Create(ctx context.Context, mg resource.Managed) (ExternalCreation, error) {
+	ctx, call := c.r.beginCall(ctx, verbCreate)
+	creation, err := c.ExternalClient.Create(ctx, mg)
+	call.end(err)
+	return creation, err
+}
+
+func (c instrumentedClient) Update(ctx context.Context, mg resource.Managed) (ExternalUpdate, error) {
+	ctx, call := c.r.beginCall(ctx, verbUpdate)
+	update, err := c.ExternalClient.Update(ctx, mg)
+	call.end(err)
+	return update, err
+}
+
+func (c instrumentedClient) Delete(ctx context.Context, mg resource.Managed) error {
+	ctx, call := c.r.beginCall(ctx, verbDelete)
+	err := c.ExternalClient.Delete(ctx, mg)
+	call.end(err)
+	return err
+}
+
+// connected makes the instrumented client of a pass.
+func (r *Reconciler) connected(ctx context.Context, mg resource.Managed) (ExternalClient, error) {
+	ctx, call := r.beginCall(ctx, verbConnect)
+	external, err := r.connecter.Connect(ctx, mg)
+	call.end(err)
+	return instrumentedClient{ExternalClient: external, r: r}, err
+}
+
+// found is what a finder finds.
+func (r *Reconciler) found(ctx context.Context, finder CreateFinder, mg resource.Managed) (string, error) {
+	ctx, call := r.beginCall(ctx, verbFind)
+	name, err := finder.FindCreated(ctx, mg)
+	call.end(err)
+	return name, err
+}
+
+// A measurement is of one call to the external system.
+type measurement struct {
+	r     *Reconciler
+	verb  verb
+	began time.Time
+	span  trace.Span // nil where the pass has none that is recorded
+}
+
+// beginCall begins to measure a call.
+func (r *Reconciler) beginCall(ctx context.Context, v verb) (context.Context, measurement) {
+	m := measurement{r: r, verb: v, began: r.now()}
+	if trace.SpanFromContext(ctx).IsRecording() {
+		ctx, m.span = r.instruments.tracer.Start(ctx, string(v), trace.WithSpanKind(trace.SpanKindClient))
+	}
+	return ctx, m
+}
+
+// end records the call. What the error says is not recorded: it may hold a secret that is not known as one yet. The span of
+// the pass has it, redacted.
+func (m measurement) end(err error) {
+	outcome := callOutcome(err)
+	m.r.instruments.kind.Called(string(m.verb), outcome, m.r.now().Sub(m.began))
+	if m.span == nil {
+		return
+	}
+	m.span.SetAttributes(attributeKind.String(m.r.instruments.name), attributeOutcome.String(string(outcome)))
+	if err != nil {
+		m.span.SetStatus(codes.Error, string(outcome))
+	}
+	m.span.End()
+}
+
+// callOutcome is what became of a call that ended with err.
+func callOutcome(err error) telemetry.CallOutcome {
+	if err == nil {
+		return telemetry.CallOK
+	}
+	_, asked := retryAfter(err)
+	switch {
+	case asked:
+		return telemetry.CallThrottled
+	case isTerminal(err):
+		return telemetry.CallRejected
+	case outcomeUnknown(err):
+		return telemetry.CallUnknown
+	default:
+		return telemetry.CallFailed
+	}
+}

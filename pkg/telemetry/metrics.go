@@ -1,0 +1,106 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Metrics are the metrics of one registry.
+type Metrics struct {
+	reconciles *prometheus.CounterVec
+	calls      *prometheus.HistogramVec
+	throttled  *prometheus.CounterVec
+	ready      *prometheus.HistogramVec
+	drifted    *prometheus.GaugeVec
+	requests   *prometheus.CounterVec
+}
+
+// NewMetrics returns the metrics of a registry, which it registers there unless they are registered already. An error means
+// that the registry holds a metric of one of their names that is another.
+func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{}
+	var errs [6]error
+	m.reconciles, errs[0] = registered(with, reconciles().counter())
+	m.calls, errs[1] = registered(with, calls().histogram())
+	m.throttled, errs[2] = registered(with, throttled().counter())
+	m.ready, errs[3] = registered(with, ready().histogram())
+	m.drifted, errs[4] = registered(with, drifted().gauge())
+	m.requests, errs[5] = registered(with, requests().counter())
+	return m, errors.Join(errs[:]...)
+}
+
+// Kind returns what records about the objects of a kind, named as kubectl shows it, such as bucket.example.org. From then on
+// it is shown even where nothing happens.
+func (m *Metrics) Kind(name string) *Kind {
+	m.throttled.WithLabelValues(name)
+	m.ready.WithLabelValues(name)
+	m.drifted.WithLabelValues(name)
+	return &Kind{metrics: m, name: name, adrift: map[types.NamespacedName]struct{}{}}
+}
+
+// A Kind records what happens to the objects of one kind. Its methods may be called at the same time.
+type Kind struct {
+	metrics *Metrics
+	name    string
+
+	mu     sync.Mutex
+	adrift map[types.NamespacedName]struct{} // counted as drifted
+}
+
+// Reconciled records that a pass ended. The outcome is one of few words; the reason is that of the error, empty for none.
+func (k *Kind) Reconciled(outcome, reason string) {
+	k.metrics.reconciles.WithLabelValues(k.name, outcome, reason).Inc()
+}
+
+// A CallOutcome is what became of a call to an external system.
+type CallOutcome string
+
+// Outcomes of calls.
+const (
+	// CallOK is a call that was answered as asked, be it that there is nothing.
+	CallOK CallOutcome = "ok"
+	// CallThrottled is a call that was put off until later.
+	CallThrottled CallOutcome = "throttled"
+	// CallRejected is a call that fails each time that it is made like this.
+	CallRejected CallOutcome = "rejected"
+	// CallUnknown is a call of which nobody knows whether it did its work: it took too long, or its answer was lost.
+	CallUnknown CallOutcome = "unknown"
+	// CallFailed is a call that failed otherwise.
+	CallFailed CallOutcome = "error"
+)
+
+// Called records a call to the external system and how long it took. The verb is one of few words, such as observe.
+func (k *Kind) Called(verb string, outcome CallOutcome, took time.Duration) {
+	k.metrics.calls.WithLabelValues(k.name, verb, string(outcome)).Observe(took.Seconds())
+	if outcome == CallThrottled {
+		k.metrics.throttled.WithLabelValues(k.name).Inc()
+	}
+}
+
+// Ready records that an object became Ready for the first time, so long after its creation. It is the caller who knows that
+// it was the first time.
+func (k *Kind) Ready(after time.Duration) {
+	k.metrics.ready.WithLabelValues(k.name).Observe(max(after, 0).Seconds())
+}
+
+// Drifted records whether an object is in drift now. One that is gone is not.
+func (k *Kind) Drifted(object types.NamespacedName, now bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, before := k.adrift[object]
+	switch {
+	case now && !before:
+		k.adrift[object] = struct{}{}
+		k.metrics.drifted.WithLabelValues(k.name).Inc()
+	case before && !now:
+		delete(k.adrift, object)
+		k.metrics.drifted.WithLabelValues(k.name).Dec()
+	}
+}

@@ -1,0 +1,159 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/pkg/telemetry"
+)
+
+func newMetrics(t *testing.T) (*telemetry.Metrics, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	m, err := telemetry.NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, registry
+}
+
+// want compares what a registry gathers under some names with the text that Prometheus reads, without its comments.
+func want(t *testing.T, from prometheus.Gatherer, lines string, names ...string) {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range families {
+		for _, name := range names {
+			if f.GetName() == name {
+				text.WriteString("# HELP " + name + " " + f.GetHelp() + "\n# TYPE " + name + " " + strings.ToLower(f.GetType().String()) + "\n")
+			}
+		}
+	}
+	text.WriteString(lines)
+	if err := testutil.GatherAndCompare(from, strings.NewReader(text.String()), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKind(t *testing.T) {
+	t.Parallel()
+	m, registry := newMetrics(t)
+	k := m.Kind("bucket.example.org")
+	k.Reconciled("done", "")
+	k.Reconciled("done", "")
+	k.Reconciled("failed", "CannotObserveExternalResource")
+	k.Called("observe", telemetry.CallOK, 20*time.Millisecond)
+	k.Called("create", telemetry.CallThrottled, 2*time.Second)
+	k.Ready(90 * time.Second)
+	k.Ready(-time.Second)
+	want(t, registry, `
+bowline_reconciles_total{kind="bucket.example.org",outcome="done",reason=""} 2
+bowline_reconciles_total{kind="bucket.example.org",outcome="failed",reason="CannotObserveExternalResource"} 1
+`, "bowline_reconciles_total")
+	want(t, registry, `bowline_throttled_calls_total{kind="bucket.example.org"} 1`+"\n", "bowline_throttled_calls_total")
+	for name, count := range map[string]int{"bowline_external_call_duration_seconds": 2, "bowline_time_to_ready_seconds": 1} {
+		if got, err := testutil.GatherAndCount(registry, name); got != count || err != nil {
+			t.Errorf("%s: %d series, %v, want %d", name, got, err, count)
+		}
+	}
+}
+
+func TestDrifted(t *testing.T) {
+	t.Parallel()
+	m, registry := newMetrics(t)
+	k, again := m.Kind("bucket.example.org"), m.Kind("bucket.example.org")
+	one, two := types.NamespacedName{Namespace: "a", Name: "one"}, types.NamespacedName{Name: "two"}
+	for i, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, "0"},
+		{func() { k.Drifted(one, true); k.Drifted(one, true) }, "1"},
+		{func() { again.Drifted(two, true) }, "2"},
+		{func() { k.Drifted(one, false); k.Drifted(one, false); k.Drifted(two, false) }, "1"},
+		{func() { again.Drifted(two, false) }, "0"},
+	} {
+		step.do()
+		t.Log("step", i)
+		want(t, registry, `bowline_drifted_objects{kind="bucket.example.org"} `+step.want+"\n", "bowline_drifted_objects")
+	}
+}
+
+// Everything may be recorded at the same time; the race detector looks at this test.
+func TestAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	m, registry := newMetrics(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			k := m.Kind("bucket.example.org")
+			for range 100 {
+				k.Reconciled("done", "")
+				k.Called("observe", telemetry.CallOK, 0)
+				k.Drifted(types.NamespacedName{Name: "one"}, true)
+				k.Drifted(types.NamespacedName{Name: "one"}, false)
+			}
+		})
+	}
+	all.Wait()
+	want(t, registry, `bowline_reconciles_total{kind="bucket.example.org",outcome="done",reason=""} 800`+"\n", "bowline_reconciles_total")
+}
+
+func TestRegistration(t *testing.T) {
+	t.Parallel()
+	t.Run("twice is once", func(t *testing.T) {
+		t.Parallel()
+		m, registry := newMetrics(t)
+		again, err := telemetry.NewMetrics(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Kind("a").Reconciled("done", "")
+		again.Kind("a").Reconciled("done", "")
+		want(t, registry, `bowline_reconciles_total{kind="a",outcome="done",reason=""} 2`+"\n", "bowline_reconciles_total")
+	})
+	t.Run("somebody else's metric of the name", func(t *testing.T) {
+		t.Parallel()
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "bowline_drifted_objects", Help: "Ours."}))
+		if _, err := telemetry.NewMetrics(registry); err == nil || !strings.Contains(err.Error(), "bowline_drifted_objects") {
+			t.Errorf("error %v, want one that names the metric", err)
+		}
+	})
+}
+
+// What is not about a kind must not become a label: labels come from short lists.
+func TestDefinitions(t *testing.T) {
+	t.Parallel()
+	bounded := map[string]bool{"kind": true, "outcome": true, "reason": true, "verb": true, "resource": true, "code": true}
+	m, registry := newMetrics(t)
+	k := m.Kind("a")
+	k.Reconciled("done", "")
+	k.Called("observe", telemetry.CallOK, 0)
+	for _, d := range telemetry.Definitions() {
+		if !strings.HasPrefix(d.Name, "bowline_") || d.Help == "" {
+			t.Errorf("%+v", d)
+		}
+		for _, label := range d.Labels {
+			if !bounded[label] {
+				t.Errorf("%s has label %s, which may have any number of values", d.Name, label)
+			}
+		}
+	}
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %+v, %v", problems, err)
+	}
+}
