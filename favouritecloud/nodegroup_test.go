@@ -44,6 +44,8 @@ func TestLifeOfANodeGroup(t *testing.T) {
 	want := &nodegroup.NodeGroup{
 		Name: "web", SubnetIDs: in.SubnetIDs, ScalingConfig: []nodegroup.ScalingConfig{{MinSize: 2, MaxSize: 5, DesiredSize: 2}},
 		InstanceType: "small", Status: nodegroup.StatusAvailable, CreatedAt: group.CreatedAt,
+		Upgrade: &nodegroup.Upgrade{Strategy: nodegroup.StrategyRolling, MaxUnavailable: 1, Version: nodegroup.Version},
+		Repair:  &nodegroup.Repair{Enabled: true},
 	}
 	if diff := cmp.Diff(want, group); diff != "" {
 		t.Errorf("a plain group, -want +got:\n%s", diff)
@@ -63,8 +65,16 @@ func TestLifeOfANodeGroup(t *testing.T) {
 			func(_ *nodegroup.NodeGroup, s *nodegroup.ScalingConfig) { s.MaxSize, s.DesiredSize = 3, 3 }},
 		{"smallest", nodegroup.UpdateNodeGroupInput{ScalingConfig: scaling(nodegroup.ScalingConfigInput{MinSize: new(1)})},
 			func(_ *nodegroup.NodeGroup, s *nodegroup.ScalingConfig) { s.MinSize = 1 }},
-		{"type", nodegroup.UpdateNodeGroupInput{InstanceType: new("large")},
-			func(g *nodegroup.NodeGroup, _ *nodegroup.ScalingConfig) { g.InstanceType = "large" }},
+		{"strategy", nodegroup.UpdateNodeGroupInput{Upgrade: &nodegroup.UpgradeInput{Strategy: new("RECREATE")}},
+			func(g *nodegroup.NodeGroup, _ *nodegroup.ScalingConfig) { g.Upgrade.Strategy = "RECREATE" }},
+		{"unavailable machines", nodegroup.UpdateNodeGroupInput{Upgrade: &nodegroup.UpgradeInput{MaxUnavailable: new(3)}},
+			func(g *nodegroup.NodeGroup, _ *nodegroup.ScalingConfig) { g.Upgrade.MaxUnavailable = 3 }},
+		{"no repairs", nodegroup.UpdateNodeGroupInput{Repair: &nodegroup.RepairInput{Enabled: new(false)}},
+			func(g *nodegroup.NodeGroup, _ *nodegroup.ScalingConfig) { g.Repair.Enabled = false }},
+		{"nothing of repairs", nodegroup.UpdateNodeGroupInput{Repair: &nodegroup.RepairInput{}},
+			func(*nodegroup.NodeGroup, *nodegroup.ScalingConfig) {}},
+		{"same type", nodegroup.UpdateNodeGroupInput{InstanceType: new("small")},
+			func(*nodegroup.NodeGroup, *nodegroup.ScalingConfig) {}},
 		{"labels", nodegroup.UpdateNodeGroupInput{Labels: map[string]string{"team": "a"}},
 			func(g *nodegroup.NodeGroup, _ *nodegroup.ScalingConfig) { g.Labels = map[string]string{"team": "a"} }},
 	}
@@ -73,6 +83,14 @@ func TestLifeOfANodeGroup(t *testing.T) {
 		if got, err := c.groups.UpdateNodeGroup(t.Context(), "web", tc.in); err != nil || !cmp.Equal(want, got) {
 			t.Errorf("update of %s: error %v, -want +got:\n%s", tc.name, err, cmp.Diff(want, got))
 		}
+	}
+	upgraded, err := c.groups.UpdateNodeGroup(t.Context(), "web", nodegroup.UpdateNodeGroupInput{InstanceType: new("large")})
+	if err != nil || upgraded.Upgrade.LastUpgradeAt == nil || upgraded.Upgrade.LastUpgradeAt.Before(group.CreatedAt) {
+		t.Fatalf("another type: %+v, error %v", upgraded, err)
+	}
+	want.InstanceType, want.Upgrade.LastUpgradeAt = "large", upgraded.Upgrade.LastUpgradeAt
+	if diff := cmp.Diff(want, upgraded); diff != "" {
+		t.Errorf("another type, -want +got:\n%s", diff)
 	}
 	found, err := c.groups.ListNodeGroups(t.Context(), map[string]string{"team": "a"})
 	if err != nil || !cmp.Equal([]nodegroup.NodeGroup{*want}, found) {
@@ -136,6 +154,10 @@ func TestNodeGroupRefusals(t *testing.T) {
 		"desired below":   {"POST", "", create("a", here, `{"min_size":1,"max_size":2,"desired_size":0}`, ""), 422, sdk.CodeInvalid, "must be 1 to 2"},
 		"desired above":   {"PATCH", "/web", `{"scaling_config":[{"desired_size":4}]}`, 422, sdk.CodeInvalid, "must be 1 to 3"},
 		"bad type":        {"PATCH", "/web", `{"instance_type":""}`, 422, sdk.CodeInvalid, "instance_type"},
+		"bad strategy":    {"POST", "", create("a", here, `{"min_size":1,"max_size":2}`, `,"upgrade":{"strategy":"NEVER"}`), 422, sdk.CodeInvalid, "use ROLLING or RECREATE"},
+		"none away":       {"PATCH", "/web", `{"upgrade":{"max_unavailable":0}}`, 422, sdk.CodeInvalid, "max_unavailable 0 is not valid: it must be 1 to 1000"},
+		"many away":       {"PATCH", "/web", `{"upgrade":{"max_unavailable":1001}}`, 422, sdk.CodeInvalid, "must be 1 to 1000"},
+		"output":          {"PATCH", "/web", `{"upgrade":{"version":"1"}}`, 422, sdk.CodeInvalid, `field "version" is unknown here`},
 		"two new sizes":   {"PATCH", "/web", `{"scaling_config":[{},{}]}`, 422, sdk.CodeInvalid, "exactly one entry, not 2"},
 		"immutable":       {"PATCH", "/web", `{"subnet_ids":[]}`, 422, sdk.CodeInvalid, `field "subnet_ids" is unknown here`},
 		"bad label":       {"PATCH", "/web", `{"labels":{"-":""}}`, 422, sdk.CodeInvalid, "label key"},

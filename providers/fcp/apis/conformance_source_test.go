@@ -221,7 +221,7 @@ func (f field) json() string { return f.path[len(f.path)-1] }
 // omitted tells whether JSON leaves the field out when it is empty.
 func (f field) omitted() bool {
 	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return options == "omitempty" || options == "omitzero"
+	return strings.Contains(options, "omitempty") && f.Type.Kind() != reflect.Struct || strings.Contains(options, "omitzero")
 }
 
 // fieldsOf returns the fields of a struct type, those of embedded structs in their place, and of all structs of this

@@ -5,13 +5,16 @@ package apis_test
 
 import (
 	"maps"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	sdkdatabase "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -27,7 +30,25 @@ import (
 // A vendor is what the cloud's SDK has for a kind.
 type vendor struct {
 	reads, creates, updates reflect.Type
+	answers                 reflect.Type      // to a create, if it is another than reads
 	elsewhere               map[string]string // what can be configured and is not in forProvider, and why
+	hidden                  map[string]string // what is answered and is shown nowhere, and why
+}
+
+// chosen returns the types of what the cloud lets one choose, at creation or later.
+func (v vendor) chosen() map[string]reflect.Type {
+	all := leaves(v.creates)
+	maps.Copy(all, leaves(v.updates))
+	return all
+}
+
+// answered returns the types of all that the cloud says.
+func (v vendor) answered() map[string]reflect.Type {
+	all := leaves(v.reads)
+	if v.answers != nil {
+		maps.Copy(all, leaves(v.answers))
+	}
+	return all
 }
 
 // vendors are the SDK's types for every managed kind.
@@ -38,9 +59,10 @@ func vendors() map[schema.GroupVersionKind]vendor {
 	}
 	return map[schema.GroupVersionKind]vendor{
 		databasev1alpha3.FavouriteDBInstanceGroupVersionKind: {
-			reads:   reflect.TypeFor[sdkdatabase.Instance](),
+			reads: reflect.TypeFor[sdkdatabase.Instance](), answers: reflect.TypeFor[sdkdatabase.CreatedInstance](),
 			creates: reflect.TypeFor[sdkdatabase.CreateInstanceInput](), updates: reflect.TypeFor[sdkdatabase.UpdateInstanceInput](),
 			elsewhere: map[string]string{"labels": "the guides print this kind's settings, and have none; the controller sets its own (P10)"},
+			hidden:    map[string]string{"password": "a secret, which only the connection Secret shows"},
 		},
 		networkv1alpha3.NetworkGroupVersionKind:           networks,
 		namespacednetworkv1alpha3.NetworkGroupVersionKind: networks,
@@ -62,6 +84,7 @@ func TestVendor(t *testing.T) {
 	kinds := managed(rootKinds(t))
 	for rule, check := range map[string]func(*testing.T, rootKind, vendor){
 		"K9 P5 P20 P21 settings are the cloud's":   settingsMirror,
+		"K10 P22 all that the cloud says is shown": answersAreShown,
 		"P52 pointers of the status are the SDK's": observationMirrors,
 		"P91 link to the cloud's page":             linksToPage,
 	} {
@@ -92,11 +115,44 @@ func TestVendor(t *testing.T) {
 	}
 }
 
+// Kinds have the names of the cloud's types, as far as no guide prints another, in the groups that were decided on.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	services := map[string]string{"database": "database", "network": "network", "subnet": "network", "nodegroup": "compute"}
+	printed := map[string]string{"Instance": "FavouriteDBInstance"} // by the guides
+	domain := func(k rootKind) string {
+		if k.namespaced() || k.gvk.Kind == "ClusterProviderConfig" {
+			return "fcp.m.crossplane.io"
+		}
+		return "fcp.crossplane.io"
+	}
+	kinds := rootKinds(t)
+	for _, k := range managed(kinds) {
+		t.Run("N16 N35 group and kind "+k.String(), func(t *testing.T) {
+			t.Parallel()
+			theirs := vendors()[k.gvk].reads
+			if k.gvk.Kind != theirs.Name() && k.gvk.Kind != printed[theirs.Name()] {
+				t.Errorf("the cloud's type is %s", theirs.Name())
+			}
+			want := schema.GroupVersion{Group: services[path.Base(theirs.PkgPath())] + "." + domain(k), Version: "v1alpha3"}
+			if got := k.gvk.GroupVersion(); got != want {
+				t.Errorf("it is of %s, want %s", got, want)
+			}
+		})
+	}
+	for _, k := range configs(kinds) {
+		t.Run("N16 N35 group of configurations "+k.String(), func(t *testing.T) {
+			t.Parallel()
+			if got, want := k.gvk.GroupVersion(), (schema.GroupVersion{Group: domain(k), Version: "v1alpha3"}); got != want {
+				t.Errorf("it is of %s, want %s", got, want)
+			}
+		})
+	}
+}
+
 // settingsMirror wants every setting that the cloud lets one choose, at creation or later, and no other, under its name.
 func settingsMirror(t *testing.T, k rootKind, v vendor) {
-	want := map[string]reflect.Type{}
-	maps.Copy(want, leaves(v.creates))
-	maps.Copy(want, leaves(v.updates))
+	want := v.chosen()
 	for name := range v.elsewhere {
 		if _, ok := want[name]; !ok {
 			t.Errorf("the cloud has no setting %s", name)
@@ -131,19 +187,57 @@ func leaves(typ reflect.Type) map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for f := range typ.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		elem := f.Type
-		for elem.Kind() == reflect.Pointer || elem.Kind() == reflect.Slice {
-			elem = elem.Elem()
-		}
-		if elem.Kind() != reflect.Struct || elem.PkgPath() != typ.PkgPath() {
+		below := structOf(f.Type, typ.PkgPath())
+		switch {
+		case name == "-":
+		case f.Anonymous:
+			maps.Copy(all, leaves(f.Type))
+		case below == nil:
 			all[camel(name)] = f.Type
-			continue
-		}
-		for below, of := range leaves(elem) {
-			all[camel(name)+"."+below] = of
+		default:
+			for deeper, of := range leaves(below) {
+				all[camel(name)+"."+deeper] = of
+			}
 		}
 	}
 	return all
+}
+
+// structOf returns the struct type of a package that a field holds, points to or has a list of, or nil.
+func structOf(typ reflect.Type, path string) reflect.Type {
+	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+		typ = typ.Elem()
+	}
+	if typ.Kind() != reflect.Struct || typ.PkgPath() != path {
+		return nil
+	}
+	return typ
+}
+
+// answersAreShown wants all that the cloud says in forProvider or atProvider, what users cannot choose in the latter, and
+// secrets in neither.
+func answersAreShown(t *testing.T, k rootKind, v vendor) {
+	answered, chosen := v.answered(), v.chosen()
+	settings, shown := leaves(k.part(t, "Spec", "ForProvider")), leaves(k.part(t, "Status", "AtProvider"))
+	for name := range answered {
+		_, set := settings[name]
+		_, seen := shown[name]
+		_, choosable := chosen[name]
+		switch {
+		case v.hidden[name] != "" && (set || seen):
+			t.Errorf("%s must not be shown: %s", name, v.hidden[name])
+		case v.hidden[name] != "" || seen:
+		case !choosable:
+			t.Errorf("%s, which only the cloud says, is not in atProvider", name)
+		case !set:
+			t.Errorf("%s is neither in forProvider nor in atProvider", name)
+		}
+	}
+	for name := range v.hidden {
+		if _, ok := answered[name]; !ok {
+			t.Errorf("the cloud does not say %s", name)
+		}
+	}
 }
 
 // observationMirrors wants each field of atProvider to be one of the SDK's, and a pointer only if the SDK's is one.
@@ -154,10 +248,21 @@ func observationMirrors(t *testing.T, k rootKind, v vendor) {
 		switch {
 		case !ok:
 			t.Errorf("the cloud reports no %s", name)
-		case typ != want:
+		case typ != kubernetes(want):
 			t.Errorf("%s is of type %s, and of type %s in the SDK", name, typ, want)
 		}
 	}
+}
+
+// kubernetes is the type that a type of the SDK has in an object: its own, unless Kubernetes has one for the purpose (P5).
+func kubernetes(typ reflect.Type) reflect.Type {
+	switch typ {
+	case reflect.TypeFor[time.Time]():
+		return reflect.TypeFor[metav1.Time]()
+	case reflect.TypeFor[*time.Time]():
+		return reflect.TypeFor[*metav1.Time]()
+	}
+	return typ
 }
 
 // linksToPage wants the address of the cloud's page about the very type in the text of the settings.

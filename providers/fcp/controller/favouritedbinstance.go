@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -172,11 +174,15 @@ func connectionDetails(have *database.Instance) managed.ConnectionDetails {
 func observation(have *database.Instance) v1alpha3.FavouriteDBInstanceObservation {
 	return v1alpha3.FavouriteDBInstanceObservation{
 		ID:             have.ID,
+		Name:           have.Name,
 		Status:         have.Status,
 		Message:        have.Message,
 		FancinessLevel: have.FancinessLevel,
 		Version:        have.Version,
 		Hostname:       have.Hostname,
 		Port:           have.Port,
+		Username:       have.Username,
+		Labels:         have.Labels,
+		CreatedAt:      metav1.NewTime(have.CreatedAt),
 	}
 }

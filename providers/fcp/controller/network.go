@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -154,5 +155,6 @@ func networkObservation(have *network.Network) v1alpha3.NetworkObservation {
 		Description: have.Description,
 		DNSServers:  have.DNSServers,
 		MTU:         have.MTU,
+		CreatedAt:   metav1.NewTime(have.CreatedAt),
 	}
 }

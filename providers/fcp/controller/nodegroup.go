@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -72,6 +74,8 @@ func (e *nodeGroupClient) Create(ctx context.Context, g *v1alpha3.NodeGroup) (ma
 		SubnetIDs:     p.SubnetIDs,
 		ScalingConfig: scalingConfig(p.ScalingConfig),
 		InstanceType:  p.InstanceType,
+		Upgrade:       upgradeInput(p.Upgrade),
+		Repair:        repairInput(p.Repair),
 		Labels:        e.labels.forCreate(g, p.Labels),
 	}, sdk.WithIdempotencyKey(meta.CreationToken(g)))
 	if err != nil {
@@ -83,7 +87,12 @@ func (e *nodeGroupClient) Create(ctx context.Context, g *v1alpha3.NodeGroup) (ma
 // Update sends what forProvider sets and nothing of initProvider, which only counts at creation (R144).
 func (e *nodeGroupClient) Update(ctx context.Context, g *v1alpha3.NodeGroup) (managed.ExternalUpdate, error) {
 	p := g.Spec.ForProvider
-	in := nodegroup.UpdateNodeGroupInput{InstanceType: p.InstanceType, Labels: e.labels.forUpdate(g, p.Labels)}
+	in := nodegroup.UpdateNodeGroupInput{
+		InstanceType: p.InstanceType,
+		Upgrade:      upgradeInput(p.Upgrade),
+		Repair:       repairInput(p.Repair),
+		Labels:       e.labels.forUpdate(g, p.Labels),
+	}
 	if len(p.ScalingConfig) > 0 {
 		in.ScalingConfig = new(scalingConfig(p.ScalingConfig))
 	}
@@ -109,19 +118,51 @@ func scalingConfig(declared []v1alpha3.ScalingConfig) []nodegroup.ScalingConfigI
 	return in
 }
 
+func upgradeInput(declared *v1alpha3.UpgradeSpec) *nodegroup.UpgradeInput {
+	if declared == nil {
+		return nil
+	}
+	return &nodegroup.UpgradeInput{Strategy: declared.Strategy, MaxUnavailable: declared.MaxUnavailable}
+}
+
+func repairInput(declared *v1alpha3.Repair) *nodegroup.RepairInput {
+	if declared == nil {
+		return nil
+	}
+	return &nodegroup.RepairInput{Enabled: &declared.Enabled}
+}
+
 // nodeGroupParameters are the settings that the cloud reports, as an object would declare them.
 func nodeGroupParameters(have *nodegroup.NodeGroup) v1alpha3.NodeGroupParameters {
 	p := v1alpha3.NodeGroupParameters{SubnetIDs: have.SubnetIDs, InstanceType: optional(have.InstanceType), Labels: have.Labels}
 	for _, c := range have.ScalingConfig {
 		p.ScalingConfig = append(p.ScalingConfig, v1alpha3.ScalingConfig{MinSize: &c.MinSize, MaxSize: &c.MaxSize, DesiredSize: &c.DesiredSize})
 	}
+	if u := have.Upgrade; u != nil {
+		p.Upgrade = &v1alpha3.UpgradeSpec{Strategy: optional(u.Strategy), MaxUnavailable: optional(u.MaxUnavailable)}
+	}
+	if r := have.Repair; r != nil {
+		p.Repair = &v1alpha3.Repair{Enabled: r.Enabled}
+	}
 	return p
 }
 
 func nodeGroupObservation(have *nodegroup.NodeGroup) v1alpha3.NodeGroupObservation {
-	o := v1alpha3.NodeGroupObservation{Status: have.Status, SubnetIDs: have.SubnetIDs, InstanceType: have.InstanceType}
+	o := v1alpha3.NodeGroupObservation{
+		Name:         have.Name,
+		Status:       have.Status,
+		SubnetIDs:    have.SubnetIDs,
+		InstanceType: have.InstanceType,
+		CreatedAt:    metav1.NewTime(have.CreatedAt),
+	}
 	for _, c := range have.ScalingConfig {
 		o.ScalingConfig = append(o.ScalingConfig, v1alpha3.ScalingConfigObservation(c))
+	}
+	if u := have.Upgrade; u != nil {
+		o.Upgrade = &v1alpha3.UpgradeStatus{Version: u.Version}
+		if u.LastUpgradeAt != nil {
+			o.Upgrade.LastUpgradeAt = new(metav1.NewTime(*u.LastUpgradeAt))
+		}
 	}
 	return o
 }

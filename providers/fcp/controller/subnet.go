@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
@@ -130,5 +131,6 @@ func subnetObservation(have *subnet.Subnet) v1alpha3.SubnetObservation {
 		NetworkID: have.NetworkID,
 		CIDRBlock: have.CIDRBlock,
 		Zone:      have.Zone,
+		CreatedAt: metav1.NewTime(have.CreatedAt),
 	}
 }

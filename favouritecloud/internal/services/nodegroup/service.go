@@ -149,8 +149,15 @@ func (s *Service) Update(project, name string, in api.UpdateNodeGroupInput) (api
 			}
 			g.Shown.ScalingConfig = []api.ScalingConfig{scaling}
 		}
-		if in.InstanceType != nil {
+		if in.Upgrade != nil {
+			g.Shown.Upgrade = changedUpgrade(g.Shown.Upgrade, *in.Upgrade)
+		}
+		if in.Repair != nil {
+			g.Shown.Repair = changedRepair(g.Shown.Repair, *in.Repair)
+		}
+		if in.InstanceType != nil && *in.InstanceType != g.Shown.InstanceType {
 			g.Shown.InstanceType = *in.InstanceType
+			g.Shown.Upgrade = upgraded(g.Shown.Upgrade, time.Now())
 		}
 		if in.Labels != nil {
 			g.Shown.Labels = maps.Clone(in.Labels)

@@ -4,6 +4,7 @@
 package nodegroup
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -20,7 +21,9 @@ const maxSubnets = 16
 func newGroup(in api.CreateNodeGroupInput, now time.Time) (api.NodeGroup, error) {
 	g := api.NodeGroup{
 		Name: in.Name, SubnetIDs: slices.Clone(in.SubnetIDs), InstanceType: api.DefaultInstanceType,
-		Labels: maps.Clone(in.Labels), Status: api.StatusAvailable, CreatedAt: now.UTC().Truncate(time.Second),
+		Upgrade: changedUpgrade(nil, *cmp.Or(in.Upgrade, &api.UpgradeInput{})),
+		Repair:  changedRepair(nil, *cmp.Or(in.Repair, &api.RepairInput{})),
+		Labels:  maps.Clone(in.Labels), Status: api.StatusAvailable, CreatedAt: now.UTC().Truncate(time.Second),
 	}
 	if in.InstanceType != nil {
 		g.InstanceType = *in.InstanceType
@@ -46,6 +49,9 @@ func newGroup(in api.CreateNodeGroupInput, now time.Time) (api.NodeGroup, error)
 func validate(g api.NodeGroup) error {
 	if !regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,61}[a-z0-9])?$`).MatchString(g.InstanceType) {
 		return refusal.Invalid("instance_type %q is not valid: use 1 to 63 lower case letters, digits, dots and hyphens", g.InstanceType)
+	}
+	if err := validateUpgrade(g.Upgrade); err != nil {
+		return err
 	}
 	return rules.Labels(g.Labels)
 }

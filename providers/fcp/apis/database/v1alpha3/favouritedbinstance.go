@@ -52,6 +52,9 @@ type FavouriteDBInstanceObservation struct {
 	// ID that the favourite cloud gave the instance.
 	ID int `json:"id,omitempty"`
 
+	// Name of the instance in the favourite cloud.
+	Name string `json:"name,omitempty"`
+
 	// Status of the instance: CREATING, ONLINE, UPDATING, DELETING or FAILED.
 	Status string `json:"status,omitempty"`
 
@@ -69,6 +72,15 @@ type FavouriteDBInstanceObservation struct {
 
 	// Port on which the database can be reached.
 	Port int `json:"port,omitempty"`
+
+	// Username of the server's superuser.
+	Username string `json:"username,omitempty"`
+
+	// Labels that the instance carries in the favourite cloud.
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// CreatedAt is when the favourite cloud accepted the instance.
+	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
 // A FavouriteDBInstanceSpec is the desired state of a database instance.

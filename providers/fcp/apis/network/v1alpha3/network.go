@@ -66,6 +66,9 @@ type NetworkObservation struct {
 
 	// MTU that the network has, in bytes.
 	MTU int `json:"mtu,omitempty"`
+
+	// CreatedAt is when the favourite cloud accepted the network.
+	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
 // A NetworkSpec is the desired state of a network.

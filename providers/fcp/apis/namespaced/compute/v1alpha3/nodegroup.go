@@ -31,6 +31,29 @@ type ScalingConfig struct {
 	DesiredSize *int `json:"desiredSize,omitempty"`
 }
 
+// UpgradeSpec says how all machines of a node group give way to others, which they do when the instance type changes.
+type UpgradeSpec struct {
+	// Strategy is ROLLING, a few machines at a time, or RECREATE, all at once. The favourite cloud chooses one if it is not
+	// set.
+	// +optional
+	// +kubebuilder:validation:Enum=ROLLING;RECREATE
+	Strategy *string `json:"strategy,omitempty"`
+
+	// MaxUnavailable is how many machines may be away at a time, 1 to 1000. RECREATE does not look at it. The favourite
+	// cloud chooses a number if it is not set.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
+}
+
+// Repair says what becomes of broken machines.
+type Repair struct {
+	// Enabled tells whether the favourite cloud replaces broken machines. It is required: without it, repair would say
+	// nothing.
+	Enabled bool `json:"enabled"`
+}
+
 // NodeGroupParameters are the settings of a node group.
 // https://favourite.example.org/api/v1/node-groups#NodeGroup
 //
@@ -72,6 +95,14 @@ type NodeGroupParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	InstanceType *string `json:"instanceType,omitempty"`
 
+	// Upgrade says how all machines give way to others, which they do when the instance type changes.
+	// +optional
+	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
+
+	// Repair says what becomes of broken machines. The favourite cloud replaces them if it is not set.
+	// +optional
+	Repair *Repair `json:"repair,omitempty"`
+
 	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
 	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
 	// +optional
@@ -112,6 +143,14 @@ type NodeGroupInitParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	InstanceType *string `json:"instanceType,omitempty"`
 
+	// Upgrade says how all machines give way to others, which they do when the instance type changes.
+	// +optional
+	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
+
+	// Repair says what becomes of broken machines. The favourite cloud replaces them if it is not set.
+	// +optional
+	Repair *Repair `json:"repair,omitempty"`
+
 	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
 	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
 	// +optional
@@ -121,6 +160,9 @@ type NodeGroupInitParameters struct {
 
 // NodeGroupObservation is what the favourite cloud reports of a node group.
 type NodeGroupObservation struct {
+	// Name of the node group in the favourite cloud.
+	Name string `json:"name,omitempty"`
+
 	// Status of the node group: CREATING, AVAILABLE or DELETING.
 	Status string `json:"status,omitempty"`
 
@@ -134,6 +176,21 @@ type NodeGroupObservation struct {
 
 	// InstanceType is the sort of the machines.
 	InstanceType string `json:"instanceType,omitempty"`
+
+	// Upgrade is what the favourite cloud says of the present machines.
+	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
+
+	// CreatedAt is when the favourite cloud accepted the node group.
+	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
+}
+
+// UpgradeStatus is what the favourite cloud reports of upgrades.
+type UpgradeStatus struct {
+	// LastUpgradeAt is when the machines last gave way to others, if they ever did.
+	LastUpgradeAt *metav1.Time `json:"lastUpgradeAt,omitempty"`
+
+	// Version of the software of the machines.
+	Version string `json:"version,omitempty"`
 }
 
 // ScalingConfigObservation is how many machines the favourite cloud reports.

@@ -75,6 +75,9 @@ type SubnetObservation struct {
 
 	// Zone that the subnet is in.
 	Zone string `json:"zone,omitempty"`
+
+	// CreatedAt is when the favourite cloud accepted the subnet.
+	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
 // A SubnetSpec is the desired state of a subnet.
