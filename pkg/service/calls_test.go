@@ -48,6 +48,9 @@ func TestCreate(t *testing.T) {
 	if diff := cmp.Diff(ours("team", "a"), v.request.Parameters.Labels); diff != "" {
 		t.Errorf("labels sent (-want +got):\n%s", diff)
 	}
+	if v.request.Want.Size != 3 || v.request.Want.Labels["team"] != "a" || v.request.Want.Region != "" {
+		t.Errorf("the vendor's widget as it is to be is %+v", v.request.Want)
+	}
 	if string(v.request.Secrets["passwordSecretRef"]) != want["password"] || v.request.Token != meta.CreationToken(w) || v.request.Have != nil {
 		t.Errorf("the request lacks password or token: %+v", v.request)
 	}

@@ -70,6 +70,7 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	r := c.request(of)
 	r.Have, r.Token = nil, meta.CreationToken(mg)
 	c.label(r, nil)
+	r.Want = c.Want(r)
 	made, err := c.Kind.Create(ctx, c.lease.client, r)
 	if err != nil {
 		return managed.ExternalCreation{}, c.system.creationFailure(err)
@@ -101,6 +102,7 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 		seen, _ := c.labelsOf(c.have)
 		c.label(r, seen)
 	}
+	r.Want = c.Want(r)
 	if err := c.Kind.Update(ctx, c.lease.client, r); err != nil {
 		return managed.ExternalUpdate{}, c.system.failure(err)
 	}

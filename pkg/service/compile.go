@@ -29,7 +29,7 @@ type served[C, P, O, V any] struct {
 // compile completes a kind by what its types tell. The error lists everything that is wrong with it.
 func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*served[C, P, O, V], error) {
 	sv := &served[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P]()}
-	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags())
+	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags(), sv.makeWant())
 	if err != nil {
 		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)
 	}

@@ -74,6 +74,10 @@ type Kind[C, P, O, V any] struct {
 	Declared func(*V) P
 	Observed func(*V) O
 
+	// Want replaces how Request.Want is made, from a request that is complete otherwise. Default: fields of the same names,
+	// and fields Name and Labels or Tags.
+	Want func(r *Request[P, V]) V
+
 	// Lag is how long after a change the vendor may still answer with what was before. Default: none, answers are current.
 	Lag time.Duration
 
@@ -127,6 +131,10 @@ type Request[P, V any] struct {
 
 	// Labels are all that the external resource is to carry, in Create and Update.
 	Labels map[string]string
+
+	// Want is the external resource as it is to be, in Create and Update: Parameters, Name and Labels as the vendor's own
+	// type has them. What is not declared is not set. See Convert for other types.
+	Want V
 
 	// Have is what Get found in this pass, in Update, Delete and Await. Nil: there is none.
 	Have *V
