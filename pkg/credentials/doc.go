@@ -7,9 +7,9 @@
 //	key, err := secrets.Extract(ctx, config.Spec.Credentials)                                 // cluster-scoped kinds
 //	key, err := secrets.ExtractWithin(ctx, config.GetNamespace(), config.Spec.Credentials)    // namespaced kinds
 //
-// Each Secret is watched by its name, from the first time somebody asks for it: reading it again costs no request, a
-// rotated credential is seen at once, and nobody else's Secrets enter the process's memory (R232, N30). Variables and
-// files are read each time.
+// Each Secret is watched by its name, from the first time somebody asks for it until nobody has for two hours: reading it
+// again costs no request, a rotated credential is seen at once, and nobody else's Secrets enter the process's memory
+// (R232, N30). Variables and files are read each time.
 //
 // # Who may read what
 //

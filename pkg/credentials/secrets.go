@@ -21,19 +21,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// patience is how long a reader waits for the watch on a Secret to be established.
-const patience = 10 * time.Second
+const (
+	// patience is how long a reader waits for the watch on a Secret to be established.
+	patience = 10 * time.Second
+	// idle is how long a Secret is watched that nobody asks for. Every object is looked at each hour, so those that some
+	// configuration in use names are asked for within.
+	idle = 2 * time.Hour
+)
 
 // Secrets reads credentials. It reads Secrets by name, each through a watch of its own. It is safe for concurrent use.
 type Secrets struct {
 	client    client.WithWatch
 	variables []string // that ProviderConfigs may name
 	folders   []string // whose files ProviderConfigs may name
+	now       func() time.Time
 
+	running   sync.WaitGroup // of the watches
 	mu        sync.Mutex
 	life      context.Context // of the watches; ends with the manager
-	informers map[types.NamespacedName]toolscache.SharedIndexInformer
+	watched   map[types.NamespacedName]*watched
+	swept     time.Time
 	listeners []func(types.NamespacedName)
+}
+
+// watched is a Secret that is being watched.
+type watched struct {
+	informer toolscache.SharedIndexInformer
+	asked    time.Time // for the last time
+	end      context.CancelFunc
 }
 
 // An Option changes one thing about Secrets.
@@ -51,6 +66,11 @@ func WithFolders(paths ...string) Option {
 	return func(s *Secrets) { s.folders = append(s.folders, paths...) }
 }
 
+// WithClock sets by which time Secrets that nobody asks for any more are told. Default: time.Now.
+func WithClock(now func() time.Time) Option {
+	return func(s *Secrets) { s.now = now }
+}
+
 // NewSecrets returns a reader whose watches end with the manager.
 func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
 	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
@@ -62,13 +82,16 @@ func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
 		return nil, fmt.Errorf("making a client for secrets: %w", err)
 	}
 	life, end := context.WithCancel(context.Background())
-	s := &Secrets{client: c, life: life, informers: map[types.NamespacedName]toolscache.SharedIndexInformer{}}
+	s := &Secrets{client: c, now: time.Now, life: life, watched: map[types.NamespacedName]*watched{}}
 	for _, apply := range o {
 		apply(s)
 	}
 	return s, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		defer end()
 		<-ctx.Done()
+		s.mu.Lock()
+		end() // from here on no watch begins
+		s.mu.Unlock()
+		s.running.Wait()
 		return nil
 	}))
 }
@@ -94,7 +117,8 @@ func (s *Secrets) Get(ctx context.Context, key types.NamespacedName) (*corev1.Se
 	return found.(*corev1.Secret), nil
 }
 
-// OnChange calls back with the key of every watched Secret that appears, changes or goes away.
+// OnChange calls back with the key of every watched Secret that appears, changes or goes away. A Secret is watched from the
+// first time that somebody asks for it until nobody has for two hours.
 func (s *Secrets) OnChange(call func(types.NamespacedName)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +128,14 @@ func (s *Secrets) OnChange(call func(types.NamespacedName)) {
 func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInformer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if informer := s.informers[key]; informer != nil {
-		return informer, nil
+	if s.life.Err() != nil {
+		return nil, fmt.Errorf("watching secret %s: the manager has ended", key)
+	}
+	now := s.now()
+	s.sweep(now)
+	if w := s.watched[key]; w != nil {
+		w.asked = now
+		return w.informer, nil
 	}
 	informer := toolscache.NewSharedIndexInformer(s.listWatch(key), &corev1.Secret{}, 0, toolscache.Indexers{})
 	changed := func(any) { s.tell(key) }
@@ -121,9 +151,24 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	if err != nil {
 		return nil, fmt.Errorf("watching secret %s: %w", key, err)
 	}
-	s.informers[key] = informer
-	go informer.RunWithContext(s.life)
+	life, end := context.WithCancel(s.life)
+	s.watched[key] = &watched{informer: informer, asked: now, end: end}
+	s.running.Go(func() { informer.RunWithContext(life) })
 	return informer, nil
+}
+
+// sweep ends the watches of Secrets that nobody asks for any more, such as those of configurations that are gone.
+func (s *Secrets) sweep(now time.Time) {
+	if now.Sub(s.swept) < idle/2 {
+		return
+	}
+	s.swept = now
+	for key, w := range s.watched {
+		if now.Sub(w.asked) >= idle {
+			w.end()
+			delete(s.watched, key)
+		}
+	}
 }
 
 func (s *Secrets) tell(key types.NamespacedName) {
