@@ -1,0 +1,245 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Database is a database. Fields that are nil are not known or not wanted.
+// https://www.postgresql.org/docs/current/sql-createdatabase.html
+type Database struct {
+	// Name identifies the database.
+	Name string `json:"name"`
+	// Owner is the role that owns it. Default: the user who creates it.
+	Owner *string `json:"owner,omitempty"`
+	// Template is the database that it begins as a copy of. It cannot be told afterwards. Default: template1.
+	Template *string `json:"template,omitempty"`
+	// Encoding of its texts, for example UTF8. It is fixed at creation. Default: that of the template.
+	Encoding *string `json:"encoding,omitempty"`
+	// LCCollate is the libc locale of its order. It is fixed at creation. Default: that of the template.
+	LCCollate *string `json:"lcCollate,omitempty"`
+	// LCCtype is the libc locale of its classes of characters. It is fixed at creation. Default: that of the template.
+	LCCtype *string `json:"lcCtype,omitempty"`
+	// LocaleProvider is libc, icu, or from version 17 on builtin. It is fixed at creation. Default: that of the template.
+	LocaleProvider *string `json:"localeProvider,omitempty"`
+	// ICULocale is the locale where LocaleProvider is icu. It is fixed at creation.
+	ICULocale *string `json:"icuLocale,omitempty"`
+	// ICURules are further rules of order, from version 16 on. They are fixed at creation.
+	ICURules *string `json:"icuRules,omitempty"`
+	// BuiltinLocale is the locale where LocaleProvider is builtin. It is fixed at creation.
+	BuiltinLocale *string `json:"builtinLocale,omitempty"`
+	// Tablespace is where its tables are by default. A change moves them, for which nobody may be connected.
+	Tablespace *string `json:"tablespace,omitempty"`
+	// AllowConnections is false where nobody can connect.
+	AllowConnections *bool `json:"allowConnections,omitempty"`
+	// ConnectionLimit is the most connections at a time, of all but superusers; -1 is no limit.
+	ConnectionLimit *int `json:"connectionLimit,omitempty"`
+	// IsTemplate lets everybody with CREATEDB copy it.
+	IsTemplate *bool `json:"isTemplate,omitempty"`
+	// Settings are configuration parameters of its sessions. A map that is not nil is the whole truth: others are reset.
+	Settings map[string]string `json:"settings,omitempty"`
+	// Comment is for people.
+	Comment *string `json:"comment,omitempty"`
+	// Labels are kept at the end of the comment. A map that is not nil is the whole truth.
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// OID is the server's number for it. Output only.
+	OID uint32 `json:"oid,omitempty"`
+	// CollationVersion is the version of the library that its indexes were ordered by. Output only.
+	CollationVersion string `json:"collationVersion,omitempty"`
+	// Invalid is true after its deletion was interrupted: it can only be deleted. Output only.
+	Invalid bool `json:"invalid,omitempty"`
+}
+
+// GetDatabase returns a database, IsNotFound if there is none.
+func (s *Server) GetDatabase(ctx context.Context, name string) (d *Database, err error) {
+	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		d, _, err = getDatabase(ctx, c, name)
+		return err
+	})
+	return d, err
+}
+
+// getDatabase also returns the comment as it is stored. Columns that only some versions have are reached through JSON.
+func getDatabase(ctx context.Context, e executor, name string) (*Database, string, error) {
+	const invalid = -2
+	d := &Database{}
+	var settings []string
+	var stored string
+	err := e.QueryRow(ctx, `
+		SELECT d.datname::text, d.oid, pg_get_userbyid(d.datdba)::text, pg_encoding_to_char(d.encoding)::text,
+			d.datcollate::text, d.datctype::text,
+			CASE j->>'datlocprovider' WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
+			CASE j->>'datlocprovider' WHEN 'i' THEN coalesce(j->>'datlocale', j->>'daticulocale') END,
+			j->>'daticurules',
+			CASE j->>'datlocprovider' WHEN 'b' THEN j->>'datlocale' END,
+			t.spcname::text, d.datallowconn, d.datconnlimit, d.datistemplate, coalesce(j->>'datcollversion', ''),
+			coalesce(shobj_description(d.oid, 'pg_database'), ''),
+			coalesce((SELECT setconfig FROM pg_db_role_setting WHERE setdatabase = d.oid AND setrole = 0), '{}')
+		FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, to_jsonb(d) j
+		WHERE d.datname = $1`, name).Scan(
+		&d.Name, &d.OID, &d.Owner, &d.Encoding, &d.LCCollate, &d.LCCtype, &d.LocaleProvider, &d.ICULocale, &d.ICURules,
+		&d.BuiltinLocale, &d.Tablespace, &d.AllowConnections, &d.ConnectionLimit, &d.IsTemplate, &d.CollationVersion,
+		&stored, &settings)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, "", notFound(codeNoDatabase, "database", name)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	d.Invalid = *d.ConnectionLimit == invalid
+	d.Settings = parseSettings(settings)
+	text, labels := splitComment(stored)
+	d.Comment, d.Labels = &text, labels
+	return d, stored, nil
+}
+
+// CreateDatabase creates a database, IsExists if the name is taken. PostgreSQL creates databases outside of transactions:
+// settings, comment and labels follow in one of their own, and are missing if we are interrupted between the two.
+func (s *Server) CreateDatabase(ctx context.Context, d Database) (created *Database, err error) {
+	if d.Template != nil {
+		s.pool.Leave(*d.Template) // Nobody may be connected to it.
+	}
+	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		create, rest := d.create(), d.describe(&Database{}, "")
+		if err := unusable(append(rest, create)...); err != nil {
+			return err
+		}
+		return s.visit(ctx, c, c, given(d.Owner), func() error {
+			if err := run(ctx, c, create); err != nil {
+				return err
+			}
+			if err := runTogether(ctx, c, rest); err != nil {
+				return err
+			}
+			created, _, err = getDatabase(ctx, c, d.Name)
+			return err
+		})
+	})
+	return created, err
+}
+
+func (d Database) create() *command {
+	c := say("CREATE DATABASE").name(d.Name)
+	for _, o := range []struct {
+		words string
+		value *string
+	}{{"OWNER", d.Owner}, {"TEMPLATE", d.Template}, {"TABLESPACE", d.Tablespace}} {
+		if o.value != nil {
+			c.say(o.words).name(*o.value)
+		}
+	}
+	for _, o := range []struct {
+		words string
+		value *string
+	}{
+		{"ENCODING", d.Encoding}, {"LC_COLLATE", d.LCCollate}, {"LC_CTYPE", d.LCCtype}, {"LOCALE_PROVIDER", d.LocaleProvider},
+		{"ICU_LOCALE", d.ICULocale}, {"ICU_RULES", d.ICURules}, {"BUILTIN_LOCALE", d.BuiltinLocale},
+	} {
+		if o.value != nil {
+			c.say(o.words).value(*o.value)
+		}
+	}
+	return d.options(&Database{}, c)
+}
+
+// options adds those options that can change and differ.
+func (d Database) options(have *Database, c *command) *command {
+	if differs(have.AllowConnections, d.AllowConnections) {
+		c.say("ALLOW_CONNECTIONS").truth(*d.AllowConnections)
+	}
+	if differs(have.ConnectionLimit, d.ConnectionLimit) {
+		c.say("CONNECTION LIMIT").number(*d.ConnectionLimit)
+	}
+	if differs(have.IsTemplate, d.IsTemplate) {
+		c.say("IS_TEMPLATE").truth(*d.IsTemplate)
+	}
+	return c
+}
+
+// describe returns the commands for settings, comment and labels.
+func (d Database) describe(have *Database, stored string) []*command {
+	object := say("DATABASE").name(d.Name)
+	return append(settingCommands(have.Settings, d.Settings, object), remark{d.Comment, d.Labels}.commands(stored, object)...)
+}
+
+// UpdateDatabase changes what differs.
+func (s *Server) UpdateDatabase(ctx context.Context, d Database) error {
+	if d.Tablespace != nil {
+		s.pool.Leave(d.Name) // Nobody may be connected when it moves.
+	}
+	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		have, stored, err := getDatabase(ctx, c, d.Name)
+		if err != nil {
+			return err
+		}
+		return s.visit(ctx, c, c, given(have.Owner, d.Owner), func() error {
+			if err := runTogether(ctx, c, d.changes(have, stored)); err != nil {
+				return err
+			}
+			if !differs(have.Tablespace, d.Tablespace) {
+				return nil
+			}
+			return run(ctx, c, say("ALTER DATABASE").name(d.Name).say("SET TABLESPACE").name(*d.Tablespace))
+		})
+	})
+}
+
+// changes returns the commands for all that can change in a transaction.
+func (d Database) changes(have *Database, stored string) []*command {
+	var commands []*command
+	alter := func() *command { return say("ALTER DATABASE").name(d.Name) }
+	if options := d.options(have, new(command)); options.text.Len() > 0 {
+		commands = append(commands, alter().say(options.text.String()))
+	}
+	commands = append(commands, d.describe(have, stored)...)
+	if differs(have.Owner, d.Owner) {
+		commands = append(commands, alter().say("OWNER TO").name(*d.Owner))
+	}
+	return commands
+}
+
+// DeleteDatabaseOptions say how to delete a database.
+type DeleteDatabaseOptions struct {
+	// Force ends the sessions that are connected to it. Default: the error is IsConflict while there are any.
+	Force bool
+}
+
+// DeleteDatabase deletes a database, IsNotFound if there is none. A template is made an ordinary database first.
+func (s *Server) DeleteDatabase(ctx context.Context, name string, o DeleteDatabaseOptions) error {
+	s.pool.Leave(name)
+	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		have, _, err := getDatabase(ctx, c, name)
+		if err != nil {
+			return err
+		}
+		return s.visit(ctx, c, c, given(have.Owner), func() error {
+			if *have.IsTemplate && !have.Invalid {
+				if err := run(ctx, c, say("ALTER DATABASE").name(name).say("IS_TEMPLATE false")); err != nil {
+					return err
+				}
+			}
+			drop := say("DROP DATABASE").name(name)
+			if o.Force {
+				drop.say("WITH (FORCE)")
+			}
+			return run(ctx, c, drop)
+		})
+	})
+}
+
+// given returns those roles that are given.
+func given(roles ...*string) []string {
+	var names []string
+	for _, r := range roles {
+		if r != nil {
+			names = append(names, *r)
+		}
+	}
+	return names
+}

@@ -1,0 +1,136 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Extension is an extension that is installed in a database. Fields that are nil are not known or not wanted.
+// https://www.postgresql.org/docs/current/sql-createextension.html
+type Extension struct {
+	// Database and Name identify the extension.
+	Database string `json:"database"`
+	// Name of the extension.
+	Name string `json:"name"`
+	// Version to install or to update to. Default: the one that the server's packages prefer.
+	Version *string `json:"version,omitempty"`
+	// Schema that holds its objects. Not all extensions can be moved. Default: what the extension demands, else public.
+	Schema *string `json:"schema,omitempty"`
+	// Comment is for people. Default: what the extension says of itself.
+	Comment *string `json:"comment,omitempty"`
+	// Labels are kept at the end of the comment. A map that is not nil is the whole truth.
+	Labels map[string]string `json:"labels,omitempty"`
+	// InstallDependencies also installs the extensions that this one needs. Input of Create only.
+	InstallDependencies bool `json:"installDependencies,omitempty"`
+
+	// OID is the server's number for it. Output only.
+	OID uint32 `json:"oid,omitempty"`
+}
+
+// GetExtension returns an extension of a database, IsNotFound if it is not installed or there is no such database.
+func (s *Server) GetExtension(ctx context.Context, database, name string) (x *Extension, err error) {
+	err = s.on(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
+		x, _, err = getExtension(ctx, c, database, name)
+		return err
+	})
+	return x, err
+}
+
+// getExtension also returns the comment as it is stored.
+func getExtension(ctx context.Context, e executor, database, name string) (*Extension, string, error) {
+	x := &Extension{Database: database}
+	var stored string
+	err := e.QueryRow(ctx, `
+		SELECT e.extname::text, e.oid, e.extversion, n.nspname::text, coalesce(obj_description(e.oid, 'pg_extension'), '')
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+		WHERE e.extname = $1`, name).Scan(&x.Name, &x.OID, &x.Version, &x.Schema, &stored)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, "", notFound(codeNoObject, "extension", name)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	text, labels := splitComment(stored)
+	x.Comment, x.Labels = &text, labels
+	return x, stored, nil
+}
+
+// CreateExtension installs an extension, IsExists if it is installed, IsInvalid if the server does not have it.
+func (s *Server) CreateExtension(ctx context.Context, x Extension) (created *Extension, err error) {
+	create := say("CREATE EXTENSION").name(x.Name)
+	if x.Schema != nil {
+		create.say("SCHEMA").name(*x.Schema)
+	}
+	if x.Version != nil {
+		create.say("VERSION").value(*x.Version)
+	}
+	if x.InstallDependencies {
+		create.say("CASCADE")
+	}
+	err = s.within(ctx, x.Database, func(ctx context.Context, tx pgx.Tx) error {
+		// Where the extension does not care, the search path says which schema it goes to.
+		if err := run(ctx, tx, say("SET LOCAL search_path TO public"), create); err != nil {
+			return err
+		}
+		if err := x.describe(ctx, tx); err != nil {
+			return err
+		}
+		created, _, err = getExtension(ctx, tx, x.Database, x.Name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created, nil
+}
+
+// UpdateExtension changes what differs. There has to be a way from the present version to the wanted one.
+func (s *Server) UpdateExtension(ctx context.Context, x Extension) error {
+	return s.within(ctx, x.Database, func(ctx context.Context, tx pgx.Tx) error {
+		have, _, err := getExtension(ctx, tx, x.Database, x.Name)
+		if err != nil {
+			return err
+		}
+		var commands []*command
+		alter := func(words string) *command { return say("ALTER EXTENSION").name(x.Name).say(words) }
+		if differs(have.Version, x.Version) {
+			commands = append(commands, alter("UPDATE TO").value(*x.Version))
+		}
+		if differs(have.Schema, x.Schema) {
+			commands = append(commands, alter("SET SCHEMA").name(*x.Schema))
+		}
+		if err := run(ctx, tx, commands...); err != nil {
+			return err
+		}
+		return x.describe(ctx, tx)
+	})
+}
+
+// DeleteExtensionOptions say how to delete an extension.
+type DeleteExtensionOptions struct {
+	// Cascade deletes what depends on it, such as columns of its types. Default: the error is IsConflict if anything does.
+	Cascade bool
+}
+
+// DeleteExtension removes an extension from a database, IsNotFound if it is not installed or there is no such database.
+func (s *Server) DeleteExtension(ctx context.Context, database, name string, o DeleteExtensionOptions) error {
+	drop := say("DROP EXTENSION").name(name)
+	if o.Cascade {
+		drop.say("CASCADE")
+	}
+	return s.on(ctx, database, func(ctx context.Context, c *pgx.Conn) error { return run(ctx, c, drop) })
+}
+
+// describe brings about comment and labels, after what may have changed the comment.
+func (x Extension) describe(ctx context.Context, e executor) error {
+	_, stored, err := getExtension(ctx, e, x.Database, x.Name)
+	if err != nil {
+		return err
+	}
+	return run(ctx, e, remark{x.Comment, x.Labels}.commands(stored, say("EXTENSION").name(x.Name))...)
+}

@@ -1,0 +1,138 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	owner, successor := newRole(t, s, postgresql.Role{}).Name, newRole(t, s, postgresql.Role{}).Name
+	d := newDatabase(t, s, postgresql.Database{}).Name
+	have := postgresql.Schema{
+		Database: d, Name: unique(t), Owner: &owner, Comment: ptr(hostile), Labels: map[string]string{"uid": "42"},
+	}
+	created, err := s.CreateSchema(t.Context(), have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&have, created, givenBy(postgresql.Schema{})); diff != "" {
+		t.Errorf("created: -want +got:\n%s", diff)
+	}
+	for name, change := range map[string]func(*postgresql.Schema){
+		"nothing": func(*postgresql.Schema) {},
+		"owner":   func(x *postgresql.Schema) { x.Owner = &successor },
+		"comment": func(x *postgresql.Schema) { x.Comment = ptr("") },
+		"labels":  func(x *postgresql.Schema) { x.Labels = map[string]string{"uid": "43"} },
+	} {
+		change(&have)
+		update := postgresql.Schema{Database: d, Name: have.Name}
+		change(&update)
+		if err := s.UpdateSchema(t.Context(), update); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := s.GetSchema(t.Context(), d, have.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&have, got, givenBy(postgresql.Schema{})); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+	execute(t, superuser(t, d), "CREATE TABLE "+quote(have.Name)+".t ()")
+	err = s.DeleteSchema(t.Context(), d, have.Name, postgresql.DeleteSchemaOptions{})
+	want(t, err, postgresql.IsConflict, "a conflict")
+	if err := s.DeleteSchema(t.Context(), d, have.Name, postgresql.DeleteSchemaOptions{Cascade: true}); err != nil {
+		t.Error(err)
+	}
+	_, err = s.GetSchema(t.Context(), d, have.Name)
+	want(t, err, postgresql.IsNotFound, "not found")
+	err = s.DeleteSchema(t.Context(), d, have.Name, postgresql.DeleteSchemaOptions{})
+	want(t, err, postgresql.IsNotFound, "not found")
+	if err := s.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{Force: true}); err != nil {
+		t.Error(err) // Before the roles, which own nothing elsewhere.
+	}
+}
+
+func TestExtension(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	d := newDatabase(t, s, postgresql.Database{}).Name
+	if _, err := s.CreateSchema(t.Context(), postgresql.Schema{Database: d, Name: hostile}); err != nil {
+		t.Fatal(err)
+	}
+	have := postgresql.Extension{
+		Database: d, Name: "hstore", Version: ptr("1.4"), Schema: ptr("public"), Comment: ptr("ours"),
+		Labels: map[string]string{"uid": "42"},
+	}
+	created, err := s.CreateExtension(t.Context(), have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&have, created, givenBy(postgresql.Extension{})); diff != "" {
+		t.Errorf("created: -want +got:\n%s", diff)
+	}
+	for name, change := range map[string]func(*postgresql.Extension){
+		"nothing": func(*postgresql.Extension) {},
+		"version": func(x *postgresql.Extension) { x.Version = ptr("1.8") },
+		"schema":  func(x *postgresql.Extension) { x.Schema = ptr(hostile) },
+		"comment": func(x *postgresql.Extension) { x.Comment = ptr("") },
+		"labels":  func(x *postgresql.Extension) { x.Labels = map[string]string{"uid": "43"} },
+	} {
+		change(&have)
+		update := postgresql.Extension{Database: d, Name: "hstore"}
+		change(&update)
+		if err := s.UpdateExtension(t.Context(), update); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := s.GetExtension(t.Context(), d, "hstore")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&have, got, givenBy(postgresql.Extension{})); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+	err = s.UpdateExtension(t.Context(), postgresql.Extension{Database: d, Name: "hstore", Version: ptr(hostile)})
+	want(t, err, postgresql.IsInvalid, "invalid")
+	execute(t, superuser(t, d), "CREATE TABLE public.t (h "+quote(hostile)+".hstore)")
+	err = s.DeleteExtension(t.Context(), d, "hstore", postgresql.DeleteExtensionOptions{})
+	want(t, err, postgresql.IsConflict, "a conflict")
+	if err := s.DeleteExtension(t.Context(), d, "hstore", postgresql.DeleteExtensionOptions{Cascade: true}); err != nil {
+		t.Error(err)
+	}
+	err = s.DeleteExtension(t.Context(), d, "hstore", postgresql.DeleteExtensionOptions{})
+	want(t, err, postgresql.IsNotFound, "not found")
+}
+
+func TestExtensionDefaults(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	d := newDatabase(t, s, postgresql.Database{}).Name
+	_, err := s.CreateExtension(t.Context(), postgresql.Extension{Database: d, Name: "earthdistance"})
+	want(t, err, postgresql.IsNotFound, "not found: it needs another extension")
+	got, err := s.CreateExtension(t.Context(), postgresql.Extension{
+		Database: d, Name: "earthdistance", InstallDependencies: true, Labels: map[string]string{"uid": "42"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := &postgresql.Extension{
+		Database: d, Name: "earthdistance", Version: ptr("1.1"), Schema: ptr("public"), Labels: map[string]string{"uid": "42"},
+		Comment: ptr("calculate great-circle distances on the surface of the Earth"),
+	}
+	if diff := cmp.Diff(wanted, got, givenBy(postgresql.Extension{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	_, err = s.CreateExtension(t.Context(), postgresql.Extension{Database: d, Name: "earthdistance"})
+	want(t, err, postgresql.IsExists, "exists")
+	_, err = s.CreateExtension(t.Context(), postgresql.Extension{Database: d, Name: hostile})
+	want(t, err, postgresql.IsInvalid, "invalid")
+}

@@ -1,0 +1,204 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/bowline-dev/bowline/providers/sql/postgresql/internal/pool"
+)
+
+const (
+	defaultPort     = 5432
+	defaultDatabase = "postgres"
+	defaultConns    = 10
+	defaultIdle     = 30 * time.Second
+
+	connectTimeout = 10 * time.Second
+	// cancelTimeout is how long the server may take to give up a statement that nobody waits for any more.
+	cancelTimeout = 2 * time.Second
+)
+
+// Secret is text that is not printed.
+type Secret string
+
+// Format writes a placeholder, whatever the verb.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[hidden]")) }
+
+// MarshalText returns a placeholder.
+func (Secret) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }
+
+// Config says which server to manage and as whom. Endpoint and Username are required. Nothing is taken from the
+// environment.
+type Config struct {
+	// Endpoint is the host name or address.
+	Endpoint string
+	// Port is the TCP port. Default: 5432.
+	Port int
+	// Username is the role to connect as.
+	Username string
+	// Password is its password; empty where the server asks for none.
+	Password Secret
+	// Database is the database to connect to for everything that is not inside another one. Default: postgres.
+	Database string
+	// SSLMode is what is demanded of encryption. Default: SSLVerifyFull if RootCAs is set, else SSLPrefer.
+	SSLMode SSLMode
+	// RootCAs are the certificates, in PEM, that the server's must be signed by. Default: those of the system.
+	RootCAs []byte
+	// MaxConns is the most connections at a time, to all databases of the server together. Default: 10.
+	MaxConns int
+	// IdleTimeout is how long a connection may be idle before it is closed. Default: 30 seconds.
+	IdleTimeout time.Duration
+	// Dial opens network connections. Default: that of a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Limit is called around each operation, and may delay or refuse it: its error is returned as it is when it does not
+	// make the call. Default: no limit.
+	Limit func(ctx context.Context, call func(context.Context) error) error
+}
+
+// Server manages one PostgreSQL server. It is safe for concurrent use.
+type Server struct {
+	config   Config
+	pool     *pool.Pool
+	visiting *semaphore.Weighted // of one; see visit
+}
+
+// New returns a Server. It connects to nothing yet; the error names everything that is wrong with the configuration.
+func New(c Config) (*Server, error) {
+	c = c.withDefaults()
+	connection, err := c.connection()
+	problems := []error{err}
+	if c.Endpoint == "" {
+		problems = append(problems, errors.New("endpoint is required"))
+	}
+	if c.Username == "" {
+		problems = append(problems, errors.New("username is required"))
+	}
+	if c.Port < 1 || c.Port > 65535 {
+		problems = append(problems, fmt.Errorf("port %d is not between 1 and 65535", c.Port))
+	}
+	if c.MaxConns < 1 {
+		problems = append(problems, fmt.Errorf("max conns %d is not positive", c.MaxConns))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("configuring PostgreSQL client: %w", err)
+	}
+	return &Server{
+		config:   c,
+		pool:     pool.New(connection, pool.Limits{Conns: c.MaxConns, Idle: c.IdleTimeout}),
+		visiting: semaphore.NewWeighted(1),
+	}, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Port == 0 {
+		c.Port = defaultPort
+	}
+	if c.Database == "" {
+		c.Database = defaultDatabase
+	}
+	if c.MaxConns == 0 {
+		c.MaxConns = defaultConns
+	}
+	if c.IdleTimeout == 0 {
+		c.IdleTimeout = defaultIdle
+	}
+	if c.SSLMode == "" {
+		c.SSLMode = SSLPrefer
+		if len(c.RootCAs) > 0 {
+			c.SSLMode = SSLVerifyFull
+		}
+	}
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{}).DialContext
+	}
+	if c.Limit == nil {
+		c.Limit = func(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
+	}
+	return c
+}
+
+// neutral names every setting that pgx would otherwise take from the environment or from files of the account.
+const neutral = "host=localhost port=5432 user=nobody password=none passfile='' database=postgres connect_timeout=10 " +
+	"sslmode=disable sslrootcert='' sslcert='' sslkey='' sslcertmode=disable sslnegotiation=postgres " +
+	"target_session_attrs=any channel_binding=prefer require_auth='' min_protocol_version=3.0 max_protocol_version=3.0"
+
+// connection returns how pgx is to connect.
+func (c Config) connection() (*pgx.ConnConfig, error) {
+	tlsConfig, mayFallBack, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	p, err := pgx.ParseConfig(neutral)
+	if err != nil {
+		return nil, err
+	}
+	p.Host, p.Port, p.TLSConfig = c.Endpoint, uint16(c.Port), tlsConfig //nolint:gosec // New checks the port.
+	p.User, p.Password, p.Database = c.Username, string(c.Password), c.Database
+	p.DialFunc, p.ConnectTimeout = c.Dial, connectTimeout
+	p.Fallbacks = nil
+	if mayFallBack {
+		p.Fallbacks = []*pgconn.FallbackConfig{{Host: p.Host, Port: p.Port}}
+	}
+	// With an empty search path nothing that users of a database put there stands in for what PostgreSQL brings.
+	p.RuntimeParams = map[string]string{
+		"application_name": "bowline", "client_encoding": "UTF8", "standard_conforming_strings": "on", "search_path": "",
+		"timezone": "UTC", "datestyle": "ISO",
+	}
+	// Statements that are prepared by name break behind poolers such as PgBouncer.
+	p.DefaultQueryExecMode = pgx.QueryExecModeExec
+	p.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTimeout}
+	}
+	return p, nil
+}
+
+// Close closes all connections, those in use when their operation ends. Operations afterwards fail.
+func (s *Server) Close() { s.pool.Close() }
+
+// Version returns the server's version, for example "15.18".
+func (s *Server) Version(ctx context.Context) (version string, err error) {
+	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		return c.QueryRow(ctx, "SELECT split_part(current_setting('server_version'), ' ', 1)").Scan(&version)
+	})
+	return version, err
+}
+
+// olderThan16 reports whether the server has the simpler memberships of earlier versions.
+func olderThan16(conn *pgx.Conn) bool {
+	var major int
+	_, err := fmt.Sscanf(conn.PgConn().ParameterStatus("server_version"), "%d", &major)
+	return err == nil && major < 16
+}
+
+func (s *Server) endpoint() string {
+	return net.JoinHostPort(s.config.Endpoint, strconv.Itoa(s.config.Port))
+}
+
+// on makes f one operation: with a connection to the database, within the limits, and with errors of this package.
+func (s *Server) on(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
+	if err := checkName(database); err != nil {
+		return err
+	}
+	return s.config.Limit(ctx, func(ctx context.Context) error {
+		return s.classify(ctx, s.pool.Do(ctx, database, f))
+	})
+}
+
+// within makes f one operation and one transaction.
+func (s *Server) within(ctx context.Context, database string, f func(context.Context, pgx.Tx) error) error {
+	return s.on(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return f(ctx, tx) })
+	})
+}

@@ -1,0 +1,153 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TargetKind says what sort of object a Grant is about.
+type TargetKind string
+
+const (
+	// OnRole makes the holder a member of the role.
+	OnRole TargetKind = "Role"
+	// OnDatabase is about a database.
+	OnDatabase TargetKind = "Database"
+	// OnSchema is about a schema of a database.
+	OnSchema TargetKind = "Schema"
+	// OnTable is about tables, views, materialized views and foreign tables of a schema.
+	OnTable TargetKind = "Table"
+	// OnSequence is about sequences of a schema.
+	OnSequence TargetKind = "Sequence"
+	// OnRoutine is about functions, aggregates and procedures of a schema.
+	OnRoutine TargetKind = "Routine"
+)
+
+// Target is what a Grant is about.
+type Target struct {
+	// Kind says which other fields count.
+	Kind TargetKind `json:"kind"`
+	// Role to become a member of. Only and always for OnRole.
+	Role string `json:"role,omitempty"`
+	// Database where it is. For all kinds but OnRole.
+	Database string `json:"database,omitempty"`
+	// Schema in the database. For OnSchema, OnTable, OnSequence and OnRoutine.
+	Schema string `json:"schema,omitempty"`
+	// Names of objects in the schema, for OnTable, OnSequence and OnRoutine. Empty means all that there are when the grant is
+	// made; those that come later show up as a difference. A routine is named alone, which means all that share the name, or
+	// with the types of its arguments, as in "add(integer, integer)".
+	Names []string `json:"names,omitempty"`
+}
+
+// String says what the target is, for messages.
+func (t Target) String() string {
+	switch {
+	case t.Kind == OnRole:
+		return fmt.Sprintf("role %q", t.Role)
+	case t.Kind == OnDatabase:
+		return fmt.Sprintf("database %q", t.Database)
+	case t.Kind == OnSchema:
+		return fmt.Sprintf("schema %q of database %q", t.Schema, t.Database)
+	case len(t.Names) == 0:
+		return fmt.Sprintf("all %ss in schema %q of database %q", strings.ToLower(string(t.Kind)), t.Schema, t.Database)
+	default:
+		return fmt.Sprintf("%s %q in schema %q of database %q", strings.ToLower(string(t.Kind)), t.Names, t.Schema, t.Database)
+	}
+}
+
+// validate demands just those fields that belong to the kind.
+func (t Target) validate() error {
+	inSchema := t.Kind == OnTable || t.Kind == OnSequence || t.Kind == OnRoutine
+	known := inSchema || t.Kind == OnRole || t.Kind == OnDatabase || t.Kind == OnSchema
+	if !known {
+		return &Error{Code: codeBadValue, Message: fmt.Sprintf("target kind %q is unknown", t.Kind),
+			Hint: "It is one of Role, Database, Schema, Table, Sequence and Routine."}
+	}
+	for _, field := range []struct {
+		name           string
+		given, belongs bool
+	}{
+		{"role", t.Role != "", t.Kind == OnRole}, {"database", t.Database != "", t.Kind != OnRole},
+		{"schema", t.Schema != "", inSchema || t.Kind == OnSchema},
+	} {
+		if field.given != field.belongs {
+			return &Error{Code: codeBadValue, Message: fmt.Sprintf("target of kind %s: %s given %t, but needed %t",
+				t.Kind, field.name, field.given, field.belongs)}
+		}
+	}
+	if len(t.Names) > 0 && !inSchema {
+		return &Error{Code: codeBadValue, Message: fmt.Sprintf("target of kind %s takes no names", t.Kind)}
+	}
+	return nil
+}
+
+// where returns the database to connect to: privileges on databases and roles are the same from everywhere, and are changed
+// from one place, so that changes wait for each other.
+func (t Target) where(s *Server) string {
+	if t.Kind == OnRole || t.Kind == OnDatabase {
+		return s.config.Database
+	}
+	return t.Database
+}
+
+// subject is the name of the database or schema.
+func (t Target) subject() string {
+	if t.Kind == OnDatabase {
+		return t.Database
+	}
+	return t.Schema
+}
+
+// phrase is the target as GRANT says it. The names of objects come from the server, quoted.
+func (t Target) phrase(h *holdings) string {
+	kind := strings.ToUpper(string(t.Kind))
+	if len(t.Names) > 0 || t.Kind == OnDatabase || t.Kind == OnSchema {
+		return kind + " " + strings.Join(h.Names, ", ")
+	}
+	return "ALL " + kind + "S IN SCHEMA " + pgx.Identifier{t.Schema}.Sanitize()
+}
+
+func (t Target) missingCode() string {
+	switch t.Kind {
+	case OnDatabase:
+		return codeNoDatabase
+	case OnSchema:
+		return codeNoSchema
+	case OnRoutine:
+		return codeNoFunction
+	case OnTable, OnSequence:
+		return codeNoTable
+	default:
+		return codeNoObject
+	}
+}
+
+// objects returns the query for oid, owner, privileges and quoted name of the objects, with the words that Names may call
+// each by, and the letter by which acldefault knows the kind. Its parameters are the subject and Names.
+func (t Target) objects() (query, letter string) {
+	const relations = `SELECT c.oid, c.relowner AS owner, c.relacl AS acl, format('%I.%I', n.nspname, c.relname) AS name,
+		ARRAY[c.relname::text] AS words FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = $1 AND ($2::text[] = '{}' OR c.relname::text = ANY($2)) AND c.relkind = ANY(`
+	switch t.Kind {
+	case OnDatabase:
+		return `SELECT oid, datdba AS owner, datacl AS acl, quote_ident(datname) AS name, ARRAY[datname::text] AS words
+			FROM pg_database WHERE datname = $1 AND $2::text[] IS NOT NULL`, "d"
+	case OnSchema:
+		return `SELECT oid, nspowner AS owner, nspacl AS acl, quote_ident(nspname) AS name, ARRAY[nspname::text] AS words
+			FROM pg_namespace WHERE nspname = $1 AND $2::text[] IS NOT NULL`, "n"
+	case OnTable:
+		return relations + `'{r,p,v,m,f}')`, "r"
+	case OnSequence:
+		return relations + `'{S}')`, "s"
+	default:
+		return `SELECT * FROM (SELECT p.oid, p.proowner AS owner, p.proacl AS acl, p.oid::regprocedure::text AS name,
+			ARRAY[p.proname::text, format('%s(%s)', p.proname, pg_get_function_identity_arguments(p.oid))] AS words
+			FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1) every
+			WHERE $2::text[] = '{}' OR words && $2`, "f"
+	}
+}

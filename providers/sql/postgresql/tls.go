@@ -1,0 +1,61 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+)
+
+// SSLMode says what is demanded of the encryption of a connection, in the words of libpq.
+// https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-SSLMODE-STATEMENTS
+type SSLMode string
+
+const (
+	// SSLDisable never encrypts.
+	SSLDisable SSLMode = "disable"
+	// SSLPrefer encrypts if the server can, whoever it is. Somebody between us and the server can prevent it.
+	SSLPrefer SSLMode = "prefer"
+	// SSLRequire encrypts, whoever the server is.
+	SSLRequire SSLMode = "require"
+	// SSLVerifyCA encrypts, and demands a certificate that is signed by one of the root certificates.
+	SSLVerifyCA SSLMode = "verify-ca"
+	// SSLVerifyFull demands that the certificate is also one for the endpoint's name.
+	SSLVerifyFull SSLMode = "verify-full"
+)
+
+// tls returns the settings of encryption, nil for none, and whether to connect without if the server cannot.
+func (c Config) tls() (settings *tls.Config, mayFallBack bool, err error) {
+	settings = &tls.Config{ServerName: c.Endpoint, MinVersion: tls.VersionTLS12}
+	if len(c.RootCAs) > 0 {
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(c.RootCAs) {
+			return nil, false, errors.New("root certificates hold no certificate in PEM")
+		}
+	}
+	switch c.SSLMode {
+	case SSLDisable:
+		return nil, false, nil
+	case SSLPrefer, SSLRequire:
+		settings.InsecureSkipVerify = true //nolint:gosec // What these modes mean.
+	case SSLVerifyCA:
+		settings.InsecureSkipVerify = true //nolint:gosec // The name does not matter; the next line checks the rest.
+		settings.VerifyConnection = func(seen tls.ConnectionState) error { return verifyChain(settings.RootCAs, seen) }
+	case SSLVerifyFull:
+	default:
+		return nil, false, fmt.Errorf("SSL mode %q is none of disable, prefer, require, verify-ca and verify-full", c.SSLMode)
+	}
+	return settings, c.SSLMode == SSLPrefer, nil
+}
+
+func verifyChain(roots *x509.CertPool, seen tls.ConnectionState) error {
+	between := x509.NewCertPool()
+	for _, certificate := range seen.PeerCertificates[1:] {
+		between.AddCert(certificate)
+	}
+	_, err := seen.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+	return err
+}
