@@ -89,12 +89,8 @@ type found struct {
 	secret      map[string][]byte
 }
 
-// A state of a configuration: another needs another client.
-type state struct {
-	uid         types.UID
-	generation  int64
-	credentials [sha256.Size]byte
-}
+// A state of a configuration: another needs another client. Two objects of one name never have the same.
+type state [sha256.Size]byte
 
 // find reads the configuration that an object uses and its credentials (R227 to R229, R231, R232, N2). All of it is read
 // from watches.
@@ -119,7 +115,7 @@ func (s *Setup) find(ctx context.Context, mg resource.Managed) (*found, error) {
 	if err := s.readCredentials(ctx, f); err != nil {
 		return nil, fmt.Errorf("cannot get credentials of %s: %w", name, err)
 	}
-	f.state = state{uid: config.GetUID(), generation: config.GetGeneration(), credentials: f.fingerprint()}
+	f.state = f.fingerprint(config.GetUID())
 	return f, nil
 }
 
@@ -171,13 +167,16 @@ func (s *Setup) readCredentials(ctx context.Context, f *found) error {
 	return nil
 }
 
-// fingerprint tells credentials from others.
-func (f *found) fingerprint() (sum [sha256.Size]byte) {
+// fingerprint tells what a client is made from, from all else that it could be made from. A generation would change with
+// the deletion of a configuration, and tells nothing of credentials.
+func (f *found) fingerprint(of types.UID) state {
 	var all bytes.Buffer
-	add := func(b []byte) {
-		all.Write(binary.AppendUvarint(nil, uint64(len(b))))
-		all.Write(b)
+	add := func(part []byte) {
+		all.Write(binary.AppendUvarint(nil, uint64(len(part))))
+		all.Write(part)
 	}
+	add([]byte(of))
+	add(f.raw)
 	add(f.credentials)
 	for _, key := range slices.Sorted(maps.Keys(f.secret)) {
 		add([]byte(key))

@@ -1,0 +1,403 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+)
+
+const many = 50
+
+// All objects that use a configuration share its client; others have their own.
+func TestOneClient(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)))
+	s.create(s.teamConfig("team"))
+	allSettled(s, s.teamItems(many, "team"))
+	t.Run("R232 one client for all users of a configuration", func(t *testing.T) {
+		if s.made() != 1 {
+			t.Errorf("%d clients for %d objects", s.made(), many)
+		}
+	})
+	other := s.teamConfig("other")
+	other.Spec.Endpoint += "/other"
+	item := s.teamItem("by-other", "other")
+	s.create(other, item)
+	s.settled(item)
+	t.Run("R227 R229 objects name different configurations", func(t *testing.T) {
+		made := s.book.Made()
+		if len(made) != 2 || made[0].Settings.Endpoint != s.depot.URL || made[1].Settings.Endpoint != s.depot.URL+"/other" {
+			t.Errorf("clients made from %+v", made)
+		}
+	})
+	t.Run("N2 every kind of configuration", func(t *testing.T) {
+		cluster := &depot.ClusterProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
+		config := &depot.ProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+		byCluster := s.teamItem("by-cluster", cluster.Name)
+		byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
+		byConfig := &depot.Item{Stock: depot.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
+		byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
+		s.create(cluster, config, byCluster, byConfig)
+		s.settled(byCluster, byConfig)
+		made := s.book.Made()
+		if len(made) != 4 {
+			t.Fatalf("%d clients for 4 configurations", len(made))
+		}
+		names := made[2].Name + made[3].Name
+		for _, want := range []string{fmt.Sprintf("ClusterProviderConfig %q", cluster.Name), fmt.Sprintf("ProviderConfig %q", config.Name)} {
+			if !strings.Contains(names, want) {
+				t.Errorf("clients of %s, want %s", names, want)
+			}
+		}
+	})
+}
+
+// Keys are rotated while many objects are looked at all the time. An old key is good until its client is closed, as
+// people who rotate keys with care have it.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(20*time.Millisecond))
+	s.create(s.teamConfig("team"))
+	items := s.teamItems(many, "team")
+	allSettled(s, items)
+	keys := []string{"first", "second", "third", "fourth"}
+	for i, key := range keys[1:] {
+		s.depot.Allow(key)
+		before := s.depot.Requests()
+		s.rotate(key)
+		s.until("clients closed", s.book.Closed, i+1)
+		s.depot.Revoke(keys[i])
+		s.Eventually(t, "the new key is used", func(context.Context) error {
+			if s.depot.Requests() < before+2*many {
+				return errors.New("hardly any request")
+			}
+			return nil
+		})
+	}
+	allSettled(s, items)
+	t.Run("R232 no error under load", func(t *testing.T) {
+		if w := s.events.warnings(); len(w) > 0 || s.depot.Refused() > 0 {
+			t.Errorf("%d requests refused; warnings %q", s.depot.Refused(), w)
+		}
+	})
+	t.Run("R232 one client for each key", func(t *testing.T) {
+		if s.made() != len(keys) || s.book.Closed() != len(keys)-1 {
+			t.Errorf("%d clients made, %d closed, for %d keys", s.made(), s.book.Closed(), len(keys))
+		}
+	})
+	t.Run("R232 no client is used after it was closed", func(t *testing.T) {
+		if s.book.Misused() > 0 {
+			t.Errorf("%d calls of closed clients", s.book.Misused())
+		}
+	})
+}
+
+// The key is replaced after it was revoked, as somebody does whose key leaked.
+func TestRevocation(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(20*time.Millisecond))
+	s.create(s.teamConfig("team"))
+	items := s.teamItems(many, "team")
+	allSettled(s, items)
+	s.depot.Allow("second")
+	s.depot.Revoke("first")
+	s.rotate("second")
+	rotated := time.Now()
+	allSettled(s, items)
+	s.until("clients closed", s.book.Closed, 1)
+	t.Run("R232 the new key works at once although the old one was refused", func(t *testing.T) {
+		if took := time.Since(rotated); took > 5*time.Second {
+			t.Errorf("it took %v, as long as credentials rest that were refused", took)
+		}
+	})
+	t.Run("R232 R234 one repetition for each object at most", func(t *testing.T) {
+		warnings := s.events.warnings()
+		if len(warnings) > many {
+			t.Errorf("%d warnings: %q", len(warnings), warnings)
+		}
+		for _, w := range warnings {
+			if strings.Contains(w, "first") || strings.Contains(w, "second") {
+				t.Errorf("a key is told: %s", w)
+			}
+		}
+	})
+	t.Run("R232 refused credentials make no other client", func(t *testing.T) {
+		if s.made() != 2 {
+			t.Errorf("%d clients made", s.made())
+		}
+	})
+}
+
+// A pass that is under way keeps its client.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	s.create(s.teamConfig("team"))
+	held := s.teamItem("held", "team")
+	release := s.depot.Hold()
+	s.create(held)
+	s.until("requests waiting", s.depot.Waiting, 1)
+	s.depot.Allow("second")
+	s.rotate("second")
+	other := s.teamItem("other", "team")
+	s.create(other)
+	s.until("clients made", s.made, 2)
+	s.until("requests waiting", s.depot.Waiting, 2)
+	t.Run("R232 a client in use is not closed", func(t *testing.T) {
+		if s.book.Closed() != 0 {
+			t.Error("it is closed while a pass uses it")
+		}
+	})
+	release()
+	s.settled(held, other)
+	s.until("clients closed", s.book.Closed, 1)
+	t.Run("R232 its pass ends with it", func(t *testing.T) {
+		if w := s.events.warnings(); len(w) > 0 || s.book.Misused() > 0 {
+			t.Errorf("%d calls of closed clients; warnings %q", s.book.Misused(), w)
+		}
+	})
+}
+
+// Clients do not outlive their use, their configuration or their manager.
+func TestClosing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	stop := s.start(depot.Provider(s.book.Clients(200*time.Millisecond)), managed.WithPollInterval(time.Hour))
+	config, item := s.teamConfig("team"), s.teamItem("item", "team")
+	s.create(config, item)
+	s.settled(item)
+	t.Run("R232 unused for a while", func(t *testing.T) {
+		s.until("clients closed", s.book.Closed, 1)
+	})
+	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.settled(item)
+	s.until("clients made", s.made, 2)
+	s.until("clients closed", s.book.Closed, 2)
+	stop()
+
+	stop = s.start(depot.Provider(s.book.Clients(time.Hour)), managed.WithPollInterval(time.Hour))
+	s.until("clients made", s.made, 3)
+	for _, o := range []client.Object{config, item} {
+		if err := s.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("N12 R232 configuration gone with its last user", func(t *testing.T) {
+		s.Eventually(t, "it is gone", func(ctx context.Context) error {
+			err := s.Client.Get(ctx, client.ObjectKeyFromObject(config), config)
+			if err == nil {
+				return errors.New("it is there")
+			}
+			return client.IgnoreNotFound(err)
+		})
+		s.until("clients closed", s.book.Closed, 3)
+		if s.made() != 3 {
+			t.Errorf("%d clients were made: to be deleted is no reason for another", s.made())
+		}
+	})
+	item = s.teamItem("item", "team")
+	s.create(s.teamConfig("team"), item)
+	s.settled(item)
+	stop()
+	t.Run("R232 manager ends", func(t *testing.T) {
+		if s.made() != 4 || s.book.Closed() != 4 {
+			t.Errorf("%d clients made, %d closed", s.made(), s.book.Closed())
+		}
+	})
+}
+
+// What goes wrong when connecting is said, and mended within a second of its cause though nobody polls.
+func TestWakeUps(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
+	item := s.teamItem("item", "late")
+	item.Spec.ForProvider.Size = 1
+	s.create(item)
+	says := func(words string) {
+		t.Helper()
+		s.Eventually(t, "the object says "+words, func(ctx context.Context) error {
+			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(item), item); err != nil {
+				return err
+			}
+			if synced := item.GetCondition(xpv1.TypeSynced); !strings.Contains(synced.Message, words) {
+				return fmt.Errorf("it says %q", synced.Message)
+			}
+			return nil
+		})
+	}
+	soon := func(done func()) {
+		t.Helper()
+		began := time.Now()
+		done()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	}
+	config := s.teamConfig("late")
+	config.Spec = s.spec("missing")
+	t.Run("R231 no configuration", func(*testing.T) { says(`cannot get ProviderConfig "late"`) })
+	s.create(config)
+	t.Run("R231 no Secret", func(*testing.T) { says(`cannot get credentials of ProviderConfig "late"`) })
+	secret := &corev1.Secret{ObjectMeta: s.meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
+	s.create(secret)
+	t.Run("R231 no key", func(*testing.T) { says(`has no key "key"`) })
+	if s.depot.Requests() > 0 || s.made() > 0 {
+		t.Error("R231 the external system was called without credentials")
+	}
+	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("first")} })
+	t.Run("R232 credentials appear", func(*testing.T) { soon(func() { s.settled(item) }) })
+	second, stop := depot.NewServer("first")
+	t.Cleanup(stop)
+	s.change(config, func() { config.Spec.Endpoint = second.URL })
+	t.Run("R227 another endpoint", func(*testing.T) { soon(func() { s.until("items", second.Items, 1) }) })
+	second.Revoke("first")
+	second.Allow("other")
+	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
+	t.Run("R232 key revoked", func(*testing.T) { says("cannot get item") })
+	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
+	t.Run("R232 key replaced", func(*testing.T) { soon(func() { s.settled(item) }) })
+	t.Run("R231 configuration of a kind that there is not", func(*testing.T) {
+		s.change(item, func() { item.Spec.ProviderConfigReference.Kind = "Letter" })
+		says(`has no provider configurations of kind "Letter"`)
+	})
+}
+
+// Making a client fails, and many wait for it.
+func TestFailingNew(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
+	s.book.Fail(func(context.Context) error { return errors.New("no such depot") })
+	began := time.Now()
+	s.create(s.teamConfig("team"))
+	items := s.teamItems(many, "team")
+	s.Eventually(t, "all fail", func(context.Context) error {
+		if n := len(s.events.warnings()); n < many {
+			return fmt.Errorf("%d do", n)
+		}
+		return nil
+	})
+	t.Run("R231 the error is told", func(t *testing.T) {
+		if w := s.events.warnings()[0]; !strings.Contains(w, `cannot create client of ProviderConfig "team": no such depot`) {
+			t.Error(w)
+		}
+	})
+	t.Run("R231 tried once a second, not by each", func(t *testing.T) {
+		if most := int(time.Since(began)/time.Second) + 1; s.made() > most {
+			t.Errorf("tried %d times, want %d at most", s.made(), most)
+		}
+	})
+	s.book.Fail(func(context.Context) error { panic("the author's mistake") })
+	s.Eventually(t, "the panic is told", func(context.Context) error {
+		for _, w := range s.events.warnings() {
+			if strings.Contains(w, "panicked") {
+				return nil
+			}
+		}
+		return errors.New("nobody says so")
+	})
+	s.book.Fail(nil)
+	t.Run("R231 an error does not stay", func(*testing.T) { allSettled(s, items) })
+	if s.book.Closed() > 0 {
+		t.Error("a client was closed that was never made")
+	}
+}
+
+// The connection secret of another managed resource serves as credentials, whole.
+func TestWholeSecret(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	details := &corev1.Secret{
+		ObjectMeta: s.meta(s.Namespace, "details"), Type: xpv1.SecretTypeConnection,
+		Data: map[string][]byte{"username": []byte("u"), "password": []byte("first")},
+	}
+	config := s.teamConfig("team")
+	config.Spec = s.spec("details")
+	config.Spec.Credentials.SecretRef.Key = ""
+	item := s.teamItem("item", "team")
+	s.create(details, config, item)
+	s.settled(item)
+	t.Run("R231 all keys are there", func(t *testing.T) {
+		c := s.book.Made()[0]
+		if c.Credentials != nil || string(c.Secret["username"]) != "u" || string(c.Secret["password"]) != "first" {
+			t.Errorf("credentials %q, secret %q", c.Credentials, c.Secret)
+		}
+	})
+	s.change(details, func() { details.Annotations = map[string]string{"note": "nothing of importance"} })
+	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.settled(item)
+	t.Run("R232 metadata is no reason for another client", func(t *testing.T) {
+		if s.made() != 1 {
+			t.Errorf("%d clients made", s.made())
+		}
+	})
+	s.change(details, func() { details.Data["username"] = []byte("v") })
+	t.Run("R232 any key is", func(*testing.T) { s.until("clients made", s.made, 2) })
+	t.Run("N2 not of another namespace", func(t *testing.T) {
+		s.change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
+		s.Eventually(t, "it is refused", func(context.Context) error {
+			for _, w := range s.events.warnings() {
+				if strings.Contains(w, "its own namespace") {
+					return nil
+				}
+			}
+			return fmt.Errorf("warnings %q", s.events.warnings())
+		})
+	})
+}
+
+// The configuration bounds calls, and says how often to look.
+func TestSettingsOfAll(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	often := s.teamConfig("often")
+	often.Spec.PollInterval = &metav1.Duration{Duration: time.Second}
+	item := s.teamItem("item", "often")
+	s.create(often, item)
+	s.settled(item)
+	t.Run("R224 poll interval of the configuration", func(t *testing.T) {
+		before := s.depot.Requests()
+		s.Eventually(t, "it is looked at again", func(context.Context) error {
+			if s.depot.Requests() < before+2 {
+				return errors.New("it is not")
+			}
+			return nil
+		})
+	})
+	slow := s.teamConfig("slow")
+	slow.Spec.Limits = &xpv1.CallLimits{CallsPerSecond: new(int32(1)), Burst: new(int32(1))}
+	s.create(slow)
+	s.teamItems(5, "slow")
+	s.until("clients made", s.made, 2)
+	t.Run("R231 limits of the configuration", func(t *testing.T) {
+		limiter := s.book.Made()[1].Limiter
+		s.Eventually(t, "calls are throttled", func(ctx context.Context) error {
+			err := limiter.Do(ctx, func(context.Context) error { return nil })
+			if err == nil || !strings.Contains(err.Error(), "calls per second") {
+				return fmt.Errorf("got %v", err)
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,290 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, depot.Definitions()...)) }
+
+// mine marks the objects of one test among those of others on the shared server.
+const mine = "provider.test/of"
+
+// A stage is a depot, a share of the API server, and the provider's controllers between the two, which see the objects of
+// this test only.
+type stage struct {
+	*controlplanetest.Env
+	t      *testing.T
+	depot  *depot.Server
+	book   *depot.Book
+	events *recorder
+}
+
+// newStage has a depot that knows the key "first", and a Secret "key" with it.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := depot.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{Env: controlplanetest.NewWithScheme(t, scheme), t: t, book: &depot.Book{}, events: &recorder{}}
+	var stop func()
+	s.depot, stop = depot.NewServer("first")
+	t.Cleanup(stop)
+	t.Cleanup(s.strike)
+	s.create(&corev1.Secret{ObjectMeta: s.meta(s.Namespace, "key"), Data: map[string][]byte{"key": []byte("first")}})
+	return s
+}
+
+// start runs the controllers of a provider until the test ends or somebody calls stop. Objects are looked at every 100 ms.
+func (s *stage) start(p provider.Provider, o ...managed.ReconcilerOption) (stop func()) {
+	s.t.Helper()
+	return s.startAs(s.Config, p, o...)
+}
+
+func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.ReconcilerOption) (stop func()) {
+	s.t.Helper()
+	quiet := rest.CopyConfig(rc)
+	quiet.WarningHandlerWithContext = rest.NoWarnings{}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		s.t.Fatal(err)
+	}
+	options := managed.CacheOptions()
+	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{mine: s.Namespace})
+	for object, by := range options.ByObject { // connection secrets carry no label
+		by.Namespaces = map[string]cache.Config{s.Namespace: {LabelSelector: labels.Everything()}}
+		options.ByObject[object] = by
+	}
+	mgr, err := ctrl.NewManager(quiet, ctrl.Options{
+		Scheme:     scheme,
+		Logger:     logr.Discard(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      options,
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	fast := []managed.ReconcilerOption{
+		managed.WithPollInterval(100 * time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second), managed.WithRecorder(s.events),
+	}
+	if err := p.SetupWithManager(mgr, append(fast, o...)...); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.t.Cleanup(stop)
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		s.t.Fatal("the caches are not filled")
+	}
+	return stop
+}
+
+// strike removes what the test left on the shared server.
+func (s *stage) strike() {
+	ctx, unhold := context.Background(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	lists := []client.ObjectList{
+		&depot.List[depot.Item]{}, &depot.List[depot.TeamItem]{}, &depot.List[depot.ProviderConfig]{},
+		&depot.List[depot.ClusterProviderConfig]{}, &depot.List[depot.TeamProviderConfig]{}, &corev1.SecretList{},
+	}
+	for _, list := range lists {
+		if err := s.Client.List(ctx, list, client.MatchingLabels{mine: s.Namespace}); err != nil {
+			s.t.Error(err)
+		}
+		for _, o := range objects(list) {
+			_ = client.IgnoreNotFound(s.Client.Patch(ctx, o, unhold))
+			_ = client.IgnoreNotFound(s.Client.Delete(ctx, o))
+		}
+	}
+}
+
+// objects of a list.
+func objects(list client.ObjectList) (all []client.Object) {
+	switch l := list.(type) {
+	case *depot.List[depot.Item]:
+		all = pointers[depot.Item, *depot.Item](l.Items)
+	case *depot.List[depot.TeamItem]:
+		all = pointers[depot.TeamItem, *depot.TeamItem](l.Items)
+	case *depot.List[depot.ProviderConfig]:
+		all = pointers[depot.ProviderConfig, *depot.ProviderConfig](l.Items)
+	case *depot.List[depot.ClusterProviderConfig]:
+		all = pointers[depot.ClusterProviderConfig, *depot.ClusterProviderConfig](l.Items)
+	case *depot.List[depot.TeamProviderConfig]:
+		all = pointers[depot.TeamProviderConfig, *depot.TeamProviderConfig](l.Items)
+	case *corev1.SecretList:
+		all = pointers[corev1.Secret, *corev1.Secret](l.Items)
+	}
+	return all
+}
+
+func pointers[T any, P interface {
+	*T
+	client.Object
+}](items []T) (all []client.Object) {
+	for i := range items {
+		all = append(all, P(&items[i]))
+	}
+	return all
+}
+
+// meta is the metadata of an object of this test.
+func (s *stage) meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{mine: s.Namespace}}
+}
+
+func (s *stage) create(objects ...client.Object) {
+	s.t.Helper()
+	for _, o := range objects {
+		if err := s.Client.Create(s.t.Context(), o); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// change edits the latest state of an object.
+func (s *stage) change(o client.Object, edit func()) {
+	s.t.Helper()
+	if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		s.t.Fatal(err)
+	}
+	before := o.DeepCopyObject().(client.Object)
+	edit()
+	if err := s.Client.Patch(s.t.Context(), o, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// rotate sets the key in the Secret "key".
+func (s *stage) rotate(to string) {
+	s.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: s.meta(s.Namespace, "key")}
+	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte(to)} })
+}
+
+// spec reaches the depot with the key in a Secret of the test's namespace.
+func (s *stage) spec(secret string) depot.ConfigSpec {
+	spec := depot.ConfigSpec{Endpoint: s.depot.URL}
+	spec.Credentials = xpv1.ProviderCredentials{
+		Source:    xpv1.CredentialsSourceSecret,
+		SecretRef: &xpv1.SecretKeySelector{Namespace: s.Namespace, Name: secret, Key: "key"},
+	}
+	return spec
+}
+
+// teamConfig is a configuration of the test's namespace with the Secret "key".
+func (s *stage) teamConfig(name string) *depot.TeamProviderConfig {
+	return &depot.TeamProviderConfig{Config: depot.Config{ObjectMeta: s.meta(s.Namespace, name), Spec: s.spec("key")}}
+}
+
+// teamItem uses a configuration of the test's namespace.
+func (s *stage) teamItem(name, config string) *depot.TeamItem {
+	i := &depot.TeamItem{Stock: depot.Stock{ObjectMeta: s.meta(s.Namespace, name)}}
+	i.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: config}
+	return i
+}
+
+// teamItems are many of them.
+func (s *stage) teamItems(n int, config string) (items []*depot.TeamItem) {
+	s.t.Helper()
+	for i := range n {
+		items = append(items, s.teamItem(fmt.Sprintf("item-%d", i), config))
+		s.create(items[i])
+	}
+	return items
+}
+
+// settled waits until the objects were reconciled in their present form and are Ready.
+func (s *stage) settled(objects ...resource.Managed) {
+	s.t.Helper()
+	for _, mg := range objects {
+		s.Eventually(s.t, mg.GetName()+" is Ready", func(ctx context.Context) error {
+			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
+				return err
+			}
+			ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
+			if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue || synced.ObservedGeneration != mg.GetGeneration() {
+				return fmt.Errorf("ready: %s %s; synced: %s %s", ready.Reason, ready.Message, synced.Reason, synced.Message)
+			}
+			return nil
+		})
+	}
+}
+
+func allSettled[T resource.Managed](s *stage, items []T) {
+	s.t.Helper()
+	for _, i := range items {
+		s.settled(i)
+	}
+}
+
+// until waits until a number is as wanted.
+func (s *stage) until(what string, number func() int, want int) {
+	s.t.Helper()
+	s.Eventually(s.t, fmt.Sprintf("%s %d", what, want), func(context.Context) error {
+		if got := number(); got != want {
+			return fmt.Errorf("%d", got)
+		}
+		return nil
+	})
+}
+
+func (s *stage) made() int { return len(s.book.Made()) }
+
+// recorder keeps warnings in memory.
+type recorder struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *recorder) Event(_ context.Context, o client.Object, e event.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Type == corev1.EventTypeWarning {
+		r.all = append(r.all, fmt.Sprintf("%s %s: %s", o.GetName(), e.Reason, e.Message))
+	}
+	return nil
+}
+
+// warnings so far.
+func (r *recorder) warnings() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.all)
+}
