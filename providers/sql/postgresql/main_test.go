@@ -75,7 +75,7 @@ func open(t *testing.T, database, username, password string) (*pgx.Conn, error) 
 		t.Fatal(err)
 	}
 	config.Database, config.User, config.Password = database, username, password
-	conn, err := pgx.ConnectConfig(t.Context(), config)
+	conn, err := pgx.ConnectConfig(context.WithoutCancel(t.Context()), config) // also while a test cleans up
 	if err == nil {
 		t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // The server may have ended it.
 	}

@@ -1,0 +1,11 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds the managed resources of PostgreSQL servers: databases, roles, grants, schemas and extensions.
+//
+// Who writes them by hand writes what is in the files named after them; zz_generated files hold the rest.
+//
+// +kubebuilder:object:generate=true
+// +groupName=postgresql.sql.bowline.dev
+// +bowline:provider=sql
+package v1alpha1

@@ -1,0 +1,71 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// ExtensionParameters are the settings of an extension.
+// https://www.postgresql.org/docs/current/sql-createextension.html
+type ExtensionParameters struct {
+	// Database that the extension is installed in. It cannot change.
+	// +crossplane:generate:reference:type=Database
+	// +bowline:required
+	// +immutable
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Database *string `json:"database,omitempty"`
+
+	// DatabaseRef names the Database that the extension is installed in. It cannot change.
+	// +immutable
+	// +optional
+	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
+
+	// DatabaseSelector chooses the Database that databaseRef becomes.
+	// +optional
+	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
+
+	// Version to install, or to update to. Default: the one that the server's packages prefer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version *string `json:"version,omitempty"`
+
+	// Schema that holds its objects; not every extension can be moved. Default: what the extension demands, else public.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Schema *string `json:"schema,omitempty"`
+
+	// InstallDependencies also installs the extensions that this one needs, which stay when it goes. It counts at creation
+	// only. Default: false.
+	// +bowline:compare=writeOnly
+	// +optional
+	InstallDependencies *bool `json:"installDependencies,omitempty"`
+
+	// Cascade has the deletion of the extension delete what depends on it, such as columns of its types. Default: false,
+	// and an extension that is in use is not deleted.
+	// +bowline:compare=writeOnly
+	// +optional
+	Cascade *bool `json:"cascade,omitempty"`
+}
+
+// ExtensionObservation is what PostgreSQL reports of an extension.
+type ExtensionObservation struct {
+	// OID is the server's number for it.
+	OID uint32 `json:"oid,omitempty"`
+}
+
+// An Extension is an extension that is installed in a database of a PostgreSQL server. Its name is the external name.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type Extension struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ExtensionSpec   `json:"spec"`
+	Status ExtensionStatus `json:"status,omitempty"`
+}

@@ -1,0 +1,74 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// SchemaParameters are the settings of a schema.
+// https://www.postgresql.org/docs/current/sql-createschema.html
+type SchemaParameters struct {
+	// Database that the schema is in. It cannot change.
+	// +crossplane:generate:reference:type=Database
+	// +bowline:required
+	// +immutable
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Database *string `json:"database,omitempty"`
+
+	// DatabaseRef names the Database that the schema is in. It cannot change.
+	// +immutable
+	// +optional
+	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
+
+	// DatabaseSelector chooses the Database that databaseRef becomes.
+	// +optional
+	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
+
+	// Owner is the role that owns the schema. Default: the user of the provider configuration.
+	// +crossplane:generate:reference:type=Role
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Owner *string `json:"owner,omitempty"`
+
+	// OwnerRef names the Role that owns the schema.
+	// +optional
+	OwnerRef *xpv1.Reference `json:"ownerRef,omitempty"`
+
+	// OwnerSelector chooses the Role that ownerRef becomes.
+	// +optional
+	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
+
+	// Comment is for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Comment *string `json:"comment,omitempty"`
+
+	// Cascade has the deletion of the schema delete all that is in it, and what depends on that. Default: false, and a
+	// schema that is not empty is not deleted.
+	// +bowline:compare=writeOnly
+	// +optional
+	Cascade *bool `json:"cascade,omitempty"`
+}
+
+// SchemaObservation is what PostgreSQL reports of a schema.
+type SchemaObservation struct {
+	// OID is the server's number for it.
+	OID uint32 `json:"oid,omitempty"`
+}
+
+// A Schema is a schema of a database of a PostgreSQL server. Its name is the external name.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type Schema struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SchemaSpec   `json:"spec"`
+	Status SchemaStatus `json:"status,omitempty"`
+}

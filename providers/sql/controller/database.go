@@ -1,0 +1,36 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+type databaseRequest = service.Request[v1alpha1.DatabaseParameters, postgresql.Database]
+
+// databases are databases of a PostgreSQL server.
+func databases() service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
+	return service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database]{
+		Identity: service.ByName,
+		Get: func(ctx context.Context, s *server, r *databaseRequest) (*postgresql.Database, error) {
+			return s.GetDatabase(ctx, r.Name)
+		},
+		Create: func(ctx context.Context, s *server, r *databaseRequest) (*postgresql.Database, error) {
+			return s.CreateDatabase(ctx, r.Want)
+		},
+		Update: func(ctx context.Context, s *server, r *databaseRequest) error {
+			return s.UpdateDatabase(ctx, r.Want)
+		},
+		Delete: func(ctx context.Context, s *server, r *databaseRequest) error {
+			return s.DeleteDatabase(ctx, r.Name, postgresql.DeleteDatabaseOptions{Force: true})
+		},
+		Labels:     func(d *postgresql.Database) map[string]string { return d.Labels },
+		Connection: func(s *server, d *postgresql.Database) managed.ConnectionDetails { return s.reach("database", d.Name) },
+	}
+}

@@ -1,0 +1,109 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller says how the kinds of provider sql are managed: a file for each kind, which is four functions.
+//
+// Its one idea: all that the kinds of one sort of server have in common is how to reach it (server.go) and what its errors
+// mean; package service does the rest.
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"k8s.io/utils/ptr"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+// A server is a PostgreSQL server as the users of one provider configuration reach it.
+type server struct {
+	*postgresql.Server
+
+	endpoint string
+	port     int
+}
+
+// servers returns what makes clients of PostgreSQL servers.
+func servers() *provider.Clients[v1alpha1.ProviderConfigSpec, *server] {
+	return &provider.Clients[v1alpha1.ProviderConfigSpec, *server]{
+		New:   connect,
+		Close: func(s *server) { s.Close() },
+	}
+}
+
+// connect makes the client of a provider configuration. What that leaves open its Secret says.
+func connect(_ context.Context, c provider.Connection[v1alpha1.ProviderConfigSpec]) (*server, error) {
+	s := c.Settings
+	secret := func(key string) string { return string(c.Secret[key]) }
+	port := ptr.Deref(s.Port, 0)
+	if text := secret(xpv1.ResourceCredentialsSecretPortKey); port == 0 && text != "" {
+		var err error
+		if port, err = strconv.Atoi(text); err != nil {
+			return nil, errors.New("the Secret's key port holds no number: correct it, or set spec.port")
+		}
+	}
+	config := postgresql.Config{
+		Endpoint: cmp.Or(ptr.Deref(s.Endpoint, ""), secret(xpv1.ResourceCredentialsSecretEndpointKey)),
+		Port:     cmp.Or(port, defaultPort),
+		Username: cmp.Or(ptr.Deref(s.Username, ""), secret(xpv1.ResourceCredentialsSecretUserKey)),
+		Password: postgresql.Secret(c.Credentials),
+		Database: ptr.Deref(s.Database, ""),
+		SSLMode:  postgresql.SSLMode(ptr.Deref(s.SSLMode, "")),
+		RootCAs:  []byte(ptr.Deref(s.RootCAs, "")),
+		MaxConns: ptr.Deref(s.MaxConnections, 0),
+		Limit:    limit(c.Limiter),
+	}
+	made, err := postgresql.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: set it in the spec, or in the Secret that credentials name", err)
+	}
+	return &server{Server: made, endpoint: config.Endpoint, port: config.Port}, nil
+}
+
+const defaultPort = 5432
+
+// limit keeps the limits of a provider configuration, and leaves alone a server that does not accept the credentials or has
+// no connection left.
+func limit(by provider.Limiter) func(context.Context, func(context.Context) error) error {
+	return func(ctx context.Context, call func(context.Context) error) error {
+		return by.Do(ctx, func(ctx context.Context) error {
+			err := call(ctx)
+			switch {
+			case postgresql.IsAuthentication(err):
+				return fmt.Errorf("%w: %w", limits.ErrRefused, err)
+			case postgresql.IsBusy(err):
+				return fmt.Errorf("%w: %w", limits.ErrSlowDown, err)
+			}
+			return err
+		})
+	}
+}
+
+// system says what the kinds have in common.
+func system(servers *provider.Clients[v1alpha1.ProviderConfigSpec, *server]) service.System[*server] {
+	return service.System[*server]{
+		Clients:    servers,
+		IsNotFound: postgresql.IsNotFound,
+		Refused:    func(err error) bool { return !postgresql.IsOutcomeUnknown(err) },
+		Invalid:    postgresql.IsInvalid,
+	}
+}
+
+// reach tells how to connect to the server, and who or what is there.
+func (s *server) reach(key, name string) managed.ConnectionDetails {
+	return managed.ConnectionDetails{
+		xpv1.ResourceCredentialsSecretEndpointKey: []byte(s.endpoint),
+		xpv1.ResourceCredentialsSecretPortKey:     []byte(strconv.Itoa(s.port)),
+		key:                                       []byte(name),
+	}
+}
