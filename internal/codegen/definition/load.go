@@ -1,0 +1,87 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+)
+
+// A loading is an API as the library knows it.
+type loading struct {
+	*genall.Runtime
+	api *model.API
+}
+
+// load reads the packages of an API, with files laid over the disk: by path relative to the API's base.
+func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading, error) {
+	base, err := filepath.Abs(api.Base)
+	if err != nil {
+		return nil, err
+	}
+	config := &packages.Config{Context: ctx, Fset: token.NewFileSet(), Overlay: map[string][]byte{}}
+	for name, text := range over {
+		config.Overlay[filepath.Join(base, name)] = text
+	}
+	var copies genall.Generator = deepcopy.Generator{}
+	var definitions genall.Generator = crd.Generator{}
+	generators := genall.Generators{&copies, &definitions}
+	runtime, err := generators.ForRootsWithConfig(config, filepath.Join(base, api.Dir, "..."))
+	if err != nil {
+		return nil, fmt.Errorf("loading packages below %s: %w", api.Dir, err)
+	}
+	for _, root := range runtime.Roots {
+		if err := parse(root, config); err != nil {
+			return nil, err
+		}
+	}
+	return &loading{runtime, api}, nil
+}
+
+// parse does what the library would do, but looks at what is laid over the disk.
+func parse(root *loader.Package, config *packages.Config) error {
+	syntax := make([]*ast.File, 0, len(root.CompiledGoFiles))
+	for _, name := range root.CompiledGoFiles {
+		var text any
+		if over, ok := config.Overlay[name]; ok {
+			text = over
+		}
+		file, err := parser.ParseFile(config.Fset, name, text, parser.AllErrors|parser.ParseComments)
+		if err != nil {
+			return fmt.Errorf("reading Go: %w", err)
+		}
+		syntax = append(syntax, file)
+	}
+	root.Syntax = syntax
+	return nil
+}
+
+// problems are what the library found wrong, but for types that cannot be checked: the compiler says that better.
+func (l *loading) problems() error {
+	var found []error
+	for _, root := range l.Roots {
+		for _, problem := range root.Errors {
+			if problem.Kind != packages.TypeError && problem.Kind != packages.ListError {
+				found = append(found, fmt.Errorf("%s: %s", problem.Pos, problem.Msg))
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(found...)
+}

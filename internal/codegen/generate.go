@@ -1,0 +1,165 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bowline-dev/bowline/internal/codegen/definition"
+	"github.com/bowline-dev/bowline/internal/codegen/lint"
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+	"github.com/bowline-dev/bowline/internal/codegen/source"
+)
+
+// An Output is all that belongs into the folders of some APIs, and is not written by hand.
+type Output struct {
+	// Base is the folder that paths are relative to.
+	Base string
+	// Files by path.
+	Files map[string][]byte
+	// Stale are the paths of files that an earlier run wrote and that are not wanted any more, sorted.
+	Stale []string
+}
+
+// Generate finds out what belongs into the folders of APIs, named relative to base; it writes nothing. Each folder may end
+// in "/...", which changes nothing: all packages below it are read. It fails with all mistakes found in the source, one
+// per line, each with file, line and column.
+func Generate(ctx context.Context, base string, folders ...string) (*Output, error) {
+	if len(folders) == 0 {
+		return nil, errors.New("say where the API types are, for example ./apis/...")
+	}
+	out := &Output{Base: base, Files: map[string][]byte{}}
+	for _, folder := range folders {
+		if err := out.add(ctx, strings.TrimSuffix(filepath.ToSlash(folder), "/...")); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (o *Output) add(ctx context.Context, folder string) error {
+	api, err := model.Load(o.Base, folder)
+	if err != nil {
+		return fmt.Errorf("reading the API below %s: %w", folder, err)
+	}
+	if err := lint.Check(api); err != nil {
+		return err
+	}
+	files, err := source.Files(api)
+	if err != nil {
+		return fmt.Errorf("writing Go for %s: %w", folder, err)
+	}
+	stale, err := written(o.Base, api.Dir)
+	if err != nil {
+		return err
+	}
+	over := maps.Clone(files)
+	for name, text := range stale {
+		if _, wanted := files[name]; !wanted && strings.HasSuffix(name, ".go") {
+			over[name] = packageClause(text) // as if it were gone
+		}
+	}
+	rest, err := definition.Files(ctx, api, over)
+	if err != nil {
+		return err
+	}
+	maps.Copy(files, rest)
+	for name := range stale {
+		if _, wanted := files[name]; !wanted {
+			o.Stale = append(o.Stale, name)
+		}
+	}
+	slices.Sort(o.Stale)
+	maps.Copy(o.Files, files)
+	return nil
+}
+
+// written returns the files below a folder that a generator wrote.
+func written(base, dir string) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	err := filepath.WalkDir(filepath.Join(base, dir), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		generated := strings.HasPrefix(entry.Name(), "zz_generated.") || filepath.Ext(name) == ".yaml" && filepath.Base(filepath.Dir(name)) == "crds"
+		if !generated {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(base, name)
+		if err == nil && isOurs(entry.Name(), text) {
+			found[below] = text
+		}
+		return err
+	})
+	return found, err
+}
+
+// isOurs is true for files that a run may remove: what it wrote itself, or controller-gen in its place.
+func isOurs(name string, text []byte) bool {
+	return name == "zz_generated.deepcopy.go" || bytes.Contains(text, []byte(model.GeneratedBy)) ||
+		filepath.Ext(name) == ".yaml" && bytes.Contains(text, []byte("controller-gen.kubebuilder.io/version"))
+}
+
+func packageClause(text []byte) []byte {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("package ")) {
+			return line
+		}
+	}
+	return nil
+}
+
+// Differences returns the paths of files that are missing, stale or other than they should be, sorted.
+func (o *Output) Differences() ([]string, error) {
+	differ := slices.Clone(o.Stale)
+	for name, want := range o.Files {
+		have, err := os.ReadFile(filepath.Join(o.Base, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err != nil || !bytes.Equal(have, want) {
+			differ = append(differ, name)
+		}
+	}
+	slices.Sort(differ)
+	return differ, nil
+}
+
+// Write brings the disk in line and returns the paths of the files that it wrote or removed, sorted.
+func (o *Output) Write() ([]string, error) {
+	changed, err := o.Differences()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range changed {
+		at := filepath.Join(o.Base, name)
+		text, wanted := o.Files[name]
+		if !wanted {
+			if err := os.Remove(at); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(at, text, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return changed, nil
+}

@@ -1,0 +1,108 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+)
+
+// kindRules judge kinds as a whole.
+func kindRules() []kindRule {
+	return []kindRule{
+		{Rule{"package-markers", "a package says its group, and that it wants deepcopy functions (T30)"}, packageMarkers},
+		{Rule{"root", "a kind is marked as a root type, and has spec and status (K7, K8)"}, root},
+		{Rule{"scope", "a kind has one or both of the scopes, said once (N1)"}, scope},
+		{Rule{"settings", "a managed kind has parameters and an observation (K4, K10)"}, settings},
+		{Rule{"link", "the comment of parameters links to the vendor's page (P91)"}, link},
+		{Rule{"provider-config", "the provider configurations of a managed kind are known (N29)"}, providerConfig},
+	}
+}
+
+func packageMarkers(k *model.Kind) string {
+	switch c := k.Package.Comment; {
+	case c.Value("groupName") == "":
+		return fmt.Sprintf("package %s has no group: add // +groupName=GROUP to its comment in doc.go", k.Package.Name)
+	case c.Value("kubebuilder:object:generate") != "true":
+		return fmt.Sprintf("package %s has no deepcopy functions: add // +kubebuilder:object:generate=true to its comment in doc.go", k.Package.Name)
+	}
+	return ""
+}
+
+func root(k *model.Kind) string {
+	switch {
+	case k.Struct.Comment.Value("kubebuilder:object:root") != "true":
+		return fmt.Sprintf("%s is not marked as a root type: add // +kubebuilder:object:root=true to its comment", k.Name)
+	case k.Struct.Comment.Text() == "":
+		return fmt.Sprintf("%s has no comment: say what it is", k.Name)
+	case k.Struct.Field("Status") == nil:
+		return fmt.Sprintf("%s has no status: add Status %sStatus `json:\"status,omitempty\"`", k.Name, k.Name)
+	}
+	return ""
+}
+
+func scope(k *model.Kind) string {
+	marker, ok := k.Struct.Comment.Get("bowline:scopes")
+	said := model.Scopes(k.Struct)
+	if ok && len(said) != len(strings.Split(marker.Value, ",")) {
+		return fmt.Sprintf("+bowline:scopes=%s: write Cluster, Namespaced, or Cluster,Namespaced", marker.Value)
+	}
+	for _, m := range k.Struct.Comment.Markers {
+		_, after, found := strings.Cut(m.String(), "scope=")
+		explicit, _, _ := strings.Cut(after, ",")
+		if found && strings.HasPrefix(m.Name, "kubebuilder:resource") && len(said) > 0 && explicit != string(said[0]) {
+			return fmt.Sprintf("+bowline:scopes says %s, +kubebuilder:resource says %s: leave out the latter", said[0], explicit)
+		}
+	}
+	return ""
+}
+
+func settings(k *model.Kind) string {
+	if k.Role != model.Managed {
+		return ""
+	}
+	for _, part := range []struct {
+		of   model.Ref
+		says string
+	}{{k.Parameters, "what one may set"}, {k.Observation, "what the external system reports"}} {
+		if pkg := k.Package.API.Package(part.of.Import); part.of.Name == "" || pkg != nil && pkg.Structs[part.of.Name] == nil {
+			return fmt.Sprintf("%s has no struct %s: declare it with %s", k.Name, part.of.Name, part.says)
+		}
+	}
+	return ""
+}
+
+func link(k *model.Kind) string {
+	parameters := k.Lookup(k.Parameters)
+	if k.Role != model.Managed || parameters == nil || strings.Contains(parameters.Comment.Text(), "http") {
+		return ""
+	}
+	return fmt.Sprintf("the comment of %s has no link to the page of the vendor's API: add its URL as the last line", parameters.Name)
+}
+
+func providerConfig(k *model.Kind) string {
+	if k.Role != model.Managed {
+		return ""
+	}
+	scopes := model.Scopes(k.Struct)
+	if len(scopes) == 0 {
+		scopes = []model.Scope{k.Scope}
+	}
+	for i, scope := range scopes {
+		pkg := k.Package
+		for _, other := range pkg.API.Packages {
+			if i > 0 && other.Source == pkg {
+				pkg = other
+				break
+			}
+		}
+		if _, ok := pkg.Config(scope); !ok {
+			return fmt.Sprintf("%s: no ProviderConfig serves the %s kinds of %s: declare one in a package whose group this one ends with, or name its "+
+				"group by +bowline:providerConfigGroup in doc.go", k.Name, strings.ToLower(string(scope)), pkg.Group())
+		}
+	}
+	return ""
+}

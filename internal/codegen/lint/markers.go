@@ -1,0 +1,137 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+)
+
+const nolintMarker = "bowline:nolint"
+
+func markerRule() Rule {
+	return Rule{"marker", "markers of ours are spelled right, and fit the field that they are at"}
+}
+
+func nolintRule() Rule {
+	return Rule{"nolint", "who turns a rule off says which one, and why"}
+}
+
+// A fit says whether a marker may have a value at a field; f is nil at packages and types. It returns what to do.
+type fit func(f *model.Field, value string) string
+
+// fieldMarkers, typeMarkers and packageMarkersOf list the markers of ours.
+func fieldMarkers() map[string]fit {
+	return map[string]fit{
+		"bowline:required": anything, "bowline:sensitive": anything, nolintMarker: anything,
+		"bowline:compare": fitCompare, "bowline:default": fitDefault, "bowline:labels": fitLabels, "bowline:generated": fitGenerated,
+	}
+}
+
+func typeMarkers() map[string]fit {
+	return map[string]fit{"bowline:scopes": anything, "bowline:providerconfig": anything, nolintMarker: anything}
+}
+
+func packageLevelMarkers() map[string]fit {
+	return map[string]fit{
+		"bowline:generate": anything, "bowline:system": text, "bowline:provider": text, "bowline:namespacedGroup": text,
+		"bowline:providerConfigGroup": text,
+	}
+}
+
+func anything(*model.Field, string) string { return "" }
+
+func text(_ *model.Field, value string) string {
+	if value == "" {
+		return "give it a value"
+	}
+	return ""
+}
+
+func fitCompare(f *model.Field, value string) string {
+	fits := map[string]bool{
+		"set": f.Type.List, "extra": f.Type.List || f.Type.Map || f.Type.Name == "string", "ignoreCase": f.Type.Name != "",
+		"json": f.Type.Name == "string", "ignore": true, "writeOnly": true,
+	}
+	for word := range strings.SplitSeq(value, ";") {
+		switch ok, known := fits[strings.TrimSpace(word)]; {
+		case !known:
+			return fmt.Sprintf("%q is no way to compare: write one or more, separated by semicolons, of %s", word,
+				strings.Join(slices.Sorted(maps.Keys(fits)), ", "))
+		case !ok:
+			return fmt.Sprintf("%s cannot be said of a field of type %s", word, f.Type.Text)
+		}
+	}
+	return ""
+}
+
+func fitDefault(_ *model.Field, value string) string {
+	if !json.Valid([]byte(value)) {
+		return fmt.Sprintf("%s is no JSON: put quotes around text", value)
+	}
+	return ""
+}
+
+func fitLabels(f *model.Field, _ string) string {
+	if f.Type.Text != "map[string]string" {
+		return "labels are a map[string]string, " + f.Name + " is a " + f.Type.Text
+	}
+	return ""
+}
+
+func fitGenerated(f *model.Field, value string) string {
+	switch {
+	case !isSelector(f):
+		return "only what selects a secret can be generated, " + f.Name + " is a " + f.Type.Text
+	case value == "":
+		return "give it the key of the connection secret that shows the value, such as password"
+	}
+	return ""
+}
+
+// markers judges every marker of ours in a package.
+func (f *findings) markers(pkg *model.Package) {
+	f.comment(nil, pkg.Comment, packageLevelMarkers())
+	for _, s := range pkg.OrderedStructs() {
+		f.comment(nil, s.Comment, typeMarkers())
+		for _, field := range s.Fields {
+			f.comment(field, field.Comment, fieldMarkers())
+		}
+	}
+}
+
+func (f *findings) comment(field *model.Field, c model.Comment, known map[string]fit) {
+	for _, m := range c.Markers {
+		if !strings.HasPrefix(m.Name, "bowline:") {
+			continue
+		}
+		fits, ok := known[m.Name]
+		if !ok {
+			f.add(m.At, markerRule().Name, fmt.Sprintf("there is no marker +%s here: write one of +%s", m.Name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", +")))
+			continue
+		}
+		if message := fits(field, m.Value); message != "" {
+			f.add(m.At, markerRule().Name, "+"+m.Name+": "+message)
+		}
+		if m.Name == nolintMarker {
+			f.nolint(m)
+		}
+	}
+}
+
+func (f *findings) nolint(m model.Marker) {
+	name, reason, _ := strings.Cut(m.Value, " ")
+	switch {
+	case !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Name == name }):
+		f.add(m.At, nolintRule().Name, fmt.Sprintf("there is no rule %q: see go doc ./internal/codegen/lint", name))
+	case strings.TrimSpace(reason) == "":
+		f.add(m.At, nolintRule().Name, fmt.Sprintf("say why: +bowline:nolint=%s REASON", name))
+	}
+}

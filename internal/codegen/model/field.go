@@ -1,0 +1,175 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Type is the type of a field, as far as it can be known without looking at other packages.
+type Type struct {
+	// Text of the type in Go.
+	Text string
+	// Pointer is true for *T.
+	Pointer bool
+	// List is true for []T and *[]T.
+	List bool
+	// Map is true for map[K]T and *map[K]T.
+	Map bool
+	// ItemPointer is true for lists and maps of pointers.
+	ItemPointer bool
+	// Import is the path of the package that declares the named type; empty for the package itself and for builtin types.
+	Import string
+	// Name of the type, or of that of the items. Empty for types without a name.
+	Name string
+}
+
+// Collection is true for lists and maps.
+func (t Type) Collection() bool { return t.List || t.Map }
+
+// Is is true for a named type of another package.
+func (t Type) Is(path, name string) bool { return t.Import == path && t.Name == name }
+
+// A Field of a struct.
+type Field struct {
+	// Name in Go; that of the type for an embedded field.
+	Name string
+	// JSON is the name in JSON; empty for an embedded field that is inlined.
+	JSON string
+	// Options of the json tag, such as omitempty.
+	Options []string
+	// Embedded is true for a field without a name of its own.
+	Embedded bool
+	// Type of the field.
+	Type Type
+	// Comment above the field.
+	Comment Comment
+	// Struct that the field belongs to.
+	Struct *Struct
+	// At is where the field is.
+	At token.Position
+}
+
+// Omitted is true if JSON leaves the field out when it is empty.
+func (f *Field) Omitted() bool {
+	return slices.Contains(f.Options, "omitempty") || slices.Contains(f.Options, "omitzero")
+}
+
+// Optional is true if the author marked the field as such.
+func (f *Field) Optional() bool {
+	return f.Comment.Has("optional") || f.Comment.Has("kubebuilder:validation:Optional")
+}
+
+// A Struct is a struct type that an author declared.
+type Struct struct {
+	// Name of the type.
+	Name string
+	// Comment above the type.
+	Comment Comment
+	// Fields in their order.
+	Fields []*Field
+	// Package that declares it.
+	Package *Package
+	// At is where it is declared.
+	At token.Position
+}
+
+// Field returns the field of a name in Go, nil if there is none.
+func (s *Struct) Field(name string) *Field {
+	for _, f := range s.Fields {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Embeds is true if the struct embeds a type of another package.
+func (s *Struct) Embeds(path, name string) bool {
+	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.Embedded && f.Type.Is(path, name) })
+}
+
+// Below returns the struct that a field holds, points to or holds many of, nil if it is none that was read.
+func (f *Field) Below() *Struct {
+	pkg := f.Struct.Package
+	if f.Type.Import != "" {
+		if pkg = pkg.API.Package(f.Type.Import); pkg == nil {
+			return nil
+		}
+	}
+	return pkg.Structs[f.Type.Name]
+}
+
+func readStruct(pkg *Package, file *ast.File, name string, comment Comment, s *ast.StructType, at func(token.Pos) token.Position) *Struct {
+	read := &Struct{Name: name, Comment: comment, Package: pkg, At: at(s.Pos())}
+	imports := importsOf(file)
+	for _, f := range s.Fields.List {
+		field := Field{Type: readType(f.Type, imports), Struct: read, At: at(f.Pos()), Comment: readComment(at, f.Doc)}
+		if f.Tag != nil {
+			if tag, err := strconv.Unquote(f.Tag.Value); err == nil {
+				parts := strings.Split(reflect.StructTag(tag).Get("json"), ",")
+				field.JSON, field.Options = parts[0], parts[1:]
+			}
+		}
+		if len(f.Names) == 0 {
+			field.Name, field.Embedded = field.Type.Name, true
+			read.Fields = append(read.Fields, &field)
+			continue
+		}
+		for _, n := range f.Names {
+			one := field
+			one.Name, one.At = n.Name, at(n.Pos())
+			read.Fields = append(read.Fields, &one)
+		}
+	}
+	return read
+}
+
+// importsOf returns the paths that a file imports, by the names that it uses for them.
+func importsOf(file *ast.File) map[string]string {
+	imports := map[string]string{}
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path[strings.LastIndex(path, "/")+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		imports[name] = path
+	}
+	return imports
+}
+
+func readType(expr ast.Expr, imports map[string]string) Type {
+	t := Type{Text: types.ExprString(expr)}
+	if star, ok := expr.(*ast.StarExpr); ok {
+		t.Pointer, expr = true, star.X
+	}
+	switch e := expr.(type) {
+	case *ast.ArrayType:
+		t.List, expr = true, e.Elt
+	case *ast.MapType:
+		t.Map, expr = true, e.Value
+	}
+	if star, ok := expr.(*ast.StarExpr); ok && t.Collection() {
+		t.ItemPointer, expr = true, star.X
+	}
+	switch e := expr.(type) {
+	case *ast.Ident:
+		t.Name = e.Name
+	case *ast.SelectorExpr:
+		if pkg, ok := e.X.(*ast.Ident); ok {
+			t.Import, t.Name = imports[pkg.Name], e.Sel.Name
+		}
+	}
+	return t
+}

@@ -1,0 +1,190 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Paths of packages whose types say what a kind is.
+const (
+	CommonPath = "github.com/bowline-dev/bowline/apis/common/v1"
+	MetaPath   = "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A Scope says whether objects of a kind are in namespaces.
+type Scope string
+
+// Scopes, as the marker +bowline:scopes and custom resource definitions spell them.
+const (
+	Cluster    Scope = "Cluster"
+	Namespaced Scope = "Namespaced"
+)
+
+// A Role says what a kind is for, and so which methods it needs (T12).
+type Role string
+
+// Roles of kinds.
+const (
+	Managed        Role = "managed resource"
+	ProviderConfig Role = "provider configuration"
+)
+
+// A recognition says which struct that a kind's spec embeds gives it a role and a scope.
+type recognition struct {
+	embedded string
+	role     Role
+	scope    Scope
+}
+
+// recognitions is the table to extend when a role is added.
+func recognitions() []recognition {
+	return []recognition{
+		{"ResourceSpec", Managed, Cluster},
+		{"NamespacedResourceSpec", Managed, Namespaced},
+		{"ProviderSpec", ProviderConfig, Cluster},
+	}
+}
+
+// A Ref names a type, of the package itself or another.
+type Ref struct {
+	// Import is the path of the package that declares the type.
+	Import string
+	// Name of the type.
+	Name string
+}
+
+// A Kind is a root type of an API.
+type Kind struct {
+	// Name of the kind and of its Go type.
+	Name string
+	// Role of the kind.
+	Role Role
+	// Scope of the kind.
+	Scope Scope
+	// Package that the kind is in.
+	Package *Package
+	// Struct is what the author declared: in another package, for a kind whose Source is set.
+	Struct *Struct
+	// Source is the kind that this one is the second scope of, nil for a kind that the author declared.
+	Source *Kind
+	// Spec and Status are the names of the types of the fields.
+	Spec, Status Ref
+	// Parameters, Init and Observation are the types of spec.forProvider, spec.initProvider and status.atProvider of a
+	// managed resource. Init has no name if the author's spec has no such field.
+	Parameters, Init, Observation Ref
+}
+
+// Noun returns the name as it is written in a sentence: node group for NodeGroup, DB instance for DBInstance.
+func (k *Kind) Noun() string {
+	var words []string
+	runes := []rune(k.Name)
+	for start, i := 0, 1; i <= len(runes); i++ {
+		if i < len(runes) && !begins(runes, i) {
+			continue
+		}
+		word := string(runes[start:i])
+		if len(word) == 1 || strings.ToUpper(word) != word {
+			word = strings.ToLower(word)
+		}
+		words, start = append(words, word), i
+	}
+	return strings.Join(words, " ")
+}
+
+// begins is true if a word begins at the index: at a capital behind a small letter, or before one.
+func begins(runes []rune, i int) bool {
+	if !unicode.IsUpper(runes[i]) {
+		return false
+	}
+	return !unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])
+}
+
+// Declares is true if the author declared a type in the kind's package.
+func (k *Kind) Declares(name string) bool { return k.Package.Declares(name) }
+
+// Lookup returns the struct that a reference names, nil if it was not read.
+func (k *Kind) Lookup(r Ref) *Struct {
+	pkg := k.Package.API.Package(r.Import)
+	if pkg == nil {
+		return nil
+	}
+	return pkg.Structs[r.Name]
+}
+
+// isObject is true for structs that are Kubernetes objects.
+func isObject(s *Struct) bool {
+	return s.Embeds(MetaPath, "TypeMeta") && s.Embeds(MetaPath, "ObjectMeta") && s.Field("Spec") != nil
+}
+
+// readKind returns the kind that a struct declares, nil if it is none that has a role.
+func readKind(s *Struct) *Kind {
+	if !isObject(s) {
+		return nil
+	}
+	k := &Kind{Name: s.Name, Package: s.Package, Struct: s, Scope: Cluster}
+	k.Spec, k.Status = refOf(s.Field("Spec"), s.Package), refOf(s.Field("Status"), s.Package)
+	scopes := Scopes(s)
+	spec := k.Lookup(k.Spec)
+	switch {
+	case s.Comment.Has("bowline:providerconfig"):
+		k.Role = ProviderConfig
+	case spec == nil && len(scopes) > 0:
+		k.Role = Managed
+	case spec != nil:
+		for _, r := range recognitions() {
+			if spec.Embeds(CommonPath, r.embedded) {
+				k.Role, k.Scope = r.role, r.scope
+			}
+		}
+	}
+	if k.Role == "" {
+		return nil
+	}
+	if len(scopes) > 0 {
+		k.Scope = scopes[0]
+	}
+	if k.Role == Managed {
+		k.readParts(spec)
+	}
+	return k
+}
+
+// readParts finds the types of the author's fields; those that are to be written have the usual names.
+func (k *Kind) readParts(spec *Struct) {
+	path := k.Package.Path
+	k.Parameters, k.Init = Ref{path, k.Name + "Parameters"}, Ref{path, k.Name + "InitParameters"}
+	k.Observation = Ref{path, k.Name + "Observation"}
+	if spec != nil {
+		k.Parameters, k.Init = refOf(spec.Field("ForProvider"), spec.Package), refOf(spec.Field("InitProvider"), spec.Package)
+	}
+	if status := k.Lookup(k.Status); status != nil {
+		k.Observation = refOf(status.Field("AtProvider"), status.Package)
+	}
+}
+
+func refOf(f *Field, in *Package) Ref {
+	if f == nil {
+		return Ref{}
+	}
+	if f.Type.Import == "" {
+		return Ref{in.Path, f.Type.Name}
+	}
+	return Ref{f.Type.Import, f.Type.Name}
+}
+
+// Scopes returns what the marker +bowline:scopes says, Cluster first, without words that are no scope.
+func Scopes(s *Struct) []Scope {
+	var scopes []Scope
+	for _, scope := range []Scope{Cluster, Namespaced} {
+		for word := range strings.SplitSeq(s.Comment.Value("bowline:scopes"), ",") {
+			if strings.TrimSpace(word) == string(scope) {
+				scopes = append(scopes, scope)
+				break
+			}
+		}
+	}
+	return scopes
+}

@@ -1,0 +1,101 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"go/ast"
+	"go/token"
+	"strings"
+)
+
+// A Marker is a line of a comment that is for programs: +name or +name=value.
+type Marker struct {
+	// Name without the plus sign, such as immutable.
+	Name string
+	// Value behind the first equals sign, if any.
+	Value string
+	// At is where the marker is.
+	At token.Position
+}
+
+// String returns the marker as it was written.
+func (m Marker) String() string {
+	if m.Value == "" {
+		return "+" + m.Name
+	}
+	return "+" + m.Name + "=" + m.Value
+}
+
+// A Comment is what stands above a declaration.
+type Comment struct {
+	// Prose is what is for people, line by line, without empty lines at either end.
+	Prose []string
+	// Markers are what is for programs.
+	Markers []Marker
+}
+
+// Has is true if a marker of the name is there.
+func (c Comment) Has(name string) bool {
+	_, ok := c.Get(name)
+	return ok
+}
+
+// Get returns the first marker of the name.
+func (c Comment) Get(name string) (Marker, bool) {
+	for _, m := range c.Markers {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Marker{}, false
+}
+
+// Value returns the value of the first marker of the name, empty if there is none.
+func (c Comment) Value(name string) string {
+	m, _ := c.Get(name)
+	return m.Value
+}
+
+// Text returns the prose as one paragraph.
+func (c Comment) Text() string { return strings.TrimSpace(strings.Join(c.Prose, " ")) }
+
+// readComment splits a comment into prose and markers.
+func readComment(at func(token.Pos) token.Position, groups ...*ast.CommentGroup) Comment {
+	var c Comment
+	for _, group := range groups {
+		if group == nil {
+			continue
+		}
+		for _, line := range group.List {
+			text, ok := strings.CutPrefix(line.Text, "//")
+			if !ok || isDirective(text) {
+				continue
+			}
+			text = strings.TrimPrefix(text, " ")
+			if marker, ok := strings.CutPrefix(strings.TrimSpace(text), "+"); ok && marker != "" {
+				name, value, _ := strings.Cut(marker, "=")
+				c.Markers = append(c.Markers, Marker{Name: name, Value: value, At: at(line.Pos())})
+				continue
+			}
+			c.Prose = append(c.Prose, text)
+		}
+	}
+	c.Prose = trimmed(c.Prose)
+	return c
+}
+
+// isDirective is true for the text of comments such as //go:generate.
+func isDirective(text string) bool {
+	return strings.HasPrefix(text, "go:") || strings.HasPrefix(text, "nolint")
+}
+
+func trimmed(lines []string) []string {
+	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}

@@ -1,0 +1,54 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"path"
+	"path/filepath"
+
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+)
+
+// addRoot writes what the folder of the API itself holds, if the author did not: AddToScheme of all packages, and the
+// package crds that embeds the definitions.
+func addRoot(files map[string][]byte, api *model.API) error {
+	var served []*model.Package
+	for _, pkg := range api.Packages {
+		if len(pkg.Kinds) > 0 {
+			served = append(served, pkg)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	root := api.Package(api.Path)
+	if root == nil {
+		root = &model.Package{API: api, Dir: api.Dir, Path: api.Path, Name: path.Base(api.Path), Header: served[0].Header}
+	}
+	if _, declared := root.Declared["AddToScheme"]; !declared {
+		if err := write(files, root, "zz_generated.register.go", "scheme.tmpl", served, "adds all kinds of the API to a scheme."); err != nil {
+			return err
+		}
+	}
+	if api.Package(path.Join(api.Path, "crds")) != nil {
+		return nil
+	}
+	crds := &model.Package{API: api, Dir: filepath.Join(api.Dir, "crds"), Path: path.Join(api.Path, "crds"), Name: "crds", Header: served[0].Header}
+	return write(files, crds, "zz_generated.crds.go", "crds.tmpl", nil,
+		"embeds the custom resource definitions of the API, so that all who install them install the same bytes.")
+}
+
+func write(files map[string][]byte, pkg *model.Package, base, template string, data any, does string) error {
+	f := &file{pkg: pkg, imports: map[string]string{}}
+	body, err := f.run(template, data)
+	if err != nil {
+		return err
+	}
+	comment := ""
+	if !pkg.Written {
+		comment = wrap("Package "+pkg.Name+" "+does) + "\n"
+	}
+	files[name(pkg, base)], err = f.finish(body, comment)
+	return err
+}

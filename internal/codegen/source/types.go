@@ -1,0 +1,135 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+)
+
+// A types view is what the template of types knows of a kind.
+type types struct {
+	*model.Kind
+	// Which types are missing.
+	WriteKind, WriteSpec, WriteStatus, WriteList, WriteInit bool
+}
+
+func typesOf(pkg *model.Package) []types {
+	var all []types
+	for _, k := range pkg.Kinds {
+		t := types{Kind: k}
+		t.WriteKind = !k.Declares(k.Name)
+		t.WriteList = !k.Declares(k.Name + "List")
+		if k.Role == model.Managed {
+			t.WriteSpec = k.Spec.Import == pkg.Path && !k.Declares(k.Spec.Name)
+			t.WriteStatus = k.Status.Import == pkg.Path && !k.Declares(k.Status.Name)
+			t.WriteInit = k.Init.Import == pkg.Path && !k.Declares(k.Init.Name)
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// Common is the struct that the spec of a managed kind embeds.
+func (t types) Common() string {
+	if t.Scope == model.Namespaced {
+		return "NamespacedResourceSpec"
+	}
+	return "ResourceSpec"
+}
+
+// Settings are the fields of the parameters.
+func (t types) Settings() []*model.Field {
+	if parameters := t.Lookup(t.Parameters); parameters != nil {
+		return parameters.Fields
+	}
+	return nil
+}
+
+// Prose is the comment of a kind that is written because its source is of both scopes.
+func (t types) Prose() string {
+	lines := slices.Clone(t.Struct.Comment.Prose)
+	if t.Role == model.ProviderConfig {
+		add := "It serves the objects of its own namespace that name it, and its Secret is in that namespace too."
+		if t.Name != t.Source.Name {
+			for i := range lines {
+				lines[i] = strings.ReplaceAll(lines[i], t.Source.Name, t.Name)
+			}
+			add = "It serves the namespaced objects of all namespaces."
+		}
+		lines = append(lines, add)
+	}
+	return "// " + strings.ReplaceAll(strings.Join(lines, "\n// "), "// \n", "//\n")
+}
+
+// Markers are those of the author that hold for the other scope too.
+func (t types) Markers() []string {
+	var kept []string
+	for _, m := range t.Struct.Comment.Markers {
+		if !strings.HasPrefix(m.Name, "kubebuilder:") || m.Name == "kubebuilder:object:root" {
+			continue
+		}
+		if text := withoutScope(m.String()); text != "+kubebuilder:resource:" {
+			kept = append(kept, "// "+text)
+		}
+	}
+	return kept
+}
+
+// withoutScope returns +kubebuilder:resource:shortName=db for +kubebuilder:resource:scope=Cluster,shortName=db.
+func withoutScope(marker string) string {
+	arguments, ok := strings.CutPrefix(marker, "+kubebuilder:resource:")
+	if !ok {
+		return marker
+	}
+	kept := slices.DeleteFunc(strings.Split(arguments, ","), func(a string) bool { return strings.HasPrefix(a, "scope=") })
+	return "+kubebuilder:resource:" + strings.Join(kept, ",")
+}
+
+// initField writes a field of the parameters as one of the init parameters: optional, without a default, and free of
+// what only holds for settings that are kept.
+func (f *file) initField(of *model.Field) string {
+	var text strings.Builder
+	for _, line := range of.Comment.Prose {
+		text.WriteString(strings.TrimRight("// "+line, " ") + "\n")
+	}
+	if !of.Embedded && !of.Optional() {
+		text.WriteString("// +optional\n")
+	}
+	for _, m := range of.Comment.Markers {
+		if keptInInit(m.Name) {
+			text.WriteString("// " + m.String() + "\n")
+		}
+	}
+	typ := f.typeText(of.Type)
+	if of.Embedded {
+		return text.String() + fmt.Sprintf("%s `json:\",inline\"`\n", typ)
+	}
+	if !of.Optional() && !of.Type.Pointer && !of.Type.Collection() {
+		typ = "*" + typ
+	}
+	return text.String() + fmt.Sprintf("%s %s `json:\"%s,omitempty\"`\n", of.Name, typ, of.JSON)
+}
+
+func keptInInit(marker string) bool {
+	for _, dropped := range []string{"immutable", "required", "default", "bowline:", "crossplane:", "kubebuilder:default", "kubebuilder:validation:Required"} {
+		if strings.HasSuffix(dropped, ":") && strings.HasPrefix(marker, dropped) || marker == dropped {
+			return false
+		}
+	}
+	return true
+}
+
+// typeText returns a type as it is written in this file.
+func (f *file) typeText(t model.Type) string {
+	if t.Import == "" {
+		return t.Text
+	}
+	before, after, _ := strings.Cut(t.Text, "."+t.Name)
+	start := strings.LastIndexAny(before, "*]") + 1
+	return before[:start] + f.use(t.Import, before[start:]) + t.Name + after
+}
