@@ -4,6 +4,7 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -100,9 +101,17 @@ func (c typedClient[T]) Unwrap() any { return c.typed }
 func as[T resource.Managed](mg resource.Managed) (T, error) {
 	typed, ok := mg.(T)
 	if !ok {
-		return typed, fmt.Errorf("managed resource is not a %s", reflect.TypeFor[T]().Elem().Name())
+		return typed, fmt.Errorf("managed resource is not a %s", nameOf(reflect.TypeFor[T]()))
 	}
 	return typed, nil
+}
+
+// nameOf returns the name by which an author knows a type, which need not be a pointer and need not have one.
+func nameOf(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return cmp.Or(t.Name(), t.String())
 }
 
 // optional finds an optional interface of a client, or of the client that it wraps.
