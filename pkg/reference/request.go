@@ -53,7 +53,9 @@ type MultiRequest[R, S any] struct {
 	CurrentValues []string
 	// References beside the field, resolved in their order.
 	References []R
-	// Selector beside the field, if any. It chooses every match, sorted by name.
+	// Selector beside the field, if any. It chooses every match, sorted by name: once, and what matches later is not
+	// added, unless its policy is Always. Then it chooses anew in every pass, and whoever comes to match or ceases to
+	// wakes the object.
 	Selector *S
 	// To says which kind is referred to.
 	To To

@@ -70,6 +70,9 @@ func TestHandle(t *testing.T) {
 	s.look(t, tracker, "following", request{Reference: s.ref("a", always)})
 	s.look(t, tracker, "waiting", request{Reference: s.ref("b", nil)}, request{Reference: s.ref("c", nil)})
 	s.look(t, tracker, "selecting", request{Selector: &xpv1.Selector{MatchLabels: map[string]string{"app": s.p + "none"}}})
+	s.look(t, tracker, "anew", request{
+		CurrentValue: "ext-a", Selector: &xpv1.Selector{MatchLabels: map[string]string{"app": s.p + "none"}, Policy: both},
+	})
 	s.look(t, tracker, "reading", request{Reference: s.ref("a", nil), Extract: reference.FieldPath("status.atProvider.arn")})
 
 	now := metav1.Now()
@@ -78,20 +81,20 @@ func TestHandle(t *testing.T) {
 		before, after client.Object
 		want          string
 	}{
-		"R167 created":                  {after: s.target("b"), want: "waiting"},
-		"R167 gone":                     {before: s.target("b"), want: "waiting"},
-		"N36 creation completed":        {s.target("c", pending), s.target("c", pending, created, version("2")), "waiting"},
-		"R161 only another version":     {s.target("c"), s.target("c", version("2")), ""},
-		"R168 followed, and waited on":  {s.target("a"), s.target("a", version("2")), "following reading"},
-		"R168 what is resolved is kept": {s.target("a"), s.target("a", unnamed), "following reading"},
-		"R161 nothing changed":          {s.target("a"), s.target("a"), ""},
-		"R169 being deleted":            {s.target("c"), s.target("c", func(n *Network) { n.DeletionTimestamp = &now }), "waiting"},
-		"R162 created with the labels":  {after: s.target("d", chosen), want: "selecting"},
-		"R162 got the labels":           {s.target("d"), s.target("d", chosen), "selecting"},
-		"R162 lost the labels":          {s.target("d", chosen), s.target("d"), "selecting"},
-		"R163 got a controller":         {s.target("d", chosen), s.target("d", chosen, owned("x")), "selecting"},
-		"R162 other labels":             {after: s.target("d"), want: ""},
-		"R162 status of a match":        {s.target("d", chosen), s.target("d", chosen, version("2")), ""},
+		"R167 created":                      {after: s.target("b"), want: "waiting"},
+		"R167 gone":                         {before: s.target("b"), want: "waiting"},
+		"N36 creation completed":            {s.target("c", pending), s.target("c", pending, created, version("2")), "waiting"},
+		"R161 only another version":         {s.target("c"), s.target("c", version("2")), ""},
+		"R168 followed, and waited on":      {s.target("a"), s.target("a", version("2")), "following reading"},
+		"R168 what is resolved is kept":     {s.target("a"), s.target("a", unnamed), "following reading"},
+		"R161 nothing changed":              {s.target("a"), s.target("a"), ""},
+		"R169 being deleted":                {s.target("c"), s.target("c", func(n *Network) { n.DeletionTimestamp = &now }), "waiting"},
+		"R162 R168 created with the labels": {after: s.target("d", chosen), want: "anew selecting"},
+		"R162 got the labels":               {s.target("d"), s.target("d", chosen), "anew selecting"},
+		"R162 R168 lost the labels":         {s.target("d", chosen), s.target("d"), "anew selecting"},
+		"R163 got a controller":             {s.target("d", chosen), s.target("d", chosen, owned("x")), "anew selecting"},
+		"R162 other labels":                 {after: s.target("d"), want: ""},
+		"R162 status of a match":            {s.target("d", chosen), s.target("d", chosen, version("2")), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +109,7 @@ func TestHandle(t *testing.T) {
 		}
 	})
 	t.Run("R167 those who wait for a kind", func(t *testing.T) {
-		if got := names(tracker.Waiting(networkKind)); got != "following reading selecting waiting" {
+		if got := names(tracker.Waiting(networkKind)); got != "anew following reading selecting waiting" {
 			t.Errorf("%q wait for Networks", got)
 		}
 		if got := names(tracker.Waiting(roomKind)); got != "" {

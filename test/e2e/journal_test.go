@@ -38,10 +38,8 @@ type journal struct {
 // follow keeps a journal of the objects of one kind until the test ends.
 func follow(t *testing.T, p *plane.Plane, list client.ObjectList, o ...client.ListOption) *journal {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	events, err := p.Client.Watch(ctx, list, o...)
+	events, err := p.Client.Watch(t.Context(), list, o...)
 	if err != nil {
-		cancel()
 		t.Fatal(err)
 	}
 	j, done := &journal{}, make(chan struct{})
@@ -54,7 +52,6 @@ func follow(t *testing.T, p *plane.Plane, list client.ObjectList, o ...client.Li
 		}
 	}()
 	t.Cleanup(func() {
-		cancel()
 		events.Stop()
 		<-done
 	})

@@ -55,6 +55,7 @@ func TestAPI(t *testing.T) {
 		"A4 SecretReference": {v1.SecretReference{Namespace: "shop", Name: "connection"}, `{"name":"connection","namespace":"shop"}`},
 		"A5 SecretKeySelector": {
 			v1.SecretKeySelector{Name: "passwords", Namespace: "shop", Key: "orders"}, `{"name":"passwords","namespace":"shop","key":"orders"}`},
+		"A5 N2 LocalSecretKeySelector": {v1.LocalSecretKeySelector{Name: "passwords", Key: "orders"}, `{"name":"passwords","key":"orders"}`},
 		"A10 Condition": {
 			v1.Condition{Type: "Synced", Status: "False", LastTransitionTime: then, Reason: "ReconcileError", Message: "boom"},
 			`{"type":"Synced","status":"False","lastTransitionTime":"2023-12-18T22:48:06Z","reason":"ReconcileError","message":"boom"}`,

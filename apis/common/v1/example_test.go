@@ -47,3 +47,16 @@ func ExampleConditionedStatus() {
 	// Ready True Available
 	// Synced True ReconcileSuccess
 }
+
+// QueueParameters are the settings of a kind that exists in a namespace.
+type QueueParameters struct {
+	// PasswordSecretRef selects the password. The runtime generates a random one if it is not set.
+	PasswordSecretRef *v1.LocalSecretKeySelector `json:"passwordSecretRef,omitempty"`
+}
+
+// A sensitive setting of a namespaced kind is in a Secret beside the object, so that there is no namespace to say.
+func ExampleLocalSecretKeySelector() {
+	text, err := json.Marshal(QueueParameters{PasswordSecretRef: &v1.LocalSecretKeySelector{Name: "queue", Key: "password"}})
+	fmt.Println(string(text), err)
+	// Output: {"passwordSecretRef":{"name":"queue","key":"password"}} <nil>
+}

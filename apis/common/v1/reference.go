@@ -54,7 +54,8 @@ type SecretKeySelector struct {
 	Key string `json:"key"`
 }
 
-// A LocalSecretKeySelector selects one key of one Secret in the object's own namespace.
+// A LocalSecretKeySelector selects one key of one Secret in the object's own namespace. It is the type of the secret
+// inputs, named <field>SecretRef, of kinds that exist in a namespace only: those read no other namespace's Secrets (N2, P60).
 type LocalSecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1

@@ -271,7 +271,7 @@ func (s *stage) alterStatus(key types.NamespacedName, change func(*thing.Thing))
 func (s *stage) patch(key types.NamespacedName, with string) {
 	s.t.Helper()
 	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
-	if err := s.env.Client.Patch(context.Background(), mg, client.RawPatch(types.MergePatchType, []byte(with))); err != nil {
+	if err := s.env.Client.Patch(s.t.Context(), mg, client.RawPatch(types.MergePatchType, []byte(with))); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -1,0 +1,114 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reference_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reference"
+)
+
+func TestResolveMultiple(t *testing.T) {
+	t.Parallel()
+	type request = reference.MultiResolutionRequest
+	type results struct {
+		Values, Refs []string
+		Err          string
+	}
+	refs := func(s stage, p *xpv1.Policy, names ...string) (all []xpv1.Reference) {
+		for _, name := range names {
+			all = append(all, *s.ref(name, p))
+		}
+		return all
+	}
+	cases := map[string]struct {
+		given objects
+		ask   func(s stage) request
+		want  results
+	}{
+		"R170 in the order of the references": {
+			given: objects{network("a"), network("b")},
+			ask:   func(s stage) request { return request{References: refs(s, nil, "b", "a")} },
+			want:  results{Values: []string{"ext-b", "ext-a"}, Refs: []string{"b", "a"}},
+		},
+		"R170 every match, by name": {
+			given: objects{network("b"), network("a"), network("0", leaving)},
+			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
+			want:  results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
+		},
+		"R168 R170 values are kept": {
+			given: objects{network("a")},
+			ask: func(s stage) request {
+				return request{CurrentValues: []string{"mine"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
+			},
+			want: results{Values: []string{"mine"}, Refs: []string{"a"}},
+		},
+		"R168 R170 Always takes in new matches": {
+			given: objects{network("a"), network("b")},
+			ask: func(s stage) request {
+				return request{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(always)}
+			},
+			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
+		},
+		"R168 R170 a later match is not taken in without Always": {
+			given: objects{network("a"), network("b")},
+			ask: func(s stage) request {
+				return request{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
+			},
+			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
+		},
+		"R168 R170 Always leaves out what no longer matches": {
+			given: objects{network("a"), network("b", labelled("app", "other")), network("c", leaving)},
+			ask: func(s stage) request {
+				return request{CurrentValues: []string{"ext-a", "ext-b", "ext-c"}, References: refs(s, nil, "a", "b", "c"), Selector: s.sel(always)}
+			},
+			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
+		},
+		"R168 R170 Always follows each reference": {
+			given: objects{network("a"), network("b")},
+			ask: func(s stage) request {
+				return request{CurrentValues: []string{"old-a", "old-b"}, References: refs(s, always, "a", "b")}
+			},
+			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
+		},
+		"R167 R170 one is missing": {
+			given: objects{network("a")},
+			ask:   func(s stage) request { return request{References: refs(s, nil, "a", "b")} },
+			want:  results{Refs: []string{"a", "b"}, Err: `Network "b" does not exist yet`},
+		},
+		"R167 R170 one that is optional is missing": {
+			given: objects{network("b")},
+			ask:   func(s stage) request { return request{References: refs(s, optional, "a", "b")} },
+			want:  results{Values: []string{"ext-b"}, Refs: []string{"a", "b"}},
+		},
+		"R167 R170 waits for every match": {
+			given: objects{network("a"), network("b", pending)},
+			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
+			want:  results{Err: `Network "b" has no external name yet: it is still being created`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, tc.given...)
+			req := tc.ask(s)
+			req.To = reference.To{Managed: &Network{}, List: &NetworkList{}}
+			rsp, err := reference.NewAPIResolver(s.Client, &Network{}).ResolveMultiple(t.Context(), req)
+			got := results{Values: rsp.ResolvedValues}
+			for _, ref := range rsp.ResolvedReferences {
+				got.Refs = append(got.Refs, strings.TrimPrefix(ref.Name, s.p))
+			}
+			if err != nil {
+				got.Err = strings.ReplaceAll(err.Error(), s.p, "")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
