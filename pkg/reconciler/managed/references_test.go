@@ -4,7 +4,6 @@
 package managed_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
