@@ -5,11 +5,15 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -28,19 +32,93 @@ func (p *pass) takeChosen() error {
 
 // lateInitialize stores in spec.forProvider what the external system chose for fields that the user left empty (R149,
 // R150). A value that the user set stays, and a field that initProvider sets is not taken over, since it would be
-// enforced from then on (R146).
+// enforced from then on (R146). What the API server refuses to store keeps nothing else from being done: the pass goes on
+// with the spec as it was, and reportRefusal tells.
 func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
+	before := p.memory.refusal
+	p.memory.refusal = nil
 	if !p.observation.ResourceLateInitialized || !p.allows(xpv1.ManagementActionLateInitialize) {
 		return r.storeSpec(ctx, p)
 	}
-	err := p.changeSpec(func(spec tree) {
-		filled, _ := parameters.Fill(section(spec, "forProvider"), p.chosen, parameters.InitProvider(section(spec, "initProvider")))
-		put(spec, "forProvider", filled)
-	})
+	unfilled := p.spec
+	fields, err := p.fillSpec()
 	if err != nil {
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
 	}
+	if before.stands(p.spec, r.now()) {
+		p.memory.refusal = before
+	} else if o := r.storeSpec(ctx, p); refused(o.err) {
+		p.memory.refusal = &refusal{
+			spec:  p.spec,
+			err:   r.refusalOf(o.err, fields, p.spec, unfilled),
+			until: r.now().Add(spread(p.poll, p.managed.GetUID())),
+		}
+	} else {
+		return o
+	}
+	p.spec = unfilled
+	if err := p.rebuild(func(u tree) { put(u, "spec", unfilled) }); err != nil {
+		return fail(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
+	}
 	return r.storeSpec(ctx, p)
+}
+
+// fillSpec completes the spec in memory, which an object without a Go type may lack, and returns the fields that it filled.
+func (p *pass) fillSpec() (fields []string, err error) {
+	err = p.rebuild(func(u tree) {
+		spec := section(u, "spec")
+		var filled tree
+		filled, fields = parameters.Fill(section(spec, "forProvider"), p.chosen, parameters.InitProvider(section(spec, "initProvider")))
+		if len(fields) == 0 {
+			return
+		}
+		if spec == nil {
+			spec = tree{}
+			u["spec"] = spec
+		}
+		spec["forProvider"] = filled
+		p.spec = runtime.DeepCopyJSONValue(u["spec"])
+	})
+	return fields, err
+}
+
+// A refusal is what the API server has against a spec as late initialization completed it.
+type refusal struct {
+	spec  any
+	err   error
+	until time.Time // the next poll
+}
+
+// stands is true while another attempt to store the spec would meet the same refusal, as far as anybody can know.
+func (f *refusal) stands(spec any, now time.Time) bool {
+	return f != nil && now.Before(f.until) && reflect.DeepEqual(spec, f.spec)
+}
+
+// refused is true for errors of the API server that stay the same for the same object: its schema or an admission policy
+// does not take it.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
+}
+
+// refusalOf says what was refused, and why unless that may show a value that nobody should read.
+func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled any) error {
+	for _, d := range parameters.Differences(section(filled, "forProvider"), section(unfilled, "forProvider"), r.parameters...) {
+		if d.Desired == "" || strings.Contains(d.Desired, "(sensitive)") || strings.HasSuffix(d.Desired, "…") { // or too much to tell
+			cause = errors.New("the API server refuses values that are not shown here")
+		}
+	}
+	return fmt.Errorf("late initialization of %s, which you may set yourself, or leave LateInitialize out of managementPolicies: %w",
+		strings.Join(fields, ", "), cause)
+}
+
+// reportRefusal ends the pass with what lateInitialize could not store, after all else was done.
+func (r *Reconciler) reportRefusal(_ context.Context, p *pass) outcome {
+	if p.memory.refusal == nil {
+		return next()
+	}
+	o := reject(ReasonCannotFill, p.memory.refusal.err)
+	o.after = r.pollAfter(p)
+	return o
 }
 
 // storeSpec stores the spec if a step changed it, so that nothing is sent to the external system that the object does not

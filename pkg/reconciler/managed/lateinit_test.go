@@ -5,12 +5,17 @@ package managed_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
@@ -218,4 +223,92 @@ func TestStoredWhileUpToDate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the schema refuses to take over keeps nothing else from being done, and is not tried all the time.
+func TestRefusedFilling(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.pass()
+	writes := s.countWrites()
+	refused := func(made []string) (n int) {
+		for _, w := range made {
+			if strings.HasSuffix(w, "/things/"+s.key.Name) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, m := range []struct {
+		name    string
+		act     func()
+		tries   int
+		told    []event.Reason
+		message string // of condition Synced; empty for none
+	}{
+		{name: "R150 R206 R24 the rest is done and the user is told", tries: 1, told: []event.Reason{managed.ReasonUpdated, managed.ReasonCannotFill},
+			message: "zone has more than 8 characters", act: func() {
+				s.give(thing.Resource{Size: 7, Zone: "zone-with-a-long-name"})
+				s.system.Endpoint = "elsewhere"
+			}},
+		{name: "N13 it is not tried again at once", act: func() {}, message: "zone has more than 8 characters"},
+		{name: "R24 nor with an update", act: func() { s.resize(7) }, told: []event.Reason{managed.ReasonUpdated}, message: "late initialization of zone"},
+		{name: "R150 it is tried again at the poll", act: func() { s.clock = s.clock.Add(66 * time.Second) }, tries: 1,
+			message: "leave LateInitialize out of managementPolicies"},
+		{name: "R150 and when the spec changes", act: func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) }, tries: 1,
+			told: []event.Reason{managed.ReasonUpdated}, message: "zone has more than 8 characters"},
+		{name: "R149 R196 until the user sets the field", act: func() {
+			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("zone-b") })
+		}, told: []event.Reason{managed.ReasonUpdated}},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			m.act()
+			s.take(writes)
+			if after := s.pass(); after < 54*time.Second || after > 66*time.Second {
+				t.Errorf("it comes back after %s", after)
+			}
+			made, told := s.take(writes)
+			if n := refused(made); n != m.tries {
+				t.Errorf("tried to store it %d times, want %d", n, m.tries)
+			}
+			if diff := cmp.Diff(m.told, told); diff != "" {
+				t.Errorf("events -want +got:\n%s", diff)
+			}
+			if mg := s.thing(); s.has().Size != mg.Spec.ForProvider.Size || s.connection()["endpoint"] != "elsewhere" {
+				t.Errorf("the resource is %+v, the secret holds %v", s.has(), s.connection())
+			}
+			synced := s.thing().GetCondition(xpv1.TypeSynced)
+			if ready := s.thing().GetCondition(xpv1.TypeReady); ready.Status != "True" || (synced.Status == "True") != (m.message == "") {
+				t.Errorf("the user sees %s: %s", s.state(), synced.Message)
+			}
+			s.wantMessage(m.message)
+		})
+	}
+}
+
+func TestRefusedFillingOfNewResource(t *testing.T) {
+	t.Parallel()
+	t.Run("R44 R181 R150 a resource that is not usable yet is looked at as soon as any", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.system.Zone = "zone-with-a-long-name"
+		s.alter(func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.SetConditions(xpv1.Creating()) })
+		s.clock = time.Now() // conditions have the time of the process
+		if after := s.pass(); after > time.Second || s.state() != "Ready=Creating Synced=ReconcileError" {
+			t.Errorf("it comes back after %s, the user sees %s", after, s.state())
+		}
+		if mg := s.thing(); meta.ExternalCreateIncomplete(mg) || mg.Status.AtProvider.Zone == nil {
+			t.Errorf("annotations %v, status %+v", mg.Annotations, mg.Status.AtProvider)
+		}
+	})
+	t.Run("R234 R150 a refusal shows no sensitive value", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.give(thing.Resource{Size: 1, AccessToken: "hunter2-hunter2-hunter2-hunter2-hunter2"})
+		s.pass()
+		s.wantMessage("late initialization of accessToken", "not shown here")
+		if strings.Contains(s.message(), "hunter2") || strings.Contains(fmt.Sprint(s.events.events), "hunter2") {
+			t.Errorf("the message is %s", s.message())
+		}
+	})
 }

@@ -69,6 +69,9 @@ type record struct {
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool
 
+	// refusal is what the API server has against late initialization, nil for nothing.
+	refusal *refusal
+
 	// updates counts the passes in a row that had to update the external resource.
 	updates int
 

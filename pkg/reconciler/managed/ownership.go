@@ -38,11 +38,11 @@ func (p *pass) refusal() error {
 		"to use another one, set that annotation to another name", name, adopt)
 }
 
-// owns is true if the observed external resource is this object's (N5, N6, N23, N24), or the object only looks at it. It
-// is this object's if it says so itself. If it
-// names another owner, a user who gave its name consents to taking it over, once, if the object may be labelled ours: two
-// objects must not fight for one resource. If it names nobody, it is ours if a user gave its name or we recorded its creation, since people remove
-// labels; where resources cannot carry labels, also if our creation of it was cut off.
+// owns is true if the observed external resource is this object's (N5, N6, N23, N24), or the object only looks at it. A
+// resource that names this object as its owner is this object's. One that names another owner is taken over if a user gave
+// its name, which is consent, and if the object may be labelled ours: once, since two objects must not fight for one
+// resource. One that names nobody is ours if a user gave its name or we recorded its creation, since people remove labels;
+// where resources cannot carry labels, also if our creation of it was cut off.
 func (p *pass) owns() bool {
 	created := !meta.GetExternalCreateSucceeded(p.managed).IsZero()
 	owner := p.observation.Owner

@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -134,13 +133,5 @@ func (p *pass) forgetObservation() error {
 	return p.rebuild(func(u tree) {
 		put(u, "spec", p.spec)
 		put(u, "status", p.status)
-	})
-}
-
-// changeSpec lets a step change the spec in memory.
-func (p *pass) changeSpec(change func(spec tree)) error {
-	return p.rebuild(func(u tree) {
-		change(section(u, "spec"))
-		p.spec = runtime.DeepCopyJSONValue(u["spec"])
 	})
 }

@@ -19,6 +19,7 @@ const (
 	ReasonCannotDelete     event.Reason = "CannotDeleteExternalResource"
 	ReasonCannotPublish    event.Reason = "CannotPublishConnectionDetails"
 	ReasonCannotUpdateMR   event.Reason = "CannotUpdateManagedResource"
+	ReasonCannotFill       event.Reason = "CannotLateInitializeManagedResource"
 	ReasonExternalFailed   event.Reason = "ExternalResourceFailed"
 
 	ReasonCreated  event.Reason = "CreatedExternalResource"
@@ -67,6 +68,9 @@ func Reasons() []Explanation {
 			"Create the namespace, or name another Secret in spec.writeConnectionSecretToRef. What the external system told only once is kept meanwhile."},
 		{ReasonCannotUpdateMR, "The API server did not take a change to the object.",
 			"Usually nothing: it is tried again. If it lasts, check the rights of the controllers and admission webhooks."},
+		{ReasonCannotFill, "The external system chose settings that the API server does not take into the spec: the schema or an admission policy " +
+			"refuses them. All else goes on.",
+			"Set the fields that the message names yourself, or leave LateInitialize out of managementPolicies. It is tried again at every poll."},
 		{ReasonExternalFailed, "The external system itself reports that something is wrong with the resource.",
 			"Read the message and look into the external system."},
 		{ReasonDrifted, "The external resource differs from spec.forProvider, and no update settles it or updating is not permitted.",

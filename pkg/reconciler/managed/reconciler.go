@@ -64,7 +64,9 @@ type Reconciler struct {
 }
 
 // NewReconciler returns a reconciler for managed resources of the given kind, which must be in the manager's scheme unless
-// WithNewManaged says how it is made (A50). It needs WithExternalConnecter or WithTypedExternalConnecter.
+// WithNewManaged says how it is made (A50). It needs WithExternalConnecter or WithTypedExternalConnecter, and a manager whose
+// cache has CacheOptions: with others it works, but holds every Secret of the cluster in memory, and needs the right to list
+// them (N30).
 func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...ReconcilerOption) *Reconciler {
 	kind := schema.GroupVersionKind(of)
 	name := ControllerName(kind.GroupKind())
@@ -152,7 +154,7 @@ func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	}
 	return []step{r.awaitOperation, r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate, r.resolveReferences,
 		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.publish, r.lateInitialize,
-		r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure}
+		r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure, r.reportRefusal}
 }
 
 // A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,

@@ -123,6 +123,9 @@ func (r *Reconciler) delay(p *pass, o outcome) time.Duration {
 		}
 		return r.pollAfter(p)
 	case rejected:
+		if o.after > 0 {
+			return o.after
+		}
 		return spread(p.poll, p.managed.GetUID())
 	case throttled:
 		o.after = max(o.after, shortestPoll)

@@ -46,6 +46,8 @@ type Thing struct {
 type Spec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
+	// +kubebuilder:validation:XValidation:rule="!has(self.zone) || self.zone.size() <= 8",message="zone has more than 8 characters"
+	// +kubebuilder:validation:XValidation:rule="!has(self.accessToken) || self.accessToken.size() <= 32",messageExpression="'accessToken has more than 32 characters: ' + self.accessToken"
 	ForProvider Parameters `json:"forProvider"`
 	// +optional
 	InitProvider *Parameters `json:"initProvider,omitempty"`
