@@ -1,0 +1,189 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sql_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/sql"
+	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql/postgresqltest"
+)
+
+func TestMain(m *testing.M) {
+	crds, err := sql.Provider().Definitions()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(controlplanetest.Main(m, crds...))
+}
+
+// A world is a PostgreSQL server, a namespace of the shared API server and the provider's controllers between the two.
+// ProviderConfig "default" of the namespace leads to the server.
+type world struct {
+	*controlplanetest.Env
+	postgres *postgresqltest.Server
+	server   *postgresql.Server
+}
+
+func newWorld(t *testing.T, settings ...string) *world {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := sql.Provider().AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Env: controlplanetest.NewWithScheme(t, s)}
+	w.startServer(t, settings)
+	w.startControllers(t)
+	config := w.postgres.Config()
+	w.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "server"}, StringData: map[string]string{
+		xpv1.ResourceCredentialsSecretEndpointKey: config.Endpoint,
+		xpv1.ResourceCredentialsSecretPortKey:     strconv.Itoa(config.Port),
+		xpv1.ResourceCredentialsSecretUserKey:     config.Username,
+		xpv1.ResourceCredentialsSecretPasswordKey: string(config.Password),
+	}})
+	own := &namespacedv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	own.Spec.Credentials = w.credentials("server")
+	w.create(t, own)
+	return w
+}
+
+// credentials are those of a connection secret in the world's namespace.
+func (w *world) credentials(secret string) xpv1.ProviderCredentials {
+	return xpv1.ProviderCredentials{
+		Source: xpv1.CredentialsSourceSecret,
+		SecretRef: &xpv1.SecretKeySelector{
+			Namespace: w.Namespace, Name: secret, Key: xpv1.ResourceCredentialsSecretPasswordKey,
+		},
+	}
+}
+
+func (w *world) startServer(t *testing.T, settings []string) {
+	t.Helper()
+	var err error
+	if w.postgres, err = postgresqltest.Start(settings...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.postgres.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if w.server, err = postgresql.New(w.postgres.Config()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.server.Close)
+}
+
+// startControllers has them look at this world's namespace only.
+func (w *world) startControllers(t *testing.T) {
+	t.Helper()
+	options := managed.CacheOptions()
+	options.DefaultNamespaces = map[string]cache.Config{w.Namespace: {}}
+	quiet := rest.CopyConfig(w.Config)
+	quiet.WarningHandlerWithContext = rest.NoWarnings{}
+	mgr, err := ctrl.NewManager(quiet, ctrl.Options{
+		Scheme:     w.Scheme,
+		Logger:     logr.Discard(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      options,
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
+	if err := sql.Provider().SetupWithManager(mgr, fast...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// create creates an object in the world's namespace that uses the world's server, and removes it at the end of the test.
+func (w *world) create(t *testing.T, o client.Object) {
+	t.Helper()
+	o.SetNamespace(w.Namespace)
+	if mg, ok := o.(resource.ProviderConfigReferencer); ok && mg.GetProviderConfigReference() == nil {
+		mg.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"})
+	}
+	if err := w.Client.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for ctx.Err() == nil {
+			if err := w.Client.Delete(ctx, o); client.IgnoreNotFound(err) != nil || err != nil {
+				return
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				t.Errorf("%T %s is not gone", o, o.GetName())
+			}
+		}
+	})
+}
+
+// ready waits until an object is ready and as declared.
+func (w *world) ready(t *testing.T, objects ...resource.Managed) {
+	t.Helper()
+	for _, o := range objects {
+		w.Eventually(t, fmt.Sprintf("%T %s is ready", o, o.GetName()), func(ctx context.Context) error {
+			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+				return err
+			}
+			for _, c := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
+				if is := o.GetCondition(c); is.Status != corev1.ConditionTrue {
+					return fmt.Errorf("%s is %s: %s %s", c, is.Status, is.Reason, is.Message)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// secret returns the data of a Secret.
+func (w *world) secret(t *testing.T, name string) map[string][]byte {
+	t.Helper()
+	s := &corev1.Secret{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Data
+}
