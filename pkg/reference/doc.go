@@ -51,4 +51,7 @@
 //	recorder := tracker.Recorder(dependent, mgr.GetClient())
 //	err := subnet.ResolveReferences(ctx, recorder)
 //	recorder.Done(err)
+//
+// A kind that is not installed yet cannot be watched. Package installation tells when it can; Tracker.Waiting says who has
+// to look again then.
 package reference

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -141,7 +142,7 @@ func (r reading) value(ctx context.Context, q question, reference xpv1.Namespace
 			unresolved.Problem = "does not exist yet"
 			return "", unresolved
 		}
-		return "", fmt.Errorf("reading %s %q: %w", unresolved.Kind, key.Name, err)
+		return "", fmt.Errorf("reading %s %q: %w", unresolved.Kind, key.Name, advise(err))
 	}
 	relax := func(m mode) {
 		if !q.policy(reference).IsResolvePolicyAlways() {
@@ -159,6 +160,14 @@ func (r reading) value(ctx context.Context, q question, reference xpv1.Namespace
 	}
 	relax(holds)
 	return value, nil
+}
+
+// advise adds what to do about a kind that is not installed.
+func advise(err error) error {
+	if apimeta.IsNoMatchError(err) {
+		return fmt.Errorf("%w: install the provider that has this kind", err)
+	}
+	return err
 }
 
 // obstacle says why an object does not count as a target, if it does not (N36).
@@ -189,7 +198,7 @@ func (r reading) choose(ctx context.Context, q question) ([]xpv1.NamespacedRefer
 	}
 	matches, leaving, err := r.matches(ctx, q, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing objects of kind %s: %w", unresolved.Kind, err)
+		return nil, fmt.Errorf("listing objects of kind %s: %w", unresolved.Kind, advise(err))
 	}
 	if len(matches) == 0 {
 		unresolved.Problem, unresolved.leaving = describe(q.selector), leaving

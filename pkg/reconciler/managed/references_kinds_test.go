@@ -269,7 +269,7 @@ func TestReferenceToKindThatIsInstalledLater(t *testing.T) {
 		s := newStreet(t)
 		s.controlLodgers(t)
 		l := s.addLodger(t)
-		s.sees(t, l, "no matches for kind")
+		s.sees(t, l, "install the provider that has this kind")
 		wait := time.NewTimer(4 * time.Second) // by then repetitions come more than four seconds after one another
 		defer wait.Stop()
 		<-wait.C
