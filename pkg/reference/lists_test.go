@@ -13,85 +13,103 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reference"
 )
 
+type lists = reference.MultiResolutionRequest
+
+// A listing asks for a field that is a list where the given objects exist.
+type listing struct {
+	given objects
+	ask   func(s stage) lists
+	want  results
+}
+
+// results are what the resolution of a list came to; names in it are without the stage's prefix.
+type results struct {
+	Values, Refs []string
+	Err          string
+}
+
+func refs(s stage, p *xpv1.Policy, names ...string) (all []xpv1.Reference) {
+	for _, name := range names {
+		all = append(all, *s.ref(name, p))
+	}
+	return all
+}
+
 func TestResolveMultiple(t *testing.T) {
 	t.Parallel()
-	type request = reference.MultiResolutionRequest
-	type results struct {
-		Values, Refs []string
-		Err          string
-	}
-	refs := func(s stage, p *xpv1.Policy, names ...string) (all []xpv1.Reference) {
-		for _, name := range names {
-			all = append(all, *s.ref(name, p))
-		}
-		return all
-	}
-	cases := map[string]struct {
-		given objects
-		ask   func(s stage) request
-		want  results
-	}{
+	runListings(t, map[string]listing{
 		"R170 in the order of the references": {
 			given: objects{network("a"), network("b")},
-			ask:   func(s stage) request { return request{References: refs(s, nil, "b", "a")} },
+			ask:   func(s stage) lists { return lists{References: refs(s, nil, "b", "a")} },
 			want:  results{Values: []string{"ext-b", "ext-a"}, Refs: []string{"b", "a"}},
 		},
 		"R170 every match, by name": {
 			given: objects{network("b"), network("a"), network("0", leaving)},
-			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
+			ask:   func(s stage) lists { return lists{Selector: s.sel(nil)} },
 			want:  results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
 		},
+		"R167 R170 one is missing": {
+			given: objects{network("a")},
+			ask:   func(s stage) lists { return lists{References: refs(s, nil, "a", "b")} },
+			want:  results{Refs: []string{"a", "b"}, Err: `Network "b" does not exist yet`},
+		},
+		"R167 R170 one that is optional is missing": {
+			given: objects{network("b")},
+			ask:   func(s stage) lists { return lists{References: refs(s, optional, "a", "b")} },
+			want:  results{Values: []string{"ext-b"}, Refs: []string{"a", "b"}},
+		},
+		"R167 R170 waits for every match": {
+			given: objects{network("a"), network("b", pending)},
+			ask:   func(s stage) lists { return lists{Selector: s.sel(nil)} },
+			want:  results{Err: `Network "b" has no external name yet: it is still being created`},
+		},
+	})
+}
+
+// What is chosen once stays, unless the policy is Always.
+func TestResolveMultipleAgain(t *testing.T) {
+	t.Parallel()
+	runListings(t, map[string]listing{
 		"R168 R170 values are kept": {
 			given: objects{network("a")},
-			ask: func(s stage) request {
-				return request{CurrentValues: []string{"mine"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
+			ask: func(s stage) lists {
+				return lists{CurrentValues: []string{"mine"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
 			},
 			want: results{Values: []string{"mine"}, Refs: []string{"a"}},
 		},
 		"R168 R170 Always takes in new matches": {
 			given: objects{network("a"), network("b")},
-			ask: func(s stage) request {
-				return request{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(always)}
+			ask: func(s stage) lists {
+				return lists{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(always)}
 			},
 			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
 		},
 		"R168 R170 a later match is not taken in without Always": {
 			given: objects{network("a"), network("b")},
-			ask: func(s stage) request {
-				return request{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
+			ask: func(s stage) lists {
+				return lists{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
 			},
 			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
 		},
 		"R168 R170 Always leaves out what no longer matches": {
 			given: objects{network("a"), network("b", labelled("app", "other")), network("c", leaving)},
-			ask: func(s stage) request {
-				return request{CurrentValues: []string{"ext-a", "ext-b", "ext-c"}, References: refs(s, nil, "a", "b", "c"), Selector: s.sel(always)}
+			ask: func(s stage) lists {
+				return lists{CurrentValues: []string{"ext-a", "ext-b", "ext-c"}, References: refs(s, nil, "a", "b", "c"), Selector: s.sel(always)}
 			},
 			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
 		},
 		"R168 R170 Always follows each reference": {
 			given: objects{network("a"), network("b")},
-			ask: func(s stage) request {
-				return request{CurrentValues: []string{"old-a", "old-b"}, References: refs(s, always, "a", "b")}
+			ask: func(s stage) lists {
+				return lists{CurrentValues: []string{"old-a", "old-b"}, References: refs(s, always, "a", "b")}
 			},
 			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
 		},
-		"R167 R170 one is missing": {
-			given: objects{network("a")},
-			ask:   func(s stage) request { return request{References: refs(s, nil, "a", "b")} },
-			want:  results{Refs: []string{"a", "b"}, Err: `Network "b" does not exist yet`},
-		},
-		"R167 R170 one that is optional is missing": {
-			given: objects{network("b")},
-			ask:   func(s stage) request { return request{References: refs(s, optional, "a", "b")} },
-			want:  results{Values: []string{"ext-b"}, Refs: []string{"a", "b"}},
-		},
-		"R167 R170 waits for every match": {
-			given: objects{network("a"), network("b", pending)},
-			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
-			want:  results{Err: `Network "b" has no external name yet: it is still being created`},
-		},
-	}
+	})
+}
+
+func runListings(t *testing.T, cases map[string]listing) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
