@@ -17,7 +17,7 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
 	if err != nil {
 		return fail(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
 	}
-	p.external = external
+	p.client, p.external = external, external
 	p.choosePoll()
 	return next()
 }

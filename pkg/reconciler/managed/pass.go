@@ -35,6 +35,8 @@ type pass struct {
 	ready           xpv1.Condition
 	resourceVersion string
 
+	// client is the client of this pass, external the same until a call in the background takes it over.
+	client      ExternalClient
 	external    ExternalClient
 	observed    bool
 	observation ExternalObservation

@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -20,6 +22,7 @@ import (
 // that it signs in with. What the reconciler says of such errors leaves them out. The reconciler knows secret inputs and
 // connection details by itself; a connecter whose own errors may hold a secret passes them through Redact.
 type SecretKeeper interface {
+	// SecretValues returns the secrets. It is called when there is something to say, also while a call goes on.
 	SecretValues() [][]byte
 }
 
@@ -79,28 +82,38 @@ func spellings(secret string) []string {
 // redact keeps secrets out of what a pass says of an error, so that they reach neither conditions nor events, logs or spans
 // (R234).
 func (r *Reconciler) redact(ctx context.Context, p *pass, err error) error {
-	if err == nil {
-		return nil
+	return Redact(err, r.secretsOfPass(ctx, p)...)
+}
+
+// redactReady keeps them out of what the client says in condition Ready.
+func (r *Reconciler) redactReady(ctx context.Context, p *pass) {
+	ready := p.managed.GetCondition(xpv1.TypeReady)
+	if ready.Message == "" || ready.Message == p.ready.Message {
+		return
 	}
-	if _, uses := optional[SecretInputUser](p.external); uses && p.inputs == nil {
-		_ = r.loadInputs(ctx, p) // what cannot be read cannot have been sent
+	if text := redactText(ready.Message, r.secretsOfPass(ctx, p)); text != ready.Message {
+		p.managed.SetConditions(ready.WithMessage(text))
 	}
-	secrets := r.secretsOf(ctx, p.managed, p.external, p.inputs)
+}
+
+// secretsOfPass returns the secrets that anything said in a pass may repeat.
+func (r *Reconciler) secretsOfPass(ctx context.Context, p *pass) [][]byte {
+	secrets := r.secretsOf(ctx, p.managed, p.client, p.inputs)
 	secrets = append(secrets, sensitiveDetails(p.observation.ConnectionDetails)...)
 	secrets = append(secrets, sensitiveDetails(p.memory.unpublished)...)
 	if p.published != nil {
 		secrets = append(secrets, sensitiveDetails(p.published.Data)...)
 	}
-	return Redact(err, secrets...)
+	return secrets
 }
 
 // secretsOf returns the secrets that errors of the client may repeat.
 func (r *Reconciler) secretsOf(ctx context.Context, mg resource.Managed, external ExternalClient, inputs *secretInputs) [][]byte {
 	var secrets [][]byte
 	if inputs != nil {
-		for _, value := range inputs.values {
-			secrets = append(secrets, value)
-		}
+		secrets = slices.Collect(maps.Values(inputs.values))
+	} else if _, uses := optional[SecretInputUser](external); uses {
+		secrets = r.inputValues(ctx, mg)
 	}
 	if keeper, ok := optional[SecretKeeper](external); ok {
 		secrets = append(secrets, keeper.SecretValues()...)
@@ -109,6 +122,24 @@ func (r *Reconciler) secretsOf(ctx context.Context, mg resource.Managed, externa
 		secrets = append(secrets, sensitiveDetails(stored.Data)...)
 	}
 	return secrets
+}
+
+// inputValues reads the secret inputs of an object, for passes that did not: the external system may have been given them long
+// ago. What cannot be read is left out.
+func (r *Reconciler) inputValues(ctx context.Context, mg resource.Managed) [][]byte {
+	now, err := treeOf(mg)
+	if err != nil {
+		return nil
+	}
+	var values [][]byte
+	for _, part := range []string{"forProvider", "initProvider"} {
+		for _, reference := range parameters.SecretReferences(section(now["spec"], part)) {
+			if value, _, err := r.readInput(ctx, mg, reference); err == nil {
+				values = append(values, value)
+			}
+		}
+	}
+	return values
 }
 
 // sensitiveDetails returns the connection details that may be secrets: all but those that people have to see to understand an

@@ -50,6 +50,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 		p.note(e)
 	}
 	r.logOutcome(ctx, p, o, news)
+	r.redactReady(ctx, p)
 	p.setConditions(o.synced())
 	r.record(ctx, p, p.happened)
 	overtaken, err := r.writeStatus(ctx, p)
