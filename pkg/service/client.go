@@ -136,11 +136,13 @@ func (c *client[C, P, O, V]) await(ctx context.Context, r *Request[P, V]) error 
 }
 
 func (c *client[C, P, O, V]) request(of Object[P, O]) *Request[P, V] {
-	return &Request[P, V]{
+	r := &Request[P, V]{
 		Name:       meta.GetExternalName(of),
 		Parameters: *of.Parameters(),
 		Have:       c.have,
 		Secrets:    c.secrets,
 		Object:     of,
 	}
+	r.Want = c.Want(r)
+	return r
 }

@@ -132,8 +132,8 @@ type Request[P, V any] struct {
 	// Labels are all that the external resource is to carry, in Create and Update.
 	Labels map[string]string
 
-	// Want is the external resource as it is to be, in Create and Update: Parameters, Name and Labels as the vendor's own
-	// type has them. What is not declared is not set. See Convert for other types.
+	// Want is the external resource as it is to be: Parameters, Name and Labels as the vendor's own type has them. What is
+	// not declared is not set. See Convert for other types.
 	Want V
 
 	// Have is what Get found in this pass, in Update, Delete and Await. Nil: there is none.

@@ -20,7 +20,7 @@ func extensions() service.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.E
 	return service.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *extensionRequest) (*postgresql.Extension, error) {
-			return s.GetExtension(ctx, ptr.Deref(r.Parameters.Database, ""), r.Name)
+			return s.GetExtension(ctx, r.Want.Database, r.Name)
 		},
 		Create: func(ctx context.Context, s *server, r *extensionRequest) (*postgresql.Extension, error) {
 			return s.CreateExtension(ctx, r.Want)
@@ -30,7 +30,7 @@ func extensions() service.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.E
 		},
 		Delete: func(ctx context.Context, s *server, r *extensionRequest) error {
 			o := postgresql.DeleteExtensionOptions{Cascade: ptr.Deref(r.Parameters.Cascade, false)}
-			return s.DeleteExtension(ctx, ptr.Deref(r.Parameters.Database, ""), r.Name, o)
+			return s.DeleteExtension(ctx, r.Want.Database, r.Name, o)
 		},
 		Labels: func(x *postgresql.Extension) map[string]string { return x.Labels },
 	}

@@ -20,7 +20,7 @@ func schemas() service.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaO
 	return service.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *schemaRequest) (*postgresql.Schema, error) {
-			return s.GetSchema(ctx, ptr.Deref(r.Parameters.Database, ""), r.Name)
+			return s.GetSchema(ctx, r.Want.Database, r.Name)
 		},
 		Create: func(ctx context.Context, s *server, r *schemaRequest) (*postgresql.Schema, error) {
 			return s.CreateSchema(ctx, r.Want)
@@ -30,7 +30,7 @@ func schemas() service.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaO
 		},
 		Delete: func(ctx context.Context, s *server, r *schemaRequest) error {
 			o := postgresql.DeleteSchemaOptions{Cascade: ptr.Deref(r.Parameters.Cascade, false)}
-			return s.DeleteSchema(ctx, ptr.Deref(r.Parameters.Database, ""), r.Name, o)
+			return s.DeleteSchema(ctx, r.Want.Database, r.Name, o)
 		},
 		Labels: func(s *postgresql.Schema) map[string]string { return s.Labels },
 	}

@@ -35,6 +35,13 @@ var (
 	ExtensionGroupVersionKind = GroupVersion.WithKind(ExtensionKind)
 )
 
+// Kind metadata of Grant (A70).
+var (
+	GrantKind             = reflect.TypeOf(Grant{}).Name()
+	GrantKindAPIVersion   = GrantKind + "." + GroupVersion.String()
+	GrantGroupVersionKind = GroupVersion.WithKind(GrantKind)
+)
+
 // Kind metadata of ProviderConfig (A70).
 var (
 	ProviderConfigKind             = reflect.TypeOf(ProviderConfig{}).Name()
@@ -61,6 +68,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Database{}, &DatabaseList{},
 		&Extension{}, &ExtensionList{},
+		&Grant{}, &GrantList{},
 		&ProviderConfig{}, &ProviderConfigList{},
 		&Role{}, &RoleList{},
 		&Schema{}, &SchemaList{},

@@ -87,6 +87,120 @@ func (mg *Extension) ResolveReferences(ctx context.Context, c client.Reader) err
 	return nil
 }
 
+// ResolveReferences fills in what the settings of the grant refer to (R158). What spec.initProvider refers to does
+// not matter where spec.forProvider has a value (R142).
+func (mg *Grant) ResolveReferences(ctx context.Context, c client.Reader) error {
+	p := &mg.Spec.ForProvider
+	i := &mg.Spec.InitProvider
+	nearby := reference.NewAPIResolver(c, mg)
+	{
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(p.Role),
+			Reference:    p.RoleRef,
+			Selector:     p.RoleSelector,
+			To:           reference.To{Managed: &Role{}, List: &RoleList{}},
+			FieldPath:    "spec.forProvider.role",
+		})
+		if err != nil {
+			return err
+		}
+		p.Role, p.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	if p.Role == nil {
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(i.Role),
+			Reference:    i.RoleRef,
+			Selector:     i.RoleSelector,
+			To:           reference.To{Managed: &Role{}, List: &RoleList{}},
+			FieldPath:    "spec.initProvider.role",
+		})
+		if err != nil {
+			return err
+		}
+		i.Role, i.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	{
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(p.On.Role),
+			Reference:    p.On.RoleRef,
+			Selector:     p.On.RoleSelector,
+			To:           reference.To{Managed: &Role{}, List: &RoleList{}},
+			FieldPath:    "spec.forProvider.on.role",
+		})
+		if err != nil {
+			return err
+		}
+		p.On.Role, p.On.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	if p.On.Role == nil {
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(i.On.Role),
+			Reference:    i.On.RoleRef,
+			Selector:     i.On.RoleSelector,
+			To:           reference.To{Managed: &Role{}, List: &RoleList{}},
+			FieldPath:    "spec.initProvider.on.role",
+		})
+		if err != nil {
+			return err
+		}
+		i.On.Role, i.On.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	{
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(p.On.Database),
+			Reference:    p.On.DatabaseRef,
+			Selector:     p.On.DatabaseSelector,
+			To:           reference.To{Managed: &Database{}, List: &DatabaseList{}},
+			FieldPath:    "spec.forProvider.on.database",
+		})
+		if err != nil {
+			return err
+		}
+		p.On.Database, p.On.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	if p.On.Database == nil {
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(i.On.Database),
+			Reference:    i.On.DatabaseRef,
+			Selector:     i.On.DatabaseSelector,
+			To:           reference.To{Managed: &Database{}, List: &DatabaseList{}},
+			FieldPath:    "spec.initProvider.on.database",
+		})
+		if err != nil {
+			return err
+		}
+		i.On.Database, i.On.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	{
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(p.On.Schema),
+			Reference:    p.On.SchemaRef,
+			Selector:     p.On.SchemaSelector,
+			To:           reference.To{Managed: &Schema{}, List: &SchemaList{}},
+			FieldPath:    "spec.forProvider.on.schema",
+		})
+		if err != nil {
+			return err
+		}
+		p.On.Schema, p.On.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	if p.On.Schema == nil {
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(i.On.Schema),
+			Reference:    i.On.SchemaRef,
+			Selector:     i.On.SchemaSelector,
+			To:           reference.To{Managed: &Schema{}, List: &SchemaList{}},
+			FieldPath:    "spec.initProvider.on.schema",
+		})
+		if err != nil {
+			return err
+		}
+		i.On.Schema, i.On.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+
+	return nil
+}
+
 // ResolveReferences fills in what the settings of the schema refer to (R158). What spec.initProvider refers to does
 // not matter where spec.forProvider has a value (R142).
 func (mg *Schema) ResolveReferences(ctx context.Context, c client.Reader) error {

@@ -30,6 +30,16 @@ func (*ExtensionParameters) FieldRules() parameters.Rules {
 	}
 }
 
+// FieldRules say how the settings of a grant are compared, which are fixed after creation or sensitive, and which
+// hold its labels.
+func (*GrantParameters) FieldRules() parameters.Rules {
+	return parameters.Rules{
+		IgnoreCase: []string{"privileges"},
+		Immutable:  []string{"role", "on.kind", "on.role", "on.database", "on.schema", "on.names"},
+		Sets:       []string{"privileges"},
+	}
+}
+
 // FieldRules say how the settings of a role are compared, which are fixed after creation or sensitive, and which
 // hold its labels.
 func (*RoleParameters) FieldRules() parameters.Rules {

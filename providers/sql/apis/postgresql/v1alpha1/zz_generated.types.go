@@ -191,6 +191,76 @@ type ExtensionList struct {
 	Items           []Extension `json:"items"`
 }
 
+// GrantInitParameters are settings that a grant is created with and not kept at.
+type GrantInitParameters struct {
+	// Role that holds the grant; public is everybody. It cannot change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Role *string `json:"role,omitempty"`
+
+	// RoleRef names the Role that holds the grant. It cannot change.
+	// +optional
+	RoleRef *xpv1.Reference `json:"roleRef,omitempty"`
+
+	// RoleSelector chooses the Role that roleRef becomes.
+	// +optional
+	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
+
+	// On is what the grant is about.
+	// +optional
+	On *GrantTarget `json:"on,omitempty"`
+
+	// Privileges, such as SELECT or ALL, are all that the role holds of the target directly: others are revoked. A
+	// membership has none.
+	// +listType=set
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	Privileges []string `json:"privileges,omitempty"`
+
+	// GrantOption lets the role pass the privileges on; for a membership it is the admin option. Default: false.
+	// +optional
+	GrantOption *bool `json:"grantOption,omitempty"`
+
+	// Inherit gives a member the privileges of the role, from version 16 on. Default: what the member inherits otherwise.
+	// +optional
+	Inherit *bool `json:"inherit,omitempty"`
+
+	// Set lets a member change to the role, from version 16 on. Default: true.
+	// +optional
+	Set *bool `json:"set,omitempty"`
+}
+
+// A GrantSpec is the desired state of a grant.
+type GrantSpec struct {
+	xpv1.ResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the grant is kept at.
+	ForProvider GrantParameters `json:"forProvider"`
+
+	// InitProvider are settings that the grant is created with and that are left to the external system from then on.
+	// What forProvider sets too is not taken from here.
+	// +optional
+	InitProvider GrantInitParameters `json:"initProvider,omitzero"`
+}
+
+// A GrantStatus is the observed state of a grant.
+type GrantStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the external system last reported.
+	AtProvider GrantObservation `json:"atProvider,omitempty"`
+}
+
+// GrantList contains a list of Grant.
+//
+// +kubebuilder:object:root=true
+type GrantList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Grant `json:"items"`
+}
+
 // ProviderConfigList contains a list of ProviderConfig.
 //
 // +kubebuilder:object:root=true

@@ -121,6 +121,48 @@ type ExtensionList struct {
 	Items           []Extension `json:"items"`
 }
 
+// A GrantSpec is the desired state of a grant.
+type GrantSpec struct {
+	xpv1.NamespacedResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the grant is kept at.
+	ForProvider postgresqlv1alpha1.GrantParameters `json:"forProvider"`
+
+	// InitProvider are settings that the grant is created with and that are left to the external system from then on.
+	// What forProvider sets too is not taken from here.
+	// +optional
+	InitProvider postgresqlv1alpha1.GrantInitParameters `json:"initProvider,omitzero"`
+}
+
+// A GrantStatus is the observed state of a grant.
+type GrantStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the external system last reported.
+	AtProvider postgresqlv1alpha1.GrantObservation `json:"atProvider,omitempty"`
+}
+
+// A Grant is what one role holds of one target: a membership in another role, or privileges on a database, a schema, or the
+// tables, sequences or routines of a schema. One target of one role has one Grant: two would revoke each other's privileges.
+//
+// +kubebuilder:object:root=true
+type Grant struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   GrantSpec   `json:"spec"`
+	Status GrantStatus `json:"status,omitempty"`
+}
+
+// GrantList contains a list of Grant.
+//
+// +kubebuilder:object:root=true
+type GrantList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Grant `json:"items"`
+}
+
 // A ProviderConfig says how to reach a PostgreSQL server. Managed resources refer to it by name; those that name none use
 // the one called "default".
 // It serves the objects of its own namespace that name it, and its Secret is in that namespace too.

@@ -1,0 +1,33 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+
+	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+type grantRequest = service.Request[v1alpha1.GrantParameters, postgresql.Grant]
+
+// grants are memberships in roles, and privileges.
+func grants() service.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
+	return service.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant]{
+		Identity: service.ByName,
+		Get: func(ctx context.Context, s *server, r *grantRequest) (*postgresql.Grant, error) {
+			return s.GetGrant(ctx, r.Want)
+		},
+		Create: func(ctx context.Context, s *server, r *grantRequest) (*postgresql.Grant, error) {
+			return s.CreateGrant(ctx, r.Want)
+		},
+		Update: func(ctx context.Context, s *server, r *grantRequest) error {
+			return s.UpdateGrant(ctx, r.Want)
+		},
+		Delete: func(ctx context.Context, s *server, r *grantRequest) error {
+			return s.DeleteGrant(ctx, r.Want)
+		},
+	}
+}
