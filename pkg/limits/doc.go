@@ -23,5 +23,6 @@
 //	var later interface{ RetryAfter() time.Duration }
 //	if errors.As(err, &later) { return reconcile.Result{RequeueAfter: later.RetryAfter()}, nil }
 //
-// Somebody has to call Registry.Reset when a ProviderConfig or its Secret changes, and Registry.Forget when it is gone.
+// Somebody has to call Registry.Reset when a ProviderConfig or its Secret changes, and may call Registry.Forget when it is
+// gone: what nobody uses goes by itself after two hours.
 package limits
