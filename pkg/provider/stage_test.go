@@ -96,7 +96,10 @@ func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.Recon
 		s.t.Fatal(err)
 	}
 	fast := []managed.ReconcilerOption{
-		managed.WithPollInterval(100 * time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second), managed.WithRecorder(s.events),
+		managed.WithPollInterval(100 * time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second),
+	}
+	if s.events != nil {
+		fast = append(fast, managed.WithRecorder(s.events))
 	}
 	if err := p.SetupWithManager(mgr, append(fast, o...)...); err != nil {
 		s.t.Fatal(err)

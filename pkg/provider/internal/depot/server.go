@@ -22,6 +22,8 @@ type Server struct {
 	refused  int
 	held     chan struct{} // requests wait for it to be closed
 	waiting  int
+	now      int // requests under way
+	peak     int // the most that were
 }
 
 type stored struct {
@@ -77,6 +79,9 @@ func (s *Server) Requests() int { return s.count(&s.requests) }
 // Refused requests: those with a key that is not known.
 func (s *Server) Refused() int { return s.count(&s.refused) }
 
+// Peak is the most requests that were under way at once.
+func (s *Server) Peak() int { return s.count(&s.peak) }
+
 // Items is how many there are.
 func (s *Server) Items() int {
 	s.mu.Lock()
@@ -91,9 +96,14 @@ func (s *Server) count(n *int) int {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.now++
+	s.peak = max(s.peak, s.now)
+	s.mu.Unlock()
 	s.wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.now--
 	s.requests++
 	if !s.keys[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] {
 		s.refused++

@@ -1,0 +1,46 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A session is what the vendor's SDK calls a client.
+type session struct{ endpoint, key string }
+
+// itemClient is the external client of one pass; the methods of managed.TypedExternalClient that are not here are the
+// author's work.
+type itemClient struct {
+	*provider.Lease[*session]
+	managed.TypedExternalClient[*depot.Item]
+}
+
+func newItemClient(l *provider.Lease[*session]) managed.TypedExternalClient[*depot.Item] {
+	return itemClient{Lease: l}
+}
+
+// All that a provider says of itself. A program that runs it is: provider.Main(p).
+func Example() {
+	sessions := &provider.Clients[depot.ConfigSpec, *session]{
+		New: func(_ context.Context, c provider.Connection[depot.ConfigSpec]) (*session, error) {
+			return &session{endpoint: c.Settings.Endpoint, key: string(c.Credentials)}, nil
+		},
+	}
+	p := provider.Provider{
+		Name:        "depot",
+		CRDs:        depot.CRDs(nil),
+		AddToScheme: depot.AddToScheme,
+		Configs:     []resource.ProviderConfig{&depot.ProviderConfig{}},
+		Kinds:       []provider.Kind{provider.KindOf(&depot.Item{}, sessions, newItemClient, managed.WithVendorNames())},
+	}
+	fmt.Println(p.Validate())
+	// Output: <nil>
+}

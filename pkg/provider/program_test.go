@@ -1,0 +1,45 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+)
+
+// What a program says and how it ends when it cannot begin. Package test/external runs a real one.
+func TestProgram(t *testing.T) {
+	good := depot.Provider((&depot.Book{}).Clients(0))
+	bad := good
+	bad.Configs = nil
+	for name, tc := range map[string]struct {
+		args      []string
+		providers []provider.Provider
+		code      int
+		says      string
+	}{
+		"A73 help":                {[]string{"-h"}, []provider.Provider{good}, 0, "metrics-listen"},
+		"A73 unknown flag":        {[]string{"--letter"}, []provider.Provider{good}, 2, "letter"},
+		"A73 argument":            {[]string{"letter"}, []provider.Provider{good}, 2, `argument "letter" is not known`},
+		"R224 poll interval":      {[]string{"--poll-interval=1ms"}, []provider.Provider{good}, 2, "at least 1s"},
+		"A73 no API server":       {nil, []provider.Provider{good}, 1, "program: say which API server to use with --kubeconfig FILE"},
+		"A73 no kubeconfig":       {[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, []provider.Provider{good}, 1, "reading kubeconfig"},
+		"A73 no provider":         {nil, nil, 1, "no provider"},
+		"A73 provider that fails": {nil, []provider.Provider{bad}, 1, "Provider.Configs has no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBERNETES_SERVICE_HOST", "") // not within a cluster
+			var said bytes.Buffer
+			code := provider.Run(t.Context(), append([]string{"program"}, tc.args...), &said, tc.providers)
+			if code != tc.code || !strings.Contains(said.String(), tc.says) {
+				t.Errorf("exit code %d, said:\n%s", code, &said)
+			}
+		})
+	}
+}

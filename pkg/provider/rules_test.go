@@ -1,0 +1,209 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+)
+
+// The rules of a provider are what its controllers do: nothing is refused, and nothing is allowed that they never do.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.events = nil // they are written by the API, too
+	p := depot.Provider(s.book.Clients(0))
+	rules, err := p.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules = append(rules, provider.CommonRules()...)
+	user := s.Namespace
+	grant(t, user, rules)
+	rc := rest.CopyConfig(s.Config)
+	rc.Impersonate = rest.ImpersonationConfig{UserName: user}
+	journal := &journal{}
+	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{journal, next} })
+	s.startAs(rc, p)
+	s.live()
+	used, refused := journal.read()
+	t.Run("N12 N29 N30 nothing is refused", func(t *testing.T) {
+		if len(refused) > 0 {
+			t.Errorf("refused: %q", refused)
+		}
+	})
+	t.Run("N12 N29 N30 nothing more is allowed", func(t *testing.T) {
+		seldom := []string{
+			"get depot.test.bowline.dev/items", "get depot.m.test.bowline.dev/items", // where a cache was found to be behind
+			"get /events", "patch /events", // where a thing happens again
+			// By servers that do not begin a watch with what there is.
+			"list depot.m.test.bowline.dev/clusterproviderconfigs", "list depot.m.test.bowline.dev/providerconfigs",
+			"list depot.test.bowline.dev/providerconfigs", "list /secrets",
+		}
+		var more []string
+		for _, access := range accesses(rules) {
+			if !slices.Contains(used, access) && !slices.Contains(seldom, access) {
+				more = append(more, access)
+			}
+		}
+		if len(more) > 0 {
+			t.Errorf("never done: %q", more)
+		}
+	})
+	t.Run("N12 rules of kinds and configurations", func(t *testing.T) {
+		rules, err := p.Rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []rbacv1.PolicyRule{
+			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"clusterproviderconfigs", "providerconfigs"},
+				Verbs: []string{"list", "watch", "patch"}},
+			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"clusterproviderconfigs/status", "providerconfigs/status"},
+				Verbs: []string{"patch"}},
+			{APIGroups: []string{"depot.test.bowline.dev"}, Resources: []string{"providerconfigs"}, Verbs: []string{"list", "watch", "patch"}},
+			{APIGroups: []string{"depot.test.bowline.dev"}, Resources: []string{"providerconfigs/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"items"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"items/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"depot.test.bowline.dev"}, Resources: []string{"items"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{"depot.test.bowline.dev"}, Resources: []string{"items/status"}, Verbs: []string{"patch"}},
+		}
+		if diff := cmp.Diff(want, rules); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// live takes objects of all kinds from their creation to their end.
+func (s *stage) live() {
+	cluster := &depot.ClusterProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
+	config := &depot.ProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+	team := s.teamConfig("team")
+	byTeam, byCluster := s.teamItem("by-team", "team"), s.teamItem("by-cluster", cluster.Name)
+	byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
+	byTeam.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "connection"}
+	byConfig := &depot.Item{Stock: depot.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
+	byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
+	s.create(cluster, config, team, byTeam, byCluster, byConfig)
+	s.settled(byTeam, byCluster, byConfig)
+	s.change(byTeam, func() { byTeam.Spec.ForProvider.Size = 2 }) // and so the connection secret
+	s.settled(byTeam)
+	for _, o := range []client.Object{byTeam, byCluster, byConfig, cluster, config, team} {
+		if err := s.Client.Delete(s.t.Context(), o); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.Eventually(s.t, "all is gone", func(ctx context.Context) error {
+		for _, o := range []client.Object{byTeam, byCluster, byConfig, cluster, config, team} {
+			err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+			if err == nil {
+				return fmt.Errorf("%T %s is there", o, o.GetName())
+			}
+			if client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// grant lets a user do what the rules say while the test runs.
+func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	controlplanetest.New(t,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		})
+}
+
+// accesses are what rules allow, as a journal writes it.
+func accesses(rules []rbacv1.PolicyRule) (all []string) {
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					all = append(all, verb+" "+group+"/"+resource)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// A journal is what was asked of an API server: "verb group/resource".
+type journal struct {
+	mu            sync.Mutex
+	used, refused []string
+}
+
+func (j *journal) read() (used, refused []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.used), slices.Clone(j.refused)
+}
+
+// tap writes the journal.
+type tap struct {
+	*journal
+	next http.RoundTripper
+}
+
+func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if access := accessOf(req); access != "" && err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.used = append(t.used, access)
+		if resp.StatusCode == http.StatusForbidden {
+			t.refused = append(t.refused, access)
+		}
+	}
+	return resp, err
+}
+
+// accessOf names a request as rules do; empty for discovery.
+func accessOf(req *http.Request) string {
+	parts, group := strings.Split(strings.Trim(req.URL.Path, "/"), "/"), ""
+	if parts[0] == "apis" && len(parts) > 1 {
+		parts, group = parts[1:], parts[1]
+	}
+	if len(parts) < 3 {
+		return ""
+	}
+	parts = parts[2:] // without "api" or group, and version
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	resource, verb := parts[0], strings.ToLower(req.Method)
+	if len(parts) > 2 {
+		resource += "/" + parts[2]
+	}
+	switch {
+	case verb == "post":
+		verb = "create"
+	case verb == "get" && len(parts) == 1 && req.URL.Query().Get("watch") != "":
+		verb = "watch"
+	case verb == "get" && len(parts) == 1:
+		verb = "list"
+	}
+	return verb + " " + group + "/" + resource
+}

@@ -1,0 +1,188 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
+)
+
+// A counter is a manager that counts what is added to it.
+type counter struct {
+	ctrl.Manager
+	n int
+}
+
+// Add satisfies ctrl.Manager.
+func (c *counter) Add(r manager.Runnable) error {
+	c.n++
+	return c.Manager.Add(r)
+}
+
+// One call adds the kinds to the scheme and all controllers to the manager; a provider with mistakes adds nothing.
+func TestSetupWithManager(t *testing.T) {
+	t.Parallel()
+	newManager := func() *counter {
+		mgr, err := ctrl.NewManager(controlplanetest.Config(t), ctrl.Options{
+			Scheme:     runtime.NewScheme(),
+			Logger:     logr.Discard(),
+			Metrics:    metricsserver.Options{BindAddress: "0"},
+			Controller: config.Controller{SkipNameValidation: new(true)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &counter{Manager: mgr}
+	}
+	t.Run("A73 everything", func(t *testing.T) {
+		mgr := newManager()
+		if err := depot.Provider((&depot.Book{}).Clients(0)).SetupWithManager(mgr); err != nil {
+			t.Fatal(err)
+		}
+		for _, gvk := range []string{"ProviderConfig", "ClusterProviderConfig", "Item"} {
+			if !mgr.GetScheme().Recognizes(depot.NamespacedGroup.WithKind(gvk)) {
+				t.Errorf("the scheme lacks %s", gvk)
+			}
+		}
+		if want := 2 + 3 + 2; mgr.n != want { // kinds, configurations; the secrets' watches and the one pool
+			t.Errorf("%d things were added, want %d", mgr.n, want)
+		}
+	})
+	t.Run("A73 nothing of a provider with mistakes", func(t *testing.T) {
+		mgr, p := newManager(), depot.Provider((&depot.Book{}).Clients(0))
+		p.Configs = nil
+		if err := p.SetupWithManager(mgr); err == nil || !strings.Contains(err.Error(), "Provider.Configs has no") || mgr.n > 0 {
+			t.Errorf("%d things added, error %v", mgr.n, err)
+		}
+	})
+}
+
+// plain is an external connecter written by hand, for objects without a Go type.
+type plain struct {
+	pool  *provider.Pool[*depot.Client]
+	names *atomic.Value // of the last object that was looked at
+}
+
+func (p plain) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+	lease, err := p.pool.For(ctx, mg)
+	if err != nil {
+		return nil, err
+	}
+	return looking{lease, p.names}, nil
+}
+
+// looking finds everything as it should be.
+type looking struct {
+	*provider.Lease[*depot.Client]
+	names *atomic.Value
+}
+
+func (l looking) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	l.names.Store(meta.GetExternalName(mg))
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+}
+
+func (looking) Create(context.Context, resource.Managed) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, nil
+}
+
+func (looking) Update(context.Context, resource.Managed) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, nil
+}
+
+func (looking) Delete(context.Context, resource.Managed) error { return nil }
+
+// A kind may bring its own connecter, have no Go type, and choose every option of its reconciler.
+func TestPlainKind(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	clients := s.book.Clients(0)
+	p := depot.Provider(clients)
+	gvk := depot.NamespacedGroup.WithKind("Item")
+	setups, names := 0, &atomic.Value{}
+	p.Kinds[1] = provider.Kind{
+		Object: unstructured.New(gvk),
+		Connecter: func(setup *provider.Setup) managed.ExternalConnecter {
+			setups++
+			return plain{clients.In(setup), names}
+		},
+		Options: []managed.ReconcilerOption{managed.WithDefaultName(func(resource.Managed) string { return "chosen" })},
+	}
+	s.start(p)
+	s.create(s.teamConfig("team"), s.teamItem("item", "team"))
+	t.Run("A52 own connecter, made once", func(t *testing.T) {
+		s.until("clients made", s.made, 1)
+		if setups != 1 {
+			t.Errorf("the connecter was made %d times", setups)
+		}
+	})
+	t.Run("A50 own options", func(t *testing.T) {
+		s.Eventually(t, "the object has the name that the option chose", func(context.Context) error {
+			if name := names.Load(); name != "chosen" {
+				return fmt.Errorf("it is %v", name)
+			}
+			return nil
+		})
+	})
+}
+
+// A kind says how many of its objects are reconciled at once.
+func TestConcurrency(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := depot.Provider(s.book.Clients(0))
+	p.Kinds[1].Concurrency = 3
+	s.start(p, managed.WithPollInterval(20*time.Millisecond))
+	s.create(s.teamConfig("team"))
+	release := s.depot.Hold()
+	items := s.teamItems(10, "team")
+	s.until("requests waiting", s.depot.Waiting, 3)
+	release()
+	allSettled(s, items)
+	t.Run("R9 as many passes at once as the kind allows", func(t *testing.T) {
+		if s.depot.Peak() != 3 {
+			t.Errorf("%d", s.depot.Peak())
+		}
+	})
+}
+
+// Options come in the order: all kinds of the provider, the kind, whoever runs it. The last one counts.
+func TestOptionOrder(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var asked []string
+	option := func(name string) managed.ReconcilerOption {
+		return func(*managed.Reconciler) { asked = append(asked, name) }
+	}
+	p := depot.Provider(s.book.Clients(0))
+	p.Kinds = p.Kinds[:1]
+	p.Options = []managed.ReconcilerOption{option("provider")}
+	p.Kinds[0].Options = []managed.ReconcilerOption{option("kind")}
+	s.start(p, option("run"))
+	t.Run("A50 order of options", func(t *testing.T) {
+		if !slices.Equal(asked, []string{"provider", "kind", "run"}) {
+			t.Errorf("%q", asked)
+		}
+	})
+}

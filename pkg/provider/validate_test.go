@@ -1,0 +1,119 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+)
+
+// What does not fit is said before anything runs, all at once, and with what to do.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	crds := func(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
+		return func(p *provider.Provider) { p.CRDs = depot.CRDs(change) }
+	}
+	ofItem := func(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
+		return crds(func(d *apiextensionsv1.CustomResourceDefinition) {
+			if d.Name == "items.depot.m.test.bowline.dev" {
+				change(d)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		change func(*provider.Provider)
+		says   []string
+	}{
+		"R227 fits":    {func(*provider.Provider) {}, nil},
+		"A73 no name":  {func(p *provider.Provider) { p.Name = "" }, []string{"set Provider.Name"}},
+		"A73 no CRDs":  {func(p *provider.Provider) { p.CRDs = nil }, []string{"provider depot has no definitions"}},
+		"A73 bad CRDs": {func(p *provider.Provider) { p.CRDs = fstest.MapFS{"a.yaml": {Data: []byte("kind: Letter")}} }, []string{"a.yaml"}},
+		"A73 no types": {func(p *provider.Provider) { p.AddToScheme = nil }, []string{"set Provider.AddToScheme"}},
+		"A73 kinds not in the scheme": {
+			func(p *provider.Provider) { p.AddToScheme = func(*runtime.Scheme) error { return nil } },
+			[]string{"kind *depot.Item", "kind *depot.TeamItem", "configuration *depot.TeamProviderConfig", "let Provider.AddToScheme add it"},
+		},
+		"A73 list not in the scheme": {
+			func(p *provider.Provider) {
+				p.AddToScheme = func(s *runtime.Scheme) error {
+					s.AddKnownTypeWithName(depot.NamespacedGroup.WithKind("Item"), &depot.TeamItem{})
+					return nil
+				}
+			},
+			[]string{"its list ItemList is not in the scheme"},
+		},
+		"A73 no object":    {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
+		"R15 a kind twice": {func(p *provider.Provider) { p.Kinds = append(p.Kinds, p.Kinds[0]) }, []string{"Item.depot.test.bowline.dev is there twice"}},
+		"A73 kind without definition": {
+			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.Kind = "Thing" }),
+			[]string{"Item.depot.m.test.bowline.dev has no definition among Provider.CRDs"},
+		},
+		"A73 version not served": {
+			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Served = false }),
+			[]string{"does not serve version v1"},
+		},
+		"N29 no label": {
+			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil }),
+			[]string{"no label bowline.dev/provider-config"},
+		},
+		"N29 label of another group": {
+			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels["bowline.dev/provider-config"] = "other" }),
+			[]string{"Provider.Configs has no ProviderConfig for it", "Provider.Configs has no ClusterProviderConfig for it"},
+		},
+		"N2 scopes of kind and configuration differ": {
+			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.ClusterScoped }),
+			[]string{"is cluster-scoped and uses configurations of group depot.m.test.bowline.dev"},
+		},
+		"N2 configuration missing": {
+			func(p *provider.Provider) { p.Configs = p.Configs[:2] }, []string{"has no ClusterProviderConfig"},
+		},
+		"N2 configuration of another name": {
+			func(p *provider.Provider) {
+				p.AddToScheme = func(s *runtime.Scheme) error {
+					s.AddKnownTypeWithName(depot.NamespacedGroup.WithKind("Letter"), &depot.ClusterProviderConfig{})
+					return nil
+				}
+				p.CRDs = depot.CRDs(func(d *apiextensionsv1.CustomResourceDefinition) {
+					if d.Spec.Names.Kind == "ClusterProviderConfig" {
+						d.Spec.Names.Kind = "Letter"
+					}
+				})
+			}, []string{"configuration Letter.depot.m.test.bowline.dev: managed resources can only name the kinds"},
+		},
+		"N2 scope of a configuration": {
+			crds(func(d *apiextensionsv1.CustomResourceDefinition) {
+				if d.Spec.Names.Kind == "ClusterProviderConfig" {
+					d.Spec.Scope = apiextensionsv1.NamespaceScoped
+				}
+			}), []string{"a kind of this name is cluster-scoped"},
+		},
+		"R227 no configurations at all": {
+			func(p *provider.Provider) {
+				p.Configs = nil
+				p.CRDs = depot.CRDs(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil })
+			}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := depot.Provider((&depot.Book{}).Clients(0))
+			tc.change(&p)
+			err := p.Validate()
+			if (err == nil) != (tc.says == nil) {
+				t.Fatalf("got error %v", err)
+			}
+			for _, words := range tc.says {
+				if !strings.Contains(err.Error(), words) {
+					t.Errorf("error should say %q:\n%v", words, err)
+				}
+			}
+		})
+	}
+}
