@@ -118,7 +118,7 @@ func runController(t *testing.T, config *rest.Config, system *thing.System, only
 		t.Fatal(err)
 	}
 	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
-		append(o, managed.WithTypedExternalConnecter[*thing.Thing](system))...)
+		append([]managed.ReconcilerOption{managed.WithTypedExternalConnecter[*thing.Thing](system)}, o...)...)
 	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).For(&thing.Thing{}).WatchesRawSource(r.Wakeups()).Complete(r)
 	if err != nil {
 		t.Fatal(err)

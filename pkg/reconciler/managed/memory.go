@@ -21,8 +21,8 @@ type memory struct {
 	records map[types.NamespacedName]*record
 }
 
-// A record belongs to the worker that reconciles the object; only its echo mark is also touched by Wake, under the
-// memory's lock.
+// A record belongs to the worker that reconciles the object; only its marks echo and looked are also touched by others,
+// under the memory's lock.
 type record struct {
 	uid types.UID
 
@@ -34,6 +34,9 @@ type record struct {
 
 	// wakes counts the calls of Wake, so that a pass sees one that came while it went on.
 	wakes int
+
+	// looked is true once a pass told what the object refers to, or ended.
+	looked bool
 
 	// due is when the object is to be looked at again; zero for not by time.
 	due time.Time
@@ -140,7 +143,7 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 func (m *memory) ended(p *pass, now, due time.Time, overtaken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p.memory.due = due
+	p.memory.due, p.memory.looked = due, true
 	if version := p.managed.GetResourceVersion(); version != p.resourceVersion {
 		p.memory.written, p.memory.writtenAt, p.memory.echo = version, now, !overtaken && p.memory.wakes == p.wakes
 	}
@@ -154,4 +157,19 @@ func (m *memory) wake(key types.NamespacedName) {
 		rec.echo = false
 		rec.wakes++
 	}
+}
+
+// looked notes that a pass over the object came as far as its references.
+func (m *memory) looked(rec *record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rec.looked = true
+}
+
+// lookedAt is true for an object that a pass came as far as the references of.
+func (m *memory) lookedAt(key types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rec := m.records[key]
+	return rec != nil && rec.looked
 }

@@ -31,12 +31,21 @@ const dependentsPoll = 5 * time.Second
 // refuse another order. It does not wait for what cannot end, nor for ever.
 func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 	self := r.dependent(client.ObjectKeyFromObject(p.managed))
-	r.rememberReferences(ctx, p, self)
+	left := dependentsPatience - r.now().Sub(p.managed.GetDeletionTimestamp().Time)
+	if left > 0 {
+		unknown, found, err := r.stranger(ctx, self)
+		if err != nil {
+			return fail(ReasonCannotDelete, fmt.Errorf("looking for objects that may refer to this one: %w", err))
+		}
+		if found {
+			return await(shortestPoll, "Deletion waits for a first look at what may refer to this object and is being deleted, too, such as "+
+				named([]reference.Dependent{unknown})+".")
+		}
+	}
 	leaving, stuck, err := r.references.leaving(ctx, self, r.client)
 	if err != nil {
 		return fail(ReasonCannotDelete, fmt.Errorf("looking for objects that refer to this one: %w", err))
 	}
-	left := dependentsPatience - r.now().Sub(p.managed.GetDeletionTimestamp().Time)
 	if len(leaving) > 0 && left <= 0 {
 		stuck, leaving = append(stuck, leaving...), nil
 	}
@@ -53,13 +62,13 @@ func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 
 // rememberReferences notes what an object under deletion refers to, which a process that has just started does not know.
 // Nothing is stored, and nothing depends on whether all of it can be resolved (R173).
-func (r *Reconciler) rememberReferences(ctx context.Context, p *pass, self reference.Dependent) {
-	resolver, refers := p.managed.DeepCopyObject().(resource.ReferenceResolver)
-	if !refers {
-		return
+func (r *Reconciler) rememberReferences(ctx context.Context, p *pass) outcome {
+	if resolver, refers := p.managed.DeepCopyObject().(resource.ReferenceResolver); refers {
+		recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
+		recorder.Done(resolver.ResolveReferences(ctx, recorder))
 	}
-	recorder := r.references.tracker.Recorder(self, r.client)
-	recorder.Done(resolver.ResolveReferences(ctx, recorder))
+	r.memory.looked(p.memory)
+	return next()
 }
 
 // leaving returns the objects that refer to one and are being deleted, and apart from them those whose deletion cannot

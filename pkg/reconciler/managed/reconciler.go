@@ -60,6 +60,7 @@ type Reconciler struct {
 	memory     *memory
 	operations operations
 	references *References
+	strangers  strangers
 	wakeups    wakeups
 }
 
@@ -148,9 +149,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.checkFinalizer, r.awaitOperation, r.releaseAbandoned, r.checkPaused, r.releaseOrphan, r.checkPolicies,
-			r.awaitDependents, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe, r.deleteExternal,
-			r.finalize}
+		return []step{r.checkFinalizer, r.rememberReferences, r.awaitOperation, r.releaseAbandoned, r.checkPaused, r.releaseOrphan,
+			r.checkPolicies, r.awaitDependents, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe,
+			r.deleteExternal, r.finalize}
 	}
 	return []step{r.awaitOperation, r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate, r.resolveReferences,
 		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.publish, r.lateInitialize,

@@ -1,0 +1,110 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// A process that starts while objects are being deleted looks at all of them before it deletes what they refer to.
+func TestDeletionOrderAfterRestart(t *testing.T) {
+	t.Parallel()
+	const pairs = 8 // so that the right order is hardly luck
+	env := controlplanetest.NewWithScheme(t, newScheme(t))
+	only := map[string]string{"test": strings.Trim(env.Prefix, "-")}
+	system := thing.NewSystem()
+	run := func(t *testing.T, o ...managed.ReconcilerOption) {
+		runController(t, env.Config, system, cache.ByObject{Label: labels.SelectorFromSet(only)}, append(o, managed.WithPollInterval(time.Hour))...)
+	}
+	var all []*thing.Thing
+	add := func(name string, change func(*thing.Thing)) {
+		mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: env.Prefix + name, Labels: only}}
+		mg.Spec.ForProvider.Size = 1
+		change(mg)
+		if err := env.Client.Create(t.Context(), mg); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { strike(env, mg.Name) })
+		all = append(all, mg)
+	}
+	t.Run("one process creates them", func(t *testing.T) {
+		run(t)
+		for i := range pairs {
+			add(fmt.Sprint("target-", i), func(*thing.Thing) {})
+			add(fmt.Sprint("dependent-", i), refersTo(fmt.Sprint(env.Prefix, "target-", i)))
+		}
+		for _, mg := range all {
+			eventually(t, env, mg, "Ready", func() bool { return mg.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonAvailable })
+		}
+	})
+	for _, mg := range all {
+		if err := env.Client.Delete(t.Context(), mg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("N32 N5 another one deletes them, dependents first", func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		run(t, managed.WithTypedExternalConnecter[*thing.Thing](altering{System: system, deleted: func(mg *thing.Thing) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, strings.TrimPrefix(mg.Name, env.Prefix))
+		}}))
+		env.Eventually(t, "all are gone", func(ctx context.Context) error {
+			var list thing.List
+			if err := env.Client.List(ctx, &list, client.MatchingLabels(only)); err != nil {
+				return err
+			}
+			if len(list.Items) > 0 {
+				return fmt.Errorf("%d are left", len(list.Items))
+			}
+			return nil
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range pairs {
+			if slices.Index(order, fmt.Sprint("dependent-", i)) > slices.Index(order, fmt.Sprint("target-", i)) {
+				t.Errorf("target %d was deleted first: %v", i, order)
+			}
+		}
+	})
+}
+
+// What a paused object refers to is known after a restart, too, so that the user is told.
+func TestPausedDependentAfterRestart(t *testing.T) {
+	t.Parallel()
+	t.Run("N32 it is named in an event", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		key := s.neighbour("dependent", refersTo(s.key.Name))
+		s.passOver(key)
+		s.patch(key, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+		s.remove(key)
+		s.restart(s.env.Config)
+		s.passOver(key)
+		s.delete()
+		s.events.take()
+		s.pass()
+		if told := s.events.take(); s.state() != "gone" || !slices.Contains(told, managed.ReasonDisorder) {
+			t.Errorf("the user sees %s, told %v", s.state(), told)
+		}
+	})
+}
