@@ -4,20 +4,29 @@
 package codegen_test
 
 import (
+	"bytes"
 	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/internal/codegen"
 )
 
 var update = flag.Bool("update", false, "write what is generated below testdata instead of comparing it")
 
-// Every folder below testdata that has an API holds what is generated for it: these files are the golden ones. That they
-// compile is the compiler's to say: kinds_test.go imports them.
+// Every API below testdata holds what is generated for it: these files are the golden ones. That they compile is for
+// kinds_test.go to say, which imports them.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{
-		"T10 T12 T14 both scopes, references and rules": "testdata/cloud/apis",
+		"T10 T14 references, rules and methods by hand":     "testdata/cloud/apis",
+		"T10 T14 a package that is partly written by hand": "testdata/fcp/apis",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,4 +54,121 @@ func generate(t testing.TB, dir string) *codegen.Output {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func TestGeneratedFiles(t *testing.T) {
+	t.Parallel()
+	first := generate(t, "testdata/cloud/apis")
+	t.Run("T14 again the same", func(t *testing.T) {
+		t.Parallel()
+		if diff := cmp.Diff(first.Files, generate(t, "testdata/cloud/apis").Files); diff != "" {
+			t.Errorf("-first +second:\n%s", diff)
+		}
+	})
+	t.Run("T14 marked as generated, with the licence", func(t *testing.T) {
+		t.Parallel()
+		for name, text := range first.Files {
+			if !bytes.Contains(text, []byte("DO NOT EDIT.\n")) {
+				t.Errorf("%s does not say that it is generated", name)
+			}
+			if filepath.Ext(name) == ".go" && !bytes.Contains(text, []byte("// SPDX-License-Identifier: Apache-2.0\n\n")) {
+				t.Errorf("%s has no licence", name)
+			}
+		}
+	})
+	t.Run("T10 each package has its files", func(t *testing.T) {
+		t.Parallel()
+		var got []string
+		for name := range first.Files {
+			if strings.Contains(name, "namespaced/compute/") || strings.Contains(name, "/crds/") {
+				got = append(got, strings.TrimPrefix(name, "testdata/cloud/apis/"))
+			}
+		}
+		slices.Sort(got)
+		want := []string{
+			"crds/cloud.example.org_providerconfigs.yaml", "crds/cloud.m.example.org_clusterproviderconfigs.yaml",
+			"crds/cloud.m.example.org_providerconfigs.yaml", "crds/compute.cloud.example.org_machines.yaml",
+			"crds/compute.cloud.m.example.org_machines.yaml", "crds/network.cloud.example.org_networks.yaml",
+			"crds/network.cloud.m.example.org_networks.yaml", "crds/zz_generated.crds.go",
+			"namespaced/compute/v1alpha1/zz_generated.accessors.go", "namespaced/compute/v1alpha1/zz_generated.deepcopy.go",
+			"namespaced/compute/v1alpha1/zz_generated.doc.go", "namespaced/compute/v1alpha1/zz_generated.register.go",
+			"namespaced/compute/v1alpha1/zz_generated.resolvers.go", "namespaced/compute/v1alpha1/zz_generated.types.go",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// inFolder lays generated files into a folder of the test's own.
+func inFolder(t *testing.T, of *codegen.Output) *codegen.Output {
+	t.Helper()
+	out := &codegen.Output{Base: t.TempDir(), Files: of.Files}
+	if _, err := out.Write(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	out := inFolder(t, generate(t, "testdata/cloud/apis"))
+	wantDifferent := func(t *testing.T, want ...string) {
+		t.Helper()
+		got, err := out.Differences()
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v, -want +got:\n%s", err, diff)
+		}
+	}
+	t.Run("T25 what was just written is up to date", func(t *testing.T) { wantDifferent(t) })
+	t.Run("T25 every line counts", func(t *testing.T) {
+		for _, name := range slices.Sorted(maps.Keys(out.Files)) {
+			at := filepath.Join(out.Base, name)
+			lines := bytes.SplitAfter(out.Files[name], []byte("\n"))
+			for i := range lines[:len(lines)-1] {
+				if i > 5 && i%41 != 0 && i != len(lines)-2 {
+					continue // those of the head, the last, and some of the others
+				}
+				without := bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil)
+				if err := os.WriteFile(at, without, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				wantDifferent(t, name)
+			}
+			if err := os.WriteFile(at, out.Files[name], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	t.Run("T25 a file that is missing, and one that is stale", func(t *testing.T) {
+		const missing, stale = "testdata/cloud/apis/crds/zz_generated.crds.go", "testdata/cloud/apis/zz_generated.old.go"
+		if err := os.Rename(filepath.Join(out.Base, missing), filepath.Join(out.Base, stale)); err != nil {
+			t.Fatal(err)
+		}
+		out.Stale = []string{stale}
+		wantDifferent(t, missing, stale)
+		if _, err := out.Write(); err != nil {
+			t.Fatal(err)
+		}
+		out.Stale = nil
+		wantDifferent(t)
+		if _, err := os.Stat(filepath.Join(out.Base, stale)); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", stale, err)
+		}
+	})
+}
+
+func BenchmarkGenerate(b *testing.B) {
+	definitions := 0
+	for b.Loop() {
+		definitions = 0
+		for _, dir := range []string{"testdata/cloud/apis", "testdata/fcp/apis"} {
+			for name := range generate(b, dir).Files {
+				if filepath.Ext(name) == ".yaml" {
+					definitions++
+				}
+			}
+		}
+	}
+	b.ReportMetric(float64(definitions), "kinds")
 }

@@ -50,20 +50,18 @@ func (t types) Settings() []*model.Field {
 	return nil
 }
 
-// Prose is the comment of a kind that is written because its source is of both scopes.
+// Prose is the comment of a kind that is written because its source is of both scopes. Of a provider configuration only
+// the first sentence holds for both.
 func (t types) Prose() string {
-	lines := slices.Clone(t.Struct.Comment.Prose)
-	if t.Role == model.ProviderConfig {
-		add := "It serves the objects of its own namespace that name it, and its Secret is in that namespace too."
-		if t.Name != t.Source.Name {
-			for i := range lines {
-				lines[i] = strings.ReplaceAll(lines[i], t.Source.Name, t.Name)
-			}
-			add = "It serves the namespaced objects of all namespaces."
-		}
-		lines = append(lines, add)
+	if t.Role != model.ProviderConfig {
+		return "// " + strings.ReplaceAll(strings.Join(t.Struct.Comment.Prose, "\n// "), "// \n", "//\n")
 	}
-	return "// " + strings.ReplaceAll(strings.Join(lines, "\n// "), "// \n", "//\n")
+	first, _, _ := strings.Cut(t.Struct.Comment.Text(), ". ")
+	first = strings.TrimSuffix(strings.Replace(first, t.Source.Name, t.Name, 1), ".")
+	if t.Name == t.Source.Name {
+		return wrap(first + ". It serves the objects of its own namespace that name it, and its Secret is in that namespace too.")
+	}
+	return wrap(first + ". It serves the objects of all namespaces; those that name no configuration use the one called \"default\".")
 }
 
 // Markers are those of the author that hold for the other scope too.

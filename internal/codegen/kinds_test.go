@@ -1,0 +1,185 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package codegen_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	cloud "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis"
+	compute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/compute/v1alpha1"
+	localcompute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/compute/v1alpha1"
+	localconfig "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/v1alpha1"
+	config "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/v1alpha1"
+	fcp "github.com/bowline-dev/bowline/internal/codegen/testdata/fcp/apis"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// everyManaged is what every managed kind has to offer.
+type everyManaged interface {
+	resource.Managed
+	resource.ProviderConfigReferencer
+	resource.ConnectionSecretWriterTo
+	resource.Orphanable
+	resource.Drifting
+	resource.SecretInputRecorder
+	resource.Bindable
+	resource.ReferenceResolver
+	Parameters() *compute.MachineParameters
+	Observation() *compute.MachineObservation
+	InitParameters() any
+}
+
+// clusterManaged is what cluster-scoped ones have on top.
+type clusterManaged interface {
+	everyManaged
+	resource.Reclaimer
+	resource.ClaimReferencer
+	resource.ClassReferencer
+}
+
+// anyConfig is what provider configurations have to offer.
+type anyConfig interface {
+	resource.ProviderConfig
+	Settings() config.ProviderConfigSpec
+}
+
+// Roles are satisfied, says the compiler (T12).
+var (
+	_ clusterManaged       = &compute.Machine{}
+	_ everyManaged         = &localcompute.Machine{}
+	_ resource.ManagedList = &compute.MachineList{}
+	_ resource.ManagedList = &localcompute.MachineList{}
+	_ anyConfig            = &config.ProviderConfig{}
+	_ anyConfig            = &localconfig.ProviderConfig{}
+	_ anyConfig            = &localconfig.ClusterProviderConfig{}
+)
+
+func TestAccessors(t *testing.T) {
+	t.Parallel()
+	for name, mg := range map[string]resource.Managed{"cluster-scoped": &compute.Machine{}, "namespaced": &localcompute.Machine{}} {
+		t.Run("T10 T12 what is set is got, "+name, func(t *testing.T) {
+			t.Parallel()
+			of := reflect.ValueOf(mg)
+			pairs := 0
+			for method := range of.Type().Methods() {
+				name, isSetter := strings.CutPrefix(method.Name, "Set")
+				_, inherited := reflect.TypeFor[*metav1.ObjectMeta]().MethodByName(method.Name)
+				get := of.MethodByName("Get" + name)
+				if !isSetter || inherited || method.Type.IsVariadic() || !get.IsValid() {
+					continue
+				}
+				value := example(method.Type.In(1))
+				of.MethodByName(method.Name).Call([]reflect.Value{value})
+				if diff := cmp.Diff(value.Interface(), get.Call(nil)[0].Interface()); diff != "" {
+					t.Errorf("%s -set +got:\n%s", method.Name, diff)
+				}
+				pairs++
+			}
+			if pairs < 7 {
+				t.Errorf("only %d pairs of methods", pairs)
+			}
+		})
+	}
+	t.Run("T12 settings, observation and init parameters are those of the object", func(t *testing.T) {
+		t.Parallel()
+		mg := &localcompute.Machine{}
+		mg.Parameters().Size, mg.Observation().Name = "large", "m"
+		mg.InitParameters().(*compute.MachineInitParameters).Size = new("small")
+		if mg.Spec.ForProvider.Size != "large" || mg.Status.AtProvider.Name != "m" || *mg.Spec.InitProvider.Size != "small" {
+			t.Errorf("got %+v %+v", mg.Spec, mg.Status)
+		}
+	})
+	t.Run("T14 items of a list are its own", func(t *testing.T) {
+		t.Parallel()
+		list := &compute.MachineList{Items: make([]compute.Machine, 2)}
+		list.GetItems()[1].SetName("b")
+		if list.Items[1].Name != "b" {
+			t.Errorf("got %+v", list.Items)
+		}
+	})
+	t.Run("T13 a method written by hand is kept", func(t *testing.T) {
+		t.Parallel()
+		if got := (&compute.Machine{}).GetDeletionPolicy(); got != xpv1.DeletionDelete {
+			t.Errorf("by hand: %q", got)
+		}
+		if got := (&localcompute.Machine{}).GetDeletionPolicy(); got != "" {
+			t.Errorf("generated: %q", got)
+		}
+	})
+}
+
+// example returns a value that is not empty.
+func example(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch t.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		if name := v.Elem().FieldByName("Name"); name.IsValid() {
+			name.SetString("example")
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(t, 1, 1))
+	case reflect.String:
+		v.SetString("example")
+	case reflect.Int64:
+		v.SetInt(1)
+	}
+	return v
+}
+
+func TestRegistration(t *testing.T) {
+	t.Parallel()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{cloud.AddToScheme, fcp.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, gvk := range map[string]schema.GroupVersionKind{
+		"A70 A71 A72 the kind":                 compute.MachineGroupVersionKind,
+		"A72 N35 its second scope":             {Group: "compute.cloud.m.example.org", Version: "v1alpha1", Kind: "Machine"},
+		"A72 its list":                         compute.GroupVersion.WithKind("MachineList"),
+		"A72 N2 N35 the cluster's config":      {Group: "cloud.m.example.org", Version: "v1alpha1", Kind: "ClusterProviderConfig"},
+		"A72 N35 N16 a kind beside by hand":    {Group: "network.fcp.m.crossplane.io", Version: "v1alpha3", Kind: "Network"},
+		"A72 N35 N16 the kind beside it":       {Group: "network.fcp.m.crossplane.io", Version: "v1alpha3", Kind: "Subnet"},
+		"A72 N35 N16 a kind of one scope only": {Group: "compute.fcp.m.crossplane.io", Version: "v1alpha3", Kind: "NodeGroup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !s.Recognizes(gvk) {
+				t.Errorf("%s is not known", gvk)
+			}
+		})
+	}
+	if compute.MachineKind != "Machine" || compute.MachineKindAPIVersion != "Machine.compute.cloud.example.org/v1alpha1" {
+		t.Errorf("got %q, %q", compute.MachineKind, compute.MachineKindAPIVersion)
+	}
+}
+
+func TestFieldRules(t *testing.T) {
+	t.Parallel()
+	want := parameters.Rules{
+		Immutable:  []string{"image", "networkId", "disks.type", "boot.firmware"},
+		IgnoreCase: []string{"image"},
+		Sets:       []string{"neighbours"},
+		JSON:       []string{"policy"},
+		WriteOnly:  []string{"policy", "passwordSecretRef"},
+		Ignored:    []string{"tolerations"},
+		Defaults:   map[string]string{"startupDelay": `"5s"`},
+		Generated:  map[string]string{"passwordSecretRef": "password"},
+		Labels:     "tags",
+	}
+	if diff := cmp.Diff(want, (*compute.MachineParameters)(nil).FieldRules()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
