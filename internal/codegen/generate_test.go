@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write what is generated below testdata 
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{
-		"T10 T14 references, rules and methods by hand":     "testdata/cloud/apis",
+		"T10 T14 references, rules and methods by hand":    "testdata/cloud/apis",
 		"T10 T14 a package that is partly written by hand": "testdata/fcp/apis",
 	} {
 		t.Run(name, func(t *testing.T) {

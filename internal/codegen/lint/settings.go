@@ -68,7 +68,7 @@ func optional(_ *model.Kind, at model.Place) string {
 		return ""
 	case !f.Type.Pointer && !f.Type.Collection():
 		return fmt.Sprintf("%s is optional: make it *%s, so that unset differs from empty", f.Name, f.Type.Text)
-	case !f.Omitted():
+	case !f.Omitted() && f.JSON != "":
 		return fmt.Sprintf("%s is optional: add omitempty to its json tag", f.Name)
 	}
 	return ""

@@ -1,0 +1,150 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bowline-dev/bowline/internal/codegen/lint"
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+)
+
+var update = flag.Bool("update", false, "write what is found in testdata instead of comparing it")
+
+const doc = `// Package v1 holds kinds.
+//
+// +kubebuilder:object:generate=true
+// +groupName=things.example.org
+package v1
+`
+
+const config = `package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// A ProviderConfigSpec says how to reach things.
+type ProviderConfigSpec struct {
+	xpv1.ProviderSpec ` + "`json:\",inline\"`" + `
+}
+
+// A ProviderConfig says how to reach things.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type ProviderConfig struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Spec   ProviderConfigSpec        ` + "`json:\"spec\"`" + `
+	Status xpv1.ProviderConfigStatus ` + "`json:\"status,omitempty\"`" + `
+}
+`
+
+// load reads an API of one example. An example that says what package it is in brings doc.go and configurations itself.
+func load(t *testing.T, example []byte) *model.API {
+	t.Helper()
+	base := t.TempDir()
+	files := map[string]string{"go.mod": "module example.org/things\n", "apis/v1/thing.go": string(example)}
+	if !strings.HasPrefix(string(example), "// Package ") {
+		files["apis/v1/doc.go"], files["apis/v1/config.go"] = doc, config
+	}
+	for name, text := range files {
+		at := filepath.Join(base, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api, err := model.Load(base, "apis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// Each rule has an example that breaks it, RULE.go, and what an author is told then, RULE.txt.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for _, rule := range lint.Rules() {
+		t.Run("O22 O23 "+rule.Name+": "+rule.Says, func(t *testing.T) {
+			t.Parallel()
+			example, err := os.ReadFile(filepath.Join("testdata", rule.Name+".go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := lint.Check(load(t, example))
+			if found == nil {
+				t.Fatal("nothing was found")
+			}
+			got := found.Error() + "\n"
+			for line := range strings.Lines(got) {
+				if !strings.Contains(line, ": "+rule.Name+": ") {
+					t.Errorf("the example breaks another rule, too: %s", line)
+				}
+			}
+			golden := filepath.Join("testdata", rule.Name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if diff := cmp.Diff(string(want), got); diff != "" || err != nil {
+				t.Errorf("%v, -want +got:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	t.Run("no example without a rule", func(t *testing.T) {
+		t.Parallel()
+		files, err := filepath.Glob("testdata/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), ".go")
+			if !slices.ContainsFunc(lint.Rules(), func(r lint.Rule) bool { return r.Name == name }) && name != "good" {
+				t.Errorf("%s is for no rule", file)
+			}
+		}
+	})
+	t.Run("O23 nothing is found where nothing is wrong, or the author says why", func(t *testing.T) {
+		t.Parallel()
+		example, err := os.ReadFile("testdata/good.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lint.Check(load(t, example)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func ExampleRules() {
+	for _, rule := range lint.Rules() {
+		if strings.HasPrefix(rule.Name, "secret-") {
+			fmt.Println(rule.Name+":", rule.Says)
+		}
+	}
+	// Output:
+	// secret-name: a field that selects a secret is named SecretRef (P60)
+	// secret-comment: the comment of a secret says what happens without it (P63)
+}

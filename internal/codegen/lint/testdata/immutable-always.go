@@ -1,0 +1,45 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// ThingParameters are the settings of a thing.
+// https://example.org/things
+type ThingParameters struct {
+	// OtherID of another thing.
+	// +immutable
+	// +crossplane:generate:reference:type=Thing
+	// +optional
+	OtherID *string `json:"otherId,omitempty"`
+
+	// OtherIDRef names the Thing.
+	// +immutable
+	// +optional
+	OtherIDRef *xpv1.Reference `json:"otherIdRef,omitempty"`
+
+	// OtherIDSelector chooses the Thing.
+	// +kubebuilder:default={"policy": {"resolve": "Always"}}
+	// +optional
+	OtherIDSelector *xpv1.Selector `json:"otherIdSelector,omitempty"`
+}
+
+// ThingObservation is what is reported of a thing.
+type ThingObservation struct {
+	// ID of the thing.
+	ID string `json:"id,omitempty"`
+}
+
+// A Thing is a thing.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type Thing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ThingSpec   `json:"spec"`
+	Status ThingStatus `json:"status,omitempty"`
+}

@@ -1,0 +1,71 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// ThingParameters are the settings of a thing.
+// https://example.org/things
+type ThingParameters struct {
+	// OtherID of another thing.
+	// +immutable
+	// +crossplane:generate:reference:type=Thing
+	// +optional
+	OtherID *string `json:"otherId,omitempty"`
+
+	// OtherIDRef names the Thing.
+	// +optional
+	OtherIDRef *xpv1.Reference `json:"otherIdRef,omitempty"`
+
+	// OtherIDSelector chooses the Thing.
+	// +optional
+	OtherIDSelector *xpv1.Selector `json:"otherIdSelector,omitempty"`
+
+	// ThirdID of another thing.
+	// +crossplane:generate:reference:type=Thing
+	// +optional
+	ThirdID *string `json:"thirdId,omitempty"`
+
+	// ThirdIDRef names the Thing.
+	// +immutable
+	// +optional
+	ThirdIDRef *xpv1.Reference `json:"thirdIdRef,omitempty"`
+
+	// ThirdIDSelector chooses the Thing.
+	// +optional
+	ThirdIDSelector *xpv1.Selector `json:"thirdIdSelector,omitempty"`
+
+	// FourthID of another thing.
+	// +crossplane:generate:reference:type=Thing
+	// +optional
+	FourthID *string `json:"fourthId,omitempty"`
+
+	// FourthIDRef names the Thing.
+	// +optional
+	FourthIDRef *xpv1.Reference `json:"fourthIdRef,omitempty"`
+
+	// FourthIDSelector chooses the Thing.
+	// +immutable
+	// +optional
+	FourthIDSelector *xpv1.Selector `json:"fourthIdSelector,omitempty"`
+}
+
+// ThingObservation is what is reported of a thing.
+type ThingObservation struct {
+	// ID of the thing.
+	ID string `json:"id,omitempty"`
+}
+
+// A Thing is a thing.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type Thing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ThingSpec   `json:"spec"`
+	Status ThingStatus `json:"status,omitempty"`
+}

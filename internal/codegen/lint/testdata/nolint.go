@@ -1,0 +1,35 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ThingParameters are the settings of a thing.
+// https://example.org/things
+type ThingParameters struct {
+	// Size of the thing.
+	// +bowline:nolint=optionl the zero value is none
+	// +optional
+	Size *int64 `json:"size,omitempty"`
+
+	// Zone of the thing.
+	// +bowline:nolint=optional
+	// +optional
+	Zone *string `json:"zone,omitempty"`
+}
+
+// ThingObservation is what is reported of a thing.
+type ThingObservation struct {
+	// ID of the thing.
+	ID string `json:"id,omitempty"`
+}
+
+// A Thing is a thing.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type Thing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ThingSpec   `json:"spec"`
+	Status ThingStatus `json:"status,omitempty"`
+}

@@ -1,0 +1,36 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ThingParameters are the settings of a thing.
+// https://example.org/things
+type ThingParameters struct {
+	// Repair says how the thing is repaired.
+	// +optional
+	Repair *Repair `json:"repair,omitempty"`
+}
+
+// Repair says how a thing is repaired.
+type Repair struct {
+	// Enabled is true if it is.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// ThingObservation is what is reported of a thing.
+type ThingObservation struct {
+	// ID of the thing.
+	ID string `json:"id,omitempty"`
+}
+
+// A Thing is a thing.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type Thing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ThingSpec   `json:"spec"`
+	Status ThingStatus `json:"status,omitempty"`
+}
