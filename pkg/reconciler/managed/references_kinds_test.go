@@ -121,7 +121,10 @@ func (s *street) installHouses(t *testing.T) {
 }
 
 // control runs the controller of one kind on a manager of its own, and so as if in a process of its own.
-func control(t *testing.T, config *rest.Config, scheme *runtime.Scheme, kind schema.GroupVersionKind, of client.Object, only cache.ByObject) {
+func control(
+	t *testing.T, config *rest.Config, scheme *runtime.Scheme, kind schema.GroupVersionKind, of client.Object, only cache.ByObject,
+	o ...managed.ReconcilerOption,
+) {
 	t.Helper()
 	options := managed.CacheOptions()
 	options.ByObject[of] = only
@@ -134,8 +137,8 @@ func control(t *testing.T, config *rest.Config, scheme *runtime.Scheme, kind sch
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := managed.NewReconciler(mgr, resource.ManagedKind(kind),
-		managed.WithExternalConnecter(&shelf{made: map[types.UID]bool{}}), managed.WithPollInterval(time.Hour))
+	o = append(o, managed.WithExternalConnecter(&shelf{made: map[types.UID]bool{}}), managed.WithPollInterval(time.Hour))
+	r := managed.NewReconciler(mgr, resource.ManagedKind(kind), o...)
 	err = ctrl.NewControllerManagedBy(mgr).For(of).WatchesRawSource(r.Wakeups()).
 		WithOptions(controller.Options{SkipNameValidation: new(true)}).Complete(r)
 	if err != nil {
@@ -152,9 +155,9 @@ func control(t *testing.T, config *rest.Config, scheme *runtime.Scheme, kind sch
 	})
 }
 
-func (s *street) controlLodgers(t *testing.T) {
+func (s *street) controlLodgers(t *testing.T, o ...managed.ReconcilerOption) {
 	t.Helper()
-	control(t, s.env.Config, s.scheme, thing.GroupVersionKind, &lodger{}, cache.ByObject{Label: labels.SelectorFromSet(s.label)})
+	control(t, s.env.Config, s.scheme, thing.GroupVersionKind, &lodger{}, cache.ByObject{Label: labels.SelectorFromSet(s.label)}, o...)
 }
 
 // controlHouses runs a controller that knows nothing of lodgers.
@@ -267,12 +270,9 @@ func TestReferenceToKindThatIsInstalledLater(t *testing.T) {
 	t.Run("R161 R167 first who refers, then the kind, then the target", func(t *testing.T) {
 		t.Parallel()
 		s := newStreet(t)
-		s.controlLodgers(t)
+		s.controlLodgers(t, managed.WithBackoff(time.Hour, time.Hour)) // as after many failures
 		l := s.addLodger(t)
 		s.sees(t, l, "install the provider that has this kind")
-		wait := time.NewTimer(4 * time.Second) // by then repetitions come more than four seconds after one another
-		defer wait.Stop()
-		<-wait.C
 		s.installHouses(t)
 		began := time.Now()
 		s.sees(t, l, "does not exist yet")
@@ -282,7 +282,7 @@ func TestReferenceToKindThatIsInstalledLater(t *testing.T) {
 		s.sees(t, l, string(xpv1.ReasonAvailable))
 		ready := time.Since(began)
 		t.Logf("looked again %s after the kind was installed, Ready %s after the house was there", told, ready)
-		if got := reference.FromPtrValue(l.Spec.ForProvider.Neighbour); got != "house-1" || told > 2*time.Second || ready > 2*time.Second {
+		if got := reference.FromPtrValue(l.Spec.ForProvider.Neighbour); got != "house-1" || told > 5*time.Second || ready > 5*time.Second {
 			t.Errorf("got %q, %s after the kind was installed and %s after the house was there", got, told, ready)
 		}
 	})
