@@ -76,8 +76,15 @@ verify: ## Check format, vet, staticcheck, generated files and go.mod
 	.ci/verify
 
 .PHONY: generate
-generate: ## Write deepcopy functions and custom resource definitions
+generate: ## Write all that follows from the API types
 	.ci/generate
+
+.PHONY: manifests
+manifests: ## Write custom resource definitions, and the Go that they come from
+	.ci/generate manifests
+
+.PHONY: reviewable
+reviewable: generate verify test ## Generate, lint and test: what a change goes through before it is shown
 
 .PHONY: clean
 clean: ## Remove what build made

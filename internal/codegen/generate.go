@@ -31,9 +31,9 @@ type Output struct {
 	Stale []string
 }
 
-// Generate finds out what belongs into the folders of APIs, named relative to base; it writes nothing. Each folder may end
-// in "/...", which changes nothing: all packages below it are read. It fails with all mistakes found in the source, one
-// per line, each with file, line and column.
+// Generate finds out what belongs into the folders of APIs, whose names are absolute or relative to base; it writes
+// nothing. Each folder may end in "/...", which changes nothing: all packages below it are read. It fails with all
+// mistakes found in the source, one per line, each with file, line and column.
 func Generate(ctx context.Context, base string, folders ...string) (*Output, error) {
 	if len(folders) == 0 {
 		return nil, errors.New("say where the API types are, for example ./apis/...")
@@ -48,6 +48,15 @@ func Generate(ctx context.Context, base string, folders ...string) (*Output, err
 }
 
 func (o *Output) add(ctx context.Context, folder string) error {
+	if filepath.IsAbs(folder) {
+		base, err := filepath.Abs(o.Base)
+		if err != nil {
+			return err
+		}
+		if folder, err = filepath.Rel(base, folder); err != nil {
+			return err
+		}
+	}
 	api, err := model.Load(o.Base, folder)
 	if err != nil {
 		return fmt.Errorf("reading the API below %s: %w", folder, err)

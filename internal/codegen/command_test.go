@@ -1,0 +1,88 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package codegen_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/codegen"
+)
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		folders []string
+		want    string // in the error; empty if there is none
+	}{
+		"T25 check of what is up to date":  {[]string{"./testdata/cloud/apis/..."}, ""},
+		"T25 the dots may be left out":     {[]string{"testdata/cloud/apis"}, ""},
+		"no folder":                        {nil, "say where the API types are"},
+		"a folder that is not there":       {[]string{"./apis/..."}, "no such file or directory"},
+		"O23 what is wrong is told":        {[]string{"testdata/wrong/apis"}, "testdata/wrong/apis/v1/thing.go:12:2: documented: Size has no comment"},
+		"kubebuilder's mistakes are told":  {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go"},
+		"T25 check of what is not written": {[]string{"testdata/unwritten/apis"}, "generated files are not up to date: run bowline generate without --check"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said bytes.Buffer
+			err := codegen.Command(t.Context(), &said, ".", true, tc.folders...)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if strings.Contains(tc.want, "not up to date") && !strings.Contains(said.String(), "testdata/unwritten/apis/v1/zz_generated.types.go\n") {
+				t.Errorf("said %q", said.String())
+			}
+		})
+	}
+}
+
+func TestBrokenSource(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.org/things\n", "apis/thing.go": "package apis\n\ntype Thing = ;\n"} {
+		if err := os.MkdirAll(filepath.Join(base, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := codegen.Generate(t.Context(), base, filepath.Join(base, "apis"))
+	if want := "apis/thing.go:3:14: expected type"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for target, want := range map[string]string{
+		"generate": ".ci/generate", "manifests": ".ci/generate manifests", "reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-postgresql\ngo test ./...",
+	} {
+		t.Run("T20 T25 make "+target, func(t *testing.T) {
+			t.Parallel()
+			got, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "-C", "../..", target).CombinedOutput()
+			if strings.TrimSpace(string(got)) != want || err != nil {
+				t.Errorf("%v, got %q, want %q", err, got, want)
+			}
+		})
+	}
+}
+
+func ExampleGenerate() {
+	out, err := codegen.Generate(context.Background(), ".", "testdata/cloud/apis")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	differ, err := out.Differences()
+	fmt.Println(len(differ), err)
+	// Output: 0 <nil>
+}
