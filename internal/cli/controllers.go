@@ -85,7 +85,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 	svc, err := controllers(controllersConfig{
 		providers: o.program.Providers, rest: cfg, log: log.controllers(),
 		leaderElect: o.leaderElect, namespace: namespace, healthListen: o.health,
-		reconcilers: reconcilers,
+		reconcilers: reconcilers, metrics: o.controllers.metrics,
 	})
 	if err != nil {
 		return err

@@ -139,6 +139,9 @@ func (o upOptions) arguments() []string {
 		"--cloud-admin=" + strconv.FormatBool(o.cloud.admin),
 		"--poll-interval=" + o.controllers.pollInterval.String(),
 	}
+	if o.controllers.metrics.chosen {
+		arguments = append(arguments, "--metrics-listen="+o.controllers.metrics.address)
+	}
 	for _, name := range o.server.names {
 		arguments = append(arguments, "--tls-san="+name)
 	}

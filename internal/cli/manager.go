@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,9 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 // controllersConfig is how the controllers of all providers are to run.
@@ -29,6 +32,7 @@ type controllersConfig struct {
 	namespace    string // of the leader's lease
 	healthListen string // host:port of /healthz and /readyz; empty for none
 	reconcilers  []managed.ReconcilerOption
+	metrics      metricsAddress
 }
 
 // controllers returns the service that runs every provider's controllers. It is ready when they work, and with leader
@@ -50,10 +54,15 @@ func controllers(cfg controllersConfig) (service, error) {
 	// The API server warns of the finalizer's form at every creation; its name is a wire contract and stays.
 	config := rest.CopyConfig(cfg.rest)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
+	counters, err := telemetry.NewMetrics(metrics.Registry)
+	if err != nil {
+		return service{}, err
+	}
+	config.Wrap(counters.WrapTransport)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Logger:                 cfg.log,
-		Metrics:                metricsserver.Options{BindAddress: "0"},
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // see metricsAddress
 		HealthProbeBindAddress: health,
 		LeaderElection:         cfg.leaderElect,
 		LeaderElectionID:       controllersAccount,
@@ -65,17 +74,27 @@ func controllers(cfg controllersConfig) (service, error) {
 	if err != nil {
 		return service{}, fmt.Errorf("creating controller manager: %w", err)
 	}
+	spans, err := newSpanExport(cfg.log, os.Getenv)
+	if err != nil {
+		return service{}, err
+	}
 	for _, p := range cfg.providers {
-		if err := p.SetupWithManager(mgr, cfg.reconcilers...); err != nil {
+		if err := p.SetupWithManager(mgr, append(spans.options(), cfg.reconcilers...)...); err != nil {
 			return service{}, fmt.Errorf("setting up provider %s: %w", p.Name, err)
 		}
 	}
 	if err := addHealthChecks(mgr); err != nil {
 		return service{}, err
 	}
+	if err := cfg.metrics.serve(mgr); err != nil {
+		return service{}, err
+	}
 	return service{
-		name:  "controllers",
-		run:   func(ctx context.Context) error { return mgr.Start(ctx) },
+		name: "controllers",
+		run: func(ctx context.Context) error {
+			defer spans.flush(ctx)
+			return mgr.Start(ctx)
+		},
 		ready: mgr.Elected(),
 	}, nil
 }

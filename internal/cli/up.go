@@ -162,6 +162,7 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	log.own("bowline").Debug("The controllers' identity is ready")
 	working, err := controllers(controllersConfig{
 		providers: o.providers, rest: token.config(admin), log: log.controllers(), reconcilers: reconcilers,
+		metrics: o.controllers.metrics,
 	})
 	if err != nil {
 		return err

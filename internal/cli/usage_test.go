@@ -32,6 +32,7 @@ func TestUsage(t *testing.T) {
 		"UnknownCloudWord": {args: []string{"cloud", "keys"}, code: exitUsage, err: "did you mean key?"},
 		"NoKubeconfig":     {args: []string{"controllers"}, code: exitError, err: "--kubeconfig FILE"},
 		"NoDataDirValue":   {args: []string{"kubectl", "--data-dir"}, code: exitUsage, err: "flag needs an argument"},
+		"BadMetricsListen": {args: []string{"up", "--metrics-listen", "nowhere"}, code: exitUsage, err: "127.0.0.1:8081"},
 		"BadListen":        {args: []string{"apiserver", "--listen", "nowhere"}, code: exitError, err: "nowhere"},
 		"NoServer":         {args: []string{"kubectl", "get", "pods"}, code: exitError, err: "start one with: bowline up --detach"},
 	}
