@@ -100,7 +100,8 @@ func getDatabase(ctx context.Context, e executor, name string) (*Database, strin
 }
 
 // CreateDatabase creates a database, IsExists if the name is taken. PostgreSQL creates databases outside of transactions:
-// settings, comment and labels follow in one of their own, and are missing if we are interrupted between the two.
+// settings, comment and labels follow in one of their own, and are missing if we are interrupted between the two. If they
+// are refused the database is deleted again.
 func (s *Server) CreateDatabase(ctx context.Context, d Database) (created *Database, err error) {
 	if d.Template != nil {
 		s.pool.Leave(*d.Template) // Nobody may be connected to it.
@@ -115,13 +116,27 @@ func (s *Server) CreateDatabase(ctx context.Context, d Database) (created *Datab
 				return err
 			}
 			if err := runTogether(ctx, c, rest); err != nil {
-				return err
+				return s.undoCreate(ctx, c, d.Name, err)
 			}
 			created, _, err = getDatabase(ctx, c, d.Name)
 			return err
 		})
 	})
 	return created, err
+}
+
+// undoCreate deletes what was created a moment ago because the rest failed, and returns that failure.
+func (s *Server) undoCreate(ctx context.Context, c *pgx.Conn, name string, failure error) error {
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if run(undo, c, say("DROP DATABASE").name(name)) == nil {
+		return failure
+	}
+	failure = s.classify(ctx, failure)
+	if refused, ok := errors.AsType[*Error](failure); ok {
+		refused.left = true
+	}
+	return failure
 }
 
 func (d Database) create() *command {

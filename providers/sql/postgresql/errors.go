@@ -55,6 +55,8 @@ type Error struct {
 	Message, Detail, Hint string
 	// sent is true when the statement was on its way: an error that ends the session leaves open what came of it.
 	sent bool
+	// left is true when part of what was asked for is done all the same.
+	left bool
 }
 
 // Error returns the server's words and the SQLSTATE. Details are left out where they change from moment to moment.
@@ -90,6 +92,12 @@ func (e *ConnectionError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
+// Timeout reports whether time ran out. With Temporary it makes this a net.Error.
+func (e *ConnectionError) Timeout() bool { return errors.Is(e.Err, context.DeadlineExceeded) }
+
+// Temporary is true: another attempt may succeed.
+func (e *ConnectionError) Temporary() bool { return true }
+
 // classify turns what pgx says into an *Error or a *ConnectionError. Other errors are not about the server.
 func (s *Server) classify(ctx context.Context, err error) error {
 	if err == nil {
@@ -100,6 +108,9 @@ func (s *Server) classify(ctx context.Context, err error) error {
 		return pool.ErrClosed
 	}
 	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	if own, ok := errors.AsType[*ConnectionError](err); ok {
 		return own
 	}
 	refused, answered := errors.AsType[*pgconn.PgError](err)
@@ -116,11 +127,14 @@ func (s *Server) classify(ctx context.Context, err error) error {
 	case beforehand:
 		return &ConnectionError{Endpoint: s.endpoint(), Err: root(unconnected.Err)}
 	case isConnection(err):
-		return &ConnectionError{Endpoint: s.endpoint(), Sent: !pgconn.SafeToRetry(err), Err: root(err)}
+		// pgconn.SafeToRetry is no help: it says so too of a statement that was sent before the connection broke.
+		return &ConnectionError{Endpoint: s.endpoint(), Sent: true, Err: root(err)}
 	default:
 		return err
 	}
 }
+
+var errLost = errors.New("the connection was lost")
 
 func isConnection(err error) bool {
 	var network net.Error
@@ -135,9 +149,14 @@ func root(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
-	for _, known := range []error{context.DeadlineExceeded, context.Canceled, io.ErrUnexpectedEOF, io.EOF} {
-		if errors.Is(err, known) {
-			return known
+	for _, lost := range []error{pgconn.ErrConnClosed, io.ErrUnexpectedEOF, io.EOF} {
+		if errors.Is(err, lost) {
+			return errLost
+		}
+	}
+	for _, ended := range []error{context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, ended) {
+			return ended
 		}
 	}
 	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
@@ -191,7 +210,7 @@ func IsOutcomeUnknown(err error) bool {
 		return silent.Sent
 	}
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.sent && hasClass(err, "08", "57P")
+	return ok && (e.left || e.sent && hasClass(err, "08", "57P"))
 }
 
 func hasCode(err error, codes ...string) bool {

@@ -74,14 +74,19 @@ func (s *Server) CreateExtension(ctx context.Context, x Extension) (created *Ext
 	}
 	err = s.within(ctx, x.Database, func(ctx context.Context, tx pgx.Tx) error {
 		// Where the extension does not care, the search path says which schema it goes to.
-		if err := run(ctx, tx, say("SET LOCAL search_path TO public"), create); err != nil {
+		if err := run(ctx, tx, say("SET LOCAL search_path TO public")); err != nil {
 			return err
 		}
-		if err := x.describe(ctx, tx); err != nil {
+		return s.visit(ctx, tx.Conn(), tx, []string{databaseOwner}, func() error {
+			if err := run(ctx, tx, create); err != nil {
+				return err
+			}
+			if err := x.describe(ctx, tx); err != nil {
+				return err
+			}
+			created, _, err = getExtension(ctx, tx, x.Database, x.Name)
 			return err
-		}
-		created, _, err = getExtension(ctx, tx, x.Database, x.Name)
-		return err
+		})
 	})
 	if err != nil {
 		return nil, err

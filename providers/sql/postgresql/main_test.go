@@ -66,15 +66,25 @@ func unique(t *testing.T) string {
 	return fmt.Sprintf(`%d "x"%s`, serial.Add(1), hostile[:20])
 }
 
-// open returns a session in a database that knows nothing of package postgresql.
+// open returns a session of the shared server that knows nothing of package postgresql.
 func open(t *testing.T, database, username, password string) (*pgx.Conn, error) {
 	t.Helper()
 	c := shared.Config()
+	c.Database, c.Username, c.Password = database, username, postgresql.Secret(password)
+	return openAt(t, c)
+}
+
+// openAt returns such a session of any server.
+func openAt(t *testing.T, c postgresql.Config) (*pgx.Conn, error) {
+	t.Helper()
 	config, err := pgx.ParseConfig(fmt.Sprintf("host=%s port=%d sslmode=disable", c.Endpoint, c.Port))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Database, config.User, config.Password = database, username, password
+	config.Database, config.User, config.Password = c.Database, c.Username, string(c.Password)
+	if config.Database == "" {
+		config.Database = "postgres"
+	}
 	conn, err := pgx.ConnectConfig(context.WithoutCancel(t.Context()), config) // also while a test cleans up
 	if err == nil {
 		t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // The server may have ended it.

@@ -62,7 +62,7 @@ func (s *Server) CreateSchema(ctx context.Context, schema Schema) (created *Sche
 		create.say("AUTHORIZATION").name(*schema.Owner)
 	}
 	err = s.within(ctx, schema.Database, func(ctx context.Context, tx pgx.Tx) error {
-		return s.visit(ctx, tx.Conn(), tx, given(schema.Owner), func() error {
+		return s.visit(ctx, tx.Conn(), tx, append(given(schema.Owner), databaseOwner), func() error {
 			if err := run(ctx, tx, append([]*command{create}, schema.describe("")...)...); err != nil {
 				return err
 			}
@@ -87,7 +87,9 @@ func (s *Server) UpdateSchema(ctx context.Context, schema Schema) error {
 		if differs(have.Owner, schema.Owner) {
 			commands = append(commands, say("ALTER SCHEMA").name(schema.Name).say("OWNER TO").name(*schema.Owner))
 		}
-		return s.visit(ctx, tx.Conn(), tx, given(have.Owner, schema.Owner), func() error { return run(ctx, tx, commands...) })
+		return s.visit(ctx, tx.Conn(), tx, append(given(have.Owner, schema.Owner), databaseOwner), func() error {
+			return run(ctx, tx, commands...)
+		})
 	})
 }
 

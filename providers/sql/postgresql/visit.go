@@ -11,6 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// databaseOwner is the role that stands for the owner of the database one is connected to.
+const databaseOwner = "pg_database_owner"
+
 // farewell is how long leaving a role may take when the caller's own time is over.
 const farewell = 5 * time.Second
 
@@ -46,19 +49,18 @@ func (s *Server) visit(ctx context.Context, conn *pgx.Conn, e executor, roles []
 	return errors.Join(err, run(leaving, e, say("REVOKE").names(strangers).say("FROM CURRENT_USER")))
 }
 
-// joinable returns those of the roles whose privileges the current user lacks but may give itself. The owner of a schema
-// may be pg_database_owner, which stands for the owner of the database.
+// joinable returns those of the roles whose privileges the current user lacks but may give itself.
 func joinable(ctx context.Context, e executor, roles []string) ([]string, error) {
 	rows, err := e.Query(ctx, `
 		SELECT r.rolname::text FROM pg_roles r, pg_roles me
 		WHERE me.rolname = current_user AND NOT r.rolsuper AND r.rolname NOT LIKE 'pg\_%' AND NOT pg_has_role(r.oid, 'USAGE')
-		AND r.rolname IN (SELECT CASE name WHEN 'pg_database_owner' THEN
+		AND r.rolname IN (SELECT CASE name WHEN $2 THEN
 			(SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()) ELSE name END
 			FROM unnest($1::text[]) name)
 		AND CASE WHEN current_setting('server_version_num')::int < 160000
 			THEN me.rolcreaterole AND NOT pg_has_role(r.oid, 'MEMBER')
 			ELSE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') END
-		ORDER BY 1`, roles)
+		ORDER BY 1`, roles, databaseOwner)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// pingAfter is how long a connection may have been idle and still be used without asking whether it lives.
-	pingAfter = time.Second
+	// pingAfter is how long a connection may have been idle and still be used without asking whether it lives. No server
+	// restarts in that time.
+	pingAfter = 200 * time.Millisecond
 	// goodbye is how long telling the server that a connection ends may take.
 	goodbye = 2 * time.Second
 )

@@ -1,0 +1,369 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql/postgresqltest"
+)
+
+// A counter counts connections that are open.
+type counter struct {
+	open, most, opened atomic.Int32
+}
+
+func (c *counter) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.opened.Add(1)
+	now := c.open.Add(1)
+	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
+	}
+	return &counted{Conn: conn, counter: c}, nil
+}
+
+type counted struct {
+	net.Conn
+	counter *counter
+	once    sync.Once
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { c.counter.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	const bound, operations = 3, 200
+	var count counter
+	s := connect(t, func(c *postgresql.Config) { c.MaxConns, c.Dial, c.SSLMode = bound, count.dial, postgresql.SSLDisable })
+	databases := make([]string, 5)
+	for i := range databases {
+		databases[i] = newDatabase(t, s, postgresql.Database{}).Name
+	}
+	var all sync.WaitGroup
+	for i := range operations {
+		all.Go(func() {
+			if _, err := s.GetSchema(t.Context(), databases[i%len(databases)], "public"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most := count.most.Load(); most != bound {
+		t.Errorf("%d connections were open at a time, %d are allowed", most, bound)
+	}
+	if opened := count.opened.Load(); opened > operations {
+		t.Errorf("%d connections were opened", opened)
+	}
+	for range 50 {
+		if _, err := s.GetSchema(t.Context(), databases[0], "public"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if opened := count.opened.Load(); opened > operations {
+		t.Errorf("connections are not used again: %d were opened", opened)
+	}
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	t.Parallel()
+	var count counter
+	s := connect(t, func(c *postgresql.Config) {
+		c.IdleTimeout, c.Dial, c.SSLMode = 50*time.Millisecond, count.dial, postgresql.SSLDisable
+	})
+	for range 3 {
+		if _, err := s.Version(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the idle connection is closed", func() bool { return count.open.Load() == 0 })
+	}
+	if opened := count.opened.Load(); opened != 3 {
+		t.Errorf("%d connections were opened", opened)
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	var count counter
+	s := connect(t, func(c *postgresql.Config) { c.Dial, c.SSLMode = count.dial, postgresql.SSLDisable })
+	if _, err := s.Version(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s.Close()
+	if open := count.open.Load(); open != 0 {
+		t.Errorf("%d connections are open", open)
+	}
+	if _, err := s.Version(t.Context()); err == nil || count.opened.Load() != 1 {
+		t.Errorf("used after it was closed: %v", err)
+	}
+}
+
+func TestSessionsThatEnd(t *testing.T) {
+	t.Parallel()
+	s := connect(t)
+	d := newDatabase(t, s, postgresql.Database{}).Name
+	if _, err := s.GetSchema(t.Context(), d, "public"); err != nil {
+		t.Fatal(err)
+	}
+	admin := superuser(t, "postgres")
+	if _, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", d); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(250 * time.Millisecond) // After that a connection is asked whether it lives.
+	if _, err := s.GetSchema(t.Context(), d, "public"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	dialing, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s := connect(t, func(c *postgresql.Config) {
+		c.MaxConns = 1
+		c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			once.Do(func() { close(dialing) })
+			<-release
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+	})
+	var first sync.WaitGroup
+	first.Go(func() {
+		if _, err := s.Version(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	<-dialing
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := s.Version(ctx)
+	want(t, err, postgresql.IsUnavailable, "unavailable")
+	if !errors.Is(err, context.DeadlineExceeded) || postgresql.IsOutcomeUnknown(err) {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+	first.Wait()
+	if _, err := s.Version(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	stop := errors.New("stop")
+	var refuse atomic.Bool
+	s := connect(t, func(c *postgresql.Config) {
+		c.Limit = func(ctx context.Context, call func(context.Context) error) error {
+			calls.Add(1)
+			if refuse.Load() {
+				return stop
+			}
+			return call(ctx)
+		}
+	})
+	r := newRole(t, s, postgresql.Role{})
+	if _, err := s.GetRole(t.Context(), r.Name); err != nil || calls.Load() != 2 {
+		t.Errorf("%d calls, %v", calls.Load(), err)
+	}
+	refuse.Store(true)
+	defer refuse.Store(false)
+	if _, err := s.GetRole(t.Context(), r.Name); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	server, err := postgresqltest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := postgresql.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.GetSchema(t.Context(), "d", "public"); err != nil {
+		t.Fatal(err)
+	}
+	holder, err := postgresql.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	if _, err := holder.GetSchema(t.Context(), "d", "public"); err != nil {
+		t.Fatal(err)
+	}
+	// The session of the holder makes the server wait, and in that time it is killed.
+	outcome := make(chan error, 1)
+	go func() { outcome <- s.DeleteDatabase(t.Context(), "d", postgresql.DeleteDatabaseOptions{}) }()
+	eventually(t, "the deletion is under way", func() bool { return waits(t, server) })
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	err = <-outcome
+	want(t, err, postgresql.IsOutcomeUnknown, "open")
+	want(t, err, postgresql.IsUnavailable, "unavailable")
+	_, err = s.GetDatabase(t.Context(), "d")
+	want(t, err, postgresql.IsUnavailable, "unavailable")
+	if postgresql.IsOutcomeUnknown(err) || !strings.Contains(fmt.Sprint(err), "connection refused") {
+		t.Errorf("nothing was sent: %v", err)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.GetDatabase(t.Context(), "d"); err != nil {
+		t.Errorf("after the restart: %v", err)
+	}
+}
+
+// waits reports whether a session of the server deletes a database.
+func waits(t *testing.T, server *postgresqltest.Server) bool {
+	t.Helper()
+	c := server.Config()
+	conn, err := openAt(t, c)
+	if err != nil {
+		return false
+	}
+	var deleting bool
+	err = conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DROP DATABASE%')").Scan(&deleting)
+	return err == nil && deleting
+}
+
+func TestServerOutOfConnections(t *testing.T) {
+	t.Parallel()
+	server, err := postgresqltest.Start("max_connections=2", "superuser_reserved_connections=0", "max_wal_senders=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 2 {
+		eventually(t, "the server has a connection left", func() bool {
+			_, err := openAt(t, server.Config())
+			return err == nil
+		})
+	}
+	s, err := postgresql.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = s.Version(t.Context())
+	want(t, err, postgresql.IsBusy, "busy")
+	want(t, err, postgresql.IsUnavailable, "unavailable")
+	if postgresql.IsOutcomeUnknown(err) {
+		t.Errorf("nothing was sent: %v", err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		config postgresql.Config
+		says   []string
+	}{
+		"empty":   {postgresql.Config{}, []string{"endpoint is required", "username is required"}},
+		"numbers": {postgresql.Config{Port: 70000, MaxConns: -1}, []string{"port 70000", "max conns -1"}},
+		"mode":    {postgresql.Config{SSLMode: "always"}, []string{`"always" is none of`}},
+		"roots":   {postgresql.Config{RootCAs: []byte("x")}, []string{"no certificate in PEM"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := postgresql.New(tc.config)
+			for _, words := range tc.says {
+				if err == nil || !strings.Contains(err.Error(), words) {
+					t.Errorf("does not say %q: %v", words, err)
+				}
+			}
+		})
+	}
+}
+
+func TestEnvironmentIsIgnored(t *testing.T) {
+	for name, value := range map[string]string{
+		"PGHOST": "nowhere.invalid", "PGPORT": "1", "PGUSER": "nobody", "PGPASSWORD": "wrong", "PGSSLMODE": "verify-full",
+		"PGSSLROOTCERT": "/none", "PGSSLCERT": "/none", "PGTARGETSESSIONATTRS": "standby", "PGOPTIONS": "-c nonsense=1",
+		"PGREQUIREAUTH": "none", "PGCHANNELBINDING": "require",
+	} {
+		t.Setenv(name, value)
+	}
+	if _, err := connect(t).Version(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCanary(t *testing.T) {
+	t.Parallel()
+	const canary = "canary'in the mine"
+	s := connect(t)
+	r := newRole(t, s, postgresql.Role{Login: ptr(true), Password: canary})
+	update := postgresql.Role{Name: r.Name, Password: canary}
+	if err := s.UpdateRole(t.Context(), update); err != nil {
+		t.Fatal(err)
+	}
+	if is, _, err := s.PasswordIs(t.Context(), r.Name, canary); err != nil || !is {
+		t.Fatal(is, err)
+	}
+	_, exists := s.CreateRole(t.Context(), update)
+	update.Settings = map[string]string{"no_such_setting": "1"}
+	invalid := s.UpdateRole(t.Context(), update)
+	other := connect(t, func(c *postgresql.Config) { c.Password = canary })
+	_, refused := other.Version(t.Context())
+	_, unusable := s.CreateRole(t.Context(), postgresql.Role{Name: unique(t), Password: canary + "\x00"})
+	config := shared.Config()
+	config.Password = canary
+	encoded, err := json.Marshal(struct {
+		Role   postgresql.Role
+		Secret postgresql.Secret
+	}{update, canary})
+	log, logErr := shared.Log()
+	if err := errors.Join(err, logErr); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log, "PASSWORD 'SCRAM-SHA-256$") {
+		t.Error("the log holds no statements: nothing is proven")
+	}
+	for where, text := range map[string]string{
+		"the log": log, "an error": fmt.Sprint(exists, invalid, refused, unusable), "a print": fmt.Sprintf("%v %+v %#v", update, config, update),
+		"JSON": string(encoded),
+	} {
+		if strings.Contains(text, "canary") {
+			t.Errorf("%s holds the password", where)
+		}
+	}
+	for _, err := range []error{exists, invalid, refused, unusable} {
+		if err == nil {
+			t.Error("an error is missing")
+		}
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+// administrator returns a client as managed services give them: it may create databases and roles but is no superuser.
+func administrator(t *testing.T, s *postgresql.Server) (*postgresql.Server, string) {
+	t.Helper()
+	admin := newRole(t, s, postgresql.Role{Login: ptr(true), CreateDB: ptr(true), CreateRole: ptr(true), Password: "admin"}).Name
+	return connect(t, func(c *postgresql.Config) { c.Username, c.Password = admin, "admin" }), admin
+}
+
+func TestWithoutSuperuser(t *testing.T) {
+	t.Parallel()
+	s, admin := administrator(t, connect(t))
+	first, second := newRole(t, s, postgresql.Role{}).Name, newRole(t, s, postgresql.Role{}).Name
+	d := unique(t)
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"create a database for somebody", func() error {
+			_, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &first, Labels: map[string]string{"uid": "1"}})
+			return err
+		}},
+		{"create a schema for somebody", func() error {
+			_, err := s.CreateSchema(t.Context(), postgresql.Schema{Database: d, Name: "s", Owner: &second, Comment: ptr("c")})
+			return err
+		}},
+		{"install a trusted extension", func() error {
+			_, err := s.CreateExtension(t.Context(), postgresql.Extension{Database: d, Name: "hstore"})
+			return err
+		}},
+		{"grant what belongs to others", func() error {
+			on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: "s"}
+			_, err := s.CreateGrant(t.Context(), postgresql.Grant{Role: first, On: on, Privileges: []string{"ALL"}})
+			return err
+		}},
+		{"change it", func() error {
+			on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: "s"}
+			return s.UpdateGrant(t.Context(), postgresql.Grant{Role: first, On: on, Privileges: []string{"USAGE"}})
+		}},
+		{"revoke it", func() error {
+			on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: "s"}
+			return s.DeleteGrant(t.Context(), postgresql.Grant{Role: first, On: on})
+		}},
+		{"give the schema to somebody else", func() error {
+			return s.UpdateSchema(t.Context(), postgresql.Schema{Database: d, Name: "s", Owner: &first})
+		}},
+		{"give the database to somebody else", func() error {
+			return s.UpdateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &second, ConnectionLimit: ptr(5)})
+		}},
+		{"change the schema public, which belongs to whoever owns the database", func() error {
+			return s.UpdateSchema(t.Context(), postgresql.Schema{Database: d, Name: "public", Comment: ptr("ours")})
+		}},
+		{"delete the schema", func() error {
+			return s.DeleteSchema(t.Context(), d, "s", postgresql.DeleteSchemaOptions{})
+		}},
+		{"delete the database", func() error {
+			return s.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{})
+		}},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		if n := memberships(t, admin); n != 0 {
+			t.Fatalf("%s: is a member of %d roles afterwards", step.what, n)
+		}
+	}
+	_, err := s.CreateRole(t.Context(), postgresql.Role{Name: unique(t), Superuser: ptr(true)})
+	want(t, err, postgresql.IsPermission, "permission")
+	_, err = s.CreateSchema(t.Context(), postgresql.Schema{Database: "postgres", Name: "s"})
+	want(t, err, postgresql.IsPermission, "permission")
+}
+
+func memberships(t *testing.T, role string) (n int) {
+	t.Helper()
+	if err := superuser(t, "postgres").QueryRow(t.Context(),
+		"SELECT count(*) FROM pg_auth_members WHERE pg_get_userbyid(member) = $1", role).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestVisitsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	super := connect(t)
+	s, admin := administrator(t, super)
+	owner := newRole(t, super, postgresql.Role{}).Name
+	d := newDatabase(t, super, postgresql.Database{Owner: &owner}).Name
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			name := unique(t)
+			if _, err := s.CreateSchema(t.Context(), postgresql.Schema{Database: d, Name: name, Owner: &owner}); err != nil {
+				t.Error(err)
+			}
+			if err := s.UpdateDatabase(t.Context(), postgresql.Database{Name: d, Comment: &name}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := memberships(t, admin); n != 0 {
+		t.Errorf("is a member of %d roles afterwards", n)
+	}
+}
+
+// A membership that was there before stays.
+func TestVisitorWhoIsAtHome(t *testing.T) {
+	t.Parallel()
+	super := connect(t)
+	s, admin := administrator(t, super)
+	owner := newRole(t, super, postgresql.Role{}).Name
+	on := postgresql.Target{Kind: postgresql.OnRole, Role: owner}
+	if _, err := super.CreateGrant(t.Context(), postgresql.Grant{Role: admin, On: on}); err != nil {
+		t.Fatal(err)
+	}
+	d := unique(t)
+	if _, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &owner}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{}); err != nil {
+		t.Error(err)
+	}
+	if n := memberships(t, admin); n != 1 {
+		t.Errorf("is a member of %d roles afterwards", n)
+	}
+}
