@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -172,6 +174,55 @@ func TestLease(t *testing.T) {
 	t.Run("R232 its pass ends with it", func(t *testing.T) {
 		if w := s.events.warnings(); len(w) > 0 || s.book.Misused() > 0 {
 			t.Errorf("%d calls of closed clients; warnings %q", s.book.Misused(), w)
+		}
+	})
+}
+
+// What the external system says to a client that was replaced is not held against the new one.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	item := s.teamItem("item", "team")
+	s.create(s.teamConfig("team"), item)
+	s.settled(item)
+	s.depot.Allow("second")
+	s.rotate("second")
+	s.until("clients closed", s.book.Closed, 1)
+	made := s.book.Made()
+	for name, call := range map[string]func(provider.Connection[depot.ConfigSpec]) error{
+		"R232 HTTP": func(c provider.Connection[depot.ConfigSpec]) error {
+			resp, err := c.HTTPClient.Get(s.depot.URL) // without a key, so it is refused
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		},
+		"R232 other calls": func(c provider.Connection[depot.ConfigSpec]) error {
+			err := c.Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused })
+			if errors.Is(err, limits.ErrRefused) {
+				return nil // it was made
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 3 {
+				if err := call(made[0]); err != nil {
+					t.Errorf("the old client: %v", err)
+				}
+			}
+			if err := made[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+				t.Errorf("the new client: %v", err)
+			}
+		})
+	}
+	t.Run("R231 what it says to the new client is", func(t *testing.T) {
+		if err := made[1].Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
+			t.Fatal(err)
+		}
+		if _, err := made[1].HTTPClient.Get(s.depot.URL); err == nil || !strings.Contains(err.Error(), "refuses the credentials") {
+			t.Errorf("got error %v", err)
 		}
 	})
 }
