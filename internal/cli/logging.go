@@ -21,7 +21,7 @@ import (
 type verbosity int
 
 func (v *verbosity) register(flags *pflag.FlagSet) {
-	flags.IntVar((*int)(v), "v", 0, "log more: 1 adds what the libraries say, 4 each request")
+	flags.IntVar((*int)(v), "v", 0, "log more: 1 adds what was done and what the libraries say, 2 each pass over an object, 4 each request")
 }
 
 // logs makes the loggers of one process; they share a writer, line by line.

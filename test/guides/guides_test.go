@@ -21,6 +21,9 @@ const patience = 3 * time.Minute
 // cloud is where the local cloud is unless told otherwise. Examples say so.
 const cloud = "http://127.0.0.1:7070"
 
+// metrics is where metrics are unless told otherwise. Guides say so.
+const metrics = "127.0.0.1:8081"
+
 // Every guide is true, word by word.
 func TestGuides(t *testing.T) {
 	t.Parallel()
@@ -36,11 +39,12 @@ func TestGuides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			blocks, err := parse(string(text))
+			own := plane.FreeAddress(t)
+			blocks, err := parse(strings.ReplaceAll(string(text), metrics, own))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := plane.New(t)
+			p := plane.New(t, "--metrics-listen", own)
 			p.Up(t)
 			output := run(t, script(blocks), checkout(t, root, p.Cloud), "BOWLINE_DATA_DIR="+p.Dir, "HOME="+t.TempDir())
 			for _, b := range blocks {
