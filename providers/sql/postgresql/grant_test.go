@@ -50,21 +50,24 @@ func TestGrantLife(t *testing.T) {
 	in := func(kind postgresql.TargetKind, names ...string) postgresql.Target {
 		return postgresql.Target{Kind: kind, Database: d, Schema: schema, Names: names}
 	}
+	execute, all := []string{"EXECUTE"}, []string{"ALL"}
 	cases := map[string]struct {
 		on                postgresql.Target
 		few, many, others []string
 		objects           int
 	}{
-		"database":       {postgresql.Target{Kind: postgresql.OnDatabase, Database: d}, []string{"connect"}, []string{"ALL"}, []string{"TEMP"}, 1},
+		"database": {
+			postgresql.Target{Kind: postgresql.OnDatabase, Database: d}, []string{"connect"}, all, []string{"TEMP"}, 1,
+		},
 		"schema":         {in(postgresql.OnSchema), []string{"USAGE"}, []string{"CREATE", "usage"}, []string{"CREATE"}, 1},
 		"all tables":     {in(postgresql.OnTable), []string{"SELECT"}, []string{"all privileges"}, []string{"UPDATE", "DELETE"}, 3},
-		"tables":         {in(postgresql.OnTable, hostile, "seen"), []string{"SELECT"}, []string{"INSERT", "SELECT"}, []string{"TRIGGER"}, 2},
-		"all sequences":  {in(postgresql.OnSequence), []string{"USAGE"}, []string{"ALL"}, []string{"UPDATE"}, 1},
-		"sequence":       {in(postgresql.OnSequence, hostile+"s"), []string{"USAGE"}, []string{"ALL"}, []string{"UPDATE"}, 1},
-		"all routines":   {in(postgresql.OnRoutine), []string{"EXECUTE"}, []string{"ALL"}, []string{"execute"}, 3},
-		"overloads":      {in(postgresql.OnRoutine, hostile), []string{"EXECUTE"}, []string{"ALL"}, []string{"EXECUTE"}, 2},
-		"one function":   {in(postgresql.OnRoutine, hostile+"(integer, b text)"), []string{"EXECUTE"}, []string{"ALL"}, []string{"EXECUTE"}, 1},
-		"two procedures": {in(postgresql.OnRoutine, "proceed", hostile+"()"), []string{"EXECUTE"}, []string{"ALL"}, []string{"EXECUTE"}, 2},
+		"tables":         {in(postgresql.OnTable, hostile, "seen"), []string{"SELECT"}, []string{"INSERT", "SELECT"}, all, 2},
+		"all sequences":  {in(postgresql.OnSequence), []string{"USAGE"}, all, []string{"UPDATE"}, 1},
+		"sequence":       {in(postgresql.OnSequence, hostile+"s"), []string{"USAGE"}, all, []string{"UPDATE"}, 1},
+		"all routines":   {in(postgresql.OnRoutine), execute, all, []string{"execute"}, 3},
+		"overloads":      {in(postgresql.OnRoutine, hostile), execute, all, execute, 2},
+		"one function":   {in(postgresql.OnRoutine, hostile+"(integer, b text)"), execute, all, execute, 1},
+		"two procedures": {in(postgresql.OnRoutine, "proceed", hostile+"()"), execute, all, execute, 2},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

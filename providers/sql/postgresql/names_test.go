@@ -92,7 +92,9 @@ func TestUnusableNames(t *testing.T) {
 func TestLongestNames(t *testing.T) {
 	t.Parallel()
 	s := connect(t)
-	for _, name := range []string{strings.Repeat("y", 63), strings.Repeat("é", 31) + "z", strings.Repeat(`"`, 63), "select", "Mixed Case"} {
+	for _, name := range []string{
+		strings.Repeat("y", 63), strings.Repeat("é", 31) + "z", strings.Repeat(`"`, 63), "select", "Mixed Case",
+	} {
 		r := newRole(t, s, postgresql.Role{Name: name, Comment: &name})
 		if got, err := s.GetRole(t.Context(), r.Name); err != nil || *got.Comment != name {
 			t.Errorf("%q: %+v, %v", name, got, err)

@@ -123,7 +123,8 @@ func TestSessionsThatEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin := superuser(t, "postgres")
-	if _, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", d); err != nil {
+	const end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1"
+	if _, err := admin.Exec(t.Context(), end, d); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(250 * time.Millisecond) // After that a connection is asked whether it lives.
@@ -252,7 +253,8 @@ func waits(t *testing.T, server *postgresqltest.Server) bool {
 		return false
 	}
 	var deleting bool
-	err = conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DROP DATABASE%')").Scan(&deleting)
+	err = conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+		WHERE state = 'active' AND query LIKE 'DROP DATABASE%')`).Scan(&deleting)
 	return err == nil && deleting
 }
 
@@ -354,8 +356,8 @@ func TestCanary(t *testing.T) {
 		t.Error("the log holds no statements: nothing is proven")
 	}
 	for where, text := range map[string]string{
-		"the log": log, "an error": fmt.Sprint(exists, invalid, refused, unusable), "a print": fmt.Sprintf("%v %+v %#v", update, config, update),
-		"JSON": string(encoded),
+		"the log": log, "an error": fmt.Sprint(exists, invalid, refused, unusable), "JSON": string(encoded),
+		"a print": fmt.Sprintf("%v %+v %#v", update, config, update),
 	} {
 		if strings.Contains(text, "canary") {
 			t.Errorf("%s holds the password", where)

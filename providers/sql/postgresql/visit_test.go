@@ -114,24 +114,29 @@ func TestVisitsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A membership that was there before stays.
+// A membership that was there before stays, also one that gives nothing unasked.
 func TestVisitorWhoIsAtHome(t *testing.T) {
 	t.Parallel()
 	super := connect(t)
-	s, admin := administrator(t, super)
 	owner := newRole(t, super, postgresql.Role{}).Name
-	on := postgresql.Target{Kind: postgresql.OnRole, Role: owner}
-	if _, err := super.CreateGrant(t.Context(), postgresql.Grant{Role: admin, On: on}); err != nil {
-		t.Fatal(err)
-	}
-	d := unique(t)
-	if _, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &owner}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{}); err != nil {
-		t.Error(err)
-	}
-	if n := memberships(t, admin); n != 1 {
-		t.Errorf("is a member of %d roles afterwards", n)
+	for _, inherits := range []bool{true, false} {
+		s, admin := administrator(t, super)
+		if err := super.UpdateRole(t.Context(), postgresql.Role{Name: admin, Inherit: &inherits}); err != nil {
+			t.Fatal(err)
+		}
+		on := postgresql.Target{Kind: postgresql.OnRole, Role: owner}
+		if _, err := super.CreateGrant(t.Context(), postgresql.Grant{Role: admin, On: on}); err != nil {
+			t.Fatal(err)
+		}
+		d := unique(t)
+		if _, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &owner}); err != nil {
+			t.Fatal(err)
+		}
+		if err := super.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{}); err != nil {
+			t.Error(err)
+		}
+		if n := memberships(t, admin); n != 1 {
+			t.Errorf("inherits %t: is a member of %d roles afterwards", inherits, n)
+		}
 	}
 }
