@@ -5,6 +5,7 @@ package sql_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -50,7 +51,8 @@ type world struct {
 	server   *postgresql.Server
 }
 
-func newWorld(t *testing.T, settings ...string) *world {
+// Controllers look every second unless options say otherwise.
+func newWorld(t *testing.T, o ...managed.ReconcilerOption) *world {
 	t.Helper()
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
@@ -60,19 +62,23 @@ func newWorld(t *testing.T, settings ...string) *world {
 		t.Fatal(err)
 	}
 	w := &world{Env: controlplanetest.NewWithScheme(t, s)}
-	w.startServer(t, settings)
-	w.startControllers(t)
-	config := w.postgres.Config()
-	w.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "server"}, StringData: map[string]string{
-		xpv1.ResourceCredentialsSecretEndpointKey: config.Endpoint,
-		xpv1.ResourceCredentialsSecretPortKey:     strconv.Itoa(config.Port),
-		xpv1.ResourceCredentialsSecretUserKey:     config.Username,
-		xpv1.ResourceCredentialsSecretPasswordKey: string(config.Password),
-	}})
+	w.startServer(t)
+	w.startControllers(t, o)
+	w.create(t, w.login("server", w.postgres.Config()))
 	own := &namespacedv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	own.Spec.Credentials = w.credentials("server")
 	w.create(t, own)
 	return w
+}
+
+// login is a Secret as the connection secret of a server has it.
+func (w *world) login(name string, c postgresql.Config) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace}, StringData: map[string]string{
+		xpv1.ResourceCredentialsSecretEndpointKey: c.Endpoint,
+		xpv1.ResourceCredentialsSecretPortKey:     strconv.Itoa(c.Port),
+		xpv1.ResourceCredentialsSecretUserKey:     c.Username,
+		xpv1.ResourceCredentialsSecretPasswordKey: string(c.Password),
+	}}
 }
 
 // credentials are those of a connection secret in the world's namespace.
@@ -85,10 +91,11 @@ func (w *world) credentials(secret string) xpv1.ProviderCredentials {
 	}
 }
 
-func (w *world) startServer(t *testing.T, settings []string) {
+// startServer has the server log every statement, so that tests can see what reaches it.
+func (w *world) startServer(t *testing.T) {
 	t.Helper()
 	var err error
-	if w.postgres, err = postgresqltest.Start(settings...); err != nil {
+	if w.postgres, err = postgresqltest.Start("log_statement=all", "max_connections=40"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -103,7 +110,7 @@ func (w *world) startServer(t *testing.T, settings []string) {
 }
 
 // startControllers has them look at this world's namespace only.
-func (w *world) startControllers(t *testing.T) {
+func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 	t.Helper()
 	options := managed.CacheOptions()
 	options.DefaultNamespaces = map[string]cache.Config{w.Namespace: {}}
@@ -120,7 +127,7 @@ func (w *world) startControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
-	if err := sql.Provider().SetupWithManager(mgr, fast...); err != nil {
+	if err := sql.Provider().SetupWithManager(mgr, append(fast, o...)...); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -168,12 +175,13 @@ func (w *world) ready(t *testing.T, objects ...resource.Managed) {
 			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 				return err
 			}
+			var not []error
 			for _, c := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
 				if is := o.GetCondition(c); is.Status != corev1.ConditionTrue {
-					return fmt.Errorf("%s is %s: %s %s", c, is.Status, is.Reason, is.Message)
+					not = append(not, fmt.Errorf("%s is %s: %s %s", c, is.Status, is.Reason, is.Message))
 				}
 			}
-			return nil
+			return errors.Join(not...)
 		})
 	}
 }

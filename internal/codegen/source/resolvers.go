@@ -44,7 +44,11 @@ func (f *file) resolve(k *model.Kind) string {
 	for _, r := range references {
 		text.WriteString(f.attempt(r, "p", "spec.forProvider"))
 		if inInit {
-			within := f.attempt(r, "i", "spec.initProvider")
+			initial := r
+			if k.Lookup(k.Init) == nil {
+				initial = optional(r)
+			}
+			within := f.attempt(initial, "i", "spec.initProvider")
 			if condition := unset(r); condition != "" {
 				within = "if " + condition + " " + inBlock(within)
 			}
@@ -88,6 +92,16 @@ func newResolver(namespaced bool) string {
 		return "reference.NewAPINamespacedResolver(c, mg)"
 	}
 	return "reference.NewAPIResolver(c, mg)"
+}
+
+// optional returns a reference as it is among init parameters that are generated: each of them may be left out.
+func optional(r model.Reference) model.Reference {
+	first := *r.Place[0]
+	if !first.Type.Collection() {
+		first.Type.Pointer = true
+	}
+	r.Place = append(model.Place{&first}, r.Place[1:]...)
+	return r
 }
 
 // attempt writes a block that resolves one reference, within as many loops and conditions as its place needs.

@@ -56,7 +56,7 @@ type GrantParameters struct {
 
 // A GrantTarget is what a grant is about.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.names) ? self.?kind.orValue('') in ['Table', 'Sequence', 'Routine'] : true",message="only grants on a Table, Sequence or Routine have names"
+// +kubebuilder:validation:XValidation:rule="!has(self.names) || (has(self.kind) && self.kind in ['Table', 'Sequence', 'Routine'])",message="only grants on a Table, Sequence or Routine have names"
 type GrantTarget struct {
 	// Kind says what sort of object it is: a Role makes the holder its member, a Table stands for views too, a Routine for
 	// functions, aggregates and procedures. It cannot change.

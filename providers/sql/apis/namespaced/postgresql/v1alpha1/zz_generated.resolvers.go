@@ -133,17 +133,19 @@ func (mg *Grant) ResolveReferences(ctx context.Context, c client.Reader) error {
 		p.On.Role, p.On.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
 	if p.On.Role == nil {
-		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-			CurrentValue: reference.FromPtrValue(i.On.Role),
-			Reference:    i.On.RoleRef,
-			Selector:     i.On.RoleSelector,
-			To:           reference.To{Managed: &Role{}, List: &RoleList{}},
-			FieldPath:    "spec.initProvider.on.role",
-		})
-		if err != nil {
-			return err
+		if i.On != nil {
+			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+				CurrentValue: reference.FromPtrValue(i.On.Role),
+				Reference:    i.On.RoleRef,
+				Selector:     i.On.RoleSelector,
+				To:           reference.To{Managed: &Role{}, List: &RoleList{}},
+				FieldPath:    "spec.initProvider.on.role",
+			})
+			if err != nil {
+				return err
+			}
+			i.On.Role, i.On.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 		}
-		i.On.Role, i.On.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
 	{
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
@@ -159,17 +161,19 @@ func (mg *Grant) ResolveReferences(ctx context.Context, c client.Reader) error {
 		p.On.Database, p.On.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
 	if p.On.Database == nil {
-		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-			CurrentValue: reference.FromPtrValue(i.On.Database),
-			Reference:    i.On.DatabaseRef,
-			Selector:     i.On.DatabaseSelector,
-			To:           reference.To{Managed: &Database{}, List: &DatabaseList{}},
-			FieldPath:    "spec.initProvider.on.database",
-		})
-		if err != nil {
-			return err
+		if i.On != nil {
+			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+				CurrentValue: reference.FromPtrValue(i.On.Database),
+				Reference:    i.On.DatabaseRef,
+				Selector:     i.On.DatabaseSelector,
+				To:           reference.To{Managed: &Database{}, List: &DatabaseList{}},
+				FieldPath:    "spec.initProvider.on.database",
+			})
+			if err != nil {
+				return err
+			}
+			i.On.Database, i.On.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 		}
-		i.On.Database, i.On.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
 	{
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
@@ -185,17 +189,19 @@ func (mg *Grant) ResolveReferences(ctx context.Context, c client.Reader) error {
 		p.On.Schema, p.On.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
 	if p.On.Schema == nil {
-		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-			CurrentValue: reference.FromPtrValue(i.On.Schema),
-			Reference:    i.On.SchemaRef,
-			Selector:     i.On.SchemaSelector,
-			To:           reference.To{Managed: &Schema{}, List: &SchemaList{}},
-			FieldPath:    "spec.initProvider.on.schema",
-		})
-		if err != nil {
-			return err
+		if i.On != nil {
+			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+				CurrentValue: reference.FromPtrValue(i.On.Schema),
+				Reference:    i.On.SchemaRef,
+				Selector:     i.On.SchemaSelector,
+				To:           reference.To{Managed: &Schema{}, List: &SchemaList{}},
+				FieldPath:    "spec.initProvider.on.schema",
+			})
+			if err != nil {
+				return err
+			}
+			i.On.Schema, i.On.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 		}
-		i.On.Schema, i.On.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
 
 	return nil

@@ -12,9 +12,8 @@ import (
 	postgresqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 )
 
-// A ClusterProviderConfig says how to reach a PostgreSQL server. Managed resources refer to it by name; those that name none use
-// the one called "default".
-// It serves the namespaced objects of all namespaces.
+// A ClusterProviderConfig says how to reach a PostgreSQL server. It serves the objects of all namespaces; those that
+// name no configuration use the one called "default".
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
@@ -163,9 +162,8 @@ type GrantList struct {
 	Items           []Grant `json:"items"`
 }
 
-// A ProviderConfig says how to reach a PostgreSQL server. Managed resources refer to it by name; those that name none use
-// the one called "default".
-// It serves the objects of its own namespace that name it, and its Secret is in that namespace too.
+// A ProviderConfig says how to reach a PostgreSQL server. It serves the objects of its own namespace that name it,
+// and its Secret is in that namespace too.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
