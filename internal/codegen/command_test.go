@@ -24,7 +24,7 @@ func TestCommand(t *testing.T) {
 	}{
 		"T25 check of what is up to date":  {[]string{"./testdata/cloud/apis/..."}, ""},
 		"T25 the dots may be left out":     {[]string{"testdata/cloud/apis"}, ""},
-		"no folder":                        {nil, "say where the API types are"},
+		"no folder":                        {nil, "name the folder of the API types"},
 		"a folder that is not there":       {[]string{"./apis/..."}, "no such file or directory"},
 		"O23 what is wrong is told":        {[]string{"testdata/wrong/apis"}, "testdata/wrong/apis/v1/thing.go:12:2: documented: Size has no comment"},
 		"kubebuilder's mistakes are told":  {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go"},

@@ -36,7 +36,7 @@ type Output struct {
 // mistakes found in the source, one per line, each with file, line and column.
 func Generate(ctx context.Context, base string, folders ...string) (*Output, error) {
 	if len(folders) == 0 {
-		return nil, errors.New("say where the API types are, for example ./apis/...")
+		return nil, errors.New("name the folder of the API types: usually that is ./apis")
 	}
 	out := &Output{Base: base, Files: map[string][]byte{}}
 	for _, folder := range folders {

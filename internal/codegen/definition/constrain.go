@@ -112,14 +112,21 @@ func resolveOnce(schema *apiextensionsv1.JSONSchemaProps, place model.Place, com
 	edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, message, "."+path(below)) })
 }
 
-// stayInNamespace takes the namespace from the schema of a reference to a Secret: that of a namespaced object is in its
-// own namespace, whatever the type that it shares with the cluster-scoped kind has room for (N2).
+// stayInNamespace refuses the namespace of a Secret: that of a namespaced object is in its own namespace, whatever the type
+// that it shares with the cluster-scoped kind demands (N2). An empty one stands for none, since Go writes it.
 func stayInNamespace(schema *apiextensionsv1.JSONSchemaProps, place model.Place) {
 	for _, settings := range []string{"forProvider", "initProvider"} {
 		at := append([]string{"spec", settings}, steps(place)...)
+		if place.Field().Type.Collection() {
+			at = append(at, items)
+		}
 		edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) {
-			delete(s.Properties, "namespace")
 			s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "namespace" })
+			edit(s, []string{"namespace"}, func(namespace *apiextensionsv1.JSONSchemaProps) {
+				namespace.MinLength, namespace.MaxLength = nil, new(int64(63))
+			})
+			addRule(s, "!has(self.__namespace__) || self.__namespace__ == ''",
+				"the Secret of a namespaced object is in its own namespace: leave namespace out", "")
 		})
 	}
 }

@@ -50,6 +50,9 @@ func scope(k *model.Kind) string {
 	if ok && len(said) != len(strings.Split(marker.Value, ",")) {
 		return fmt.Sprintf("+bowline:scopes=%s: write Cluster, Namespaced, or Cluster,Namespaced", marker.Value)
 	}
+	if len(said) == 2 && strings.HasPrefix(k.Package.Path, k.Package.API.Path+"/namespaced/") {
+		return fmt.Sprintf("%s is in the folder of second scopes: declare it in %s", k.Name, strings.Replace(k.Package.Dir, "/namespaced/", "/", 1))
+	}
 	for _, m := range k.Struct.Comment.Markers {
 		_, after, found := strings.Cut(m.String(), "scope=")
 		explicit, _, _ := strings.Cut(after, ",")

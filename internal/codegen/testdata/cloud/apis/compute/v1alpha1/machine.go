@@ -41,6 +41,18 @@ type MachineParameters struct {
 	// +optional
 	NetworkIDSelector *xpv1.Selector `json:"networkIdSelector,omitempty"`
 
+	// OwnerName is the name of the machine that this one works for.
+	// +crossplane:generate:reference:type=Machine
+	OwnerName string `json:"ownerName,omitempty"`
+
+	// OwnerNameRef names the Machine whose name ownerName becomes.
+	// +optional
+	OwnerNameRef *xpv1.Reference `json:"ownerNameRef,omitempty"`
+
+	// OwnerNameSelector chooses the Machine that ownerNameRef becomes.
+	// +optional
+	OwnerNameSelector *xpv1.Selector `json:"ownerNameSelector,omitempty"`
+
 	// Neighbours are the names of machines that are kept apart from this one.
 	// +crossplane:generate:reference:type=Machine
 	// +crossplane:generate:reference:extractor=github.com/bowline-dev/bowline/pkg/reference.FieldPath("status.atProvider.name")

@@ -139,6 +139,21 @@ func (in *MachineInitParameters) DeepCopyInto(out *MachineInitParameters) {
 		*out = new(v1.Selector)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.OwnerName != nil {
+		in, out := &in.OwnerName, &out.OwnerName
+		*out = new(string)
+		**out = **in
+	}
+	if in.OwnerNameRef != nil {
+		in, out := &in.OwnerNameRef, &out.OwnerNameRef
+		*out = new(v1.Reference)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.OwnerNameSelector != nil {
+		in, out := &in.OwnerNameSelector, &out.OwnerNameSelector
+		*out = new(v1.Selector)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Neighbours != nil {
 		in, out := &in.Neighbours, &out.Neighbours
 		*out = make([]string, len(*in))
@@ -276,6 +291,16 @@ func (in *MachineParameters) DeepCopyInto(out *MachineParameters) {
 	}
 	if in.NetworkIDSelector != nil {
 		in, out := &in.NetworkIDSelector, &out.NetworkIDSelector
+		*out = new(v1.Selector)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.OwnerNameRef != nil {
+		in, out := &in.OwnerNameRef, &out.OwnerNameRef
+		*out = new(v1.Reference)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.OwnerNameSelector != nil {
+		in, out := &in.OwnerNameSelector, &out.OwnerNameSelector
 		*out = new(v1.Selector)
 		(*in).DeepCopyInto(*out)
 	}

@@ -35,6 +35,18 @@ type MachineInitParameters struct {
 	// +optional
 	NetworkIDSelector *xpv1.Selector `json:"networkIdSelector,omitempty"`
 
+	// OwnerName is the name of the machine that this one works for.
+	// +optional
+	OwnerName *string `json:"ownerName,omitempty"`
+
+	// OwnerNameRef names the Machine whose name ownerName becomes.
+	// +optional
+	OwnerNameRef *xpv1.Reference `json:"ownerNameRef,omitempty"`
+
+	// OwnerNameSelector chooses the Machine that ownerNameRef becomes.
+	// +optional
+	OwnerNameSelector *xpv1.Selector `json:"ownerNameSelector,omitempty"`
+
 	// Neighbours are the names of machines that are kept apart from this one.
 	// +listType=set
 	// +optional

@@ -51,6 +51,32 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		i.NetworkID, i.NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
 	{
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: p.OwnerName,
+			Reference:    p.OwnerNameRef,
+			Selector:     p.OwnerNameSelector,
+			To:           reference.To{Managed: &Machine{}, List: &MachineList{}},
+			FieldPath:    "spec.forProvider.ownerName",
+		})
+		if err != nil {
+			return err
+		}
+		p.OwnerName, p.OwnerNameRef = rsp.ResolvedValue, rsp.ResolvedReference
+	}
+	if p.OwnerName == "" {
+		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
+			CurrentValue: reference.FromPtrValue(i.OwnerName),
+			Reference:    i.OwnerNameRef,
+			Selector:     i.OwnerNameSelector,
+			To:           reference.To{Managed: &Machine{}, List: &MachineList{}},
+			FieldPath:    "spec.initProvider.ownerName",
+		})
+		if err != nil {
+			return err
+		}
+		i.OwnerName, i.OwnerNameRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+	}
+	{
 		rsp, err := nearby.ResolveMultiple(ctx, reference.MultiResolutionRequest{
 			CurrentValues: p.Neighbours,
 			References:    p.NeighbourRefs,

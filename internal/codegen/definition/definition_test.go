@@ -1,0 +1,161 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/bowline-dev/bowline/pkg/crd"
+)
+
+// machine returns what is generated for a kind of the test API: its package's golden test keeps the files up to date.
+func machine(t *testing.T, group string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	all, err := crd.Load(os.DirFS("../testdata/cloud/apis/crds"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == "machines."+group })
+	if i < 0 {
+		t.Fatalf("no definition of machines in %s", group)
+	}
+	return all[i]
+}
+
+const cluster, namespaced = "compute.cloud.example.org", "compute.cloud.m.example.org"
+
+func TestDescription(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		group, label string
+		scope        apiextensionsv1.ResourceScope
+	}{
+		"N1 N29 cluster-scoped": {cluster, "cloud.example.org", apiextensionsv1.ClusterScoped},
+		"N1 N29 namespaced":     {namespaced, "cloud.m.example.org", apiextensionsv1.NamespaceScoped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := machine(t, tc.group)
+			if d.Spec.Scope != tc.scope || d.Labels["bowline.dev/provider-config"] != tc.label {
+				t.Errorf("scope %s, labels %v", d.Spec.Scope, d.Labels)
+			}
+			if diff := cmp.Diff([]string{"crossplane", "managed", "cloud"}, d.Spec.Names.Categories); diff != "" {
+				t.Errorf("categories -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"vm"}, d.Spec.Names.ShortNames); diff != "" {
+				t.Errorf("short names of the author -want +got:\n%s", diff)
+			}
+		})
+	}
+	t.Run("T21 T22 columns of the author among the usual ones", func(t *testing.T) {
+		t.Parallel()
+		var got []string
+		for _, c := range machine(t, namespaced).Spec.Versions[0].AdditionalPrinterColumns {
+			got = append(got, c.Name)
+		}
+		if diff := cmp.Diff([]string{"READY", "SYNCED", "EXTERNAL-NAME", "SIZE", "AGE"}, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+	t.Run("K5 the status is a subresource", func(t *testing.T) {
+		t.Parallel()
+		if s := machine(t, cluster).Spec.Versions[0].Subresources; s == nil || s.Status == nil {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+// at returns the schema that a path below spec leads to; [] is the items of a list.
+func at(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, path string) apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	s := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	for step := range strings.FieldsSeq(strings.ReplaceAll(strings.ReplaceAll(path, "[]", " []"), ".", " ")) {
+		if step == "[]" {
+			s = *s.Items.Schema
+			continue
+		}
+		below, ok := s.Properties[step]
+		if !ok {
+			t.Fatalf("%s: there is no %s", path, step)
+		}
+		s = below
+	}
+	return s
+}
+
+// Rules that the kinds of the example cloud have no use for; package codegen compares all of theirs with those by hand.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		group, path, rule string
+		not               bool
+	}{
+		"N33 what holds an immutable field cannot be removed": {
+			group: cluster, path: "forProvider",
+			rule: "!oldSelf.?boot.?firmware.hasValue() || (self.?boot.?firmware.hasValue() && self.boot.firmware == oldSelf.boot.firmware)",
+		},
+		"N33 in a list that is a map the rule is at the items": {
+			group: cluster, path: "forProvider.disks[]", rule: "!has(oldSelf.type) || (has(self.type) && self.type == oldSelf.type)",
+		},
+		"O32 required where its optional struct is given": {
+			group: cluster, path: "",
+			rule: writes + "!(has(self.forProvider.boot) || self.?initProvider.?boot.hasValue()) || " +
+				"self.forProvider.?boot.?firmware.hasValue() || self.?initProvider.?boot.?firmware.hasValue()",
+		},
+		"O32 R171 required by value, reference or selector": {
+			group: namespaced, path: "",
+			rule: writes + "has(self.forProvider.networkId) || has(self.forProvider.networkIdRef) || has(self.forProvider.networkIdSelector) || " +
+				"self.?initProvider.?networkId.hasValue() || self.?initProvider.?networkIdRef.hasValue() || " +
+				"self.?initProvider.?networkIdSelector.hasValue()",
+		},
+		"N2 the Secret of a namespaced object is in its namespace": {
+			group: namespaced, path: "forProvider.passwordSecretRef", rule: "!has(self.__namespace__) || self.__namespace__ == ''",
+		},
+		"N2 that of a cluster-scoped object is anywhere": {
+			group: cluster, path: "forProvider.passwordSecretRef", rule: "!has(self.__namespace__) || self.__namespace__ == ''", not: true,
+		},
+		"R174 what is only sent at creation may change later": {
+			group: cluster, path: "initProvider", rule: "!has(oldSelf.image) || (has(self.image) && self.image == oldSelf.image)", not: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rules := at(t, machine(t, tc.group), tc.path).XValidations
+			if got := slices.ContainsFunc(rules, func(v apiextensionsv1.ValidationRule) bool { return v.Rule == tc.rule }); got == tc.not {
+				t.Errorf("there: %t, among %+v", got, rules)
+			}
+		})
+	}
+}
+
+const writes = "!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || "
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	t.Run("N33 what a rule compares is bounded", func(t *testing.T) {
+		t.Parallel()
+		if got := at(t, machine(t, cluster), "forProvider.image").MaxLength; got == nil {
+			t.Error("image is as long as one likes")
+		}
+	})
+	t.Run("N33 what no rule compares is not", func(t *testing.T) {
+		t.Parallel()
+		if got := at(t, machine(t, cluster), "forProvider.policy").MaxLength; got != nil {
+			t.Errorf("policy has at most %d characters", *got)
+		}
+	})
+	t.Run("K15 init parameters are optional and without defaults", func(t *testing.T) {
+		t.Parallel()
+		init := at(t, machine(t, cluster), "initProvider")
+		if len(init.Required) > 0 || init.Properties["size"].Default != nil {
+			t.Errorf("required %v, size %+v", init.Required, init.Properties["size"])
+		}
+	})
+}

@@ -1,0 +1,179 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bowline-dev/bowline/internal/codegen/model"
+)
+
+const imports = `
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	first "example.org/things/apis/v1"
+)
+`
+
+// kind returns the source of a kind with a specification and a status of its own, unless they are empty.
+func kind(marker, spec, status string) string {
+	source := "package v1\n" + imports + marker + `
+type Thing struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec   ThingSpec
+	Status ThingStatus
+}
+`
+	if spec != "" {
+		source += "type ThingSpec struct {\n" + spec + "\n}\n"
+	}
+	if status != "" {
+		source += "type ThingStatus struct {\n" + status + "\n}\n"
+	}
+	return source
+}
+
+func load(t *testing.T, files map[string]string) *model.API {
+	t.Helper()
+	base := t.TempDir()
+	for name, text := range files {
+		at := filepath.Join(base, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(base, "go.mod"), []byte("module example.org/things\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	api, err := model.Load(base, "apis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	type summary struct {
+		Role       model.Role
+		Scope      model.Scope
+		Parameters model.Ref
+		Init       string
+	}
+	own := model.Ref{Import: "example.org/things/apis/v1", Name: "ThingParameters"}
+	for name, tc := range map[string]struct {
+		source string
+		want   *summary // nil: it is no kind of ours
+	}{
+		"T12 ResourceSpec and ResourceStatus": {
+			kind("", "xpv1.ResourceSpec\nForProvider ThingParameters", "xpv1.ResourceStatus\nAtProvider ThingObservation"),
+			&summary{model.Managed, model.Cluster, own, ""},
+		},
+		"T12 NamespacedResourceSpec": {
+			kind("", "xpv1.NamespacedResourceSpec\nForProvider ThingParameters\nInitProvider ThingInit", "xpv1.ResourceStatus"),
+			&summary{model.Managed, model.Namespaced, own, "ThingInit"},
+		},
+		"T12 settings of another package": {
+			kind("", "xpv1.NamespacedResourceSpec\nForProvider first.Settings", "xpv1.ResourceStatus"),
+			&summary{model.Managed, model.Namespaced, model.Ref{Import: "example.org/things/apis/v1", Name: "Settings"}, ""},
+		},
+		"T12 nothing but scopes": {
+			kind("// +bowline:scopes=Namespaced", "", ""), &summary{model.Managed, model.Namespaced, own, "ThingInitParameters"},
+		},
+		"T12 ProviderSpec": {
+			kind("", "xpv1.ProviderSpec", "xpv1.ProviderConfigStatus"), &summary{Role: model.ProviderConfig, Scope: model.Cluster},
+		},
+		"T12 a marker": {
+			kind("// +bowline:providerconfig", "Host string", "xpv1.ProviderConfigStatus"), &summary{Role: model.ProviderConfig, Scope: model.Cluster},
+		},
+		"T12 none of these": {kind("", "Host string", "Ready bool"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got *summary
+			if k := load(t, map[string]string{"apis/v1/thing.go": tc.source}).Package("example.org/things/apis/v1").Kind("Thing"); k != nil {
+				got = &summary{k.Role, k.Scope, k.Parameters, k.Init.Name}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecondScope(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ markers, want string }{
+		"N35 .m before the last two labels": {"// +groupName=postgresql.sql.bowline.dev", "postgresql.sql.m.bowline.dev"},
+		"N35 N16 of the example cloud":      {"// +groupName=network.fcp.crossplane.io", "network.fcp.m.crossplane.io"},
+		"N35 a short one":                   {"// +groupName=things.dev", "m.things.dev"},
+		"N35 what the author says":          {"// +groupName=things.dev\n// +bowline:namespacedGroup=other.dev", "other.dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := load(t, map[string]string{
+				"apis/v1/doc.go":   "// Package v1 holds things.\n//\n" + tc.markers + "\npackage v1\n",
+				"apis/v1/thing.go": kind("// +bowline:scopes=Cluster,Namespaced", "", ""),
+			})
+			second := api.Package("example.org/things/apis/namespaced/v1")
+			if second == nil || second.Group() != tc.want || second.Version() != "v1" || second.Kind("Thing").Scope != model.Namespaced {
+				t.Errorf("got %+v", second)
+			}
+		})
+	}
+	t.Run("T13 a kind that the author wrote there is left alone", func(t *testing.T) {
+		t.Parallel()
+		byHand := kind("", "xpv1.NamespacedResourceSpec\nForProvider first.ThingParameters", "xpv1.ResourceStatus")
+		api := load(t, map[string]string{
+			"apis/v1/thing.go": kind("// +bowline:scopes=Cluster,Namespaced", "", ""), "apis/namespaced/v1/thing.go": byHand,
+		})
+		kinds := api.Package("example.org/things/apis/namespaced/v1").Kinds
+		if len(kinds) != 1 || kinds[0].Source != nil {
+			t.Errorf("got %+v", kinds)
+		}
+	})
+}
+
+func TestNoun(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Network": "network", "NodeGroup": "node group", "DBInstance": "DB instance", "FavouriteDBInstance": "favourite DB instance", "VPC": "VPC",
+	} {
+		if got := (&model.Kind{Name: name}).Noun(); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func Example() {
+	api, err := model.Load("../testdata/cloud", "apis")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, pkg := range api.Packages {
+		for _, k := range pkg.Kinds {
+			fmt.Println(pkg.Dir, k.Name, k.Scope, k.Role)
+		}
+	}
+	// Output:
+	// apis/compute/v1alpha1 Machine Cluster managed resource
+	// apis/namespaced/compute/v1alpha1 Machine Namespaced managed resource
+	// apis/namespaced/network/v1alpha1 Network Namespaced managed resource
+	// apis/namespaced/v1alpha1 ClusterProviderConfig Cluster provider configuration
+	// apis/namespaced/v1alpha1 ProviderConfig Namespaced provider configuration
+	// apis/network/v1alpha1 Network Cluster managed resource
+	// apis/v1alpha1 ProviderConfig Cluster provider configuration
+}
