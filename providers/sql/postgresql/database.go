@@ -103,9 +103,11 @@ func getDatabase(ctx context.Context, e executor, name string) (*Database, strin
 // settings, comment and labels follow in one of their own, and are missing if we are interrupted between the two. If they
 // are refused the database is deleted again.
 func (s *Server) CreateDatabase(ctx context.Context, d Database) (created *Database, err error) {
+	template := "template1"
 	if d.Template != nil {
-		s.pool.Leave(*d.Template) // Nobody may be connected to it.
+		template = *d.Template
 	}
+	s.pool.Leave(template) // Nobody may be connected to it.
 	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		create, rest := d.create(), d.describe(&Database{}, "")
 		if err := unusable(append(rest, create)...); err != nil {
@@ -132,7 +134,7 @@ func (s *Server) undoCreate(ctx context.Context, c *pgx.Conn, name string, failu
 	if run(undo, c, say("DROP DATABASE").name(name)) == nil {
 		return failure
 	}
-	failure = s.classify(ctx, failure)
+	failure = s.classify(ctx, s.config.Database, failure)
 	if refused, ok := errors.AsType[*Error](failure); ok {
 		refused.left = true
 	}

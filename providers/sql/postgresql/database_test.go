@@ -127,6 +127,13 @@ func TestDatabaseDeletion(t *testing.T) {
 		_, err = s.GetSchema(t.Context(), d.Name, "public")
 		want(t, err, postgresql.IsNotFound, "not found")
 	})
+	t.Run("a template", func(t *testing.T) {
+		t.Parallel()
+		d := newDatabase(t, s, postgresql.Database{IsTemplate: ptr(true), AllowConnections: ptr(false)})
+		if err := s.DeleteDatabase(t.Context(), d.Name, postgresql.DeleteDatabaseOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("sessions of others", func(t *testing.T) {
 		t.Parallel()
 		d := newDatabase(t, s, postgresql.Database{})

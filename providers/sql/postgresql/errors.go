@@ -62,7 +62,8 @@ type Error struct {
 // Error returns the server's words and the SQLSTATE. Details are left out where they change from moment to moment.
 func (e *Error) Error() string {
 	text := e.Message
-	if e.Detail != "" && e.Code != codeInUse { // How many sessions are in the way is news each time.
+	fleeting := e.Code == codeInUse || e.Code == codeDeadlock // How many sessions and which are in the way is news each time.
+	if e.Detail != "" && !fleeting {
 		text += ": " + strings.ReplaceAll(strings.TrimSuffix(e.Detail, "."), "\n", "; ")
 	}
 	if e.Hint != "" {
@@ -98,8 +99,9 @@ func (e *ConnectionError) Timeout() bool { return errors.Is(e.Err, context.Deadl
 // Temporary is true: another attempt may succeed.
 func (e *ConnectionError) Temporary() bool { return true }
 
-// classify turns what pgx says into an *Error or a *ConnectionError. Other errors are not about the server.
-func (s *Server) classify(ctx context.Context, err error) error {
+// classify turns what pgx says of an operation in a database into an *Error or a *ConnectionError. Other errors are not
+// about the server.
+func (s *Server) classify(ctx context.Context, database string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -118,6 +120,9 @@ func (s *Server) classify(ctx context.Context, err error) error {
 	switch {
 	case canceled:
 		return &ConnectionError{Endpoint: s.endpoint(), Err: ctx.Err()}
+	case beforehand && answered && refused.Code == codeNoDatabase && database == s.config.Database:
+		// It would pass for the absence of what the operation is about.
+		return &ConnectionError{Endpoint: s.endpoint(), Err: errors.New(refused.Message + ", which the configuration names")}
 	case answered:
 		code := refused.Code
 		if code == codeInternal && strings.HasPrefix(refused.Routine, "simple_heap_") {

@@ -121,9 +121,13 @@ func (s *Server) DeleteGrant(ctx context.Context, g Grant) error {
 		if !h.mine() {
 			return g.notFound()
 		}
-		return s.visit(ctx, tx.Conn(), tx, h.Owners, func() error {
+		err = s.visit(ctx, tx.Conn(), tx, h.Owners, func() error {
 			return run(ctx, tx, g.revoke("", h.extra(nil), h))
 		})
+		if err != nil {
+			return err
+		}
+		return g.verify(ctx, tx, nil)
 	})
 }
 
@@ -170,7 +174,27 @@ func (s *Server) change(ctx context.Context, tx pgx.Tx, g Grant, h *holdings) er
 			commands = append(commands, g.revoke("GRANT OPTION FOR ", passable, h))
 		}
 	}
-	return s.visit(ctx, tx.Conn(), tx, h.Owners, func() error { return run(ctx, tx, commands...) })
+	if len(commands) == 0 {
+		return nil
+	}
+	if err := s.visit(ctx, tx.Conn(), tx, h.Owners, func() error { return run(ctx, tx, commands...) }); err != nil {
+		return err
+	}
+	return g.verify(ctx, tx, want)
+}
+
+// verify returns an error if the role does not hold just the wanted privileges. GRANT and REVOKE of those who have a part of
+// the privileges but may not pass it on do nothing, with no more than a warning.
+func (g Grant) verify(ctx context.Context, e executor, want []string) error {
+	h, err := getHoldings(ctx, e, g)
+	if err != nil {
+		return err
+	}
+	if wrong := append(h.missing(want, nil), h.extra(want)...); len(wrong) > 0 {
+		return &Error{Code: codeNoPrivilege, Message: fmt.Sprintf("the user may not grant or revoke %s of %s",
+			strings.Join(wrong, ", "), g.On), Hint: "Let a superuser or the owner do it."}
+	}
+	return nil
 }
 
 // revoke takes privileges, which are of the server's own list, away.

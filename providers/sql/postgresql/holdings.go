@@ -117,6 +117,9 @@ func (h *holdings) index(privilege string) int {
 // missing returns those of the privileges that are not held on each object, or that cannot be passed on but should be.
 func (h *holdings) missing(want []string, grantable *bool) []string {
 	var missing []string
+	if h.Objects == 0 {
+		return nil
+	}
 	for _, p := range want {
 		i := h.index(p)
 		if i < 0 || h.Held[i].Count < h.Objects || grantable != nil && *grantable && h.Held[i].Grantable < h.Objects {

@@ -192,7 +192,7 @@ func (s *Server) on(ctx context.Context, database string, f func(context.Context
 		return err
 	}
 	return s.config.Limit(ctx, func(ctx context.Context) error {
-		return s.classify(ctx, s.pool.Do(ctx, database, f))
+		return s.classify(ctx, database, s.pool.Do(ctx, database, f))
 	})
 }
 

@@ -324,6 +324,17 @@ func TestEnvironmentIsIgnored(t *testing.T) {
 	}
 }
 
+// A database that is missing by mistake must not make everything else look deleted.
+func TestMissingMaintenanceDatabase(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(c *postgresql.Config) { c.Database = "no such" })
+	_, err := s.GetRole(t.Context(), "postgres")
+	want(t, err, postgresql.IsUnavailable, "unavailable")
+	if postgresql.IsNotFound(err) || !strings.Contains(fmt.Sprint(err), `"no such"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	const canary = "canary'in the mine"

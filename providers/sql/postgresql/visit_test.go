@@ -81,6 +81,29 @@ func TestWithoutSuperuser(t *testing.T) {
 	want(t, err, postgresql.IsPermission, "permission")
 }
 
+// PostgreSQL only warns those who hold something that they may not pass on.
+func TestGrantWithoutEffect(t *testing.T) {
+	t.Parallel()
+	super := connect(t)
+	s, admin := administrator(t, super)
+	d := newDatabase(t, super, postgresql.Database{}).Name
+	on := postgresql.Target{Kind: postgresql.OnDatabase, Database: d}
+	role := grantee(t, super, d)
+	give := func(role string, privilege string) postgresql.Grant {
+		return postgresql.Grant{Role: role, On: on, Privileges: []string{privilege}}
+	}
+	for _, g := range []postgresql.Grant{give(admin, "CREATE"), give(role, "TEMP")} {
+		if _, err := super.CreateGrant(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, s.UpdateGrant(t.Context(), give(role, "CREATE")), postgresql.IsPermission, "permission")
+	want(t, s.DeleteGrant(t.Context(), give(role, "TEMP")), postgresql.IsPermission, "permission")
+	if err := super.DeleteGrant(t.Context(), give(admin, "CREATE")); err != nil {
+		t.Error(err)
+	}
+}
+
 func memberships(t *testing.T, role string) (n int) {
 	t.Helper()
 	if err := superuser(t, "postgres").QueryRow(t.Context(),
