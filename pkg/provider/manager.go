@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,9 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 // A ManagerConfig says how the controllers of providers run together.
@@ -33,13 +36,15 @@ type ManagerConfig struct {
 	HealthListen string
 	// MetricsListen is the host:port of /metrics. Default: none.
 	MetricsListen string
+	// MetricsGiveWay makes do without metrics where somebody else listens at MetricsListen. Default: that is an error.
+	MetricsGiveWay bool
 	// Reconcilers are options of the reconcilers of all managed kinds, after their own.
 	Reconcilers []managed.ReconcilerOption
 }
 
 // NewManager returns a manager that runs all controllers of the providers once it is started. Their objects are deleted in
-// the order that their references ask for, across providers too. It listens for health probes from now on, and for metrics from
-// its start. The definitions of all kinds have to be installed before it starts; see package crd.
+// the order that their references ask for, across providers too. It has the addresses of its probes and metrics from now on. The
+// definitions of all kinds have to be installed before it starts; see InstallCRDs.
 func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -51,11 +56,16 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	// The API server warns of the finalizer's form at every creation; its name is a wire contract and stays.
 	config := rest.CopyConfig(cfg.REST)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
+	counters, err := telemetry.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	config.Wrap(counters.WrapTransport)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Logger:                 cfg.logger(),
-		Metrics:                metricsserver.Options{BindAddress: address(cfg.MetricsListen)},
-		HealthProbeBindAddress: address(cfg.HealthListen),
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // see serveMetrics
+		HealthProbeBindAddress: cfg.healthAddress(),
 		LeaderElection:         cfg.LeaderElect,
 		LeaderElectionID:       cfg.LeaseName,
 		// The process ends when the manager does, so the next leader need not wait for the lease to run out.
@@ -72,7 +82,10 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 			return nil, err
 		}
 	}
-	return mgr, addHealthChecks(mgr)
+	if err := addHealthChecks(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, cfg.serveMetrics(mgr)
 }
 
 func (c ManagerConfig) logger() logr.Logger {
@@ -94,12 +107,31 @@ func validate(providers []Provider) error {
 	return errors.Join(mistakes...)
 }
 
-// address is where a manager listens; it knows "nowhere" by the word 0.
-func address(listen string) string {
-	if listen == "" {
+// healthAddress is where a manager answers probes; it knows "nowhere" by the word 0.
+func (c ManagerConfig) healthAddress() string {
+	if c.HealthListen == "" {
 		return "0"
 	}
-	return listen
+	return c.HealthListen
+}
+
+// serveMetrics makes a manager serve the metrics of its process.
+func (c ManagerConfig) serveMetrics(mgr ctrl.Manager) error {
+	if c.MetricsListen == "" {
+		return nil
+	}
+	server, err := telemetry.Listen(c.MetricsListen, metrics.Registry)
+	if errors.Is(err, syscall.EADDRINUSE) && c.MetricsGiveWay {
+		mgr.GetLogger().Info("Metrics are not served, since another program has the address", "address", c.MetricsListen)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(server); err != nil {
+		return errors.Join(fmt.Errorf("adding the server of metrics: %w", err), server.Close())
+	}
+	return nil
 }
 
 // addHealthChecks makes the probes answer: alive when the process serves, ready when the caches are filled.

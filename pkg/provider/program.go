@@ -12,23 +12,15 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 // Exit codes of Main.
@@ -37,8 +29,6 @@ const (
 	exitError = 1
 	exitUsage = 2
 )
-
-const defaultMetricsListen = "127.0.0.1:8081"
 
 // Main is the main function of a program that runs the controllers of providers against any Kubernetes API server until
 // SIGINT, SIGTERM or SIGHUP. Its flags are those of bowline controllers; -h tells them. It ends the process: with 0 after a
@@ -56,6 +46,7 @@ type settings struct {
 	installCRDs   bool
 	healthListen  string
 	metricsListen string
+	metricsChosen bool
 	pollInterval  time.Duration
 	verbosity     int
 }
@@ -69,12 +60,14 @@ func parse(args []string, w io.Writer) (settings, error) {
 	flags.BoolVar(&s.leaderElect, "leader-elect", false, "work only while this process holds the lease that all replicas share")
 	flags.BoolVar(&s.installCRDs, "install-crds", true, "apply the custom resource definitions at the start")
 	flags.StringVar(&s.healthListen, "health-listen", "", "`host:port` that serves /healthz and /readyz (default: none)")
-	flags.StringVar(&s.metricsListen, "metrics-listen", defaultMetricsListen, "`host:port` that serves /metrics; empty for none")
+	flags.StringVar(&s.metricsListen, "metrics-listen", telemetry.DefaultListen,
+		"`host:port` that serves /metrics; empty for none, and none if it is left out and taken")
 	flags.DurationVar(&s.pollInterval, "poll-interval", time.Minute, "how often each external resource is looked at while nothing changes")
 	flags.IntVar(&s.verbosity, "v", 0, "log more: 1 adds what the libraries say, 4 each request")
 	if err := flags.Parse(args[1:]); err != nil {
 		return s, err // it is written already
 	}
+	flags.Visit(func(f *flag.Flag) { s.metricsChosen = s.metricsChosen || f.Name == "metrics-listen" })
 	var err error
 	switch {
 	case flags.NArg() > 0:
@@ -109,7 +102,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	if err := validate(providers); err != nil {
 		return err
 	}
-	cfg, err := restConfig(s.kubeconfig)
+	cfg, err := RESTConfig(s.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -118,11 +111,11 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	ctrl.SetLogger(libraries) // controller-runtime warns if it has no logger of its own
 	klog.SetLoggerWithOptions(libraries, klog.ContextualLogger(true))
 	if s.installCRDs {
-		if err := installCRDs(ctx, cfg, ours, providers); err != nil {
+		if err := InstallCRDs(ctx, cfg, ours, providers...); err != nil {
 			return err
 		}
 	}
-	namespace := ownNamespace()
+	namespace := podNamespace()
 	if s.leaderElect {
 		if err := ensureNamespace(ctx, cfg, namespace); err != nil {
 			return err
@@ -131,11 +124,11 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	mgr, err := NewManager(ManagerConfig{
 		REST: cfg, Log: ours,
 		LeaderElect: s.leaderElect, LeaseName: programName(providers), LeaseNamespace: namespace,
-		HealthListen: s.healthListen, MetricsListen: s.metricsListen,
+		HealthListen: s.healthListen, MetricsListen: s.metricsListen, MetricsGiveWay: !s.metricsChosen,
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},
 	}, providers...)
 	if err == nil {
-		ours.Info("The controllers start", "server", cfg.Host, "metrics", s.metricsListen, "health", s.healthListen)
+		ours.Info("The controllers start", "server", cfg.Host)
 		err = mgr.Start(ctx)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -164,67 +157,4 @@ func (s settings) loggers(w io.Writer) (ours, libraries logr.Logger) {
 		return handler(more), handler(slog.LevelWarn)
 	}
 	return handler(more), handler(more)
-}
-
-// restConfig reads a kubeconfig, or the pod's own identity if there is none.
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	var (
-		cfg *rest.Config
-		err error
-	)
-	if kubeconfig == "" {
-		cfg, err = rest.InClusterConfig()
-		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("say which API server to use with --kubeconfig FILE")
-		}
-	} else {
-		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig: %w", err)
-	}
-	cfg.QPS = -1 // the API server's own fairness decides; the controllers limit their calls to the outside
-	return cfg, nil
-}
-
-// installCRDs applies the providers' definitions and tells which of them were left alone.
-func installCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, providers []Provider) error {
-	var all []*apiextensionsv1.CustomResourceDefinition
-	for _, p := range providers {
-		crds, err := p.Definitions()
-		if err != nil {
-			return err
-		}
-		all = append(all, crds...)
-	}
-	report, err := crd.Apply(ctx, cfg, all...)
-	for _, skipped := range report.Skipped {
-		log.Info("Custom resource definition is left alone", "name", skipped.Name, "reason", skipped.Reason)
-	}
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: let somebody else install the definitions and start with --install-crds=false", err)
-	}
-	return err
-}
-
-// ownNamespace is the pod's namespace, or the one that Bowline uses.
-func ownNamespace() string {
-	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if namespace := strings.TrimSpace(string(content)); err == nil && namespace != "" {
-		return namespace
-	}
-	return "bowline-system"
-}
-
-// ensureNamespace makes the namespace of the lease. Whoever may not make namespaces has one already.
-func ensureNamespace(ctx context.Context, cfg *rest.Config, name string) error {
-	c, err := client.New(cfg, client.Options{})
-	if err != nil {
-		return fmt.Errorf("creating client: %w", err)
-	}
-	err = c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
-		return nil
-	}
-	return fmt.Errorf("creating namespace %s for the lease: %w", name, err)
 }

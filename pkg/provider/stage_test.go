@@ -34,7 +34,10 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, depot.Definitions()...)) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(controlplanetest.Main(m, depot.Definitions()...))
+}
 
 // mine marks the objects of one test among those of others on the shared server.
 const mine = "provider.test/of"
