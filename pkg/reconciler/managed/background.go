@@ -35,6 +35,7 @@ type operation struct {
 
 	uid     types.UID
 	managed resource.Managed // that the call was made with
+	status  any              // of it, before the call
 	inputs  *secretInputs    // that the call was given
 	details ConnectionDetails
 	err     error
@@ -98,7 +99,11 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	if !ok {
 		return fail(ReasonCannotUpdateMR, fmt.Errorf("%T does not copy to its own type", p.managed))
 	}
-	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, inputs: p.inputs}
+	copied, err := treeOf(own)
+	if err != nil {
+		return fail(ReasonCannotUpdateMR, err)
+	}
+	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, status: copied["status"], inputs: p.inputs}
 	r.operations.mu.Lock()
 	r.operations.all[client.ObjectKeyFromObject(own)] = op
 	r.operations.mu.Unlock()
@@ -155,6 +160,9 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 	r.operations.forget(client.ObjectKeyFromObject(p.managed))
 	if op.verb != verbUpdate || op.managed.GetGeneration() == p.managed.GetGeneration() {
 		p.ended = op.verb
+	}
+	if err := p.takeStatus(op); err != nil {
+		r.logOf(ctx, p.managed).Info("Cannot take over the status of a call in the background; Observe tells what it knows", "error", err.Error())
 	}
 	p.managed.SetConditions(xpv1.AsyncOperationFinished(), op.last())
 	return r.ended(ctx, p, op)

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -149,4 +152,48 @@ func TestBackgroundWithoutGrace(t *testing.T) {
 			t.Errorf("the user sees %s, resources %v", got, s.system.Snapshot())
 		}
 	})
+}
+
+// What a call in the background sets in the status counts as if the call had been made within the pass.
+func TestBackgroundStatus(t *testing.T) {
+	t.Parallel()
+	queued := xpv1.Condition{Type: "Progress", Status: "True", Reason: "Queued", LastTransitionTime: metav1.Now()}
+	for name, tc := range map[string]struct {
+		options []managed.ReconcilerOption
+		create  func(*stage)
+		bound   xpv1.BindingPhase // by somebody else, while the call goes on
+	}{
+		"R30 R32 within the pass": {create: func(s *stage) { s.pass() }},
+		"R30 R32 R197 in the background": {
+			options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)},
+			bound:   xpv1.BindingPhaseBound,
+			create: func(s *stage) {
+				release := s.hold("Create", nil)
+				s.pass()
+				s.alterStatus(s.key, func(mg *thing.Thing) { mg.SetBindingPhase(xpv1.BindingPhaseBound) })
+				release()
+				s.passUntilTold(managed.ReasonCreated)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, tc.options...)
+			s.through(altering{created: func(mg *thing.Thing, _ *managed.ExternalCreation) {
+				mg.SetConditions(queued, xpv1.Unavailable())
+				mg.Status.AtProvider.Size = 99
+			}})
+			tc.create(s)
+			mg := s.thing()
+			if got := mg.GetCondition("Progress").Reason; got != "Queued" {
+				t.Errorf("the condition that Create set is %q", got)
+			}
+			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || mg.Status.AtProvider.Size != 1 {
+				t.Errorf("Observe should have the last word, the user sees %s, %+v", got, mg.Status.AtProvider)
+			}
+			if got := mg.GetBindingPhase(); got != tc.bound {
+				t.Errorf("what somebody else wrote meanwhile is now %q", got)
+			}
+		})
+	}
 }

@@ -103,8 +103,8 @@ func WithReferences(shared *References) ReconcilerOption {
 
 // WithBackgroundOperations makes Create, Update and Delete run in the background, for external systems whose calls take
 // longer than a pass may (R197). Each call gets the given time. Conditions AsyncOperation and LastAsyncOperation show how
-// it goes. Of what Create or Update sets on the object only the external name is kept; Observe tells the rest. Default: calls
-// are made within the pass.
+// it goes. Of what a call sets on the object the external name is kept, and of the status what Observe does not set itself
+// afterwards. Default: calls are made within the pass.
 func WithBackgroundOperations(timeout time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.operations.timeout = timeout }
 }
