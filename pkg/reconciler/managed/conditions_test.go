@@ -98,33 +98,20 @@ func TestFailedCreation(t *testing.T) {
 	})
 }
 
-// What was there before the object is not the object's.
-func TestNotOurs(t *testing.T) {
+func TestOutdated(t *testing.T) {
 	t.Parallel()
-	for name, have := range map[string]thing.Resource{
-		"R35 N6 N24 somebody else's": {Size: 7, Owner: "somebody"},
-		"R35 N6 N24 nobody's":        {Size: 7},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil)
-			s.system.Resources[s.key.Name] = have
-			for range 2 {
-				s.pass()
-			}
-			s.wantMessage("exists already", meta.AnnotationKeyExternalName)
-			if diff := cmp.Diff(map[string]thing.Resource{s.key.Name: have}, s.system.Snapshot()); diff != "" {
-				t.Errorf("resources -before +after:\n%s", diff)
-			}
-		})
-	}
-	t.Run("R78 nor is anything created from an outdated object", func(t *testing.T) {
+	t.Run("R78 nothing is created from an outdated object", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
-		s.during("Observe", func() { s.annotate("example.org/note", "changed") })
+		s.during("Observe", func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 5 }) })
 		s.pass()
 		if n := s.system.Called("Create"); n != 0 {
 			t.Errorf("Create was called %d times", n)
+		}
+		s.system.Fault = nil
+		s.pass()
+		if got := s.has().Size; got != 5 {
+			t.Errorf("created with size %d", got)
 		}
 	})
 }

@@ -34,12 +34,12 @@ func TestOwnership(t *testing.T) {
 		finalizer  bool
 		adopted    bool
 	}{
-		"N24 unknown owner":     {reason: "A defaulted name must not take over what exists.", unlabelled: true},
-		"N24 nobody's":          {reason: "A resource without owner label was made by hand.", owner: func(*thing.Thing) types.UID { return "" }},
-		"N24 somebody else's":   {reason: "It belongs to another object.", owner: func(*thing.Thing) types.UID { return somebody }},
-		"N6 our own":            {reason: "It carries our UID.", owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
-		"N6 failed, unlabelled": {reason: "Ours was refused; this is somebody's.", unlabelled: true, annotated: failed()},
-		"N6 taken over":         {reason: "The user asked for it.", annotated: given(), owner: func(*thing.Thing) types.UID { return somebody }, adopted: true},
+		"N24 unknown owner":          {reason: "A defaulted name must not take over what exists.", unlabelled: true},
+		"R35 N6 N24 nobody's":        {reason: "A resource without owner label was made by hand.", owner: func(*thing.Thing) types.UID { return "" }},
+		"R35 N6 N24 somebody else's": {reason: "It belongs to another object.", owner: func(*thing.Thing) types.UID { return somebody }},
+		"N6 our own":                 {reason: "It carries our UID.", owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
+		"N6 failed, unlabelled":      {reason: "Ours was refused; this is somebody's.", unlabelled: true, annotated: failed()},
+		"N6 taken over":              {reason: "The user asked for it.", annotated: given(), owner: func(*thing.Thing) types.UID { return somebody }, adopted: true},
 		"N24 taken back": {reason: "Two objects must not fight for one resource.", annotated: given(), finalizer: true,
 			owner: func(*thing.Thing) types.UID { return somebody }},
 		"R70 name given":       {reason: "The user asked for it.", annotated: given(), adopted: true},
@@ -66,12 +66,17 @@ func TestOwnership(t *testing.T) {
 				have.Owner = tc.owner(s.thing())
 			}
 			s.system.Resources[s.key.Name] = have
-			s.pass()
+			for range 2 {
+				s.pass()
+			}
 			if adopted := s.system.Snapshot()[s.key.Name].Size == 1; adopted != tc.adopted {
 				t.Fatalf("%s adopted: %t, want %t", tc.reason, adopted, tc.adopted)
 			}
 			if !tc.adopted {
 				s.wantMessage("exists already", meta.AnnotationKeyExternalName)
+				if diff := gocmp.Diff(map[string]thing.Resource{s.key.Name: have}, s.system.Snapshot()); diff != "" {
+					t.Errorf("resources -before +after:\n%s", diff)
+				}
 				if got := s.state(); got != "Ready=Unavailable Synced=ReconcileError" || s.thing().Status.AtProvider.Size != 0 {
 					t.Errorf("the object tells of what is not its own: %s, %+v", got, s.thing().Status.AtProvider)
 				}
@@ -105,45 +110,23 @@ func created() map[string]string {
 	return a
 }
 
-// Kinds whose names the vendor makes up stop when a creation has no result, until a person removes the annotation.
-func TestSuspectedLeak(t *testing.T) {
+// A creation that has a result, or never began, waits for nobody.
+func TestNotSuspected(t *testing.T) {
 	t.Parallel()
-	vendorNamed := func(annotations map[string]string) *stage {
-		s := newStage(t, func(mg *thing.Thing) { mg.Annotations = annotations }, managed.WithVendorNames())
-		s.system.VendorNames = true
-		return s
-	}
-	s := vendorNamed(map[string]string{meta.AnnotationKeyExternalCreatePending: pending})
-	for range 3 {
-		if after := s.pass(); after != 0 {
-			t.Errorf("R91 R225 a suspected leak comes back after %s, want not by time", after)
-		}
-	}
-	if diff := gocmp.Diff([]string{"Connect", "Connect", "Connect"}, s.system.TakeCalls()); diff != "" {
-		t.Errorf("R84 N5 only a client is made, which may know more -want +got:\n%s", diff)
-	}
-	want := []event.Event{{Type: "Warning", Reason: "CannotInitializeManagedResource",
-		Message: "cannot determine creation result - remove the crossplane.io/external-create-pending annotation if it is safe to proceed"}}
-	if diff := gocmp.Diff(want, s.events.events); diff != "" {
-		t.Errorf("R85 events -want +got:\n%s", diff)
-	}
-	s.annotate(meta.AnnotationKeyExternalCreatePending, "")
-	s.pass()
-	if got := meta.GetExternalName(s.thing()); got != "vendor-1" || len(s.system.Snapshot()) != 1 {
-		t.Errorf("R86 R65 creation resumes and the vendor's name is recorded, got %q and %v", got, s.system.Snapshot())
-	}
-
-	settled := map[string]map[string]string{
+	for name, annotations := range map[string]map[string]string{
 		"R83 as old as the success":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateSucceeded: pending},
 		"R95 as old as the failure":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateFailed: pending},
 		"R83 nothing was ever begun": {},
-	}
-	for name, annotations := range settled {
-		s := vendorNamed(annotations)
-		s.pass()
-		if calls := s.system.TakeCalls(); calls == nil {
-			t.Errorf("%s: should not be suspected", name)
-		}
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) { mg.Annotations = annotations }, managed.WithVendorNames(), managed.WithCreationGracePeriod(0))
+			s.system.VendorNames = true
+			s.pass()
+			if got := meta.GetExternalName(s.thing()); got != "vendor-1" || s.state() != "Ready=Available Synced=ReconcileSuccess" {
+				t.Errorf("external name %q, the user sees %s: %s", got, s.state(), s.message())
+			}
+		})
 	}
 }
 
@@ -171,52 +154,6 @@ func TestLostAnswer(t *testing.T) {
 	s.pass()
 	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
 		t.Errorf("R95 after a refusal creation is tried again without human action, the user sees %s", got)
-	}
-}
-
-func TestCreationGrace(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	s.system.Hidden = true
-	s.pass()
-	if after := s.pass(); after <= 0 || after > 30*time.Second {
-		t.Errorf("R89 comes back after %s", after)
-	}
-	s.restart(s.env.Config)
-	s.pass()
-	if n := s.system.Called("Create"); n != 1 {
-		t.Errorf("R88 N20 inside the grace period Create was called %d times, want once", n)
-	}
-	s.delete()
-	s.pass()
-	if got := s.state(); got == "gone" {
-		t.Error("R94 a resource that was never seen may still appear: the object must stay")
-	}
-	s.clock = s.clock.Add(31 * time.Second)
-	s.pass()
-	if got := s.state(); got != "gone" {
-		t.Errorf("R94 after the grace period the user sees %s", got)
-	}
-}
-
-// The write that precedes Create is refused if the object changed since it was read; nothing is created then (R78).
-func TestCreateFromOldVersion(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	s.system.Fault = func(verb string) (error, error) {
-		if verb == "Observe" {
-			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 5 })
-		}
-		return nil, nil
-	}
-	s.pass()
-	if n := s.system.Called("Create"); n != 0 {
-		t.Errorf("Create was called %d times", n)
-	}
-	s.system.Fault = nil
-	s.pass()
-	if got := s.system.Snapshot()[s.key.Name].Size; got != 5 {
-		t.Errorf("created with size %d, want the new one, 5", got)
 	}
 }
 

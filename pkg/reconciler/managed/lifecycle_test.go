@@ -212,46 +212,6 @@ func TestFailedResource(t *testing.T) {
 	}
 }
 
-func TestPause(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	s.pass()
-	s.system.TakeCalls()
-	s.events.take()
-
-	for _, value := range []string{"True", "1", "false"} {
-		s.annotate(meta.AnnotationKeyReconciliationPaused, value)
-		s.pass()
-		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-			t.Errorf("R97 %q should not pause, the user sees %s", value, got)
-		}
-	}
-	s.system.TakeCalls()
-	s.annotate(meta.AnnotationKeyReconciliationPaused, "true")
-	for range 3 {
-		if after := s.pass(); after != 0 {
-			t.Errorf("R225 a paused object comes back after %s, want not by time", after)
-		}
-	}
-	if got := s.state(); got != "Ready=Available Synced=ReconcilePaused" {
-		t.Errorf("R98 R103 the user sees %s", got)
-	}
-	s.delete()
-	s.pass()
-	s.wantMessage("Deletion waits", meta.AnnotationKeyReconciliationPaused)
-	if calls := s.system.TakeCalls(); calls != nil {
-		t.Errorf("R100 a paused object called %v", calls)
-	}
-	if diff := cmp.Diff([]event.Reason{managed.ReasonPaused, managed.ReasonPaused}, s.events.take()); diff != "" {
-		t.Errorf("R99 R105 N9 one event for the pause, one for the deletion that waits -want +got:\n%s", diff)
-	}
-	s.annotate(meta.AnnotationKeyReconciliationPaused, "")
-	s.pass()
-	if got := s.state(); got != "gone" {
-		t.Errorf("R101 deletion goes on after the pause, the user sees %s", got)
-	}
-}
-
 func TestOrphan(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
