@@ -1,0 +1,32 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// A ProviderConfigSpec says where notes are.
+type ProviderConfigSpec struct {
+	xpv1.ProviderSpec `json:",inline"`
+
+	// Folder that holds the notes. It has to exist where the controllers run.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Folder string `json:"folder"`
+}
+
+// A ProviderConfig says where notes are.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster,Namespaced
+type ProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ProviderConfigSpec        `json:"spec"`
+	Status xpv1.ProviderConfigStatus `json:"status,omitempty"`
+}

@@ -1,0 +1,69 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/examples/notes/apis/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/service"
+)
+
+// A note is a file, as a vendor's SDK would describe it.
+type note struct {
+	Path, Text, Mode string
+	Size             int64
+}
+
+type request = service.Request[v1alpha1.NoteParameters, note]
+
+// notes are files in a folder.
+func notes() service.Kind[*os.Root, v1alpha1.NoteParameters, v1alpha1.NoteObservation, note] {
+	return service.Kind[*os.Root, v1alpha1.NoteParameters, v1alpha1.NoteObservation, note]{
+		Identity: service.ByName,
+		Get:      get,
+		Create: func(ctx context.Context, folder *os.Root, r *request) (*note, error) {
+			if err := put(folder, r); err != nil {
+				return nil, err
+			}
+			return get(ctx, folder, r)
+		},
+		Update: func(_ context.Context, folder *os.Root, r *request) error { return put(folder, r) },
+		Delete: func(_ context.Context, folder *os.Root, r *request) error { return folder.Remove(r.Name) },
+	}
+}
+
+func get(_ context.Context, folder *os.Root, r *request) (*note, error) {
+	info, err := folder.Stat(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := folder.ReadFile(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &note{
+		Path: filepath.Join(folder.Name(), r.Name),
+		Text: string(text),
+		Mode: fmt.Sprintf("%03o", info.Mode().Perm()),
+		Size: info.Size(),
+	}, nil
+}
+
+func put(folder *os.Root, r *request) error {
+	mode, err := strconv.ParseUint(ptr.Deref(r.Parameters.Mode, "600"), 8, 32)
+	if err != nil {
+		return err
+	}
+	if err := folder.WriteFile(r.Name, []byte(r.Want.Text), os.FileMode(mode)); err != nil {
+		return err
+	}
+	return folder.Chmod(r.Name, os.FileMode(mode))
+}
