@@ -117,6 +117,7 @@ func (a *API) addCopy(k *Kind, pkg *Package, name string, scope Scope) {
 	second.Name, second.Package, second.Scope, second.Source = name, pkg, scope, k
 	if k.Role == Managed {
 		second.Spec, second.Status = Ref{pkg.Path, name + "Spec"}, Ref{pkg.Path, name + "Status"}
+		second.InitPointer = false
 	}
 	pkg.Kinds = append(pkg.Kinds, &second)
 }

@@ -75,6 +75,8 @@ type Kind struct {
 	// Parameters, Init and Observation are the types of spec.forProvider, spec.initProvider and status.atProvider of a
 	// managed resource. Init has no name if the author's spec has no such field.
 	Parameters, Init, Observation Ref
+	// InitPointer is true if the author's spec.initProvider is a pointer.
+	InitPointer bool
 }
 
 // Noun returns the name as it is written in a sentence: node group for NodeGroup, DB instance for DBInstance.
@@ -159,6 +161,7 @@ func (k *Kind) readParts(spec *Struct) {
 	k.Observation = Ref{path, k.Name + "Observation"}
 	if spec != nil {
 		k.Parameters, k.Init = refOf(spec.Field("ForProvider"), spec.Package), refOf(spec.Field("InitProvider"), spec.Package)
+		k.InitPointer = k.Init.Name != "" && spec.Field("InitProvider").Type.Pointer
 	}
 	if status := k.Lookup(k.Status); status != nil {
 		k.Observation = refOf(status.Field("AtProvider"), status.Package)

@@ -92,6 +92,10 @@ func TestRoles(t *testing.T) {
 		"T12 nothing but scopes": {
 			kind("// +bowline:scopes=Namespaced", "", ""), &summary{model.Managed, model.Namespaced, own, "ThingInitParameters"},
 		},
+		"T12 T3 markers above the comment, as scaffolds have them": {
+			kind("//+kubebuilder:object:root=true\n//+bowline:scopes=Namespaced\n\n// Thing is the Schema for the things API", "", ""),
+			&summary{model.Managed, model.Namespaced, own, "ThingInitParameters"},
+		},
 		"T12 ProviderSpec": {
 			kind("", "xpv1.ProviderSpec", "xpv1.ProviderConfigStatus"), &summary{Role: model.ProviderConfig, Scope: model.Cluster},
 		},
@@ -171,9 +175,11 @@ func Example() {
 	// Output:
 	// apis/compute/v1alpha1 Machine Cluster managed resource
 	// apis/namespaced/compute/v1alpha1 Machine Namespaced managed resource
+	// apis/namespaced/network/v1alpha1 Gateway Namespaced managed resource
 	// apis/namespaced/network/v1alpha1 Network Namespaced managed resource
 	// apis/namespaced/v1alpha1 ClusterProviderConfig Cluster provider configuration
 	// apis/namespaced/v1alpha1 ProviderConfig Namespaced provider configuration
+	// apis/network/v1alpha1 Gateway Cluster managed resource
 	// apis/network/v1alpha1 Network Cluster managed resource
 	// apis/v1alpha1 ProviderConfig Cluster provider configuration
 }

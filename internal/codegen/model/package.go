@@ -235,10 +235,24 @@ func (p *Package) readDeclaration(file *ast.File, d *ast.GenDecl, at func(token.
 			if doc == nil {
 				doc = d.Doc
 			}
-			read := readStruct(p, file, spec.Name.Name, readComment(at, doc), s, at)
+			read := readStruct(p, file, spec.Name.Name, readComment(at, markersAbove(file, doc, at), doc), s, at)
 			read.At = at(spec.Pos())
 			p.Structs[read.Name] = read
 			p.order = append(p.order, read.Name)
 		}
 	}
+}
+
+// markersAbove returns a comment of nothing but markers that stands one empty line above another: scaffolds of kubebuilder
+// put markers of types there. It is nil if there is none.
+func markersAbove(file *ast.File, doc *ast.CommentGroup, at func(token.Pos) token.Position) *ast.CommentGroup {
+	if doc == nil {
+		return nil
+	}
+	for _, group := range file.Comments {
+		if at(group.End()).Line+2 == at(doc.Pos()).Line && len(readComment(at, group).Prose) == 0 {
+			return group
+		}
+	}
+	return nil
 }

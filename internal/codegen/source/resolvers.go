@@ -5,6 +5,7 @@ package source
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bowline-dev/bowline/internal/codegen/model"
@@ -29,8 +30,10 @@ func (f *file) resolve(k *model.Kind) string {
 	var text strings.Builder
 	text.WriteString("p := &mg.Spec.ForProvider\n")
 	references := k.References()
-	inInit := initHas(k, references)
-	if inInit {
+	inInit := slices.ContainsFunc(references, func(r model.Reference) bool { return initHas(k, r) })
+	if inInit && k.InitPointer {
+		text.WriteString("i := mg.Spec.InitProvider\n")
+	} else if inInit {
 		text.WriteString("i := &mg.Spec.InitProvider\n")
 	}
 	for _, namespaced := range []bool{false, true} {
@@ -43,14 +46,13 @@ func (f *file) resolve(k *model.Kind) string {
 	}
 	for _, r := range references {
 		text.WriteString(f.attempt(r, "p", "spec.forProvider"))
-		if inInit {
-			initial := r
-			if k.Lookup(k.Init) == nil {
-				initial = optional(r)
-			}
-			within := f.attempt(initial, "i", "spec.initProvider")
+		if initHas(k, r) {
+			within := f.attempt(amongInit(k, r), "i", "spec.initProvider")
 			if condition := unset(r); condition != "" {
 				within = "if " + condition + " " + inBlock(within)
+			}
+			if k.InitPointer {
+				within = "if i != nil {\n" + within + "}\n"
 			}
 			text.WriteString(within)
 		}
@@ -66,13 +68,10 @@ func inBlock(statements string) string {
 	return "{\n" + statements + "}\n"
 }
 
-// initHas is true if the init parameters have the fields too: always, unless the author wrote others.
-func initHas(k *model.Kind, references []model.Reference) bool {
-	if k.Init.Name == "" {
-		return false
-	}
+// initHas is true if the init parameters have the field too: always, unless the author wrote others.
+func initHas(k *model.Kind, r model.Reference) bool {
 	own := k.Lookup(k.Init)
-	return own == nil || own.Field(references[0].Place[0].Name) != nil
+	return k.Init.Name != "" && (own == nil || own.Field(r.Place[0].Name) != nil)
 }
 
 // isNamespaced is true for references that may name a namespace.
@@ -94,10 +93,13 @@ func newResolver(namespaced bool) string {
 	return "reference.NewAPIResolver(c, mg)"
 }
 
-// optional returns a reference as it is among init parameters that are generated: each of them may be left out.
-func optional(r model.Reference) model.Reference {
+// amongInit returns a reference as it is among the init parameters: as the author declared it there, else optional, as
+// initField writes it.
+func amongInit(k *model.Kind, r model.Reference) model.Reference {
 	first := *r.Place[0]
-	if !first.Type.Collection() {
+	if own := k.Lookup(k.Init); own != nil {
+		first = *own.Field(first.Name)
+	} else if !first.Type.Collection() && !first.Optional() && !first.Embedded {
 		first.Type.Pointer = true
 	}
 	r.Place = append(model.Place{&first}, r.Place[1:]...)

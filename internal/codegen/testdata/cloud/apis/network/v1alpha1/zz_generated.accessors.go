@@ -14,6 +14,100 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
+// Parameters returns the settings that the gateway is kept at, to read and to change.
+func (r *Gateway) Parameters() *GatewayParameters { return &r.Spec.ForProvider }
+
+// Observation returns what the test cloud last reported, to read and to change.
+func (r *Gateway) Observation() *GatewayObservation { return &r.Status.AtProvider }
+
+// InitParameters returns a pointer to the settings that the gateway is only created with, nil if there are none.
+func (r *Gateway) InitParameters() any { return r.Spec.InitProvider }
+
+// SetConditions satisfies resource.Conditioned.
+func (r *Gateway) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *Gateway) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
+// SetManagementPolicies satisfies resource.Manageable.
+func (r *Gateway) SetManagementPolicies(v xpv1.ManagementPolicies) { r.Spec.ManagementPolicies = v }
+
+// GetManagementPolicies satisfies resource.Manageable.
+func (r *Gateway) GetManagementPolicies() xpv1.ManagementPolicies { return r.Spec.ManagementPolicies }
+
+// SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *Gateway) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
+	r.Spec.ProviderConfigReference = v
+}
+
+// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *Gateway) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	return r.Spec.ProviderConfigReference
+}
+
+// SetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
+func (r *Gateway) SetWriteConnectionSecretToReference(v *xpv1.SecretReference) {
+	r.Spec.WriteConnectionSecretToReference = v
+}
+
+// GetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
+func (r *Gateway) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
+	return r.Spec.WriteConnectionSecretToReference
+}
+
+// SetDeletionPolicy satisfies resource.Orphanable.
+func (r *Gateway) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy = v }
+
+// GetDeletionPolicy satisfies resource.Orphanable.
+func (r *Gateway) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetDrift satisfies resource.Drifting.
+func (r *Gateway) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
+
+// GetDrift satisfies resource.Drifting.
+func (r *Gateway) GetDrift() []xpv1.FieldDifference { return r.Status.Drift }
+
+// SetSecretInputs satisfies resource.SecretInputRecorder.
+func (r *Gateway) SetSecretInputs(v []xpv1.SecretInput) { r.Status.SecretInputs = v }
+
+// GetSecretInputs satisfies resource.SecretInputRecorder.
+func (r *Gateway) GetSecretInputs() []xpv1.SecretInput { return r.Status.SecretInputs }
+
+// SetBindingPhase satisfies resource.Bindable.
+func (r *Gateway) SetBindingPhase(v xpv1.BindingPhase) { r.Status.BindingPhase = v }
+
+// GetBindingPhase satisfies resource.Bindable.
+func (r *Gateway) GetBindingPhase() xpv1.BindingPhase { return r.Status.BindingPhase }
+
+// SetReclaimPolicy satisfies resource.Reclaimer.
+func (r *Gateway) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.Spec.ReclaimPolicy = v }
+
+// GetReclaimPolicy satisfies resource.Reclaimer.
+func (r *Gateway) GetReclaimPolicy() xpv1.ReclaimPolicy { return r.Spec.ReclaimPolicy }
+
+// SetClaimReference satisfies resource.ClaimReferencer.
+func (r *Gateway) SetClaimReference(v *corev1.ObjectReference) { r.Spec.ClaimReference = v }
+
+// GetClaimReference satisfies resource.ClaimReferencer.
+func (r *Gateway) GetClaimReference() *corev1.ObjectReference { return r.Spec.ClaimReference }
+
+// SetClassReference satisfies resource.ClassReferencer.
+func (r *Gateway) SetClassReference(v *corev1.ObjectReference) { r.Spec.ClassReference = v }
+
+// GetClassReference satisfies resource.ClassReferencer.
+func (r *Gateway) GetClassReference() *corev1.ObjectReference { return r.Spec.ClassReference }
+
+// GetItems satisfies resource.ManagedList.
+func (l *GatewayList) GetItems() []resource.Managed {
+	items := make([]resource.Managed, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}
+
 // Parameters returns the settings that the network is kept at, to read and to change.
 func (r *Network) Parameters() *NetworkParameters { return &r.Spec.ForProvider }
 

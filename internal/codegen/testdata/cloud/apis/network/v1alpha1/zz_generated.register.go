@@ -21,6 +21,13 @@ const Group = "network.cloud.example.org"
 // GroupVersion of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
+// Kind metadata of Gateway (A70).
+var (
+	GatewayKind             = reflect.TypeOf(Gateway{}).Name()
+	GatewayKindAPIVersion   = GatewayKind + "." + GroupVersion.String()
+	GatewayGroupVersionKind = GroupVersion.WithKind(GatewayKind)
+)
+
 // Kind metadata of Network (A70).
 var (
 	NetworkKind             = reflect.TypeOf(Network{}).Name()
@@ -31,6 +38,7 @@ var (
 // AddToScheme adds the kinds of this package to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
+		&Gateway{}, &GatewayList{},
 		&Network{}, &NetworkList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -11,6 +11,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/parameters"
 )
 
+// FieldRules say how the settings of a gateway are compared, which are fixed after creation or sensitive, and which
+// hold its labels.
+func (*GatewayParameters) FieldRules() parameters.Rules {
+	return parameters.Rules{}
+}
+
 // FieldRules say how the settings of a network are compared, which are fixed after creation or sensitive, and which
 // hold its labels.
 func (*NetworkParameters) FieldRules() parameters.Rules {

@@ -11,6 +11,23 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
+// A GatewayStatus is the observed state of a gateway.
+type GatewayStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the test cloud last reported.
+	AtProvider GatewayObservation `json:"atProvider,omitempty"`
+}
+
+// GatewayList contains a list of Gateway.
+//
+// +kubebuilder:object:root=true
+type GatewayList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Gateway `json:"items"`
+}
+
 // NetworkInitParameters are settings that a network is created with and not kept at.
 type NetworkInitParameters struct {
 	// CIDRBlock is the range of addresses, for example 10.0.0.0/16. It cannot change.

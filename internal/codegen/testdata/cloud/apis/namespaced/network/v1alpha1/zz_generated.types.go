@@ -12,6 +12,47 @@ import (
 	networkv1alpha1 "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/network/v1alpha1"
 )
 
+// A GatewaySpec is the desired state of a gateway.
+type GatewaySpec struct {
+	xpv1.NamespacedResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the gateway is kept at.
+	ForProvider networkv1alpha1.GatewayParameters `json:"forProvider"`
+
+	// InitProvider are settings that the gateway is created with and that are left to the test cloud from then on. What
+	// forProvider sets too is not taken from here.
+	// +optional
+	InitProvider networkv1alpha1.GatewayParameters `json:"initProvider,omitzero"`
+}
+
+// A GatewayStatus is the observed state of a gateway.
+type GatewayStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the test cloud last reported.
+	AtProvider networkv1alpha1.GatewayObservation `json:"atProvider,omitempty"`
+}
+
+// A Gateway leads out of a network.
+//
+// +kubebuilder:object:root=true
+type Gateway struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   GatewaySpec   `json:"spec"`
+	Status GatewayStatus `json:"status,omitempty"`
+}
+
+// GatewayList contains a list of Gateway.
+//
+// +kubebuilder:object:root=true
+type GatewayList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Gateway `json:"items"`
+}
+
 // A NetworkSpec is the desired state of a network.
 type NetworkSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
