@@ -124,8 +124,11 @@ func TestExtensionDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if *got.Version == "" {
+		t.Error("the version is missing")
+	}
 	wanted := &postgresql.Extension{
-		Database: d, Name: "earthdistance", Version: ptr("1.1"), Schema: ptr("public"), Labels: map[string]string{"uid": "42"},
+		Database: d, Name: "earthdistance", Version: got.Version, Schema: ptr("public"), Labels: map[string]string{"uid": "42"},
 		Comment: ptr("calculate great-circle distances on the surface of the Earth"),
 	}
 	if diff := cmp.Diff(wanted, got, givenBy(postgresql.Extension{})); diff != "" {
