@@ -25,5 +25,5 @@ func Example() {
 	_, method, _ := bytes.Cut(files["apis/network/v1alpha1/zz_generated.accessors.go"], []byte("read and to change.\n"))
 	line, _, _ := bytes.Cut(method, []byte("\n"))
 	fmt.Printf("%s\n", line)
-	// Output: func (r *Network) Parameters() *NetworkParameters { return &r.Spec.ForProvider }
+	// Output: func (r *Gateway) Parameters() *GatewayParameters { return &r.Spec.ForProvider }
 }
