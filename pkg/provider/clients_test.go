@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -246,10 +245,11 @@ func TestClosing(t *testing.T) {
 
 	stop = s.start(depot.Provider(s.book.Clients(time.Hour)), managed.WithPollInterval(time.Hour))
 	s.until("clients made", s.made, 3)
-	for _, o := range []client.Object{config, item} {
-		if err := s.Client.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.Client.Delete(t.Context(), config); err != nil { // it stays for its user's sake
+		t.Fatal(err)
+	}
+	if err := s.Client.Delete(t.Context(), item); err != nil {
+		t.Fatal(err)
 	}
 	t.Run("N12 R232 configuration gone with its last user", func(t *testing.T) {
 		s.Eventually(t, "it is gone", func(ctx context.Context) error {
@@ -275,180 +275,28 @@ func TestClosing(t *testing.T) {
 	})
 }
 
-// What goes wrong when connecting is said, and mended within a second of its cause though nobody polls.
-func TestWakeUps(t *testing.T) {
+// A configuration that is made again under its old name begins anew.
+func TestForgotten(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
-	item := s.teamItem("item", "late")
-	item.Spec.ForProvider.Size = 1
-	s.create(item)
-	says := func(words string) {
-		t.Helper()
-		s.Eventually(t, "the object says "+words, func(ctx context.Context) error {
-			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(item), item); err != nil {
-				return err
-			}
-			if synced := item.GetCondition(xpv1.TypeSynced); !strings.Contains(synced.Message, words) {
-				return fmt.Errorf("it says %q", synced.Message)
-			}
-			return nil
-		})
+	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	config, item := s.teamConfig("team"), s.teamItem("item", "team")
+	s.create(config, item)
+	s.settled(item)
+	refuse := func(context.Context) error { return limits.ErrRefused }
+	if err := s.book.Made()[0].Limiter.Do(t.Context(), refuse); !errors.Is(err, limits.ErrRefused) {
+		t.Fatal(err)
 	}
-	soon := func(done func()) {
-		t.Helper()
-		began := time.Now()
-		done()
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("it took %v", took)
-		}
+	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := errors.Join(s.Client.Delete(t.Context(), config), s.Client.Patch(t.Context(), config, unhold)); err != nil {
+		t.Fatal(err)
 	}
-	config := s.teamConfig("late")
-	config.Spec = s.spec("missing")
-	t.Run("R231 no configuration", func(*testing.T) { says(`cannot get ProviderConfig "late"`) })
-	s.create(config)
-	t.Run("R231 no Secret", func(*testing.T) { says(`cannot get credentials of ProviderConfig "late"`) })
-	secret := &corev1.Secret{ObjectMeta: s.meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
-	s.create(secret)
-	t.Run("R231 no key", func(*testing.T) { says(`has no key "key"`) })
-	if s.depot.Requests() > 0 || s.made() > 0 {
-		t.Error("R231 the external system was called without credentials")
-	}
-	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("first")} })
-	t.Run("R232 credentials appear", func(*testing.T) { soon(func() { s.settled(item) }) })
-	second, stop := depot.NewServer("first")
-	t.Cleanup(stop)
-	s.change(config, func() { config.Spec.Endpoint = second.URL })
-	t.Run("R227 another endpoint", func(*testing.T) { soon(func() { s.until("items", second.Items, 1) }) })
-	second.Revoke("first")
-	second.Allow("other")
-	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
-	t.Run("R232 key revoked", func(*testing.T) { says("cannot get item") })
-	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
-	t.Run("R232 key replaced", func(*testing.T) { soon(func() { s.settled(item) }) })
-	t.Run("R231 configuration of a kind that there is not", func(*testing.T) {
-		s.change(item, func() { item.Spec.ProviderConfigReference.Kind = "Letter" })
-		says(`has no provider configurations of kind "Letter"`)
-	})
-}
-
-// Making a client fails, and many wait for it.
-func TestFailingNew(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
-	s.book.Fail(func(context.Context) error { return errors.New("no such depot") })
-	began := time.Now()
+	s.until("clients closed", s.book.Closed, 1)
 	s.create(s.teamConfig("team"))
-	items := s.teamItems(many, "team")
-	s.Eventually(t, "all fail", func(context.Context) error {
-		if n := len(s.events.warnings()); n < many {
-			return fmt.Errorf("%d do", n)
+	t.Run("N12 R232 what was heard before is forgotten", func(t *testing.T) {
+		s.until("clients made", s.made, 2)
+		if err := s.book.Made()[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
 		}
-		return nil
-	})
-	t.Run("R231 the error is told", func(t *testing.T) {
-		if w := s.events.warnings()[0]; !strings.Contains(w, `cannot create client of ProviderConfig "team": no such depot`) {
-			t.Error(w)
-		}
-	})
-	t.Run("R231 tried once a second, not by each", func(t *testing.T) {
-		if most := int(time.Since(began)/time.Second) + 1; s.made() > most {
-			t.Errorf("tried %d times, want %d at most", s.made(), most)
-		}
-	})
-	s.book.Fail(func(context.Context) error { panic("the author's mistake") })
-	s.Eventually(t, "the panic is told", func(context.Context) error {
-		for _, w := range s.events.warnings() {
-			if strings.Contains(w, "panicked") {
-				return nil
-			}
-		}
-		return errors.New("nobody says so")
-	})
-	s.book.Fail(nil)
-	t.Run("R231 an error does not stay", func(*testing.T) { allSettled(s, items) })
-	if s.book.Closed() > 0 {
-		t.Error("a client was closed that was never made")
-	}
-}
-
-// The connection secret of another managed resource serves as credentials, whole.
-func TestWholeSecret(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
-	details := &corev1.Secret{
-		ObjectMeta: s.meta(s.Namespace, "details"), Type: xpv1.SecretTypeConnection,
-		Data: map[string][]byte{"username": []byte("u"), "password": []byte("first")},
-	}
-	config := s.teamConfig("team")
-	config.Spec = s.spec("details")
-	config.Spec.Credentials.SecretRef.Key = ""
-	item := s.teamItem("item", "team")
-	s.create(details, config, item)
-	s.settled(item)
-	t.Run("R231 all keys are there", func(t *testing.T) {
-		c := s.book.Made()[0]
-		if c.Credentials != nil || string(c.Secret["username"]) != "u" || string(c.Secret["password"]) != "first" {
-			t.Errorf("credentials %q, secret %q", c.Credentials, c.Secret)
-		}
-	})
-	s.change(details, func() { details.Annotations = map[string]string{"note": "nothing of importance"} })
-	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
-	s.settled(item)
-	t.Run("R232 metadata is no reason for another client", func(t *testing.T) {
-		if s.made() != 1 {
-			t.Errorf("%d clients made", s.made())
-		}
-	})
-	s.change(details, func() { details.Data["username"] = []byte("v") })
-	t.Run("R232 any key is", func(*testing.T) { s.until("clients made", s.made, 2) })
-	t.Run("N2 not of another namespace", func(t *testing.T) {
-		s.change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
-		s.Eventually(t, "it is refused", func(context.Context) error {
-			for _, w := range s.events.warnings() {
-				if strings.Contains(w, "its own namespace") {
-					return nil
-				}
-			}
-			return fmt.Errorf("warnings %q", s.events.warnings())
-		})
-	})
-}
-
-// The configuration bounds calls, and says how often to look.
-func TestSettingsOfAll(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
-	often := s.teamConfig("often")
-	often.Spec.PollInterval = &metav1.Duration{Duration: time.Second}
-	item := s.teamItem("item", "often")
-	s.create(often, item)
-	s.settled(item)
-	t.Run("R224 poll interval of the configuration", func(t *testing.T) {
-		before := s.depot.Requests()
-		s.Eventually(t, "it is looked at again", func(context.Context) error {
-			if s.depot.Requests() < before+2 {
-				return errors.New("it is not")
-			}
-			return nil
-		})
-	})
-	slow := s.teamConfig("slow")
-	slow.Spec.Limits = &xpv1.CallLimits{CallsPerSecond: new(int32(1)), Burst: new(int32(1))}
-	s.create(slow)
-	s.teamItems(5, "slow")
-	s.until("clients made", s.made, 2)
-	t.Run("R231 limits of the configuration", func(t *testing.T) {
-		limiter := s.book.Made()[1].Limiter
-		s.Eventually(t, "calls are throttled", func(ctx context.Context) error {
-			err := limiter.Do(ctx, func(context.Context) error { return nil })
-			if err == nil || !strings.Contains(err.Error(), "calls per second") {
-				return fmt.Errorf("got %v", err)
-			}
-			return nil
-		})
 	})
 }

@@ -15,23 +15,29 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 )
 
-// What does not fit is said before anything runs, all at once, and with what to do.
-func TestValidate(t *testing.T) {
-	t.Parallel()
-	crds := func(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
-		return func(p *provider.Provider) { p.CRDs = depot.CRDs(change) }
-	}
-	ofItem := func(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
-		return crds(func(d *apiextensionsv1.CustomResourceDefinition) {
-			if d.Name == "items.depot.m.test.bowline.dev" {
-				change(d)
-			}
-		})
-	}
-	for name, tc := range map[string]struct {
-		change func(*provider.Provider)
-		says   []string
-	}{
+// A mistake is a change of a good provider and what is said of it; nothing if that is no mistake.
+type mistake struct {
+	change func(*provider.Provider)
+	says   []string
+}
+
+// crds changes definitions.
+func crds(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
+	return func(p *provider.Provider) { p.CRDs = depot.CRDs(change) }
+}
+
+// ofItem changes that of namespaced items.
+func ofItem(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
+	return crds(func(d *apiextensionsv1.CustomResourceDefinition) {
+		if d.Name == "items.depot.m.test.bowline.dev" {
+			change(d)
+		}
+	})
+}
+
+// What a provider lacks.
+func missingParts() map[string]mistake {
+	return map[string]mistake{
 		"R227 fits":    {func(*provider.Provider) {}, nil},
 		"A73 no name":  {func(p *provider.Provider) { p.Name = "" }, []string{"set Provider.Name"}},
 		"A73 no CRDs":  {func(p *provider.Provider) { p.CRDs = nil }, []string{"provider depot has no definitions"}},
@@ -60,6 +66,12 @@ func TestValidate(t *testing.T) {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Served = false }),
 			[]string{"does not serve version v1"},
 		},
+	}
+}
+
+// How kinds and configurations do not fit together.
+func misfits() map[string]mistake {
+	return map[string]mistake{
 		"N29 no label": {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil }),
 			[]string{"no label bowline.dev/provider-config"},
@@ -101,19 +113,29 @@ func TestValidate(t *testing.T) {
 				p.CRDs = depot.CRDs(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil })
 			}, nil,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := depot.Provider((&depot.Book{}).Clients(0))
-			tc.change(&p)
-			err := p.Validate()
-			if (err == nil) != (tc.says == nil) {
-				t.Fatalf("got error %v", err)
-			}
-			for _, words := range tc.says {
-				if !strings.Contains(err.Error(), words) {
-					t.Errorf("error should say %q:\n%v", words, err)
-				}
-			}
-		})
+	}
+}
+
+// What does not fit is said before anything runs, all at once, and with what to do.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	for _, table := range []map[string]mistake{missingParts(), misfits()} {
+		for name, tc := range table {
+			t.Run(name, func(t *testing.T) { validate(t, tc) })
+		}
+	}
+}
+
+func validate(t *testing.T, tc mistake) {
+	p := depot.Provider((&depot.Book{}).Clients(0))
+	tc.change(&p)
+	err := p.Validate()
+	if (err == nil) != (tc.says == nil) {
+		t.Fatalf("got error %v", err)
+	}
+	for _, words := range tc.says {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("error should say %q:\n%v", words, err)
+		}
 	}
 }

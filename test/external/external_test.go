@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package external_test builds a provider as somebody else would: in a module of its own, from what pkg and apis export.
+// Package external builds a provider as somebody else would: in a module of its own, from what pkg and apis export.
 // The provider is in testdata/gadgets.
 package external_test
 
