@@ -3,12 +3,17 @@
 
 package parameters
 
+import "errors"
+
 // LateInitialize fills the empty fields of forProvider from what the vendor chose, as Fill does it, and tells whether it
-// filled any. P is a struct. If it fails, forProvider is as before.
+// filled any. P is a struct. If it fails, forProvider is as before. It fails for nil, since nobody would see what is filled.
 //
 // Client code calls it in Observe and reports the result; storing the object is the reconciler's work, and so is to leave
 // it out where the resource's policies say so (R152).
 func LateInitialize[P any](forProvider *P, observed P, options ...Option) (changed bool, err error) {
+	if forProvider == nil {
+		return false, errors.New("late initialization of nil parameters: give the address of the object's spec.forProvider")
+	}
 	s, spec, theirs, err := trees(forProvider, observed, options)
 	if err != nil {
 		return false, err

@@ -192,6 +192,9 @@ func TestWhatIsNoTree(t *testing.T) {
 	if _, err := parameters.LateInitialize(&spec, bad); err == nil {
 		t.Error("LateInitialize accepts a channel")
 	}
+	if _, err := parameters.LateInitialize(nil, good); err == nil {
+		t.Error("LateInitialize fills nothing that anybody sees")
+	}
 	if diff := cmp.Diff(good, spec); diff != "" {
 		t.Errorf("a refused LateInitialize changes something -want +got:\n%s", diff)
 	}

@@ -16,14 +16,15 @@ import (
 // An object without a Go type has the sections that its schema asks for, which may be none.
 func TestFillSpec(t *testing.T) {
 	t.Parallel()
-	chosen := tree{"zone": "north"}
+	chosen, zone := tree{"zone": "north"}, []string{"zone"}
 	for name, tc := range map[string]struct {
 		spec, chosen, want any
 		fields             []string
 	}{
-		"R150 no spec":                        {chosen: chosen, want: tree{"forProvider": chosen}, fields: []string{"zone"}},
-		"R150 no parameters":                  {spec: tree{"other": "x"}, chosen: chosen, want: tree{"other": "x", "forProvider": chosen}, fields: []string{"zone"}},
-		"R150 null for parameters":            {spec: tree{"forProvider": nil}, chosen: chosen, want: tree{"forProvider": chosen}, fields: []string{"zone"}},
+		"R150 no spec": {chosen: chosen, want: tree{"forProvider": chosen}, fields: zone},
+		"R150 no parameters": {spec: tree{"other": "x"}, chosen: chosen,
+			want: tree{"other": "x", "forProvider": chosen}, fields: zone},
+		"R150 null for parameters":            {spec: tree{"forProvider": nil}, chosen: chosen, want: tree{"forProvider": chosen}, fields: zone},
 		"R149 N13 no spec, and nothing":       {},
 		"R149 N13 no parameters, and nothing": {spec: tree{"other": "x"}, chosen: tree{}, want: tree{"other": "x"}},
 	} {

@@ -246,13 +246,14 @@ func TestRefusedFilling(t *testing.T) {
 		told    []event.Reason
 		message string // of condition Synced; empty for none
 	}{
-		{name: "R150 R206 R24 the rest is done and the user is told", tries: 1, told: []event.Reason{managed.ReasonUpdated, managed.ReasonCannotFill},
-			message: "zone has more than 8 characters", act: func() {
+		{name: "R150 R206 R24 the rest is done and the user is told", tries: 1,
+			told: []event.Reason{managed.ReasonUpdated, managed.ReasonCannotFill}, message: "zone has more than 8 characters", act: func() {
 				s.give(thing.Resource{Size: 7, Zone: "zone-with-a-long-name"})
 				s.system.Endpoint = "elsewhere"
 			}},
 		{name: "N13 it is not tried again at once", act: func() {}, message: "zone has more than 8 characters"},
-		{name: "R24 nor with an update", act: func() { s.resize(7) }, told: []event.Reason{managed.ReasonUpdated}, message: "late initialization of zone"},
+		{name: "R24 nor with an update", act: func() { s.resize(7) },
+			told: []event.Reason{managed.ReasonUpdated}, message: "late initialization of zone"},
 		{name: "R150 it is tried again at the poll", act: func() { s.clock = s.clock.Add(66 * time.Second) }, tries: 1,
 			message: "leave LateInitialize out of managementPolicies"},
 		{name: "R150 and when the spec changes", act: func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) }, tries: 1,

@@ -31,7 +31,8 @@ func TestDeletionOrderAfterRestart(t *testing.T) {
 	only := map[string]string{"test": strings.Trim(env.Prefix, "-")}
 	system := thing.NewSystem()
 	run := func(t *testing.T, o ...managed.ReconcilerOption) {
-		runController(t, env.Config, system, cache.ByObject{Label: labels.SelectorFromSet(only)}, append(o, managed.WithPollInterval(time.Hour))...)
+		o = append(o, managed.WithPollInterval(time.Hour))
+		runController(t, env.Config, system, cache.ByObject{Label: labels.SelectorFromSet(only)}, o...)
 	}
 	var all []*thing.Thing
 	add := func(name string, change func(*thing.Thing)) {

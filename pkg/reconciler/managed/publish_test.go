@@ -118,8 +118,9 @@ func TestDetailsOfUpdate(t *testing.T) {
 		options []managed.ReconcilerOption
 		created string // what the user sees of calls in the background then
 	}{
-		"R208 N22 R217 within the pass":   {created: " "},
-		"R208 N22 R197 in the background": {created: "Finished Success", options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)}},
+		"R208 N22 R217 within the pass": {created: " "},
+		"R208 N22 R197 in the background": {created: "Finished Success",
+			options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
