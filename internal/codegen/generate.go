@@ -100,8 +100,8 @@ func written(base, dir string) (map[string][]byte, error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		generated := strings.HasPrefix(entry.Name(), "zz_generated.") || filepath.Ext(name) == ".yaml" && filepath.Base(filepath.Dir(name)) == "crds"
-		if !generated {
+		definition := filepath.Ext(name) == ".yaml" && filepath.Base(filepath.Dir(name)) == "crds"
+		if !definition && !strings.HasPrefix(entry.Name(), "zz_generated.") {
 			return nil
 		}
 		text, err := os.ReadFile(name)

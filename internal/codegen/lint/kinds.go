@@ -27,7 +27,8 @@ func packageMarkers(k *model.Kind) string {
 	case c.Value("groupName") == "":
 		return fmt.Sprintf("package %s has no group: add // +groupName=GROUP to its comment in doc.go", k.Package.Name)
 	case c.Value("kubebuilder:object:generate") != "true":
-		return fmt.Sprintf("package %s has no deepcopy functions: add // +kubebuilder:object:generate=true to its comment in doc.go", k.Package.Name)
+		return fmt.Sprintf("package %s has no deepcopy functions: add // +kubebuilder:object:generate=true to its comment in doc.go",
+			k.Package.Name)
 	}
 	return ""
 }
@@ -51,7 +52,8 @@ func scope(k *model.Kind) string {
 		return fmt.Sprintf("+bowline:scopes=%s: write Cluster, Namespaced, or Cluster,Namespaced", marker.Value)
 	}
 	if len(said) == 2 && strings.HasPrefix(k.Package.Path, k.Package.API.Path+"/namespaced/") {
-		return fmt.Sprintf("%s is in the folder of second scopes: declare it in %s", k.Name, strings.Replace(k.Package.Dir, "/namespaced/", "/", 1))
+		first := strings.Replace(k.Package.Dir, "/namespaced/", "/", 1)
+		return fmt.Sprintf("%s is in the folder of second scopes: declare it in %s", k.Name, first)
 	}
 	for _, m := range k.Struct.Comment.Markers {
 		_, after, found := strings.Cut(m.String(), "scope=")
@@ -103,8 +105,8 @@ func providerConfig(k *model.Kind) string {
 			}
 		}
 		if _, ok := pkg.Config(scope); !ok {
-			return fmt.Sprintf("%s: no ProviderConfig serves the %s kinds of %s: declare one in a package whose group this one ends with, or name its "+
-				"group by +bowline:providerConfigGroup in doc.go", k.Name, strings.ToLower(string(scope)), pkg.Group())
+			return fmt.Sprintf("%s: no ProviderConfig serves the %s kinds of %s: declare one in a package whose group this one ends with, "+
+				"or name its group by +bowline:providerConfigGroup in doc.go", k.Name, strings.ToLower(string(scope)), pkg.Group())
 		}
 	}
 	return ""

@@ -30,7 +30,8 @@ func statusOptional(_ *model.Kind, at model.Place) string {
 	f := at.Field()
 	for _, marker := range []string{"optional", "immutable"} {
 		if f.Comment.Has(marker) {
-			return fmt.Sprintf("%s is observed, not set: leave out +%s; a struct that settings use too needs a twin for what is observed", f.Name, marker)
+			return fmt.Sprintf("%s is observed, not set: leave out +%s; a struct that settings use too needs a twin for what is observed",
+				f.Name, marker)
 		}
 	}
 	return ""

@@ -59,7 +59,8 @@ func immutableAlways(k *model.Kind, at model.Place) string {
 	}
 	for _, companion := range []*model.Field{r.Ref, r.Selector} {
 		if companion != nil && strings.Contains(companion.Comment.Value("kubebuilder:default"), "Always") {
-			return fmt.Sprintf("%s is immutable, but %s is resolved anew in every pass by default: leave out the policy Always", at.Field().Name, companion.Name)
+			return fmt.Sprintf("%s is immutable, but %s is resolved anew in every pass by default: leave out the policy Always",
+				at.Field().Name, companion.Name)
 		}
 	}
 	return ""
@@ -84,7 +85,8 @@ func reference(k *model.Kind, at model.Place) string {
 	case !isCompanion(r.Ref, "Reference") || r.Ref.Type.List != f.Type.List || r.Ref.Type.Pointer == f.Type.List:
 		return fmt.Sprintf("%s is of type %s: make it %s", r.Ref.Name, r.Ref.Type.Text, companionType(f))
 	case !isCompanion(r.Selector, "Selector") || !r.Selector.Type.Pointer || r.Selector.Type.List || !sameReach(r):
-		return fmt.Sprintf("%s is of type %s: make it *xpv1.%s", r.Selector.Name, r.Selector.Type.Text, strings.Replace(r.Ref.Type.Name, "Reference", "Selector", 1))
+		return fmt.Sprintf("%s is of type %s: make it *xpv1.%s", r.Selector.Name, r.Selector.Type.Text,
+			strings.Replace(r.Ref.Type.Name, "Reference", "Selector", 1))
 	case r.Extractor.Name != "" && r.Extractor.Import == "":
 		return fmt.Sprintf("the extractor of %s is no call of a function of a package: write import/path.Function()", f.Name)
 	}
@@ -105,7 +107,8 @@ func target(k *model.Kind, r model.Reference, kind string) string {
 			}
 			for _, other := range second.References() {
 				if slices.Equal(other.Place, r.Place) && other.Target.Name == "" {
-					return fmt.Sprintf("%s refers to %s, but there is no such namespaced kind: mark it with +bowline:scopes=Cluster,Namespaced", name, kind)
+					return fmt.Sprintf("%s refers to %s, but there is no such namespaced kind: mark it with +bowline:scopes=Cluster,Namespaced",
+						name, kind)
 				}
 			}
 		}

@@ -130,7 +130,8 @@ func subResource(k *model.Kind, at model.Place) string {
 		for _, other := range pkg.Kinds {
 			if name := strings.ToLower(other.Name); other.Role == model.Managed && len(at) == 1 &&
 				(strings.EqualFold(f.JSON, name) || strings.EqualFold(f.JSON, name+"s") || strings.EqualFold(f.JSON, name+"es")) {
-				return fmt.Sprintf("%s are objects of kind %s: leave the field out, or refer to them by %sRefs", f.JSON, other.Name, strings.TrimSuffix(f.Name, "s"))
+				return fmt.Sprintf("%s are objects of kind %s: leave the field out, or refer to them by %sRefs", f.JSON, other.Name,
+					strings.TrimSuffix(f.Name, "s"))
 			}
 		}
 	}
@@ -143,10 +144,12 @@ func isSelector(f *model.Field) bool {
 
 func plainSecret(_ *model.Kind, at model.Place) string {
 	f := at.Field()
-	if f.Type.Name != "string" || !regexp.MustCompile(`(?i)(password|passphrase|secret|token|(private|api|access|secret)key)s?$`).MatchString(f.Name) {
+	secret := regexp.MustCompile(`(?i)(password|passphrase|secret|token|(private|api|access|secret)key)s?$`)
+	if f.Type.Name != "string" || !secret.MatchString(f.Name) {
 		return ""
 	}
-	return fmt.Sprintf("%s looks like a secret, which everybody who may read the object would see: make it %sSecretRef *xpv1.SecretKeySelector", f.Name, f.Name)
+	return fmt.Sprintf("%s looks like a secret, which everybody who may read the object would see: "+
+		"make it %sSecretRef *xpv1.SecretKeySelector", f.Name, f.Name)
 }
 
 func secretName(_ *model.Kind, at model.Place) string {

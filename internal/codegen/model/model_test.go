@@ -100,7 +100,8 @@ func TestRoles(t *testing.T) {
 			kind("", "xpv1.ProviderSpec", "xpv1.ProviderConfigStatus"), &summary{Role: model.ProviderConfig, Scope: model.Cluster},
 		},
 		"T12 a marker": {
-			kind("// +bowline:providerconfig", "Host string", "xpv1.ProviderConfigStatus"), &summary{Role: model.ProviderConfig, Scope: model.Cluster},
+			kind("// +bowline:providerconfig", "Host string", "xpv1.ProviderConfigStatus"),
+			&summary{Role: model.ProviderConfig, Scope: model.Cluster},
 		},
 		"T12 none of these": {kind("", "Host string", "Ready bool"), nil},
 	} {
@@ -153,7 +154,8 @@ func TestSecondScope(t *testing.T) {
 func TestNoun(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"Network": "network", "NodeGroup": "node group", "DBInstance": "DB instance", "FavouriteDBInstance": "favourite DB instance", "VPC": "VPC",
+		"Network": "network", "NodeGroup": "node group", "DBInstance": "DB instance", "FavouriteDBInstance": "favourite DB instance",
+		"VPC": "VPC",
 	} {
 		if got := (&model.Kind{Name: name}).Noun(); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

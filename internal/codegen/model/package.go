@@ -124,7 +124,10 @@ func (p *Package) Kind(name string) *Kind {
 }
 
 func newPackage(api *API, dir, path string) *Package {
-	return &Package{API: api, Dir: dir, Path: path, Structs: map[string]*Struct{}, Declared: map[string]token.Position{}, Methods: map[string]bool{}}
+	return &Package{
+		API: api, Dir: dir, Path: path,
+		Structs: map[string]*Struct{}, Declared: map[string]token.Position{}, Methods: map[string]bool{},
+	}
 }
 
 // readPackage reads the files of a folder that people wrote. It returns nil if there are none.

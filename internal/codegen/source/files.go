@@ -54,8 +54,8 @@ func addPackage(files map[string][]byte, pkg *model.Package) error {
 // packageComment writes the file that holds the comment and the markers of a package without any file of the author's.
 func packageComment(pkg *model.Package) ([]byte, error) {
 	f := &file{pkg: pkg, imports: map[string]string{}}
-	comment := wrap("Package "+pkg.Name+" holds the namespaced kinds of "+pkg.Group()+", which have their settings in common with the cluster-scoped "+
-		"ones of "+pkg.Source.Group()+".") + "\n//\n// +kubebuilder:object:generate=true\n// +groupName=" + pkg.Group() + "\n"
+	comment := wrap("Package "+pkg.Name+" holds the namespaced kinds of "+pkg.Group()+", which have their settings in common with the "+
+		"cluster-scoped ones of "+pkg.Source.Group()+".") + "\n//\n// +kubebuilder:object:generate=true\n// +groupName=" + pkg.Group() + "\n"
 	if version := pkg.Source.Comment.Value("versionName"); version != "" {
 		comment += "// +versionName=" + version + "\n"
 	}

@@ -34,7 +34,8 @@ func addRoot(files map[string][]byte, api *model.API) error {
 	if api.Package(path.Join(api.Path, "crds")) != nil {
 		return nil
 	}
-	crds := &model.Package{API: api, Dir: filepath.Join(api.Dir, "crds"), Path: path.Join(api.Path, "crds"), Name: "crds", Header: served[0].Header}
+	crds := &model.Package{API: api, Name: "crds", Header: served[0].Header}
+	crds.Dir, crds.Path = filepath.Join(api.Dir, crds.Name), path.Join(api.Path, crds.Name)
 	return write(files, crds, "zz_generated.crds.go", "crds.tmpl", nil,
 		"embeds the custom resource definitions of the API, so that all who install them install the same bytes.")
 }

@@ -114,7 +114,9 @@ func (f *file) initField(of *model.Field) string {
 }
 
 func keptInInit(marker string) bool {
-	for _, dropped := range []string{"immutable", "required", "default", "bowline:", "crossplane:", "kubebuilder:default", "kubebuilder:validation:Required"} {
+	for _, dropped := range []string{
+		"immutable", "required", "default", "bowline:", "crossplane:", "kubebuilder:default", "kubebuilder:validation:Required",
+	} {
 		if strings.HasSuffix(dropped, ":") && strings.HasPrefix(marker, dropped) || marker == dropped {
 			return false
 		}
