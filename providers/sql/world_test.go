@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -30,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/sql"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql/postgresqltest"
 )
@@ -43,8 +45,12 @@ func TestMain(m *testing.M) {
 	os.Exit(controlplanetest.Main(m, crds...))
 }
 
+// testLabel marks the cluster-scoped objects that a world's controllers look after, by the world's namespace.
+const testLabel = "bowline.dev/test"
+
 // A world is a PostgreSQL server, a namespace of the shared API server and the provider's controllers between the two.
-// ProviderConfig "default" of the namespace leads to the server.
+// ProviderConfig "default" of the namespace leads to the server, and so does the cluster-scoped one called like the
+// namespace.
 type world struct {
 	*controlplanetest.Env
 	postgres *postgresqltest.Server
@@ -68,6 +74,9 @@ func newWorld(t *testing.T, o ...managed.ReconcilerOption) *world {
 	own := &namespacedv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	own.Spec.Credentials = w.credentials("server")
 	w.create(t, own)
+	clusters := &v1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	clusters.Spec.Credentials = w.credentials("server")
+	w.create(t, clusters)
 	return w
 }
 
@@ -114,6 +123,10 @@ func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 	t.Helper()
 	options := managed.CacheOptions()
 	options.DefaultNamespaces = map[string]cache.Config{w.Namespace: {}}
+	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{testLabel: w.Namespace})}
+	for _, o := range []client.Object{&v1alpha1.Database{}, &v1alpha1.Role{}, &v1alpha1.Schema{}, &v1alpha1.Extension{}, &v1alpha1.Grant{}} {
+		options.ByObject[o] = mine
+	}
 	quiet := rest.CopyConfig(w.Config)
 	quiet.WarningHandlerWithContext = rest.NoWarnings{}
 	mgr, err := ctrl.NewManager(quiet, ctrl.Options{
@@ -141,12 +154,23 @@ func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 	})
 }
 
-// create creates an object in the world's namespace that uses the world's server, and removes it at the end of the test.
+// create creates an object that uses the world's server, in the world's namespace if it has one, and removes it at the end
+// of the test.
 func (w *world) create(t *testing.T, o client.Object) {
 	t.Helper()
-	o.SetNamespace(w.Namespace)
-	if mg, ok := o.(resource.ProviderConfigReferencer); ok && mg.GetProviderConfigReference() == nil {
-		mg.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"})
+	namespaced, err := w.Client.IsObjectNamespaced(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"}
+	if namespaced {
+		o.SetNamespace(w.Namespace)
+	} else {
+		o.SetLabels(map[string]string{testLabel: w.Namespace})
+		config = &xpv1.ProviderConfigReference{Name: w.Namespace}
+	}
+	if mg, ok := o.(resource.ProviderConfigReferencer); ok {
+		mg.SetProviderConfigReference(config)
 	}
 	if err := w.Client.Create(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
@@ -18,7 +19,11 @@ func grants() service.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObse
 	return service.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *grantRequest) (*postgresql.Grant, error) {
-			return s.GetGrant(ctx, r.Want)
+			have, err := s.GetGrant(ctx, r.Want)
+			if err == nil && have.Objects == 0 && meta.WasDeleted(r.Object) {
+				return nil, nil // nothing is held of all the tables of an empty schema
+			}
+			return have, err
 		},
 		Create: func(ctx context.Context, s *server, r *grantRequest) (*postgresql.Grant, error) {
 			return s.CreateGrant(ctx, r.Want)

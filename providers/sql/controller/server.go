@@ -72,20 +72,24 @@ func connect(_ context.Context, c provider.Connection[v1alpha1.ProviderConfigSpe
 
 const defaultPort = 5432
 
-// limit keeps the limits of a provider configuration, and leaves alone a server that does not accept the credentials or has
-// no connection left.
+// limit keeps the limits of a provider configuration, and leaves alone a server that does not accept the credentials, has no
+// connection left or does not answer. What else a server refuses says nothing against it.
 func limit(by provider.Limiter) func(context.Context, func(context.Context) error) error {
 	return func(ctx context.Context, call func(context.Context) error) error {
-		return by.Do(ctx, func(ctx context.Context) error {
-			err := call(ctx)
+		var answer error
+		err := by.Do(ctx, func(ctx context.Context) error {
+			answer = call(ctx)
 			switch {
-			case postgresql.IsAuthentication(err):
-				return fmt.Errorf("%w: %w", limits.ErrRefused, err)
-			case postgresql.IsBusy(err):
-				return fmt.Errorf("%w: %w", limits.ErrSlowDown, err)
+			case postgresql.IsAuthentication(answer):
+				return fmt.Errorf("%w: %w", limits.ErrRefused, answer)
+			case postgresql.IsBusy(answer):
+				return fmt.Errorf("%w: %w", limits.ErrSlowDown, answer)
+			case postgresql.IsUnavailable(answer), postgresql.IsOutcomeUnknown(answer):
+				return answer
 			}
-			return err
+			return nil
 		})
+		return cmp.Or(err, answer)
 	}
 }
 
