@@ -62,7 +62,8 @@ func ready() Definition {
 
 func drifted() Definition {
 	return Definition{Name: "bowline_drifted_objects", Type: Gauge, Labels: []string{labelKind},
-		Help: "Objects whose external resource differs from what is declared and is not brought back, because no update settles it or none is permitted."}
+		Help: "Objects whose external resource differs from what is declared and is not brought back, " +
+			"because no update settles it or none is permitted."}
 }
 
 func requests() Definition {

@@ -44,6 +44,11 @@
 // Plan runs the steps of a pass up to Observe and says what the others would do. Reasons explains every reason that
 // events give.
 //
+// # Being watched
+//
+// Metrics, spans and the log tell how a kind fares: see WithMetrics, WithTracerProvider, WithLogger and package telemetry. What
+// they say of errors has no secrets: the reconciler knows connection details and secret inputs, a SecretKeeper tells the rest.
+//
 // # API requests
 //
 // Creating takes five writes (one more where the client chooses credentials, or the external system chose settings), a

@@ -142,6 +142,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer cancel()
 	ctx = r.beginSpan(ctx, p)
 	defer p.span.End()
+	defer r.conceal(ctx, p)
 	defer r.disconnect(ctx, p)
 	return r.settle(ctx, p, run(ctx, p, r.lifecycle(mg)))
 }
