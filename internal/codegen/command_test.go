@@ -25,6 +25,7 @@ func TestCommand(t *testing.T) {
 		"T25 check of what is up to date":  {[]string{"./testdata/cloud/apis/..."}, ""},
 		"T25 the dots may be left out":     {[]string{"testdata/cloud/apis"}, ""},
 		"no folder":                        {nil, "name the folder of the API types"},
+		"a folder that holds more":         {[]string{"testdata/cloud"}, "name the folder testdata/cloud/apis"},
 		"a folder that is not there":       {[]string{"./apis/..."}, "no such file or directory"},
 		"O23 what is wrong is told":        {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
 		"kubebuilder's mistakes are told":  {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go"},
@@ -60,6 +61,19 @@ func TestBrokenSource(t *testing.T) {
 	if want := "apis/thing.go:3:14: expected type"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
+}
+
+func TestGoGenerate(t *testing.T) {
+	t.Parallel()
+	t.Run("T11 go generate runs the generator, which leaves what is up to date", func(t *testing.T) {
+		t.Parallel()
+		generate := exec.CommandContext(t.Context(), "go", "generate", "-x", "./...")
+		generate.Dir = "testdata/cloud/apis"
+		got, err := generate.CombinedOutput()
+		if want := "go run github.com/bowline-dev/bowline/internal/codegen/cmd .\n"; err != nil || string(got) != want {
+			t.Errorf("%v, got %q, want %q", err, got, want)
+		}
+	})
 }
 
 func TestTargets(t *testing.T) {

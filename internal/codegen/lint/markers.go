@@ -130,7 +130,11 @@ func (f *findings) nolint(m model.Marker) {
 	name, reason, _ := strings.Cut(m.Value, " ")
 	switch {
 	case !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Name == name }):
-		f.add(m.At, nolintRule().Name, fmt.Sprintf("there is no rule %q: see go doc ./internal/codegen/lint", name))
+		var names []string
+		for _, r := range Rules() {
+			names = append(names, r.Name)
+		}
+		f.add(m.At, nolintRule().Name, fmt.Sprintf("there is no rule %q: write one of %s", name, strings.Join(names, ", ")))
 	case strings.TrimSpace(reason) == "":
 		f.add(m.At, nolintRule().Name, fmt.Sprintf("say why: +bowline:nolint=%s REASON", name))
 	}

@@ -47,6 +47,9 @@ func Load(base, dir string) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := os.Stat(filepath.Join(absolute, "apis")); err == nil {
+		return nil, fmt.Errorf("%s holds more than API types: name the folder %s", dir, filepath.Join(dir, "apis"))
+	}
 	api := &API{Base: base, Dir: dir, Path: path.Join(module, filepath.ToSlash(below)), byPath: map[string]*Package{}}
 	if err := api.read(); err != nil {
 		return nil, err

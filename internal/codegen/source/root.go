@@ -26,7 +26,7 @@ func addRoot(files map[string][]byte, api *model.API) error {
 	if root == nil {
 		root = &model.Package{API: api, Dir: api.Dir, Path: api.Path, Name: path.Base(api.Path), Header: served[0].Header}
 	}
-	if _, declared := root.Declared["AddToScheme"]; !declared {
+	if !root.Declares("AddToScheme") && len(root.Kinds) == 0 {
 		if err := write(files, root, "zz_generated.register.go", "scheme.tmpl", served, "adds all kinds of the API to a scheme."); err != nil {
 			return err
 		}
