@@ -40,7 +40,9 @@ func newControllersCmd(program Program, std Streams) *cobra.Command {
 		Use:   "controllers",
 		Short: "Run all controllers against any Kubernetes API server",
 		Long: `Runs the controllers of every provider in the foreground. They work against any Kubernetes cluster as they do against
-bowline apiserver. Inside a cluster, leave --kubeconfig out: the pod's service account is used.`,
+bowline apiserver. Inside a cluster, leave --kubeconfig out: the pod's service account is used.
+
+Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP_ENDPOINT if that is set.`,
 		Example: `  bowline controllers --kubeconfig ./state/admin.kubeconfig
   bowline controllers --leader-elect --install-crds=false     as a Deployment with several replicas`,
 		Args: noArgs,

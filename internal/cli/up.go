@@ -42,7 +42,7 @@ func newUpCmd(program string, providers []Provider, std Streams, folder *dataDir
 		Short: "Start everything: the control plane, the controllers and the local cloud",
 		Long: `Starts the control plane, the controllers of every provider and the local cloud, in one process. It says when they are
 ready, and stops them on Ctrl-C; a second Ctrl-C does not wait. All state is kept in the data folder, also when the
-process is killed.`,
+process is killed. Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP_ENDPOINT if that is set.`,
 		Example: `  bowline up                                   in the foreground
   bowline up --detach                          in the background; the log is bowline.log in the data folder
   bowline up --data-dir ./state --listen 127.0.0.1:0 --cloud-listen 127.0.0.1:0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/sdk/trace"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,14 @@ import (
 // BenchmarkSettledPass is a poll that finds nothing changed, as almost all passes do: it reads from the cache and asks the
 // external system once.
 func BenchmarkSettledPass(b *testing.B) {
+	b.Run("metrics", func(b *testing.B) { benchmarkSettledPass(b) })
+	b.Run("metrics and spans", func(b *testing.B) {
+		benchmarkSettledPass(b, managed.WithTracerProvider(trace.NewTracerProvider()))
+	})
+}
+
+func benchmarkSettledPass(b *testing.B, o ...managed.ReconcilerOption) {
+	b.Helper()
 	scheme := runtime.NewScheme()
 	if err := thing.AddToScheme(scheme); err != nil {
 		b.Fatal(err)
@@ -49,7 +58,8 @@ func BenchmarkSettledPass(b *testing.B) {
 		b.Fatal(err)
 	}
 	system := thing.NewSystem()
-	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind), managed.WithTypedExternalConnecter[*thing.Thing](system))
+	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
+		append(o, managed.WithTypedExternalConnecter[*thing.Thing](system))...)
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
