@@ -5,3 +5,6 @@ package provider
 
 // Run is Main without the process.
 var Run = run
+
+// NewQueue makes the queue of a controller.
+var NewQueue = newQueue

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -125,13 +126,17 @@ func (s *Setup) addKind(k placed[Kind], o []managed.ReconcilerOption) error {
 	if concurrency <= 0 {
 		concurrency = defaultConcurrency
 	}
+	options := controller.Options{MaxConcurrentReconciles: concurrency}
+	if ptr.Deref(s.mgr.GetControllerOptions().UsePriorityQueue, true) {
+		options.NewQueue = newQueue(s.mgr.GetLogger())
+	}
 	wake := waker{setup: s, group: k.configs, reconciler: r}
 	b := ctrl.NewControllerManagedBy(s.mgr).
 		Named(managed.ControllerName(k.gvk.GroupKind())).
 		For(watched(k.is.Object)).
 		WatchesRawSource(r.Wakeups()).
 		WatchesRawSource(wake.whenSecretChanges()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency})
+		WithOptions(options)
 	for _, c := range s.layout.configs {
 		if c.gvk.Group == k.configs {
 			b.Watches(c.is, wake.whenConfigChanges(c), builder.WithPredicates(predicate.GenerationChangedPredicate{}))

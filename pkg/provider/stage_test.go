@@ -116,10 +116,7 @@ func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.Recon
 			s.t.Error(err)
 		}
 	})
-	s.t.Cleanup(func() {
-		s.strike() // a queue that is busy can block the end of its controller
-		stop()
-	})
+	s.t.Cleanup(stop)
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		s.t.Fatal("the caches are not filled")
 	}

@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -55,6 +56,9 @@ func missingParts() map[string]mistake {
 				}
 			},
 			[]string{"its list ItemList is not in the scheme"},
+		},
+		"A73 mistake in a kind": {
+			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*depot.Item: it has no function Get"},
 		},
 		"A73 no object":    {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
 		"R15 a kind twice": {func(p *provider.Provider) { p.Kinds = append(p.Kinds, p.Kinds[0]) }, []string{"Item.depot.test.bowline.dev is there twice"}},

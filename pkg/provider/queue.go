@@ -1,0 +1,98 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// A queue is the priority queue of a controller, made to end. That of controller-runtime blocks for ever, and the end of the
+// manager with it, if it is shut down while it hands an item to a worker that waits: versions before 0.25 do. So workers
+// that wait are sent away before.
+type queue struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+
+	end sync.Once
+
+	mu     sync.Mutex
+	ending bool
+	count  int            // of workers that wait
+	wait   sync.WaitGroup // for them
+}
+
+// newQueue makes the queue of a controller as controller-runtime does.
+func newQueue(log logr.Logger) func(string, workqueue.TypedRateLimiter[reconcile.Request]) requests {
+	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) requests {
+		return &queue{PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) {
+			o.Log = log.WithValues("controller", controller)
+			o.RateLimiter = limiter
+		})}
+	}
+}
+
+// GetWithPriority waits for an item.
+func (q *queue) GetWithPriority() (item reconcile.Request, priority int, shutdown bool) {
+	if !q.enter() {
+		return item, 0, true
+	}
+	item, priority, shutdown = q.PriorityQueue.GetWithPriority()
+	if ending := q.leave(); ending && !shutdown {
+		q.Done(item)
+		return reconcile.Request{}, 0, true
+	}
+	return item, priority, shutdown
+}
+
+// Get is GetWithPriority for those who do not care.
+func (q *queue) Get() (item reconcile.Request, shutdown bool) {
+	item, _, shutdown = q.GetWithPriority()
+	return item, shutdown
+}
+
+// ShutDown sends all workers away.
+func (q *queue) ShutDown() {
+	q.end.Do(func() {
+		q.mu.Lock()
+		q.ending = true
+		waiting := q.count
+		q.mu.Unlock()
+		first := math.MaxInt
+		for i := range waiting { // something to receive, which no object is named like
+			nothing := reconcile.Request{}
+			nothing.Name = "\x00" + strconv.Itoa(i)
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: &first}, nothing)
+		}
+		q.wait.Wait()
+		q.PriorityQueue.ShutDown()
+	})
+}
+
+// ShutDownWithDrain is ShutDown, as for the queue within.
+func (q *queue) ShutDownWithDrain() { q.ShutDown() }
+
+func (q *queue) enter() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ending {
+		return false
+	}
+	q.count++
+	q.wait.Add(1)
+	return true
+}
+
+func (q *queue) leave() (ending bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.count--
+	q.wait.Done()
+	return q.ending
+}
