@@ -13,6 +13,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -275,6 +277,29 @@ func TestCreateWithoutName(t *testing.T) {
 		s.pass()
 		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || len(s.system.Snapshot()) != 1 {
 			t.Errorf("the user sees %s: %s; resources %v", got, s.message(), s.system.Snapshot())
+		}
+	})
+}
+
+// A secret of somebody else's keeps the details of a creation from being stored, and nothing else.
+func TestUnpublishedReplay(t *testing.T) {
+	t.Parallel()
+	t.Run("N22 N32 R214 the resource is deleted with its object", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil, managed.WithVendorNames())
+		s.system.VendorNames, s.system.Replays = true, true
+		s.store(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}})
+		s.pass()
+		s.wantMessage("does not belong to this object")
+		if got := meta.GetExternalName(s.thing()); got != "vendor-1" {
+			t.Errorf("external name %q", got)
+		}
+		s.delete()
+		s.restart(s.env.Config)
+		s.clock = s.clock.Add(time.Minute)
+		s.pass()
+		if got := s.state(); got != "gone" || len(s.system.Snapshot()) != 0 {
+			t.Errorf("the user sees %s, resources %v", got, s.system.Snapshot())
 		}
 	})
 }
