@@ -28,7 +28,7 @@ func TestCommand(t *testing.T) {
 		"a folder that holds more":         {[]string{"testdata/cloud"}, "name the folder testdata/cloud/apis"},
 		"a folder that is not there":       {[]string{"./apis/..."}, "no such file or directory"},
 		"O23 what is wrong is told":        {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
-		"kubebuilder's mistakes are told":  {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go"},
+		"kubebuilder's mistakes are told":  {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go:12:2: expected integer"},
 		"T25 check of what is not written": {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
 	} {
 		t.Run(name, func(t *testing.T) {

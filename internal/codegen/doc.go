@@ -6,6 +6,8 @@
 //	bowline generate ./apis/...           # writes, and prints which files it changed
 //	bowline generate --check ./apis/...   # writes nothing, fails if it would
 //
+//	//go:generate go run github.com/bowline-dev/bowline/cmd/bowline generate .
+//
 // The one idea: what an author wrote is read as syntax, without what earlier runs wrote, and everything that belongs into
 // the folder follows from that alone. So a run may be repeated, and a check is a comparison. What the author declared by
 // hand is not written again. An argument names the folder of an API, apis as a rule; all packages below it are read.

@@ -26,7 +26,8 @@ import (
 // A loading is an API as the library knows it.
 type loading struct {
 	*genall.Runtime
-	api *model.API
+	api  *model.API
+	base string // the API's base, absolute
 }
 
 // load reads the packages of an API, with files laid over the disk: by path relative to the API's base.
@@ -51,7 +52,7 @@ func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading
 			return nil, err
 		}
 	}
-	return &loading{runtime, api}, nil
+	return &loading{runtime, api, base}, nil
 }
 
 // parse does what the library would do, but looks at what is laid over the disk.
@@ -72,16 +73,25 @@ func parse(root *loader.Package, config *packages.Config) error {
 	return nil
 }
 
-// problems are what the library found wrong, but for types that cannot be checked: the compiler says that better.
+// problems are what the library found wrong, but for types that cannot be checked: the compiler says that better. What is
+// wrong in files that are generated follows from what is wrong in those of the author, if anything is.
 func (l *loading) problems() error {
-	var found []error
+	var authors, ours []error
 	for _, root := range l.Roots {
 		for _, problem := range root.Errors {
-			if problem.Kind != packages.TypeError && problem.Kind != packages.ListError {
-				found = append(found, fmt.Errorf("%s: %s", problem.Pos, problem.Msg))
+			found := fmt.Errorf("%s: %s", strings.TrimPrefix(problem.Pos, l.base+string(filepath.Separator)), problem.Msg)
+			switch {
+			case problem.Kind == packages.TypeError || problem.Kind == packages.ListError:
+			case strings.Contains(problem.Pos, "zz_generated."):
+				ours = append(ours, found)
+			default:
+				authors = append(authors, found)
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(found...)
+	if len(authors) == 0 {
+		authors = ours
+	}
+	slices.SortFunc(authors, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(slices.CompactFunc(authors, func(a, b error) bool { return a.Error() == b.Error() })...)
 }
