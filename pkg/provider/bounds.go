@@ -6,7 +6,6 @@ package provider
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/bowline-dev/bowline/pkg/limits"
 )
@@ -15,12 +14,12 @@ import (
 // replaced make their last calls without: an answer about credentials that were rotated away says nothing about the new.
 type bounds struct {
 	limiter *limits.Limiter
-	retired *atomic.Bool
+	retired func() bool
 }
 
 // Do satisfies Limiter.
 func (b *bounds) Do(ctx context.Context, call func(context.Context) error) error {
-	if b.retired.Load() {
+	if b.retired() {
 		return call(ctx)
 	}
 	return b.limiter.Do(ctx, call)
@@ -38,7 +37,7 @@ type bounded struct {
 
 // RoundTrip makes a request when it may be made.
 func (t bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	if t.retired.Load() {
+	if t.retired() {
 		return t.without.RoundTrip(req)
 	}
 	return t.within.RoundTrip(req)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/leases"
 )
 
 const (
@@ -104,7 +105,8 @@ func (c *Clients[S, C]) In(s *Setup) *Pool[C] {
 	if have, ok := s.pools[c]; ok {
 		return have.(*Pool[C])
 	}
-	p := newPool[C](s, c.options())
+	o := c.options()
+	p := &Pool[C]{setup: s, options: o, clients: leases.New[configKey, state](o.idle, c.Close, s.mgr.GetLogger())}
 	p.make = func(ctx context.Context, from connection) (client C, err error) {
 		made := Connection[S]{
 			Name: from.name, Credentials: from.credentials, Secret: from.secret, HTTPClient: from.http, Limiter: from.limiter,
@@ -114,7 +116,6 @@ func (c *Clients[S, C]) In(s *Setup) *Pool[C] {
 		}
 		return c.New(ctx, made)
 	}
-	p.free = c.Close
 	s.add(c, p)
 	return p
 }

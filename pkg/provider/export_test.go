@@ -5,6 +5,3 @@ package provider
 
 // Run is Main without the process.
 var Run = run
-
-// NewQueue makes the queue of a controller.
-var NewQueue = newQueue

@@ -18,6 +18,7 @@ func TestProgram(t *testing.T) {
 	good := depot.Provider((&depot.Book{}).Clients(0))
 	bad := good
 	bad.Configs = nil
+	missing := filepath.Join(t.TempDir(), "none")
 	for name, tc := range map[string]struct {
 		args      []string
 		providers []provider.Provider
@@ -29,7 +30,7 @@ func TestProgram(t *testing.T) {
 		"A73 argument":            {[]string{"letter"}, []provider.Provider{good}, 2, `argument "letter" is not known`},
 		"R224 poll interval":      {[]string{"--poll-interval=1ms"}, []provider.Provider{good}, 2, "at least 1s"},
 		"A73 no API server":       {nil, []provider.Provider{good}, 1, "program: say which API server to use with --kubeconfig FILE"},
-		"A73 no kubeconfig":       {[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, []provider.Provider{good}, 1, "reading kubeconfig"},
+		"A73 no kubeconfig":       {[]string{"--kubeconfig", missing}, []provider.Provider{good}, 1, "reading kubeconfig"},
 		"A73 no provider":         {nil, nil, 1, "no provider"},
 		"A73 provider that fails": {nil, []provider.Provider{bad}, 1, "Provider.Configs has no"},
 	} {

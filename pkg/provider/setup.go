@@ -18,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/credentials"
 	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -128,7 +129,7 @@ func (s *Setup) addKind(k placed[Kind], o []managed.ReconcilerOption) error {
 	}
 	options := controller.Options{MaxConcurrentReconciles: concurrency}
 	if ptr.Deref(s.mgr.GetControllerOptions().UsePriorityQueue, true) {
-		options.NewQueue = newQueue(s.mgr.GetLogger())
+		options.NewQueue = queue.New(s.mgr.GetLogger())
 	}
 	wake := waker{setup: s, group: k.configs, reconciler: r}
 	b := ctrl.NewControllerManagedBy(s.mgr).

@@ -60,8 +60,10 @@ func missingParts() map[string]mistake {
 		"A73 mistake in a kind": {
 			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*depot.Item: it has no function Get"},
 		},
-		"A73 no object":    {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
-		"R15 a kind twice": {func(p *provider.Provider) { p.Kinds = append(p.Kinds, p.Kinds[0]) }, []string{"Item.depot.test.bowline.dev is there twice"}},
+		"A73 no object": {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
+		"R15 a kind twice": {
+			func(p *provider.Provider) { p.Kinds = append(p.Kinds, p.Kinds[0]) }, []string{"Item.depot.test.bowline.dev is there twice"},
+		},
 		"A73 kind without definition": {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.Kind = "Thing" }),
 			[]string{"Item.depot.m.test.bowline.dev has no definition among Provider.CRDs"},

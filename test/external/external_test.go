@@ -213,7 +213,8 @@ func kubeconfig(t *testing.T, rc *rest.Config) string {
 	content := clientcmdapi.NewConfig()
 	content.Clusters[name] = &clientcmdapi.Cluster{Server: rc.Host, CertificateAuthorityData: rc.CAData, CertificateAuthority: rc.CAFile}
 	content.AuthInfos[name] = &clientcmdapi.AuthInfo{
-		Token: rc.BearerToken, ClientCertificateData: rc.CertData, ClientKeyData: rc.KeyData, ClientCertificate: rc.CertFile, ClientKey: rc.KeyFile,
+		Token: rc.BearerToken, ClientCertificateData: rc.CertData, ClientKeyData: rc.KeyData,
+		ClientCertificate: rc.CertFile, ClientKey: rc.KeyFile,
 	}
 	content.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	content.CurrentContext = name

@@ -1,7 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider
+// Package queue has a queue for controllers that ends when it is told to.
+//
+// Its one idea: that of controller-runtime blocks for ever, and the end of the manager with it, if it is shut down while it
+// hands an item to a worker that waits. Versions before 0.25 do. So workers that wait are sent away before.
+package queue
 
 import (
 	"math"
@@ -14,9 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A queue is the priority queue of a controller, made to end. That of controller-runtime blocks for ever, and the end of the
-// manager with it, if it is shut down while it hands an item to a worker that waits: versions before 0.25 do. So workers
-// that wait are sent away before.
+// queue is the priority queue of controller-runtime, made to end.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 
@@ -28,9 +30,9 @@ type queue struct {
 	wait   sync.WaitGroup // for them
 }
 
-// newQueue makes the queue of a controller as controller-runtime does.
-func newQueue(log logr.Logger) func(string, workqueue.TypedRateLimiter[reconcile.Request]) requests {
-	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) requests {
+// New returns what makes the queue of a controller, for controller.Options.NewQueue.
+func New(log logr.Logger) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		return &queue{PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) {
 			o.Log = log.WithValues("controller", controller)
 			o.RateLimiter = limiter

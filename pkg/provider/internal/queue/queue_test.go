@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider_test
+package queue_test
 
 import (
 	"strconv"
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/queue"
 )
 
 // A busy queue is shut down, again and again: no worker stays.
@@ -24,7 +24,7 @@ func TestQueue(t *testing.T) {
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
 	t.Run("A73 a busy controller ends", func(t *testing.T) {
 		for round := range 100 {
-			q := provider.NewQueue(logr.Discard())("busy", limiter).(priorityqueue.PriorityQueue[reconcile.Request])
+			q := queue.New(logr.Discard())("busy", limiter).(priorityqueue.PriorityQueue[reconcile.Request])
 			var handed atomic.Int64
 			busy := make(chan struct{})
 			var workers sync.WaitGroup
@@ -60,7 +60,7 @@ func TestQueue(t *testing.T) {
 		}
 	})
 	t.Run("A73 an idle controller ends", func(t *testing.T) {
-		q := provider.NewQueue(logr.Discard())("idle", limiter)
+		q := queue.New(logr.Discard())("idle", limiter)
 		var workers sync.WaitGroup
 		for range 20 {
 			workers.Go(func() {
