@@ -100,6 +100,7 @@ one, keeps it as declared and hands you its credentials in a Secret. It needs no
 		newAPIServerCmd(std, folder),
 		newControllersCmd(p, std),
 		newCloudCmd(std, folder),
+		newGenerateCmd(std),
 		newVersionCmd(std),
 	)
 	return root

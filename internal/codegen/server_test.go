@@ -1,0 +1,174 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package codegen_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	cloud "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis"
+	compute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/compute/v1alpha1"
+	localcompute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/compute/v1alpha1"
+	localnetwork "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/network/v1alpha1"
+	network "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/network/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/crd"
+)
+
+func TestMain(m *testing.M) {
+	crds, err := crd.Load(os.DirFS("testdata/cloud/apis/crds"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(controlplanetest.Main(m, crds...))
+}
+
+func machine(t *testing.T, namespace, name, spec string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal([]byte("spec: "+spec), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	u.SetGroupVersionKind(localcompute.MachineGroupVersionKind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// What is generated from markers is what a real API server accepts, and does.
+func TestAdmission(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	c := client.WithFieldValidation(env.Client, metav1.FieldValidationStrict)
+	for name, tc := range map[string]struct{ spec, refused string }{
+		"O32 nothing":                 {`{forProvider: {}}`, "spec.forProvider.image is required, there or in spec.initProvider"},
+		"O32 all by value":            {`{forProvider: {image: a, networkId: b}}`, ""},
+		"O32 all at creation":         {`{forProvider: {}, initProvider: {image: a, networkIdSelector: {}}}`, ""},
+		"O32 nothing where observed":  {`{forProvider: {}, managementPolicies: [Observe]}`, ""},
+		"O32 within what is given":    {`{forProvider: {image: a, networkId: b, boot: {}}}`, "spec.forProvider.boot.firmware is required"},
+		"O32 within, at creation":     {`{forProvider: {image: a, networkId: b, boot: {}}, initProvider: {boot: {firmware: a}}}`, ""},
+		"N33 resolved anew":           {`{forProvider: {image: a, networkIdRef: {name: a, policy: {resolve: Always}}}}`, "policy.resolve must not be Always"},
+		"N2 a Secret elsewhere":       {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: c}}}`, "leave namespace out"},
+		"N2 a Secret as Go writes it": {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: ""}}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := c.Create(t.Context(), machine(t, env.Namespace, strings.ToLower(strings.Map(letter, name)), tc.spec))
+			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("got %v, want %q", err, tc.refused)
+			}
+		})
+	}
+}
+
+func letter(r rune) rune {
+	if r == ' ' || r == ',' {
+		return '-'
+	}
+	return r
+}
+
+func TestSetOnce(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	have := machine(t, env.Namespace, "m", `{forProvider: {image: a, networkIdRef: {name: a}, boot: {firmware: f}, disks: [{name: d, type: ssd}]}}`)
+	if err := env.Client.Create(t.Context(), have); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ name, patch, refused string }{
+		{"N7 what is unset may be set", `{networkId: net}`, ""},
+		{"N7 but not changed then", `{networkId: other}`, "networkId is immutable"},
+		{"N7 P71 nor where it came from", `{networkIdRef: {name: b}}`, "networkIdRef is immutable"},
+		{"P71 its selector may be", `{networkIdSelector: {matchLabels: {a: b}}}`, ""},
+		{"N33 a field within", `{boot: {firmware: other}}`, "boot.firmware is immutable"},
+		{"N33 what holds it", `{boot: null}`, "boot.firmware is immutable"},
+		{"N33 in the items of a list", `{disks: [{name: d, type: hdd}]}`, "type is immutable"},
+		{"N33 of another item", `{disks: [{name: d, type: ssd}, {name: e, type: hdd}]}`, ""},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			patch, err := yaml.YAMLToJSON([]byte("{spec: {forProvider: " + step.patch + "}}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = env.Client.Patch(t.Context(), have.DeepCopy(), client.RawPatch("application/merge-patch+json", patch))
+			if (err == nil) != (step.refused == "") || err != nil && !strings.Contains(err.Error(), step.refused) {
+				t.Errorf("got %v, want %q", err, step.refused)
+			}
+		})
+	}
+}
+
+func TestResolveReferences(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, cloud.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := controlplanetest.NewWithScheme(t, scheme)
+	target := func(name string, of client.Object) {
+		of.SetName(name)
+		of.SetNamespace(env.Namespace)
+		of.SetLabels(map[string]string{"is": name})
+		of.SetAnnotations(map[string]string{"crossplane.io/external-name": name + "-id"})
+		if err := env.Client.Create(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	net := &localnetwork.Network{}
+	net.Spec.ForProvider = network.NetworkParameters{CIDRBlock: new("10.0.0.0/8")}
+	target("net", net)
+	kernel := &localcompute.Machine{}
+	kernel.Spec.ForProvider = compute.MachineParameters{Size: "small", Image: new("i"), NetworkID: new("n")}
+	target("kernel", kernel)
+	kernel.Status.AtProvider.Name = "corn"
+	if err := env.Client.Status().Update(t.Context(), kernel); err != nil {
+		t.Fatal(err)
+	}
+
+	mg := &localcompute.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: env.Namespace}}
+	mg.Spec.ForProvider = compute.MachineParameters{
+		NetworkIDRef:      &xpv1.Reference{Name: "net"},
+		NeighbourSelector: &xpv1.Selector{MatchLabels: map[string]string{"is": "kernel"}},
+		Disks:             []compute.Disk{{Name: "plain"}, {Name: "far", NetworkIDSelector: &xpv1.NamespacedSelector{}}},
+	}
+	mg.Spec.InitProvider = compute.MachineInitParameters{
+		NetworkIDRef: &xpv1.Reference{Name: "nobody"},
+		OwnerNameRef: &xpv1.Reference{Name: "kernel"},
+		Boot:         &compute.Boot{KernelIDRef: &xpv1.Reference{Name: "kernel"}},
+	}
+	if err := mg.ResolveReferences(t.Context(), env.Client); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ got, want any }{
+		"R158 R161 by name, in the namespace": {*mg.Spec.ForProvider.NetworkID, "net-id"},
+		"R162 R165 R170 all that match":       {mg.Spec.ForProvider.NeighbourRefs, []xpv1.Reference{{Name: "kernel"}}},
+		"T14 what the extractor takes":        {mg.Spec.ForProvider.Neighbours, []string{"corn"}},
+		"R158 within a list":                  {*mg.Spec.ForProvider.Disks[1].NetworkID, "net-id"},
+		"R158 an item that refers to none":    {mg.Spec.ForProvider.Disks[0], compute.Disk{Name: "plain"}},
+		"R158 at creation only":               {*mg.Spec.InitProvider.OwnerName, "kernel-id"},
+		"R158 at creation, within a struct":   {*mg.Spec.InitProvider.Boot.KernelID, "kernel-id"},
+		"R142 not where there is a value":     {mg.Spec.InitProvider.NetworkID, (*string)(nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
