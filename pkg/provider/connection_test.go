@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,4 +199,55 @@ func TestSettingsOfAll(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// What clients ask for is part of the transport that they get.
+func TestTransport(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	clients := s.book.Clients(0)
+	counted := &atomic.Int64{}
+	clients.Wrap = func(next http.RoundTripper) http.RoundTripper { return counting{counted, next} }
+	clients.Timeout = 200 * time.Millisecond
+	clients.ForbiddenIsRefusal = true
+	s.start(depot.Provider(clients), managed.WithPollInterval(time.Hour))
+	item := s.teamItem("item", "team")
+	s.create(s.teamConfig("team"), item)
+	s.settled(item)
+	t.Run("R47 own transport", func(t *testing.T) {
+		if n := int(counted.Load()); n == 0 || n != s.depot.Requests() {
+			t.Errorf("it saw %d requests of %d", n, s.depot.Requests())
+		}
+	})
+	c := s.book.Made()[0].HTTPClient
+	t.Run("R47 timeout", func(t *testing.T) {
+		release := s.depot.Hold()
+		defer release()
+		if _, err := c.Get(s.depot.URL); err == nil || !strings.Contains(err.Error(), "Client.Timeout") {
+			t.Errorf("got error %v", err)
+		}
+	})
+	t.Run("R231 forbidden is refused", func(t *testing.T) {
+		forbids := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+		defer forbids.Close()
+		resp, err := c.Get(forbids.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if _, err := c.Get(forbids.URL); err == nil || !strings.Contains(err.Error(), "refuses the credentials") {
+			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+// counting counts the requests that are made.
+type counting struct {
+	n    *atomic.Int64
+	next http.RoundTripper
+}
+
+func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return c.next.RoundTrip(req)
 }
