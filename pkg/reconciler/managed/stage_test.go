@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,21 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, thing.CRD())) }
+// TestMain runs all tests twice: with clients that are written out, and, in a process of its own, with clients that package
+// service makes of four functions. They behave the same without naming any of it.
+func TestMain(m *testing.M) {
+	code := controlplanetest.Main(m, thing.CRD())
+	if code == 0 && os.Getenv(thing.ServiceVariable) == "" {
+		again := exec.Command(os.Args[0], os.Args[1:]...)
+		again.Env = append(os.Environ(), thing.ServiceVariable+"=yes")
+		again.Stdout, again.Stderr = os.Stdout, os.Stderr
+		if err := again.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "with services:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
 // A stage is one Thing on the shared API server, an external system, and a reconciler that the test calls by hand, so
 // that nothing races.

@@ -19,9 +19,11 @@ import (
 
 // Connect satisfies managed.TypedExternalConnecter. A connection that fails returns a client all the same, as careless
 // connecters do (R20).
-func (s *System) Connect(ctx context.Context, _ *Thing) (managed.TypedExternalClient[*Thing], error) {
+func (s *System) Connect(ctx context.Context, t *Thing) (managed.TypedExternalClient[*Thing], error) {
 	err := s.call(ctx, "Connect", func() error { return nil })
 	switch {
+	case s.AsService && !s.Chooses && err == nil:
+		return s.asService(ctx, t)
 	case s.Chooses:
 		return &chooser{client: client{s}}, err
 	case s.Finds:

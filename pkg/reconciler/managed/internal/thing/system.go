@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"sync"
 	"time"
 
@@ -38,6 +39,8 @@ type System struct {
 	// Sent are the parameters that each Create and Update was called with.
 	Sent map[string][]Parameters
 
+	// AsService makes clients that are services (package service) in place of those that are written out.
+	AsService bool
 	// VendorNames makes the system choose names itself.
 	VendorNames bool
 	// Unlabelled makes the system unable to keep an owner.
@@ -74,9 +77,12 @@ type System struct {
 	made int
 }
 
+// ServiceVariable is the environment variable that makes the clients of new systems services.
+const ServiceVariable = "BOWLINE_TEST_SERVICES"
+
 // NewSystem returns an empty system.
 func NewSystem() *System {
-	return &System{Resources: map[string]Resource{}, Sent: map[string][]Parameters{}, Endpoint: "there"}
+	return &System{Resources: map[string]Resource{}, Sent: map[string][]Parameters{}, Endpoint: "there", AsService: os.Getenv(ServiceVariable) != ""}
 }
 
 // Do changes the system while nobody calls it.

@@ -1,0 +1,221 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package thing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/service"
+)
+
+// Parameters satisfies service.Object.
+func (t *Thing) Parameters() *Parameters { return &t.Spec.ForProvider }
+
+// Observation satisfies service.Object.
+func (t *Thing) Observation() *Parameters { return &t.Status.AtProvider }
+
+// InitParameters satisfies service.Object.
+func (t *Thing) InitParameters() any { return t.Spec.InitProvider }
+
+// FieldRules satisfies what package service asks of parameters.
+func (*Parameters) FieldRules() parameters.Rules { return parameters.Rules{} }
+
+// answer is what the system tells of a resource.
+type answer struct {
+	Resource
+	Name    string
+	Labels  map[string]string
+	Status  string
+	Message string
+}
+
+// answer is what the system tells of a resource to who looks for an object.
+func (h Resource) answer(name string, r *request) *answer {
+	a := &answer{Resource: h, Name: name}
+	switch h.Owner {
+	case "":
+	case r.Object.GetUID():
+		a.Labels = meta.GetExternalLabels(r.Object, GroupVersionKind.GroupKind(), resource.ProviderConfigName(r.Object))
+	default:
+		a.Labels = map[string]string{meta.ExternalLabelUID: string(h.Owner)}
+	}
+	return a
+}
+
+type request = service.Request[Parameters, answer]
+
+var errNone = errors.New("there is no such resource")
+
+// serviceClient is a client that package service made. It is typed, as authors' clients are.
+type serviceClient struct {
+	s *System
+	c managed.ExternalClient
+}
+
+// asService returns a client of the system that is four functions. The reconciler must not be able to tell it from one
+// that is written out.
+func (s *System) asService(ctx context.Context, t *Thing) (managed.TypedExternalClient[*Thing], error) {
+	of := service.System[*System]{
+		IsNotFound: func(err error) bool { return errors.Is(err, errNone) },
+		Refused:    func(error) bool { return true },
+	}
+	connecter, _, err := service.NewConnecter(of, s.kind(), GroupVersionKind.GroupKind(), s)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connecter.Connect(ctx, t)
+	return serviceClient{s, c}, err
+}
+
+func (s *System) kind() service.Kind[*System, Parameters, Parameters, answer] {
+	k := service.Kind[*System, Parameters, Parameters, answer]{
+		Identity: service.ByName,
+		Get:      serviceGet, Create: serviceCreate, Update: serviceUpdate, Delete: serviceDelete,
+		States:   map[string]service.State{"broken": service.Failed, "": service.Ready},
+		Declared: func(a *answer) Parameters { return a.parameters() },
+		Observed: func(a *answer) Parameters { return a.parameters() },
+		Want:     func(*request) answer { return answer{} },
+		Connection: func(s *System, a *answer) managed.ConnectionDetails {
+			return managed.ConnectionDetails{
+				xpv1.ResourceCredentialsSecretEndpointKey: []byte(s.Endpoint),
+				xpv1.ResourceCredentialsSecretPasswordKey: []byte(a.Password),
+			}
+		},
+	}
+	if !s.Unlabelled {
+		k.Labels = func(a *answer) map[string]string { return a.Labels }
+	}
+	if s.VendorNames {
+		k.ID, k.Identity = func(a *answer) string { return a.Name }, service.Unfindable
+		if s.Finds {
+			k.Find, k.Identity = serviceFind, service.ByLabel
+		}
+	}
+	if s.Replays {
+		k.Identity = service.ByToken
+	}
+	return k
+}
+
+func serviceGet(ctx context.Context, s *System, r *request) (have *answer, err error) {
+	err = s.call(ctx, "Observe", func() error {
+		found, ok := s.Resources[r.Name]
+		if !ok || s.Hidden {
+			return errNone
+		}
+		have = found.answer(r.Name, r)
+		have.Password = ""
+		if s.Failed != nil {
+			have.Status, have.Message = "broken", s.Failed.Error()
+		}
+		return nil
+	})
+	return have, err
+}
+
+func serviceCreate(ctx context.Context, s *System, r *request) (made *answer, err error) {
+	s.record("Create", r.Parameters)
+	err = s.call(ctx, "Create", func() error {
+		name := r.Name
+		if s.VendorNames {
+			name = s.vendorName(r.Token)
+		}
+		have, exists := s.Resources[name]
+		switch {
+		case !exists:
+			s.made++
+			have = Resource{Zone: s.Zone, Tags: s.Tags, Token: r.Token}
+			have.Password = cmp.Or(string(r.Secrets["passwordSecretRef"]), fmt.Sprintf("password-%d", s.made))
+			have.own(r)
+			if err := have.take(r.Parameters); err != nil {
+				return err
+			}
+			s.Resources[name] = have
+		case !s.Replays || have.Token != r.Token:
+			return errors.New("name is taken")
+		}
+		made = have.answer(name, r)
+		return nil
+	})
+	return made, err
+}
+
+func serviceUpdate(ctx context.Context, s *System, r *request) error {
+	s.record("Update", r.Parameters)
+	return s.call(ctx, "Update", func() error {
+		if s.Stubborn {
+			return nil
+		}
+		have := s.Resources[r.Name]
+		have.own(r)
+		have.Password = cmp.Or(string(r.Secrets["passwordSecretRef"]), have.Password)
+		err := have.take(r.Parameters)
+		s.Resources[r.Name] = have
+		return err
+	})
+}
+
+func serviceDelete(ctx context.Context, s *System, r *request) error {
+	return s.call(ctx, "Delete", func() error {
+		if !s.SlowDelete {
+			delete(s.Resources, r.Name)
+		}
+		return nil
+	})
+}
+
+func serviceFind(ctx context.Context, s *System, r *request) (found *answer, err error) {
+	err = s.call(ctx, "FindCreated", func() error {
+		for name, have := range s.Resources {
+			if have.Owner == r.Object.GetUID() && !s.Hidden {
+				found = have.answer(name, r)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// own makes the object's labels the resource's, if the request has any.
+func (h *Resource) own(r *request) {
+	if r.Labels != nil {
+		h.Owner = types.UID(r.Labels[meta.ExternalLabelUID])
+	}
+}
+
+func (s *System) record(verb string, p Parameters) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Sent[verb] = append(s.Sent[verb], *p.DeepCopy())
+}
+
+// Unwrap gives access to what else the client can do.
+func (c serviceClient) Unwrap() any { return c.c }
+
+func (c serviceClient) PollInterval() time.Duration { return c.s.Poll }
+
+func (c serviceClient) Observe(ctx context.Context, t *Thing) (managed.ExternalObservation, error) {
+	return c.c.Observe(ctx, t)
+}
+
+func (c serviceClient) Create(ctx context.Context, t *Thing) (managed.ExternalCreation, error) {
+	return c.c.Create(ctx, t)
+}
+
+func (c serviceClient) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, error) {
+	return c.c.Update(ctx, t)
+}
+
+func (c serviceClient) Delete(ctx context.Context, t *Thing) error { return c.c.Delete(ctx, t) }
