@@ -78,18 +78,23 @@ type Limiter interface {
 
 var _ Limiter = &limits.Limiter{}
 
-// A Lease is a client that one pass uses. An external client that embeds it returns it when the pass is over, and lets
-// the configuration choose how often to look (managed.Disconnecter, managed.PollIntervalChooser).
+// A Lease is a client that one pass uses. An external client that embeds it returns it when the pass is over, lets the
+// configuration choose how often to look, and keeps its credentials out of what is said of errors (managed.Disconnecter,
+// managed.PollIntervalChooser, managed.SecretKeeper).
 type Lease[C any] struct {
 	// Client of the external system. Others use it at the same time.
 	Client C
 
-	poll   time.Duration
-	giveUp func()
+	poll    time.Duration
+	secrets [][]byte
+	giveUp  func()
 }
 
 // PollInterval is how often the configuration wants its users' external resources to be looked at; zero if it does not say.
 func (l *Lease[C]) PollInterval() time.Duration { return l.poll }
+
+// SecretValues are the credentials that the client signs in with.
+func (l *Lease[C]) SecretValues() [][]byte { return l.secrets }
 
 // Release returns the client, which must not be used any more. Only the first call counts.
 func (l *Lease[C]) Release() { l.giveUp() }

@@ -184,3 +184,16 @@ func (f *found) fingerprint(of types.UID) state {
 	}
 	return sha256.Sum256(all.Bytes())
 }
+
+// secretValues are the credentials, and what else their Secret holds that is no address and no name.
+func (f *found) secretValues() [][]byte {
+	values := [][]byte{f.credentials}
+	for key, value := range f.secret {
+		switch key {
+		case xpv1.ResourceCredentialsSecretEndpointKey, xpv1.ResourceCredentialsSecretPortKey, xpv1.ResourceCredentialsSecretUserKey:
+		default:
+			values = append(values, value)
+		}
+	}
+	return values
+}

@@ -85,7 +85,7 @@ func TestFailingNew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.start(depot.Provider(s.book.Clients(0)), managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
-	s.book.Fail(func(context.Context) error { return errors.New("no such depot") })
+	s.book.Fail(func(context.Context) error { return errors.New("no such depot for first") })
 	began := time.Now()
 	s.create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
@@ -95,8 +95,8 @@ func TestFailingNew(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("R231 the error is told", func(t *testing.T) {
-		if w := s.events.warnings()[0]; !strings.Contains(w, `cannot create client of ProviderConfig "team": no such depot`) {
+	t.Run("R231 R234 the error is told, without the credentials", func(t *testing.T) {
+		if w := s.events.warnings()[0]; !strings.Contains(w, `cannot create client of ProviderConfig "team": no such depot for (sensitive)`) {
 			t.Error(w)
 		}
 	})

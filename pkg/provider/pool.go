@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/limits"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/leases"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -62,9 +63,10 @@ func (p *Pool[C]) For(ctx context.Context, mg resource.Managed) (*Lease[C], erro
 	client, err := shared.Wait(ctx)
 	if err != nil {
 		p.clients.Release(shared)
-		return nil, fmt.Errorf("cannot create client of %s: %w", f.name, err)
+		return nil, managed.Redact(fmt.Errorf("cannot create client of %s: %w", f.name, err), f.secretValues()...)
 	}
-	return &Lease[C]{Client: client, poll: f.pollInterval(), giveUp: sync.OnceFunc(func() { p.clients.Release(shared) })}, nil
+	giveUp := sync.OnceFunc(func() { p.clients.Release(shared) })
+	return &Lease[C]{Client: client, poll: f.pollInterval(), secrets: f.secretValues(), giveUp: giveUp}, nil
 }
 
 // renew looks again, alone, so that nobody replaces a client by an older one, and replaces the client if that is needed.

@@ -33,6 +33,9 @@ func (c *client[C, P, O, V]) ReplaysCreate() bool { return c.Identity == ByToken
 // PollInterval is how often the provider configuration wants its users' external resources to be looked at.
 func (c *client[C, P, O, V]) PollInterval() time.Duration { return c.lease.poll }
 
+// SecretValues are the credentials of the lease.
+func (c *client[C, P, O, V]) SecretValues() [][]byte { return c.lease.secrets }
+
 // UseSecretInputs is told the values of the Secrets that the parameters refer to (P61).
 func (c *client[C, P, O, V]) UseSecretInputs(values map[string][]byte) {
 	c.secrets = union(c.secrets, values)

@@ -70,6 +70,7 @@ func NewConnecter[C, P, O, V any](s System[C], k Kind[C, P, O, V], of schema.Gro
 type lease[C any] struct {
 	client  C
 	poll    time.Duration
+	secrets [][]byte
 	release func()
 }
 
@@ -80,7 +81,7 @@ func leased[C any](from *provider.Pool[C]) func(context.Context, resource.Manage
 		if err != nil {
 			return lease[C]{}, err
 		}
-		return lease[C]{client: l.Client, poll: l.PollInterval(), release: l.Release}, nil
+		return lease[C]{client: l.Client, poll: l.PollInterval(), secrets: l.SecretValues(), release: l.Release}, nil
 	}
 }
 
