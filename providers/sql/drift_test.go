@@ -31,91 +31,111 @@ type driftCase struct {
 
 // driftCases has every kind of cluster scope; kinds_test.go has the namespaced ones.
 func driftCases() map[string]driftCase {
+	return map[string]driftCase{
+		"Database":  databaseDrift(),
+		"Role":      roleDrift(),
+		"Schema":    schemaDrift(),
+		"Extension": extensionDrift(),
+		"Grant":     grantDrift(),
+	}
+}
+
+func databaseDrift() driftCase {
 	database := &v1alpha1.Database{ObjectMeta: named("drifting")}
 	database.Spec.ForProvider.ConnectionLimit = ptr.To(7)
+	return driftCase{
+		object: database,
+		taken:  func() any { return *database.Spec.ForProvider.Encoding },
+		change: func(ctx context.Context, s *postgresql.Server) error {
+			return s.UpdateDatabase(ctx, postgresql.Database{Name: "drifting", ConnectionLimit: ptr.To(3)})
+		},
+		want: []xpv1.FieldDifference{{Path: "connectionLimit", Desired: "7", Observed: "3"}},
+		healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
+			d, err := s.GetDatabase(ctx, "drifting")
+			return *d.ConnectionLimit, err
+		},
+		as: 7,
+	}
+}
+
+func roleDrift() driftCase {
 	role := &v1alpha1.Role{ObjectMeta: named("drifter")}
 	role.Spec.ForProvider.CreateDB = ptr.To(true)
+	return driftCase{
+		object: role,
+		taken:  func() any { return *role.Spec.ForProvider.ConnectionLimit },
+		change: func(ctx context.Context, s *postgresql.Server) error {
+			return s.UpdateRole(ctx, postgresql.Role{Name: "drifter", CreateDB: ptr.To(false)})
+		},
+		want: []xpv1.FieldDifference{{Path: "createDb", Desired: "true", Observed: "false"}},
+		healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
+			r, err := s.GetRole(ctx, "drifter")
+			return *r.CreateDB, err
+		},
+		as: true,
+	}
+}
+
+func schemaDrift() driftCase {
 	schema := &v1alpha1.Schema{ObjectMeta: named("drifts")}
 	schema.Spec.ForProvider.Database = ptr.To("postgres")
 	schema.Spec.ForProvider.Comment = ptr.To("ours")
+	return driftCase{
+		object: schema,
+		taken:  func() any { return *schema.Spec.ForProvider.Owner },
+		change: func(ctx context.Context, s *postgresql.Server) error {
+			return s.UpdateSchema(ctx, postgresql.Schema{Database: "postgres", Name: "drifts", Comment: ptr.To("theirs")})
+		},
+		want: []xpv1.FieldDifference{{Path: "comment", Desired: `"ours"`, Observed: `"theirs"`}},
+		healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
+			h, err := s.GetSchema(ctx, "postgres", "drifts")
+			return *h.Comment, err
+		},
+		as: "ours",
+	}
+}
+
+func extensionDrift() driftCase {
 	extension := &v1alpha1.Extension{ObjectMeta: named("hstore")}
 	extension.Spec.ForProvider.Database = ptr.To("postgres")
 	extension.Spec.ForProvider.Schema = ptr.To("public")
+	return driftCase{
+		object: extension,
+		taken:  func() any { return len(*extension.Spec.ForProvider.Version) > 0 },
+		change: func(ctx context.Context, s *postgresql.Server) error {
+			_, err := s.CreateSchema(ctx, postgresql.Schema{Database: "postgres", Name: "elsewhere"})
+			moved := postgresql.Extension{Database: "postgres", Name: "hstore", Schema: ptr.To("elsewhere")}
+			return errors.Join(err, s.UpdateExtension(ctx, moved))
+		},
+		want: []xpv1.FieldDifference{{Path: "schema", Desired: `"public"`, Observed: `"elsewhere"`}},
+		healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
+			x, err := s.GetExtension(ctx, "postgres", "hstore")
+			return *x.Schema, err
+		},
+		as: "public",
+	}
+}
+
+func grantDrift() driftCase {
 	grant := &v1alpha1.Grant{ObjectMeta: named("drift-grant")}
 	grant.Spec.ForProvider.Role = ptr.To("pg_monitor")
 	grant.Spec.ForProvider.Privileges = []string{"connect"}
 	grant.Spec.ForProvider.On = v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: ptr.To("postgres")}
 	held := postgresql.Grant{Role: "pg_monitor", On: postgresql.Target{Kind: postgresql.OnDatabase, Database: "postgres"}}
-	return map[string]driftCase{
-		"Database": {
-			object: database,
-			taken:  func() any { return *database.Spec.ForProvider.Encoding },
-			change: func(ctx context.Context, s *postgresql.Server) error {
-				return s.UpdateDatabase(ctx, postgresql.Database{Name: "drifting", ConnectionLimit: ptr.To(3)})
-			},
-			want: []xpv1.FieldDifference{{Path: "connectionLimit", Desired: "7", Observed: "3"}},
-			healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
-				d, err := s.GetDatabase(ctx, "drifting")
-				return *d.ConnectionLimit, err
-			},
-			as: 7,
+	return driftCase{
+		object: grant,
+		taken:  func() any { return *grant.Spec.ForProvider.GrantOption },
+		change: func(ctx context.Context, s *postgresql.Server) error {
+			more := held
+			more.Privileges = []string{"CONNECT", "CREATE"}
+			return s.UpdateGrant(ctx, more)
 		},
-		"Role": {
-			object: role,
-			taken:  func() any { return *role.Spec.ForProvider.ConnectionLimit },
-			change: func(ctx context.Context, s *postgresql.Server) error {
-				return s.UpdateRole(ctx, postgresql.Role{Name: "drifter", CreateDB: ptr.To(false)})
-			},
-			want: []xpv1.FieldDifference{{Path: "createDb", Desired: "true", Observed: "false"}},
-			healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
-				r, err := s.GetRole(ctx, "drifter")
-				return *r.CreateDB, err
-			},
-			as: true,
+		want: []xpv1.FieldDifference{{Path: "privileges", Desired: "[]", Observed: `["CREATE"]`}},
+		healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
+			g, err := s.GetGrant(ctx, held)
+			return fmt.Sprint(g.Privileges), err
 		},
-		"Schema": {
-			object: schema,
-			taken:  func() any { return *schema.Spec.ForProvider.Owner },
-			change: func(ctx context.Context, s *postgresql.Server) error {
-				return s.UpdateSchema(ctx, postgresql.Schema{Database: "postgres", Name: "drifts", Comment: ptr.To("theirs")})
-			},
-			want: []xpv1.FieldDifference{{Path: "comment", Desired: `"ours"`, Observed: `"theirs"`}},
-			healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
-				h, err := s.GetSchema(ctx, "postgres", "drifts")
-				return *h.Comment, err
-			},
-			as: "ours",
-		},
-		"Extension": {
-			object: extension,
-			taken:  func() any { return len(*extension.Spec.ForProvider.Version) > 0 },
-			change: func(ctx context.Context, s *postgresql.Server) error {
-				_, err := s.CreateSchema(ctx, postgresql.Schema{Database: "postgres", Name: "elsewhere"})
-				moved := postgresql.Extension{Database: "postgres", Name: "hstore", Schema: ptr.To("elsewhere")}
-				return errors.Join(err, s.UpdateExtension(ctx, moved))
-			},
-			want: []xpv1.FieldDifference{{Path: "schema", Desired: `"public"`, Observed: `"elsewhere"`}},
-			healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
-				x, err := s.GetExtension(ctx, "postgres", "hstore")
-				return *x.Schema, err
-			},
-			as: "public",
-		},
-		"Grant": {
-			object: grant,
-			taken:  func() any { return *grant.Spec.ForProvider.GrantOption },
-			change: func(ctx context.Context, s *postgresql.Server) error {
-				more := held
-				more.Privileges = []string{"CONNECT", "CREATE"}
-				return s.UpdateGrant(ctx, more)
-			},
-			want: []xpv1.FieldDifference{{Path: "privileges", Desired: "[]", Observed: `["CREATE"]`}},
-			healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
-				g, err := s.GetGrant(ctx, held)
-				return fmt.Sprint(g.Privileges), err
-			},
-			as: "[CONNECT]",
-		},
+		as: "[CONNECT]",
 	}
 }
 
