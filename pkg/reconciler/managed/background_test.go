@@ -174,12 +174,10 @@ func TestBackgroundCrash(t *testing.T) {
 	}
 }
 
-// The provider's code must not end the process, whose other objects are well.
-func TestBackgroundPanic(t *testing.T) {
+// The provider's code must not end the process, whose other objects are well, and whoever looks at the object has to know.
+func TestPanic(t *testing.T) {
 	t.Parallel()
-	t.Run("R197 R185 a panic is an error of the object", func(t *testing.T) {
-		t.Parallel()
-		s := inBackground(t)
+	stumble := func(s *stage) {
 		s.system.Do(func(sys *thing.System) {
 			sys.Fault = func(verb string) (error, error) {
 				if verb == "Create" {
@@ -189,7 +187,25 @@ func TestBackgroundPanic(t *testing.T) {
 				return nil, nil
 			}
 		})
+	}
+	t.Run("R197 R185 in the background", func(t *testing.T) {
+		t.Parallel()
+		s := inBackground(t)
+		stumble(s)
 		s.passUntil("Finished ApplyFailure")
 		s.wantMessage("panicked during create")
+	})
+	t.Run("R185 in a pass, and all goes well once it is mended", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		stumble(s)
+		s.pass()
+		s.wantMessage("the provider's code panicked")
+		s.system.Do(func(sys *thing.System) { sys.Fault = nil })
+		s.clock = s.clock.Add(time.Minute)
+		s.pass()
+		if n := len(s.system.Snapshot()); n != 1 {
+			t.Errorf("%d resources", n)
+		}
 	})
 }

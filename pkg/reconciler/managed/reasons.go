@@ -21,6 +21,7 @@ const (
 	ReasonCannotUpdateMR   event.Reason = "CannotUpdateManagedResource"
 	ReasonCannotFill       event.Reason = "CannotLateInitializeManagedResource"
 	ReasonExternalFailed   event.Reason = "ExternalResourceFailed"
+	ReasonPanicked         event.Reason = "ProviderPanicked"
 
 	ReasonCreated  event.Reason = "CreatedExternalResource"
 	ReasonUpdated  event.Reason = "UpdatedExternalResource"
@@ -73,6 +74,8 @@ func Reasons() []Explanation {
 			"Set the fields that the message names yourself, or leave LateInitialize out of managementPolicies. It is tried again at every poll."},
 		{ReasonExternalFailed, "The external system itself reports that something is wrong with the resource.",
 			"Read the message and look into the external system."},
+		{ReasonPanicked, "The provider's code ended in a panic, which is a mistake in the provider.",
+			"Report it with the stack trace, which the controllers' log has. The object is tried again, later each time; others are not concerned."},
 		{ReasonDrifted, "The external resource differs from spec.forProvider, and no update settles it or updating is not permitted.",
 			"See status.drift for the fields. Change the spec to what is there, permit Update, or change the external resource."},
 		{ReasonDisorder, "The external resource is deleted although objects that depend on it are not gone yet: waiting for them took too long or cannot end.",

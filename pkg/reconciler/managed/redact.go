@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -95,19 +94,6 @@ func (r *Reconciler) redactReady(ctx context.Context, p *pass) {
 	if text := redactText(ready.Message, r.secretsOfPass(ctx, p)); text != ready.Message {
 		p.managed.SetConditions(ready.WithMessage(text))
 	}
-}
-
-// conceal, deferred, keeps them out of what is logged of a panic of the provider's code, which goes on.
-func (r *Reconciler) conceal(ctx context.Context, p *pass) {
-	cause := recover()
-	if cause == nil {
-		return
-	}
-	said := fmt.Sprint(cause)
-	if redacted := redactText(said, r.secretsOfPass(ctx, p)); redacted != said {
-		cause = redacted
-	}
-	panic(cause)
 }
 
 // secretsOfPass returns the secrets that anything said in a pass may repeat.
