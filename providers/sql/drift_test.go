@@ -120,7 +120,7 @@ func grantDrift() driftCase {
 	grant := &v1alpha1.Grant{ObjectMeta: named("drift-grant")}
 	grant.Spec.ForProvider.Role = ptr.To("pg_monitor")
 	grant.Spec.ForProvider.Privileges = []string{"connect"}
-	grant.Spec.ForProvider.On = v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: ptr.To("postgres")}
+	grant.Spec.ForProvider.Target = v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: ptr.To("postgres")}
 	held := postgresql.Grant{Role: "pg_monitor", On: postgresql.Target{Kind: postgresql.OnDatabase, Database: "postgres"}}
 	return driftCase{
 		object: grant,

@@ -4,18 +4,20 @@
 package sql_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/sql"
-	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
@@ -28,30 +30,17 @@ func TestValidProvider(t *testing.T) {
 	}
 }
 
-// TestTeam makes all that a team needs, in the wrong order, changes it and takes it away.
+// TestTeam makes all that a team needs, as examples/sql has it, in the wrong order, changes it and takes it away.
 func TestTeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	schema := &namespacedv1alpha1.Schema{ObjectMeta: named("sales")}
-	schema.Spec.ForProvider.DatabaseRef = &xpv1.Reference{Name: "orders"}
-	schema.Spec.ForProvider.OwnerRef = &xpv1.Reference{Name: "app"}
-	w.create(t, schema)
-	extension := &namespacedv1alpha1.Extension{ObjectMeta: named("plpgsql")}
-	extension.Spec.ForProvider.DatabaseRef = &xpv1.Reference{Name: "orders"}
-	w.create(t, extension)
-	database := &namespacedv1alpha1.Database{ObjectMeta: named("orders")}
-	database.Spec.ForProvider.OwnerRef = &xpv1.Reference{Name: "app"}
-	database.Spec.ForProvider.ConnectionLimit = ptr.To(7)
-	w.create(t, database)
-	role := &namespacedv1alpha1.Role{ObjectMeta: named("app")}
-	role.Spec.ForProvider.Login = ptr.To(true)
-	role.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "app"}
-	w.create(t, role)
-	w.ready(t, role, database, schema)
-
+	team := w.example(t, "team.yaml")
+	for _, o := range slices.Backward(team) {
+		w.create(t, o)
+	}
+	w.ready(t, team...)
 	t.Run("the connection secret opens the database", func(t *testing.T) {
-		c := w.postgres.Config()
-		data := w.secret(t, "app")
+		c, data := w.postgres.Config(), w.secret(t, "orders-app")
 		c.Username, c.Password, c.Database = string(data["username"]), postgresql.Secret(data["password"]), "orders"
 		app, err := postgresql.New(c)
 		if err != nil {
@@ -62,37 +51,56 @@ func TestTeam(t *testing.T) {
 			t.Errorf("connecting as %s: %v", c.Username, err)
 		}
 	})
-	t.Run("what PostgreSQL chose is taken over", func(t *testing.T) {
-		if diff := cmp.Diff(ptr.To("UTF8"), database.Spec.ForProvider.Encoding); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
-	})
-	t.Run("what is changed by hand is put right", func(t *testing.T) {
-		err := w.server.UpdateDatabase(t.Context(), postgresql.Database{Name: "orders", ConnectionLimit: ptr.To(3), Comment: ptr.To("mine")})
+	t.Run("references lead to what is meant", func(t *testing.T) {
+		d, err := w.server.GetDatabase(t.Context(), "orders")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Eventually(t, "the connection limit is as declared", func(ctx context.Context) error {
-			d, err := w.server.GetDatabase(ctx, "orders")
-			if err == nil && *d.ConnectionLimit != 7 {
-				err = errors.New("it is not")
-			}
-			return err
-		})
+		on := postgresql.Target{Kind: postgresql.OnSchema, Database: "orders", Schema: "sales"}
+		g, err := w.server.GetGrant(t.Context(), postgresql.Grant{Role: "orders-report", On: on})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"orders-app", "USAGE"}, append([]string{*d.Owner}, g.Privileges...)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
 	})
 	t.Run("what is deleted is gone", func(t *testing.T) {
-		for _, o := range []client.Object{role, database, schema, extension} {
+		for _, o := range team {
 			if err := w.Client.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.Eventually(t, "nothing is left", func(ctx context.Context) error {
 			_, errDatabase := w.server.GetDatabase(ctx, "orders")
-			_, errRole := w.server.GetRole(ctx, "app")
+			_, errRole := w.server.GetRole(ctx, "orders-app")
 			if !postgresql.IsNotFound(errDatabase) || !postgresql.IsNotFound(errRole) {
 				return errors.Join(errors.New("something is there"), errDatabase, errRole)
 			}
 			return nil
 		})
 	})
+}
+
+// example returns the objects of a file in examples/sql.
+func (w *world) example(t *testing.T, file string) []resource.Managed {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "sql", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []resource.Managed
+	strict := serializer.NewCodecFactory(w.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
+		o, _, err := strict.Decode(document, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mg, ok := o.(resource.Managed)
+		if !ok {
+			t.Fatalf("%T is no managed resource", o)
+		}
+		all = append(all, mg)
+	}
+	return all
 }

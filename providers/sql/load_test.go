@@ -39,8 +39,8 @@ func crowd() []resource.Managed {
 		grant := &namespacedv1alpha1.Grant{ObjectMeta: named(fmt.Sprintf("grant-%d", i))}
 		grant.Spec.ForProvider.RoleRef = &xpv1.Reference{Name: role.Name}
 		grant.Spec.ForProvider.Privileges = []string{"connect", "TEMPORARY"}
-		grant.Spec.ForProvider.On.Kind = ptr.To("Database")
-		grant.Spec.ForProvider.On.DatabaseRef = &xpv1.Reference{Name: fmt.Sprintf("db-%d", i%manyDatabases)}
+		grant.Spec.ForProvider.Target.Kind = ptr.To("Database")
+		grant.Spec.ForProvider.Target.DatabaseRef = &xpv1.Reference{Name: fmt.Sprintf("db-%d", i%manyDatabases)}
 		all = append(all, role, grant)
 	}
 	return all

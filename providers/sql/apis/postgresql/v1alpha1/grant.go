@@ -29,8 +29,8 @@ type GrantParameters struct {
 	// +optional
 	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
 
-	// On is what the grant is about.
-	On GrantTarget `json:"on"`
+	// Target is what the grant is about.
+	Target GrantTarget `json:"target" vendor:"On"`
 
 	// Privileges, such as SELECT or ALL, are all that the role holds of the target directly: others are revoked. A
 	// membership has none.

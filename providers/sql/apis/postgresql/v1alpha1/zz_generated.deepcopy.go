@@ -579,8 +579,8 @@ func (in *GrantInitParameters) DeepCopyInto(out *GrantInitParameters) {
 		*out = new(v1.Selector)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.On != nil {
-		in, out := &in.On, &out.On
+	if in.Target != nil {
+		in, out := &in.Target, &out.Target
 		*out = new(GrantTarget)
 		(*in).DeepCopyInto(*out)
 	}
@@ -681,7 +681,7 @@ func (in *GrantParameters) DeepCopyInto(out *GrantParameters) {
 		*out = new(v1.Selector)
 		(*in).DeepCopyInto(*out)
 	}
-	in.On.DeepCopyInto(&out.On)
+	in.Target.DeepCopyInto(&out.Target)
 	if in.Privileges != nil {
 		in, out := &in.Privileges, &out.Privileges
 		*out = make([]string, len(*in))

@@ -121,86 +121,86 @@ func (mg *Grant) ResolveReferences(ctx context.Context, c client.Reader) error {
 	}
 	{
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-			CurrentValue: reference.FromPtrValue(p.On.Role),
-			Reference:    p.On.RoleRef,
-			Selector:     p.On.RoleSelector,
+			CurrentValue: reference.FromPtrValue(p.Target.Role),
+			Reference:    p.Target.RoleRef,
+			Selector:     p.Target.RoleSelector,
 			To:           reference.To{Managed: &Role{}, List: &RoleList{}},
-			FieldPath:    "spec.forProvider.on.role",
+			FieldPath:    "spec.forProvider.target.role",
 		})
 		if err != nil {
 			return err
 		}
-		p.On.Role, p.On.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+		p.Target.Role, p.Target.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-	if p.On.Role == nil {
-		if i.On != nil {
+	if p.Target.Role == nil {
+		if i.Target != nil {
 			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-				CurrentValue: reference.FromPtrValue(i.On.Role),
-				Reference:    i.On.RoleRef,
-				Selector:     i.On.RoleSelector,
+				CurrentValue: reference.FromPtrValue(i.Target.Role),
+				Reference:    i.Target.RoleRef,
+				Selector:     i.Target.RoleSelector,
 				To:           reference.To{Managed: &Role{}, List: &RoleList{}},
-				FieldPath:    "spec.initProvider.on.role",
+				FieldPath:    "spec.initProvider.target.role",
 			})
 			if err != nil {
 				return err
 			}
-			i.On.Role, i.On.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+			i.Target.Role, i.Target.RoleRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 		}
 	}
 	{
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-			CurrentValue: reference.FromPtrValue(p.On.Database),
-			Reference:    p.On.DatabaseRef,
-			Selector:     p.On.DatabaseSelector,
+			CurrentValue: reference.FromPtrValue(p.Target.Database),
+			Reference:    p.Target.DatabaseRef,
+			Selector:     p.Target.DatabaseSelector,
 			To:           reference.To{Managed: &Database{}, List: &DatabaseList{}},
-			FieldPath:    "spec.forProvider.on.database",
+			FieldPath:    "spec.forProvider.target.database",
 		})
 		if err != nil {
 			return err
 		}
-		p.On.Database, p.On.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+		p.Target.Database, p.Target.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-	if p.On.Database == nil {
-		if i.On != nil {
+	if p.Target.Database == nil {
+		if i.Target != nil {
 			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-				CurrentValue: reference.FromPtrValue(i.On.Database),
-				Reference:    i.On.DatabaseRef,
-				Selector:     i.On.DatabaseSelector,
+				CurrentValue: reference.FromPtrValue(i.Target.Database),
+				Reference:    i.Target.DatabaseRef,
+				Selector:     i.Target.DatabaseSelector,
 				To:           reference.To{Managed: &Database{}, List: &DatabaseList{}},
-				FieldPath:    "spec.initProvider.on.database",
+				FieldPath:    "spec.initProvider.target.database",
 			})
 			if err != nil {
 				return err
 			}
-			i.On.Database, i.On.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+			i.Target.Database, i.Target.DatabaseRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 		}
 	}
 	{
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-			CurrentValue: reference.FromPtrValue(p.On.Schema),
-			Reference:    p.On.SchemaRef,
-			Selector:     p.On.SchemaSelector,
+			CurrentValue: reference.FromPtrValue(p.Target.Schema),
+			Reference:    p.Target.SchemaRef,
+			Selector:     p.Target.SchemaSelector,
 			To:           reference.To{Managed: &Schema{}, List: &SchemaList{}},
-			FieldPath:    "spec.forProvider.on.schema",
+			FieldPath:    "spec.forProvider.target.schema",
 		})
 		if err != nil {
 			return err
 		}
-		p.On.Schema, p.On.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+		p.Target.Schema, p.Target.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-	if p.On.Schema == nil {
-		if i.On != nil {
+	if p.Target.Schema == nil {
+		if i.Target != nil {
 			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
-				CurrentValue: reference.FromPtrValue(i.On.Schema),
-				Reference:    i.On.SchemaRef,
-				Selector:     i.On.SchemaSelector,
+				CurrentValue: reference.FromPtrValue(i.Target.Schema),
+				Reference:    i.Target.SchemaRef,
+				Selector:     i.Target.SchemaSelector,
 				To:           reference.To{Managed: &Schema{}, List: &SchemaList{}},
-				FieldPath:    "spec.initProvider.on.schema",
+				FieldPath:    "spec.initProvider.target.schema",
 			})
 			if err != nil {
 				return err
 			}
-			i.On.Schema, i.On.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
+			i.Target.Schema, i.Target.SchemaRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 		}
 	}
 

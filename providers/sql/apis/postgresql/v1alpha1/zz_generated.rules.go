@@ -35,7 +35,7 @@ func (*ExtensionParameters) FieldRules() parameters.Rules {
 func (*GrantParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		IgnoreCase: []string{"privileges"},
-		Immutable:  []string{"role", "on.kind", "on.role", "on.database", "on.schema", "on.names"},
+		Immutable:  []string{"role", "target.kind", "target.role", "target.database", "target.schema", "target.names"},
 		Sets:       []string{"privileges"},
 	}
 }

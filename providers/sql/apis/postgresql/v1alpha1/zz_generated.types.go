@@ -206,9 +206,9 @@ type GrantInitParameters struct {
 	// +optional
 	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
 
-	// On is what the grant is about.
+	// Target is what the grant is about.
 	// +optional
-	On *GrantTarget `json:"on,omitempty"`
+	Target *GrantTarget `json:"target,omitempty"`
 
 	// Privileges, such as SELECT or ALL, are all that the role holds of the target directly: others are revoked. A
 	// membership has none.
