@@ -6,6 +6,7 @@ package lint
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bowline-dev/bowline/internal/codegen/model"
@@ -39,6 +40,9 @@ func jsonName(_ *model.Kind, at model.Place) string {
 	}
 	if !regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`).MatchString(f.JSON) {
 		return fmt.Sprintf("%s is no camelCase: call it %s", f.JSON, lowerCamel(f.Name))
+	}
+	if slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, f.JSON) {
+		return fmt.Sprintf("%s is no name in YAML, whose parsers read a truth value: use another word", f.JSON)
 	}
 	return ""
 }

@@ -12,6 +12,10 @@ type ThingParameters struct {
 	// DNSName of the thing.
 	// +optional
 	DNSName *string
+
+	// On tells what the thing is on.
+	// +optional
+	On *string `json:"on,omitempty"`
 }
 
 // ThingObservation is what is reported of a thing.
