@@ -4,8 +4,8 @@
 // Package guides runs the guides in docs/guides as they are written: every block of a guide becomes a part of one shell
 // script, which is run on a plane of its own, from the checkout.
 //
-// A block in the language sh is run. One in yaml says in a comment in front of it what becomes of it. One in text is what
-// the block before it prints: each of its lines is to be found, in that order; "..." stands for anything, and any space for
+// A block in the language sh is run. One in yaml says in a comment in front of it what becomes of it. One in text, or in go, is
+// what the block before it prints: each of its lines is to be found, in that order; "..." stands for anything, and any space for
 // any other.
 //
 //	<!-- apply -->          in front of yaml: it is applied
@@ -63,7 +63,7 @@ func parse(guide string) ([]block, error) {
 			next.command = text
 		case language == "yaml" && (apply || next.refused):
 			next.command = "kubectl apply -f - <<'END OF YAML'\n" + text + "END OF YAML\n"
-		case language == "text" && len(blocks) > 0:
+		case (language == "text" || language == "go") && len(blocks) > 0:
 			last := &blocks[len(blocks)-1]
 			last.shows = append(last.shows, lines[body:i]...)
 			continue

@@ -46,7 +46,7 @@ func TestGuides(t *testing.T) {
 			}
 			p := plane.New(t, "--metrics-listen", own)
 			p.Up(t)
-			output := run(t, script(blocks), checkout(t, root, p.Cloud), "BOWLINE_DATA_DIR="+p.Dir, "HOME="+t.TempDir())
+			output := run(t, script(blocks), checkout(t, root, p.Cloud), append(goCaches(t), "BOWLINE_DATA_DIR="+p.Dir, "HOME="+t.TempDir())...)
 			for _, b := range blocks {
 				said, ran := printed(output, b)
 				if line, found := missing(said, b.shows); ran && found {
@@ -57,16 +57,25 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// checkout returns a folder with the program and with examples that use the cloud of the given URL.
+// checkout returns a folder that is like this checkout, with examples that use the cloud of the given URL.
 func checkout(t *testing.T, root, url string) string {
 	t.Helper()
 	dir := t.TempDir()
-	bin, err := filepath.Abs(filepath.Join(root, "bin"))
+	entries, err := filepath.Glob(filepath.Join(root, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {
-		t.Fatal(err)
+	for _, entry := range entries {
+		if filepath.Base(entry) == "examples" {
+			continue
+		}
+		entry, err = filepath.Abs(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(entry, filepath.Join(dir, filepath.Base(entry))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
 		t.Fatal(err)
@@ -85,6 +94,19 @@ func checkout(t *testing.T, root, url string) string {
 		}
 	}
 	return dir
+}
+
+// goCaches keep what Go compiled and fetched where it is, whatever the home.
+func goCaches(t *testing.T) (variables []string) {
+	t.Helper()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		variables = append(variables, name+"="+strings.TrimSpace(string(value)))
+	}
+	return variables
 }
 
 // run returns what the script prints. If it fails, the output ends with why.
