@@ -34,8 +34,8 @@ func CommonRules() []rbacv1.PolicyRule {
 			APIGroups: []string{""}, Resources: []string{"secrets"},
 			Verbs: []string{"get", "list", "watch", "create", "patch"},
 		},
-		{ // which kinds use a configuration that is being deleted
-			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"},
+		{ // which kinds use a configuration that is being deleted; when a kind that objects refer to is installed
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list", "watch"},
 		},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch"}},
 	}
