@@ -24,7 +24,7 @@ func (p Provider) Rules() ([]rbacv1.PolicyRule, error) {
 	for _, c := range l.configs {
 		configs.add(c.gvk.Group, c.plural)
 	}
-	return slices.Concat(configs.rules("list", "watch", "patch"), kinds.rules("get", "list", "watch", "patch"), p.ExtraRules), nil
+	return slices.Concat(configs.rules(), kinds.rules(), p.ExtraRules), nil
 }
 
 // CommonRules are what the controllers of every provider must be allowed in all namespaces.
@@ -46,8 +46,8 @@ type byGroup map[string][]string
 
 func (b byGroup) add(group, resource string) { b[group] = append(b[group], resource) }
 
-// rules let controllers do what verbs say with objects, and write their statuses.
-func (b byGroup) rules(verbs ...string) []rbacv1.PolicyRule {
+// rules let controllers look at objects, and write their metadata, specs and statuses.
+func (b byGroup) rules() []rbacv1.PolicyRule {
 	groups := make([]string, 0, len(b))
 	for group := range b {
 		groups = append(groups, group)
@@ -61,7 +61,7 @@ func (b byGroup) rules(verbs ...string) []rbacv1.PolicyRule {
 			statuses = append(statuses, r+"/status")
 		}
 		rules = append(rules,
-			rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs},
+			rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch", "patch"}},
 			rbacv1.PolicyRule{APIGroups: []string{group}, Resources: statuses, Verbs: []string{"patch"}})
 	}
 	return rules

@@ -75,10 +75,10 @@ func TestRules(t *testing.T) {
 		}
 		want := []rbacv1.PolicyRule{
 			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"clusterproviderconfigs", "providerconfigs"},
-				Verbs: []string{"list", "watch", "patch"}},
+				Verbs: []string{"get", "list", "watch", "patch"}},
 			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"clusterproviderconfigs/status", "providerconfigs/status"},
 				Verbs: []string{"patch"}},
-			{APIGroups: []string{"depot.test.bowline.dev"}, Resources: []string{"providerconfigs"}, Verbs: []string{"list", "watch", "patch"}},
+			{APIGroups: []string{"depot.test.bowline.dev"}, Resources: []string{"providerconfigs"}, Verbs: []string{"get", "list", "watch", "patch"}},
 			{APIGroups: []string{"depot.test.bowline.dev"}, Resources: []string{"providerconfigs/status"}, Verbs: []string{"patch"}},
 			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"items"}, Verbs: []string{"get", "list", "watch", "patch"}},
 			{APIGroups: []string{"depot.m.test.bowline.dev"}, Resources: []string{"items/status"}, Verbs: []string{"patch"}},

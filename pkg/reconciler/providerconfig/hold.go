@@ -51,17 +51,30 @@ func (r *Reconciler) hold(ctx context.Context, p *pass) error {
 	return r.mark(ctx, p, wanted)
 }
 
-// release lets go of what the configuration holds, itself last: without it nobody would know of the rest.
+// release lets go of what the configuration holds, itself last: without it nobody would know of the rest. Then it looks
+// at the Secrets once more, since another process may have held them in between, see confirm.
 func (r *Reconciler) release(ctx context.Context, p *pass) error {
-	for _, secret := range heldBy(p.config) {
+	held := heldBy(p.config)
+	if err := r.releaseSecrets(ctx, p, held); err != nil {
+		return err
+	}
+	err := r.change(ctx, p, func() {
+		meta.RemoveFinalizer(p.config, Finalizer)
+		setHeld(p.config, nil)
+	})
+	if err != nil {
+		return err
+	}
+	return r.releaseSecrets(ctx, p, held)
+}
+
+func (r *Reconciler) releaseSecrets(ctx context.Context, p *pass, held []types.NamespacedName) error {
+	for _, secret := range held {
 		if err := r.releaseSecret(ctx, p, secret); err != nil {
 			return err
 		}
 	}
-	return r.change(ctx, p, func() {
-		meta.RemoveFinalizer(p.config, Finalizer)
-		setHeld(p.config, nil)
-	})
+	return nil
 }
 
 // mark writes on the configuration that it is held and what it holds, unless it says so already.

@@ -5,6 +5,7 @@ package providerconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // holderPrefix begins the annotations of a Secret that say who holds it: one for each configuration, with its UID as
@@ -38,10 +40,28 @@ func (r *Reconciler) holdSecret(ctx context.Context, p *pass, key types.Namespac
 	if _, ok := secret.Annotations[holder]; ok && meta.FinalizerExists(secret, SecretFinalizer) {
 		return nil
 	}
-	return r.changeSecret(ctx, secret, func(o client.Object) {
+	err = r.changeSecret(ctx, secret, func(o client.Object) {
 		meta.AddFinalizer(o, SecretFinalizer)
 		setAnnotation(o, holder, r.kind.GroupKind().String()+" "+strings.TrimPrefix(p.key.String(), "/"))
 	})
+	if err != nil {
+		return err
+	}
+	return r.confirm(ctx, p, key)
+}
+
+// confirm ends a hold that came too late: another process, which works beside this one for a while, may have let the
+// configuration go meanwhile, and then nobody would ever end it. What cannot be confirmed is held by the next pass.
+func (r *Reconciler) confirm(ctx context.Context, p *pass, key types.NamespacedName) error {
+	now := mustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
+	err := r.live.Get(ctx, p.key, now)
+	if err == nil && now.GetUID() == p.config.GetUID() && meta.FinalizerExists(now, Finalizer) {
+		return nil
+	}
+	if ignoreAbsent(err) != nil {
+		err = fmt.Errorf("reading whether it is held: %w", err)
+	}
+	return errors.Join(ignoreAbsent(err), r.releaseSecret(ctx, p, key))
 }
 
 // releaseSecret ends the hold of the configuration on a Secret. It looks at the Secret itself and not at what a watch saw

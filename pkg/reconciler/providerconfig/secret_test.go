@@ -6,6 +6,9 @@ package providerconfig_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +41,62 @@ func TestSecretOfTwo(t *testing.T) {
 	s.delete(ofB)
 	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
 	s.env.Eventually(t, "N12 the other is let go", s.held(b, false))
+}
+
+// Another process, which works beside this one for a while, comes between: what one of them lets go the other does not hold
+// for ever.
+func TestSecretOfTwoProcesses(t *testing.T) {
+	t.Parallel()
+	t.Run("N29 held too late", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+		s.create(secret, config, thing)
+		late := make(chan struct{})
+		s.write = s.once("/secrets/key", func() { // the other one finds no users and lets go
+			defer close(late)
+			s.delete(thing)
+			s.edit(config, func() { config.Finalizers = nil })
+			s.delete(config)
+		})
+		s.start()
+		<-late
+		s.env.Eventually(t, "the configuration is gone", s.gone(config))
+		s.env.Eventually(t, "its Secret is let go", s.held(secret, false))
+		if len(secret.Annotations) > 0 {
+			t.Errorf("the Secret keeps annotations %v", secret.Annotations)
+		}
+	})
+	t.Run("N29 held while it is let go", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+		s.create(secret, config, thing)
+		s.start()
+		s.env.Eventually(t, "its Secret is held", s.held(secret, true))
+		s.stop()
+		late, again := make(chan struct{}), secret.Annotations
+		s.write = s.once("/providerconfigs/"+config.Name, func() { // the other one holds the Secret, as it saw users
+			defer close(late)
+			s.edit(secret, func() { secret.Annotations, secret.Finalizers = again, []string{providerconfig.SecretFinalizer} })
+		})
+		s.delete(thing, config)
+		s.start()
+		<-late
+		s.env.Eventually(t, "the configuration is gone", s.gone(config))
+		s.env.Eventually(t, "its Secret is let go", s.held(secret, false))
+	})
+}
+
+// once calls back before the first write to an object.
+func (s *stage) once(path string, call func()) func(*http.Request) error {
+	var first sync.Once
+	return func(req *http.Request) error {
+		if strings.HasSuffix(req.URL.Path, path) {
+			first.Do(call)
+		}
+		return nil
+	}
 }
 
 // A configuration that names another Secret lets the old one go; a Secret may come later than its configuration.
