@@ -93,7 +93,9 @@ func TestUpdate(t *testing.T) {
 	if _, err := c.Observe(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	as[managed.SecretInputUser](t, c).UseSecretInputs(map[string][]byte{"passwordSecretRef": []byte("new")})
+	as[managed.SecretInputUser](t, c).UseSecretInputs(map[string][]byte{
+		"passwordSecretRef": []byte("new"), "licenseSecretRef": []byte("paid"),
+	})
 	update, err := c.Update(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +103,7 @@ func TestUpdate(t *testing.T) {
 	if diff := cmp.Diff(ours("team", "a", "theirs", "stays"), v.request.Parameters.Labels); diff != "" {
 		t.Errorf("labels sent: those of others stay (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"password": "new"}, texts(update.ConnectionDetails)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"password": "new", "license": "paid"}, texts(update.ConnectionDetails)); diff != "" {
 		t.Errorf("P61 connection details (-want +got):\n%s", diff)
 	}
 	if v.request.Have != v.have || len(v.request.Changes) != 6 {

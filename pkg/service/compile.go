@@ -24,6 +24,7 @@ type served[C, P, O, V any] struct {
 
 	labelsIn func(*P) *map[string]string // nil: parameters have none
 	details  [2]tags                     // of V and O
+	shown    map[string]string           // keys of the connection secret by the references whose values they show
 }
 
 // compile completes a kind by what its types tell. The error lists everything that is wrong with it.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -48,7 +50,27 @@ func (s *served[C, P, O, V]) readTags() (err error) {
 			return err
 		}
 	}
-	return nil
+	s.shown, err = shownSecrets(reflect.TypeFor[P]())
+	maps.Copy(s.shown, s.rules.Generated)
+	return err
+}
+
+// shownSecrets are the fields with tag connection in parameters: references to Secrets whose values, once sent, are
+// connection details. They are told by their JSON names.
+func shownSecrets(of reflect.Type) (map[string]string, error) {
+	shown := map[string]string{}
+	for _, f := range reflect.VisibleFields(of) {
+		key, ok := f.Tag.Lookup("connection")
+		if !ok {
+			continue
+		}
+		if f.Type != reflect.TypeFor[*xpv1.SecretKeySelector]() && f.Type != reflect.TypeFor[*xpv1.LocalSecretKeySelector]() {
+			return shown, fmt.Errorf("field %s.%s has tag connection: of parameters only references to Secrets can be connection details", of, f.Name)
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		shown[name] = key
+	}
+	return shown, nil
 }
 
 // connection are the details that an answer of the vendor's tells.

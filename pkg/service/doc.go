@@ -25,7 +25,8 @@
 // Its parameters and what it observes are Go types in an API package; markers in their comments say how fields behave,
 // and reach this package as the method FieldRules (see parameters.Rules). Fields of the vendor's types are found by name,
 // whatever the spelling; field tag vendor:"Name" says it where names differ. Fields of the vendor's type or of the
-// observation with a tag connection:"key" go to the connection secret.
+// observation with a tag connection:"key" go to the connection secret, and so do the values of Secrets that such fields of
+// the parameters refer to, once they are sent.
 //
 // Identity says how the external resource comes by its name, and so what a crash in the middle of a creation can leave
 // behind and how it heals. See its values.

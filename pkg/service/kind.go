@@ -48,8 +48,8 @@ type Kind[C, P, O, V any] struct {
 	// ID returns the name that the vendor made up. Nil: names are chosen.
 	ID func(*V) string
 
-	// Name chooses the external name of an object that was given none, always the same for the same object. Default:
-	// metadata.name (R63).
+	// Name chooses the external name of an object that was given none, always the same for the same object; p is what Create
+	// will send. Default: metadata.name (R63).
 	Name func(mg resource.Managed, p *P) string
 
 	// States say what a state of the vendor's means. Nil: what exists is ready. A state that is not among them leaves the

@@ -67,6 +67,10 @@ func TestMistakesInTypes(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, none, listed](), "only texts and numbers can be connection details")
 	})
+	t.Run("NoSecret", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[listed, none, struct{ Hosts []string }](), "of parameters only references to Secrets can be connection details")
+	})
 }
 
 // as finds an optional interface of an external client, as the reconciler does.

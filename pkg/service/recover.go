@@ -67,7 +67,7 @@ func (c choosing[C, P, O, V]) ChooseCredentials(_ context.Context, stored manage
 // given are the connection details that show the secrets which the external resource was given (P64).
 func (c *client[C, P, O, V]) given(r *Request[P, V]) managed.ConnectionDetails {
 	details := managed.ConnectionDetails{}
-	for field, key := range c.rules.Generated {
+	for field, key := range c.shown {
 		if value := r.Secrets[field]; len(value) > 0 {
 			details[key] = value
 		}

@@ -98,10 +98,11 @@ func (s *served[C, P, O, V]) options() []managed.ReconcilerOption {
 	}
 	if s.Name != nil {
 		o = append(o, managed.WithDefaultName(func(mg resource.Managed) string {
-			if of, ok := mg.(Object[P, O]); ok {
-				return s.Name(mg, of.Parameters())
+			of, ok := mg.(Object[P, O])
+			if !ok {
+				return mg.GetName()
 			}
-			return mg.GetName()
+			return s.Name(mg, toCreate(of))
 		}))
 	}
 	if s.Await != nil {
@@ -144,6 +145,16 @@ func (s *served[C, P, O, V]) object(mg resource.Managed) (Object[P, O], error) {
 		return nil, fmt.Errorf("a %T has no parameters of type %T", mg, *new(P))
 	}
 	return of, nil
+}
+
+// toCreate are the parameters that Create will send: spec.forProvider laid over spec.initProvider (R138).
+func toCreate[P, O any](of Object[P, O]) *P {
+	if init, ok := of.(interface{ InitParameters() any }); ok {
+		if both, err := parameters.ForCreation(*of.Parameters(), init.InitParameters()); err == nil { // else Create says so
+			return &both
+		}
+	}
+	return of.Parameters()
 }
 
 // fieldRules are the rules of a parameters type, if it has any.

@@ -23,16 +23,17 @@ import (
 
 // widgetParameters has a field for every rule.
 type widgetParameters struct {
-	Size              *int64                  `json:"size,omitempty"`
-	Region            *string                 `json:"region,omitempty"`
-	Zones             []string                `json:"zones,omitempty"`
-	Policy            *string                 `json:"policy,omitempty"`
-	Engine            *string                 `json:"engine,omitempty"`
-	Tier              *string                 `json:"tier,omitempty"`
-	Script            *string                 `json:"script,omitempty"`
-	Scaling           []widgetScaling         `json:"scaling,omitempty"`
-	Labels            map[string]string       `json:"labels,omitempty"`
-	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
+	Size              *int64                       `json:"size,omitempty"`
+	Region            *string                      `json:"region,omitempty"`
+	Zones             []string                     `json:"zones,omitempty"`
+	Policy            *string                      `json:"policy,omitempty"`
+	Engine            *string                      `json:"engine,omitempty"`
+	Tier              *string                      `json:"tier,omitempty"`
+	Script            *string                      `json:"script,omitempty"`
+	Scaling           []widgetScaling              `json:"scaling,omitempty"`
+	Labels            map[string]string            `json:"labels,omitempty"`
+	PasswordSecretRef *xpv1.SecretKeySelector      `json:"passwordSecretRef,omitempty"`
+	LicenseSecretRef  *xpv1.LocalSecretKeySelector `json:"licenseSecretRef,omitempty" connection:"license"`
 }
 
 type widgetScaling struct {
