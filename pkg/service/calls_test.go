@@ -113,7 +113,7 @@ func TestUpdate(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	const unknown, terminal, plain = "managed.unknownOutcomeError", "managed.terminalError", "*errors.errorString"
+	const unknown, terminal, plain = "managed.unknownOutcomeError", "managed.terminalError", "*fmt.wrapError"
 	create := func(ctx context.Context, c managed.ExternalClient, w *widget) error {
 		_, err := c.Create(ctx, w)
 		return err
@@ -130,8 +130,8 @@ func TestErrors(t *testing.T) {
 		want   string // type of the error
 	}{
 		"CreateBroken":    {reason: "The vendor may have done it all the same.", call: create, err: errBroken, want: unknown},
-		"CreateUnsent":    {reason: "Nobody heard the request.", call: create, err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: "*fmt.wrapError"},
-		"CreateThrottled": {reason: "The limits held it back.", call: create, err: &limits.Throttled{}, want: "*limits.Throttled"},
+		"CreateUnsent":    {reason: "Nobody heard the request.", call: create, err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
+		"CreateThrottled": {reason: "The limits held it back.", call: create, err: &limits.Throttled{}, want: plain},
 		"CreateInvalid":   {reason: "Repeating it heals nothing.", call: create, err: errInvalid, want: terminal},
 		"UpdateInvalid":   {reason: "Repeating it heals nothing.", call: update, err: errInvalid, want: terminal},
 		"UpdateBroken":    {reason: "It is repeated, with backoff.", call: update, err: errBroken, want: plain},
@@ -145,6 +145,44 @@ func TestErrors(t *testing.T) {
 			err := tc.call(t.Context(), connect(t, widgets(), &vendor{err: tc.err}, w), w)
 			if got := fmt.Sprintf("%T", err); got != tc.want {
 				t.Errorf("%s\nThe error is a %s, want a %s: %v", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestErrorsSayWhatFailed(t *testing.T) {
+	t.Parallel()
+	for verb, call := range map[string]func(context.Context, managed.ExternalClient, *widget) error{
+		"get": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := c.Observe(ctx, w)
+			return err
+		},
+		"create": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := c.Create(ctx, w)
+			return err
+		},
+		"update": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := c.Update(ctx, w)
+			return err
+		},
+		"delete": func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) },
+		"find": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := as[managed.CreateFinder](t, c).FindCreated(ctx, w)
+			return err
+		},
+	} {
+		t.Run("R28 "+verb, func(t *testing.T) {
+			t.Parallel()
+			k := widgets()
+			k.Get = func(context.Context, *vendor, *widgetRequest) (*vendorWidget, error) { return nil, errBroken }
+			k.List = func(context.Context, *vendor, map[string]string) ([]vendorWidget, error) { return nil, errBroken }
+			w := newWidget(nil)
+			err := call(t.Context(), connect(t, k, &vendor{err: errBroken}, w), w)
+			if want := "cannot " + verb + " vendor widget: connection reset"; err == nil || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+			if !errors.Is(err, errBroken) {
+				t.Error("the cause is lost")
 			}
 		})
 	}

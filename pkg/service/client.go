@@ -58,7 +58,7 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 		return managed.ExternalObservation{}, nil
 	}
 	if err != nil {
-		return managed.ExternalObservation{}, c.system.failure(err)
+		return managed.ExternalObservation{}, c.system.failure("get", c.noun, err)
 	}
 	c.have = have
 	*of.Observation() = c.Observed(have)
@@ -76,7 +76,7 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	r.Want = c.Want(r)
 	made, err := c.Kind.Create(ctx, c.lease.client, r)
 	if err != nil {
-		return managed.ExternalCreation{}, c.system.creationFailure(err)
+		return managed.ExternalCreation{}, c.system.creationFailure(c.noun, err)
 	}
 	details := c.given(r)
 	if made != nil {
@@ -107,10 +107,10 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 	}
 	r.Want = c.Want(r)
 	if err := c.Kind.Update(ctx, c.lease.client, r); err != nil {
-		return managed.ExternalUpdate{}, c.system.failure(err)
+		return managed.ExternalUpdate{}, c.system.failure("update", c.noun, err)
 	}
 	if err := c.await(ctx, r); err != nil {
-		return managed.ExternalUpdate{}, fmt.Errorf("waiting for the update: %w", c.system.failure(err))
+		return managed.ExternalUpdate{}, fmt.Errorf("waiting for the update: %w", c.system.failure("update", c.noun, err))
 	}
 	return managed.ExternalUpdate{ConnectionDetails: c.given(r)}, nil
 }
@@ -128,7 +128,7 @@ func (c *client[C, P, O, V]) Delete(ctx context.Context, mg resource.Managed) er
 	if is(c.system.IsNotFound, err) {
 		return nil
 	}
-	return c.system.failure(err)
+	return c.system.failure("delete", c.noun, err)
 }
 
 func (c *client[C, P, O, V]) await(ctx context.Context, r *Request[P, V]) error {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
@@ -21,6 +22,7 @@ type served[C, P, O, V any] struct {
 	Kind[C, P, O, V]
 	system System[C]
 	rules  parameters.Rules
+	noun   string // how errors call the external resource: as the vendor does
 
 	labelsIn func(*P) *map[string]string // nil: parameters have none
 	details  [2]tags                     // of V and O
@@ -29,7 +31,7 @@ type served[C, P, O, V any] struct {
 
 // compile completes a kind by what its types tell. The error lists everything that is wrong with it.
 func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*served[C, P, O, V], error) {
-	sv := &served[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P]()}
+	sv := &served[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P](), noun: words(reflect.TypeFor[V]().Name())}
 	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags(), sv.makeWant())
 	if err != nil {
 		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)
@@ -39,6 +41,18 @@ func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*served[C, P, O, 
 		sv.Find = sv.findByLabel
 	}
 	return sv, nil
+}
+
+// words returns node group for NodeGroup.
+func words(name string) string {
+	var text strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(name[i-1])) {
+			text.WriteByte(' ')
+		}
+		text.WriteRune(unicode.ToLower(r))
+	}
+	return text.String()
 }
 
 func (s *served[C, P, O, V]) checkFunctions() error {

@@ -32,7 +32,7 @@ func (f finding[C, P, O, V]) FindCreated(ctx context.Context, mg resource.Manage
 		return "", nil
 	}
 	if err != nil {
-		return "", f.base.system.failure(err)
+		return "", f.base.system.failure("find", f.base.noun, err)
 	}
 	return f.base.ID(found), nil
 }

@@ -5,6 +5,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"syscall"
 
@@ -34,23 +35,28 @@ func is(classify func(error) bool, err error) bool {
 	return err != nil && classify != nil && classify(err)
 }
 
-// failure marks an error of a call that could not be repeated with better luck.
-func (s System[C]) failure(err error) error {
-	if is(s.Invalid, err) {
-		return managed.Terminal(err)
+// failure says what could not be done (R28), and marks an error of a call that could not be repeated with better luck.
+func (s System[C]) failure(verb, noun string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	told := fmt.Errorf("cannot %s %s: %w", verb, noun, err)
+	if is(s.Invalid, err) {
+		return managed.Terminal(told)
+	}
+	return told
 }
 
 // creationFailure marks an error of Create after which the resource may exist all the same: all but a refusal, and a
 // request that was never sent.
-func (s System[C]) creationFailure(err error) error {
+func (s System[C]) creationFailure(noun string, err error) error {
 	_, unresolved := errors.AsType[*net.DNSError](err)
 	_, throttled := errors.AsType[*limits.Throttled](err)
 	_, unauthenticated := errors.AsType[*limits.Unauthenticated](err)
 	unsent := unresolved || throttled || unauthenticated || errors.Is(err, syscall.ECONNREFUSED)
+	told := s.failure("create", noun, err)
 	if unsent || is(s.Refused, err) || is(s.Invalid, err) {
-		return s.failure(err)
+		return told
 	}
-	return managed.OutcomeUnknown(err)
+	return managed.OutcomeUnknown(told)
 }
