@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/transport"
+
+	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 const (
@@ -30,7 +32,7 @@ type Streams struct {
 // A Program is the command bowline with parts of its own: the same commands, flags and wiring, other providers.
 type Program struct {
 	// Providers are those whose kinds and controllers it brings.
-	Providers []Provider
+	Providers []provider.Provider
 
 	// WrapTransport, if set, is laid around the connection of `bowline controllers` to the API server, for a program
 	// that wants to see its requests. Default: none.

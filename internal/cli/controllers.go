@@ -5,9 +5,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -17,11 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 type controllersOptions struct {
@@ -62,10 +59,11 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 }
 
 func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) error {
-	cfg, err := restConfig(o.kubeconfig)
+	cfg, err := provider.RESTConfig(o.kubeconfig)
 	if err != nil {
 		return err
 	}
+	cfg.UserAgent = controllersAccount
 	cfg.Wrap(o.program.WrapTransport)
 	reconcilers, err := o.controllers.options()
 	if err != nil {
@@ -74,7 +72,7 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
 	klog.SetLoggerWithOptions(log.library("client"), klog.ContextualLogger(true))
 	if o.installCRDs {
-		if err := installCRDs(ctx, cfg, o.program.Providers, log.own("controllers")); err != nil {
+		if err := provider.InstallCRDs(ctx, cfg, log.controllers(), o.program.Providers...); err != nil {
 			return err
 		}
 	}
@@ -99,41 +97,6 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 		_, err := fmt.Fprintf(std.Out, "The controllers work against %s\n", cfg.Host)
 		return err
 	}, func() error { return nil })
-}
-
-// restConfig reads a kubeconfig, or the pod's own identity if there is none.
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	var (
-		cfg *rest.Config
-		err error
-	)
-	if kubeconfig == "" {
-		cfg, err = rest.InClusterConfig()
-		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("say which API server to use with --kubeconfig FILE")
-		}
-	} else {
-		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig: %w", err)
-	}
-	cfg.UserAgent = controllersAccount
-	cfg.QPS = -1 // the API server's own fairness decides; the controllers limit their calls to the outside
-	return cfg, nil
-}
-
-// installCRDs applies the providers' definitions and tells which of them were left alone.
-func installCRDs(ctx context.Context, cfg *rest.Config, from []Provider, log *slog.Logger) error {
-	crds, err := allCRDs(from)
-	if err != nil {
-		return err
-	}
-	report, err := crd.Apply(ctx, cfg, crds...)
-	for _, skipped := range report.Skipped {
-		log.Warn("Custom resource definition is left alone", "name", skipped.Name, "reason", skipped.Reason)
-	}
-	return err
 }
 
 // ownNamespace is the pod's namespace, or the one that bowline up uses.

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -29,12 +29,11 @@ func TestProgramHasPartsOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs := Provider{CRDs: func() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-		return []*apiextensionsv1.CustomResourceDefinition{{ObjectMeta: metav1.ObjectMeta{Name: "theirs.example.org"}}}, nil
-	}}
+	theirs := provider.Provider{Name: "theirs", CRDs: fstest.MapFS{"theirs.yaml": &fstest.MapFile{Data: []byte(
+		`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "theirs.example.org"}}`)}}}
 	asked := ""
 	p := Program{
-		Providers: []Provider{theirs},
+		Providers: []provider.Provider{theirs},
 		WrapTransport: func(http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				asked = r.URL.Path

@@ -12,6 +12,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 // The identity of our controllers on the embedded server: a service account that may do what the rules below and the
@@ -22,20 +24,6 @@ const (
 	fieldManager       = "bowline"
 )
 
-// commonRules is what every provider's controllers need in all namespaces.
-func commonRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
-		{ // credentials of ProviderConfigs are read; connection secrets are written, and go with their owners
-			APIGroups: []string{""}, Resources: []string{"secrets"},
-			Verbs: []string{"get", "list", "watch", "create", "patch"},
-		},
-		{ // which kinds use a ProviderConfig that is being deleted
-			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"},
-		},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch"}},
-	}
-}
-
 // leaseRules lets the controllers elect a leader in their own namespace.
 func leaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
@@ -45,10 +33,14 @@ func leaseRules() []rbacv1.PolicyRule {
 }
 
 // applyIdentity makes the controllers' namespace, service account, roles and bindings what they should be.
-func applyIdentity(ctx context.Context, c kubernetes.Interface, from []Provider) error {
-	rules := commonRules()
+func applyIdentity(ctx context.Context, c kubernetes.Interface, from []provider.Provider) error {
+	rules := provider.CommonRules()
 	for _, p := range from {
-		rules = append(rules, p.Rules()...)
+		own, err := p.Rules()
+		if err != nil {
+			return err
+		}
+		rules = append(rules, own...)
 	}
 	subject := rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(systemNamespace).WithName(controllersAccount)
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}

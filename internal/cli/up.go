@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -25,7 +26,7 @@ const garbageGoal = 50
 
 type upOptions struct {
 	program     string // how this program was called; what up prints can be typed again
-	providers   []Provider
+	providers   []provider.Provider
 	dataDir     string
 	detach      bool
 	withCloud   bool
@@ -35,7 +36,7 @@ type upOptions struct {
 	verbosity   verbosity
 }
 
-func newUpCmd(program string, providers []Provider, std Streams, folder *dataDirFlag) *cobra.Command {
+func newUpCmd(program string, providers []provider.Provider, std Streams, folder *dataDirFlag) *cobra.Command {
 	o := upOptions{program: program, providers: providers, withCloud: true}
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -144,7 +145,7 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server,
 	reconcilers []managed.ReconcilerOption, log *logs) error {
 	admin := server.RESTConfig()
-	if err := installCRDs(ctx, admin, o.providers, log.own("controllers")); err != nil {
+	if err := provider.InstallCRDs(ctx, admin, log.controllers(), o.providers...); err != nil {
 		return err
 	}
 	log.own("bowline").Debug("Custom resource definitions are applied")

@@ -49,7 +49,7 @@ func TestSetupWithManager(t *testing.T) {
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	if err := fcp.AddToScheme(s); err != nil {
+	if err := fcp.Provider().AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
 	mgr, err := ctrl.NewManager(controlplanetest.Config(t), ctrl.Options{
@@ -62,7 +62,7 @@ func TestSetupWithManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &recorder{Manager: mgr}
-	if err := fcp.SetupWithManager(r); err != nil {
+	if err := fcp.Provider().SetupWithManager(r); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("A73 R9 every kind has a controller", func(t *testing.T) {
@@ -83,10 +83,10 @@ func TestSetupWithManager(t *testing.T) {
 	})
 }
 
-// Controllers are made by the builder, and those of managed kinds see all events of their kind.
+// Controllers are made by package provider with the builder, and those of managed kinds see all events of their kind.
 func TestBuilder(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("controller/*.go")
+	files, err := filepath.Glob("../../pkg/provider/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,8 @@ func TestProvider(t *testing.T) {
 		"N2 own configuration":                                 ownConfiguration,
 		"R38 R150 P15 subnet":                                  subnetLives,
 		"R138 R141 R143 R144 R146 R150 node group":             nodeGroupLives,
+		"R138 R143 R144 R146 network as created":               initialNetwork,
+		"D19 R138 R146 database as created":                    initialDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +187,7 @@ func importWithAnotherRange(t *testing.T, w *world) {
 	n := w.network("imported")
 	meta.SetExternalName(n, made.ID)
 	w.create(t, n)
-	w.says(t, n, `cidrBlock is "10.9.0.0/16" in the favourite cloud, which cannot change, and spec.forProvider says "10.0.0.0/16"`)
+	w.says(t, n, `cidrBlock is "10.9.0.0/16" in the external system, which cannot change, and spec.forProvider says "10.0.0.0/16"`)
 }
 
 // observedNetwork only looks: it needs no settings, takes none over and puts no label on what is not ours.

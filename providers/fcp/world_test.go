@@ -40,7 +40,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	crds, err := fcp.CRDs()
+	crds, err := fcp.Provider().Definitions()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -57,6 +57,7 @@ const testLabel = "bowline.dev/test"
 type world struct {
 	*controlplanetest.Env
 	endpoint string
+	cloud    *sdk.Client
 	networks *network.Client
 	subnets  *subnet.Client
 	groups   *nodegroup.Client
@@ -70,7 +71,7 @@ func newWorld(t *testing.T, o ...managed.ReconcilerOption) *world {
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	if err := fcp.AddToScheme(s); err != nil {
+	if err := fcp.Provider().AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{Env: controlplanetest.NewWithScheme(t, s)}
@@ -117,6 +118,7 @@ func (w *world) startCloud(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.cloud = c
 	w.networks, w.subnets, w.groups = network.NewClient(c), subnet.NewClient(c), nodegroup.NewClient(c)
 	return key.Key
 }
@@ -142,7 +144,7 @@ func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 		t.Fatal(err)
 	}
 	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
-	if err := fcp.SetupWithManager(mgr, append(fast, o...)...); err != nil {
+	if err := fcp.Provider().SetupWithManager(mgr, append(fast, o...)...); err != nil {
 		t.Fatal(err)
 	}
 	background(t, mgr.Start)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/internal/cli"
-	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
+	bowlineprovider "github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/test/bench/count"
 	"github.com/bowline-dev/bowline/test/bench/provider"
 )
@@ -51,10 +51,7 @@ func runControllers(encoded string) int {
 	go func() { _ = server.Serve(listener) }() // until Close
 	defer server.Close()
 	program := cli.Program{
-		Providers: []cli.Provider{{
-			Name: "bench", CRDs: provider.CRDs, AddToScheme: v1.AddToScheme, Rules: provider.Rules,
-			SetupWithManager: provider.Setup(cloud, s.Workers),
-		}},
+		Providers:     []bowlineprovider.Provider{provider.Provider(cloud, s.Workers)},
 		WrapTransport: requests.Transport,
 	}
 	return program.Run(context.Background(), os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})

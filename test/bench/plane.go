@@ -27,9 +27,9 @@ import (
 
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/test/bench/apis/crds"
 	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
 	"github.com/bowline-dev/bowline/test/bench/process"
-	"github.com/bowline-dev/bowline/test/bench/provider"
 )
 
 // namespace holds the connection secrets.
@@ -64,7 +64,7 @@ func (b *bench) startPlane(ctx context.Context) (p *plane, err error) {
 		return p, fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	p.config.QPS = -1
-	definitions, err := provider.CRDs()
+	definitions, err := crd.Load(crds.FS)
 	if err != nil {
 		return p, err
 	}

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	crds, err := fcp.CRDs()
+	crds, err := fcp.Provider().Definitions()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -92,7 +92,7 @@ func (s *site) start(ctx context.Context, life *lifeline.Life, configs bool) (*p
 	if err != nil {
 		return nil, fmt.Errorf("setting up a process: %w", err)
 	}
-	if err := fcp.SetupWithManager(mgr, patient()...); err != nil {
+	if err := fcp.Provider().SetupWithManager(mgr, patient()...); err != nil {
 		return nil, fmt.Errorf("setting up a process: %w", err)
 	}
 	s.proxy.Follow(life)

@@ -48,7 +48,7 @@ func startServer(ctx context.Context, bowline, dir string) (config *rest.Config,
 }
 
 func install(ctx context.Context, config *rest.Config) error {
-	definitions, err := fcp.CRDs()
+	definitions, err := fcp.Provider().Definitions()
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ type site struct {
 // newSite makes a site on an API server that has the provider's kinds.
 func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.Provider().AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	s = &site{config: rest.CopyConfig(config)}

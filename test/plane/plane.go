@@ -191,7 +191,7 @@ func (p *Plane) newClient(t testing.TB) client.WithWatch {
 	}
 	config.QPS = -1
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.Provider().AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})

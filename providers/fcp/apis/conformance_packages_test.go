@@ -62,8 +62,8 @@ func TestPackages(t *testing.T) {
 			if got := groups()[gv.Group]; got != gv || gv.Version != filepath.Base(path) || !s.IsVersionRegistered(gv) {
 				t.Errorf("GroupVersion %s, the kinds are of %s", got, gv)
 			}
-			if !has(files["doc.go"].Doc.Text(), "+groupName="+gv.Group) {
-				t.Error("doc.go names another group")
+			if doc := docFile(files); !has(files[doc].Doc.Text(), "+groupName="+gv.Group) {
+				t.Errorf("%s names another group", doc)
 			}
 		})
 		t.Run("T30 T32 doc.go "+short, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestPackages(t *testing.T) {
 			for _, k := range in {
 				for _, suffix := range []string{"Kind", "KindAPIVersion", "GroupVersionKind"} {
 					name := k.gvk.Kind + suffix
-					if files["register.go"].Scope.Lookup(name) == nil {
-						t.Errorf("register.go does not declare %s", name)
+					if files["zz_generated.register.go"].Scope.Lookup(name) == nil {
+						t.Errorf("zz_generated.register.go does not declare %s", name)
 					}
 				}
 			}
@@ -84,23 +84,32 @@ func TestPackages(t *testing.T) {
 	}
 }
 
+// docFile is the name of the file with the text of the package: that of a second scope is generated whole.
+func docFile(files map[string]*ast.File) string {
+	if _, written := files["doc.go"]; written {
+		return "doc.go"
+	}
+	return "zz_generated.doc.go"
+}
+
 // checkDoc wants the text of the package, and the markers of the whole package, in doc.go and nowhere else.
 func checkDoc(t *testing.T, name string, files map[string]*ast.File) {
 	t.Helper()
+	doc := docFile(files)
 	for file, source := range files {
-		if file != "doc.go" && source.Doc != nil {
+		if file != doc && source.Doc != nil {
 			t.Errorf("%s has a text of the package", file)
 		}
 		for _, group := range source.Comments {
 			for _, marker := range []string{"+groupName=", "+kubebuilder:object:generate=true"} {
-				if found, wanted := has(group.Text(), marker), file == "doc.go" && group == source.Doc; found != wanted {
+				if found, wanted := has(group.Text(), marker), file == doc && group == source.Doc; found != wanted {
 					t.Errorf("%s: marker %s is there: %t", file, marker, found)
 				}
 			}
 		}
 	}
-	if text := files["doc.go"].Doc.Text(); !strings.HasPrefix(text, "Package "+name+" ") {
-		t.Errorf("doc.go begins with %q", text)
+	if text := files[doc].Doc.Text(); !strings.HasPrefix(text, "Package "+name+" ") {
+		t.Errorf("%s begins with %q", doc, text)
 	}
 }
 

@@ -148,6 +148,38 @@ func prose(comment string) string {
 	return strings.Join(lines, " ")
 }
 
+// markersOf returns the comment with the markers of a kind. A kind that is written once for both scopes has them where its
+// settings are: those of what is generated for the second scope would only repeat them.
+func markersOf(t *testing.T, k rootKind) string {
+	t.Helper()
+	if own := declarationOf(t, k.typ()).text; has(own, "+bowline:scopes=") {
+		return own
+	}
+	settings := k.part(t, "Spec")
+	if _, ok := settings.FieldByName("ForProvider"); ok {
+		settings = k.part(t, "Spec", "ForProvider")
+	}
+	suffix := strings.TrimPrefix(settings.Name(), strings.TrimPrefix(k.gvk.Kind, "Cluster"))
+	of := strings.TrimSuffix(settings.Name(), suffix)
+	for _, other := range rootKinds(t) {
+		if other.gvk.Kind == of && other.typ().PkgPath() == settings.PkgPath() {
+			return declarationOf(t, other.typ()).text
+		}
+	}
+	t.Fatalf("nobody wrote %s", k)
+	return ""
+}
+
+// hasScope tells whether a marker says that a kind is of the scope.
+func hasScope(markers string, scope apiextensionsv1.ResourceScope) bool {
+	for line := range strings.SplitSeq(markers, "\n") {
+		if said, ok := strings.CutPrefix(line, "+bowline:scopes="); ok {
+			return slices.Contains(strings.Split(said, ","), string(scope))
+		}
+	}
+	return false
+}
+
 // declarationOf reads the source of a struct type of this repository.
 func declarationOf(t *testing.T, typ reflect.Type) declaration {
 	t.Helper()
@@ -186,7 +218,7 @@ func comments(of *ast.TypeSpec) map[string]string {
 	return fields
 }
 
-// sourceOf parses the files of a package by their names, without tests and what is generated.
+// sourceOf parses the files of a package by their names, without tests and copies.
 func sourceOf(t *testing.T, dir string) map[string]*ast.File {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -195,7 +227,7 @@ func sourceOf(t *testing.T, dir string) map[string]*ast.File {
 	}
 	files := map[string]*ast.File{}
 	for _, name := range names {
-		if base := filepath.Base(name); strings.HasSuffix(base, "_test.go") || strings.HasPrefix(base, "zz_") {
+		if base := filepath.Base(name); strings.HasSuffix(base, "_test.go") || base == "zz_generated.deepcopy.go" {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)

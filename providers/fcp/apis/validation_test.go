@@ -21,7 +21,7 @@ func TestCreate(t *testing.T) {
 	env := controlplanetest.New(t)
 	kinds := managedKinds()
 	for name, tc := range map[string]struct{ kind, spec, refused string }{
-		"R147 database without fanciness":   {database, `{forProvider: {name: a}}`, "spec.forProvider.fancinessLevel is required, unless managementPolicies exclude Create and Update"},
+		"R147 database without fanciness":   {database, `{forProvider: {name: a}}`, "spec.forProvider.fancinessLevel is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"},
 		"R147 network without range":        {namespacedNetwork, `{forProvider: {}}`, "spec.forProvider.cidrBlock is required"},
 		"R147 cluster network with none":    {clusterNetwork, `{forProvider: {}}`, "spec.forProvider.cidrBlock is required"},
 		"R147 subnet without range":         {subnet, `{forProvider: {networkId: net-1}}`, "spec.forProvider.cidrBlock is required"},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
@@ -38,24 +41,34 @@ func (c *scriptedCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(c.answer)
 }
 
-func (c *scriptedCloud) reach(t *testing.T) cloud {
+func (c *scriptedCloud) client(t *testing.T) managed.ExternalClient {
 	t.Helper()
-	server := httptest.NewServer(c)
+	return connect(t, favouriteDBInstances(), c)
+}
+
+// connect returns the external client of one pass.
+func connect[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], to *scriptedCloud) managed.ExternalClient {
+	t.Helper()
+	server := httptest.NewServer(to)
 	t.Cleanup(server.Close)
 	client, err := sdk.NewClient(sdk.Config{Endpoint: server.URL, Project: "demo", APIKey: "key"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cloud{sdk: client}
-}
-
-func (c *scriptedCloud) client(t *testing.T) *databaseInstance {
-	t.Helper()
-	return newDatabaseInstance(c.reach(t))
+	connecter, _, err := service.NewConnecter(system(nil), k, v1alpha3.FavouriteDBInstanceGroupVersionKind.GroupKind(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	external, err := connecter.Connect(t.Context(), orders())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return external
 }
 
 func labelsOf(i *v1alpha3.FavouriteDBInstance) map[string]string {
-	return labels{kind: v1alpha3.FavouriteDBInstanceGroupVersionKind.GroupKind()}.ours(i)
+	of := v1alpha3.FavouriteDBInstanceGroupVersionKind.GroupKind()
+	return meta.GetExternalLabels(i, of, resource.ProviderConfigName(i))
 }
 
 func orders() *v1alpha3.FavouriteDBInstance {
@@ -68,7 +81,7 @@ func orders() *v1alpha3.FavouriteDBInstance {
 func theirs(status string, change func(*database.Instance)) database.Instance {
 	i := database.Instance{
 		ID: 42, Name: "orders-db", FancinessLevel: 50, Version: "15", Status: status, Hostname: "127.0.0.1", Port: 5432,
-		Username: "postgres", Labels: labelsOf(orders()),
+		Username: "postgres", Labels: labelsOf(orders()), CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	if change != nil {
 		change(&i)
@@ -110,11 +123,12 @@ func TestObserve(t *testing.T) {
 			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != tc.owner || (o.Failed != nil) != tc.failed {
 				t.Errorf("observation %+v, owner %q", o, *o.Owner)
 			}
-			want := managed.ConnectionDetails{"endpoint": []byte("127.0.0.1"), "port": []byte("5432"), "username": []byte("postgres")}
-			if diff := cmp.Diff(want, o.ConnectionDetails); diff != "" {
+			details := managed.ConnectionDetails{"endpoint": []byte("127.0.0.1"), "port": []byte("5432"), "username": []byte("postgres")}
+			if diff := cmp.Diff(details, o.ConnectionDetails); diff != "" {
 				t.Errorf("R211 details -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(observation(&tc.have), i.Status.AtProvider); diff != "" {
+			want, got := camel(tree(t, tc.have)), any(tree(t, i.Status.AtProvider))
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("N15 R43 status.atProvider -want +got:\n%s", diff)
 			}
 		})
@@ -162,7 +176,7 @@ func TestChosenPassword(t *testing.T) {
 		inputs map[string][]byte
 		sent   any // null where none is
 	}{
-		"P61 R221 chosen":   {inputs: map[string][]byte{passwordField: []byte(chosen)}, sent: chosen},
+		"P61 R221 chosen":   {inputs: map[string][]byte{"passwordSecretRef": []byte(chosen)}, sent: chosen},
 		"P62 none is given": {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +184,7 @@ func TestChosenPassword(t *testing.T) {
 			answer := database.CreatedInstance{Instance: theirs("CREATING", nil), Password: "as-answered"}
 			cloud := &scriptedCloud{status: http.StatusOK, answer: answer}
 			client := cloud.client(t)
-			client.UseSecretInputs(tc.inputs)
+			client.(managed.SecretInputUser).UseSecretInputs(tc.inputs)
 			created, err := client.Create(t.Context(), orders())
 			if err != nil {
 				t.Fatal(err)
@@ -204,8 +218,16 @@ func TestAbsent(t *testing.T) {
 
 func TestDefaultName(t *testing.T) {
 	t.Parallel()
-	i := orders()
-	if got := nameOf(i); got != "orders-db" {
-		t.Errorf("D19 forProvider.name seeds the external name, got %q", got)
+	for name, tc := range map[string]struct{ declared, want string }{
+		"D19 forProvider.name seeds the external name": {"orders-db", "orders-db"},
+		"D19 R63 the object's name without it":         {"", "orders"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := v1alpha3.FavouriteDBInstanceParameters{Name: tc.declared}
+			if got := favouriteDBInstances().Name(orders(), &p); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,46 +14,67 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/service"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
+	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
+	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 )
 
-// Whatever the cloud answers is in what the object shows and in what late initialization may take over, both laid together.
 func TestObservation(t *testing.T) {
 	t.Parallel()
-	i, n, s, g := filled[database.Instance](), filled[network.Network](), filled[subnet.Subnet](), filled[nodegroup.NodeGroup]()
-	for name, tc := range map[string]struct{ answer, settings, shown any }{
-		"database":   {i, instanceParameters(i), observation(i)},
-		"network":    {n, networkParameters(n), networkObservation(n)},
-		"subnet":     {s, subnetParameters(s), subnetObservation(s)},
-		"node group": {g, nodeGroupParameters(g), nodeGroupObservation(g)},
-	} {
-		t.Run("K10 P22 "+name, func(t *testing.T) {
-			t.Parallel()
-			got := parameters.Overlay(tree(t, tc.settings), tree(t, tc.shown))
-			if diff := cmp.Diff(camel(tree(t, tc.answer)), any(got)); diff != "" {
-				t.Errorf("-answered +shown:\n%s", diff)
-			}
-		})
-	}
+	t.Run("database", func(t *testing.T) {
+		t.Parallel()
+		checkShown(t, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}, filled[database.Instance]())
+	})
+	t.Run("network", func(t *testing.T) {
+		t.Parallel()
+		checkShown(t, networks(), &networkv1alpha3.Network{}, filled[network.Network]())
+	})
+	t.Run("namespaced network", func(t *testing.T) {
+		t.Parallel()
+		checkShown(t, networks(), &namespacednetworkv1alpha3.Network{}, filled[network.Network]())
+	})
+	t.Run("subnet", func(t *testing.T) {
+		t.Parallel()
+		checkShown(t, subnets(), &namespacednetworkv1alpha3.Subnet{}, filled[subnet.Subnet]())
+	})
+	t.Run("node group", func(t *testing.T) {
+		t.Parallel()
+		checkShown(t, nodeGroups(), &computev1alpha3.NodeGroup{}, filled[nodegroup.NodeGroup]())
+	})
 }
 
-// An answer without anything shows nothing, rather than zero values.
-func TestEmptyObservation(t *testing.T) {
-	t.Parallel()
-	for name, shown := range map[string]any{
-		"database":   observation(&database.Instance{}),
-		"network":    networkObservation(&network.Network{}),
-		"subnet":     subnetObservation(&subnet.Subnet{}),
-		"node group": nodeGroupObservation(&nodegroup.NodeGroup{}),
+// checkShown observes with two answers of the cloud. Whatever it answers is in what the object shows and in what late
+// initialization takes over, both laid together. An answer without anything shows nothing, rather than zero values.
+func checkShown[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], empty service.Object[P, O], answer any) {
+	for name, tc := range map[string]struct {
+		answer any
+		want   any
+		got    func(service.Object[P, O]) any
+	}{
+		"K10 P22 everything": {answer, camel(tree(t, answer)), func(mg service.Object[P, O]) any {
+			return parameters.Overlay(tree(t, mg.Parameters()), tree(t, mg.Observation()))
+		}},
+		"P50 nothing": {struct{}{}, map[string]any{}, func(mg service.Object[P, O]) any { return tree(t, mg.Observation()) }},
 	} {
-		t.Run("P50 "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(map[string]any{}, tree(t, shown)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
+			mg := empty.DeepCopyObject().(service.Object[P, O])
+			meta.SetExternalName(mg, "some")
+			c := connect(t, k, &scriptedCloud{status: http.StatusOK, answer: tc.answer})
+			if _, err := c.Observe(t.Context(), mg); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tc.got(mg)); diff != "" {
+				t.Errorf("-answered +shown:\n%s", diff)
 			}
 		})
 	}

@@ -5,7 +5,7 @@
 // exactly as long as it is told to, so that what is measured is the runtime and the API server.
 //
 //	cloud := provider.NewCloud(5 * time.Millisecond)
-//	err := provider.Setup(cloud, 10)(mgr)
+//	err := provider.Provider(cloud, 10).SetupWithManager(mgr)
 package provider
 
 import (

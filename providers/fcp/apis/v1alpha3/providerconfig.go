@@ -30,26 +30,14 @@ type ProviderConfigSpec struct {
 // resources refer to it by name; those that name none use the one called "default".
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,fcp}
 // +kubebuilder:printcolumn:name="PROJECT",type=string,JSONPath=`.spec.projectID`
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
-// +kubebuilder:printcolumn:name="USERS",type=integer,JSONPath=`.status.users`
-// +kubebuilder:printcolumn:name="SECRET",type=string,priority=1,JSONPath=`.spec.credentials.secretRef.name`
-// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +bowline:providerconfig
+// +bowline:scopes=Cluster,Namespaced
 type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   ProviderConfigSpec        `json:"spec"`
 	Status xpv1.ProviderConfigStatus `json:"status,omitempty"`
-}
-
-// ProviderConfigList contains a list of ProviderConfig.
-//
-// +kubebuilder:object:root=true
-type ProviderConfigList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []ProviderConfig `json:"items"`
 }

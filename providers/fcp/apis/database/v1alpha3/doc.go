@@ -5,4 +5,5 @@
 //
 // +kubebuilder:object:generate=true
 // +groupName=database.fcp.crossplane.io
+// +bowline:system=the favourite cloud
 package v1alpha3

@@ -11,13 +11,12 @@ import (
 
 // FavouriteDBInstanceParameters are the settings of a database instance.
 // https://favourite.example.org/api/v1/db#Instance
-//
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.name) || (has(self.name) && self.name == oldSelf.name)",message="name is immutable: the instance cannot be renamed, create another object instead",fieldPath=".name"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.version) || (has(self.version) && self.version == oldSelf.version)",message="version is immutable: create another object with the new version and move the data",fieldPath=".version"
 type FavouriteDBInstanceParameters struct {
 	// Name of the instance in the favourite cloud, unique in its project: 1 to 63 lower case letters, digits and
 	// hyphens, starting with a letter and not ending with a hyphen. It cannot change. The annotation
 	// crossplane.io/external-name, if set, is used in its place, and without either the name of the object.
+	// +bowline:compare=ignore
+	// +bowline:nolint=optional the guides print it as a value, and an empty name is none
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -27,6 +26,8 @@ type FavouriteDBInstanceParameters struct {
 
 	// FancinessLevel is the number of connections that the server allows, 10 to 1000. Changing it restarts the
 	// server.
+	// +bowline:nolint=optional the guides print it as a value, and less than 10 is none
+	// +bowline:required
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=1000
@@ -44,7 +45,7 @@ type FavouriteDBInstanceParameters struct {
 	// characters without control characters. The favourite cloud generates a random one if it is not set. Either way
 	// the connection Secret shows it.
 	// +optional
-	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
+	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty" connection:"password"`
 }
 
 // FavouriteDBInstanceObservation is what the favourite cloud reports of a database instance.
@@ -68,13 +69,13 @@ type FavouriteDBInstanceObservation struct {
 	Version string `json:"version,omitempty"`
 
 	// Hostname under which the database can be reached.
-	Hostname string `json:"hostname,omitempty"`
+	Hostname string `json:"hostname,omitempty" connection:"endpoint"`
 
 	// Port on which the database can be reached.
-	Port int `json:"port,omitempty"`
+	Port int `json:"port,omitempty" connection:"port"`
 
 	// Username of the server's superuser.
-	Username string `json:"username,omitempty"`
+	Username string `json:"username,omitempty" connection:"username"`
 
 	// Labels that the instance carries in the favourite cloud.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -83,49 +84,16 @@ type FavouriteDBInstanceObservation struct {
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
-// A FavouriteDBInstanceSpec is the desired state of a database instance.
-//
-// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || has(self.forProvider.fancinessLevel)",message="spec.forProvider.fancinessLevel is required, unless managementPolicies exclude Create and Update"
-type FavouriteDBInstanceSpec struct {
-	xpv1.ResourceSpec `json:",inline"`
-
-	// ForProvider are the settings that the instance is kept at.
-	ForProvider FavouriteDBInstanceParameters `json:"forProvider"`
-}
-
-// A FavouriteDBInstanceStatus is the observed state of a database instance.
-type FavouriteDBInstanceStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
-
-	// AtProvider is what the favourite cloud last reported.
-	AtProvider FavouriteDBInstanceObservation `json:"atProvider,omitempty"`
-}
-
 // A FavouriteDBInstance is a database instance of the favourite cloud: a PostgreSQL server of its own. How to connect
 // is written to the Secret that spec.writeConnectionSecretToRef names, under the keys endpoint, port, username and
 // password.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,fcp}
-// +kubebuilder:metadata:labels="bowline.dev/provider-config=fcp.crossplane.io"
-// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
-// +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
-// +kubebuilder:printcolumn:name="EXTERNAL-NAME",type=string,JSONPath=`.metadata.annotations.crossplane\.io/external-name`
-// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +bowline:scopes=Cluster
 type FavouriteDBInstance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   FavouriteDBInstanceSpec   `json:"spec"`
 	Status FavouriteDBInstanceStatus `json:"status,omitempty"`
-}
-
-// FavouriteDBInstanceList contains a list of FavouriteDBInstance.
-//
-// +kubebuilder:object:root=true
-type FavouriteDBInstanceList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []FavouriteDBInstance `json:"items"`
 }

@@ -12,12 +12,14 @@ import (
 // ScalingConfig says how many machines a node group has.
 type ScalingConfig struct {
 	// MinSize is the smallest number of machines, 0 to 1000.
+	// +bowline:required
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MinSize *int `json:"minSize,omitempty"`
 
 	// MaxSize is the largest number of machines, 1 to 1000.
+	// +bowline:required
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
@@ -56,14 +58,12 @@ type Repair struct {
 
 // NodeGroupParameters are the settings of a node group.
 // https://favourite.example.org/api/v1/node-groups#NodeGroup
-//
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.subnetIds) || (has(self.subnetIds) && self.subnetIds == oldSelf.subnetIds)",message="subnetIds is immutable: create another node group instead",fieldPath=".subnetIds"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.subnetIdRefs) || (has(self.subnetIdRefs) && self.subnetIdRefs == oldSelf.subnetIdRefs)",message="subnetIdRefs is immutable: create another node group instead",fieldPath=".subnetIdRefs"
-// +kubebuilder:validation:XValidation:rule="!has(self.subnetIdRefs) || self.subnetIdRefs.all(r, r.?policy.?resolve.orValue('IfNotPresent') != 'Always')",message="what they resolve to is immutable: policy.resolve must not be Always",fieldPath=".subnetIdRefs"
-// +kubebuilder:validation:XValidation:rule="self.?subnetIdSelector.?policy.?resolve.orValue('IfNotPresent') != 'Always'",message="what it resolves to is immutable: policy.resolve must not be Always",fieldPath=".subnetIdSelector"
 type NodeGroupParameters struct {
 	// SubnetIDs are the ids of the subnets that the machines are in. They cannot change. Give them, or refer to Subnets by
 	// subnetIdRefs or subnetIdSelector.
+	// +bowline:compare=set
+	// +bowline:required
+	// +crossplane:generate:reference:type=github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3.Subnet
 	// +immutable
 	// +optional
 	// +listType=atomic
@@ -83,6 +83,7 @@ type NodeGroupParameters struct {
 	SubnetIDSelector *xpv1.Selector `json:"subnetIdSelector,omitempty"`
 
 	// ScalingConfig says how many machines there are. It has one entry.
+	// +bowline:required
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -105,54 +106,7 @@ type NodeGroupParameters struct {
 
 	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
 	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=60
-	Labels map[string]string `json:"labels,omitempty"`
-}
-
-// NodeGroupInitParameters are settings that a node group is created with and not kept at.
-type NodeGroupInitParameters struct {
-	// SubnetIDs are the ids of the subnets that the machines are in. Give them, or refer to Subnets by
-	// subnetIdRefs or subnetIdSelector.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:items:MaxLength=63
-	SubnetIDs []string `json:"subnetIds,omitempty"`
-
-	// SubnetIDRefs name the Subnets, in the namespace of the node group, whose ids subnetIds become.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	SubnetIDRefs []xpv1.Reference `json:"subnetIdRefs,omitempty"`
-
-	// SubnetIDSelector chooses the Subnets, in the namespace of the node group, that subnetIdRefs become: all that match.
-	// +optional
-	SubnetIDSelector *xpv1.Selector `json:"subnetIdSelector,omitempty"`
-
-	// ScalingConfig says how many machines there are. It has one entry.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=1
-	ScalingConfig []ScalingConfig `json:"scalingConfig,omitempty"`
-
-	// InstanceType is the sort of the machines, for example small. The favourite cloud chooses one if it is not set.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	InstanceType *string `json:"instanceType,omitempty"`
-
-	// Upgrade says how all machines give way to others, which they do when the instance type changes.
-	// +optional
-	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
-
-	// Repair says what becomes of broken machines. The favourite cloud replaces them if it is not set.
-	// +optional
-	Repair *Repair `json:"repair,omitempty"`
-
-	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
-	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
+	// +bowline:labels
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
 	Labels map[string]string `json:"labels,omitempty"`
@@ -205,56 +159,16 @@ type ScalingConfigObservation struct {
 	DesiredSize int `json:"desiredSize,omitempty"`
 }
 
-// A NodeGroupSpec is the desired state of a node group.
-//
-// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || has(self.forProvider.subnetIds) || has(self.forProvider.subnetIdRefs) || has(self.forProvider.subnetIdSelector) || self.?initProvider.?subnetIds.hasValue() || self.?initProvider.?subnetIdRefs.hasValue() || self.?initProvider.?subnetIdSelector.hasValue()",message="one of spec.forProvider.subnetIds, subnetIdRefs or subnetIdSelector is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
-// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || self.forProvider.?scalingConfig[0].?minSize.hasValue() || self.?initProvider.?scalingConfig[0].?minSize.hasValue()",message="spec.forProvider.scalingConfig[0].minSize is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
-// +kubebuilder:validation:XValidation:rule="!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || self.forProvider.?scalingConfig[0].?maxSize.hasValue() || self.?initProvider.?scalingConfig[0].?maxSize.hasValue()",message="spec.forProvider.scalingConfig[0].maxSize is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
-type NodeGroupSpec struct {
-	xpv1.NamespacedResourceSpec `json:",inline"`
-
-	// ForProvider are the settings that the node group is kept at.
-	ForProvider NodeGroupParameters `json:"forProvider"`
-
-	// InitProvider are settings that the node group is created with and that are left to the favourite cloud from then
-	// on. What forProvider sets too is not taken from here.
-	// +optional
-	InitProvider NodeGroupInitParameters `json:"initProvider,omitzero"`
-}
-
-// A NodeGroupStatus is the observed state of a node group.
-type NodeGroupStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
-
-	// AtProvider is what the favourite cloud last reported.
-	AtProvider NodeGroupObservation `json:"atProvider,omitempty"`
-}
-
 // A NodeGroup is a group of like machines in the favourite cloud that grows and shrinks. Its name in the cloud is the
 // external name. What spec.initProvider sets is sent when the group is created and left to the cloud from then on: give
 // the desired size there if the cloud's autoscaler is to change it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Namespaced,categories={crossplane,managed,fcp}
-// +kubebuilder:metadata:labels="bowline.dev/provider-config=fcp.m.crossplane.io"
-// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
-// +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
-// +kubebuilder:printcolumn:name="EXTERNAL-NAME",type=string,JSONPath=`.metadata.annotations.crossplane\.io/external-name`
-// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +bowline:scopes=Namespaced
 type NodeGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   NodeGroupSpec   `json:"spec"`
 	Status NodeGroupStatus `json:"status,omitempty"`
-}
-
-// NodeGroupList contains a list of NodeGroup.
-//
-// +kubebuilder:object:root=true
-type NodeGroupList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []NodeGroup `json:"items"`
 }

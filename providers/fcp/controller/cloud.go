@@ -1,0 +1,47 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+)
+
+// clouds returns what makes clients of the favourite cloud.
+func clouds() *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client] {
+	return &provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]{
+		New: func(_ context.Context, c provider.Connection[v1alpha3.ProviderConfigSpec]) (*sdk.Client, error) {
+			return sdk.NewClient(sdk.Config{
+				Endpoint:   c.Settings.Endpoint,
+				Project:    c.Settings.ProjectID,
+				APIKey:     strings.TrimSpace(string(c.Credentials)),
+				HTTPClient: c.HTTPClient,
+			})
+		},
+	}
+}
+
+// system says what the kinds have in common.
+func system(clouds *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]) service.System[*sdk.Client] {
+	return service.System[*sdk.Client]{
+		Clients:    clouds,
+		IsNotFound: sdk.IsNotFound,
+		Refused: func(err error) bool {
+			answer, ok := errors.AsType[*sdk.APIError](err)
+			return ok && answer.Status < http.StatusInternalServerError
+		},
+	}
+}
+
+// states are those that all services but the database have.
+func states() map[string]service.State {
+	return map[string]service.State{"CREATING": service.Creating, "AVAILABLE": service.Ready, "DELETING": service.Deleting}
+}
