@@ -108,14 +108,15 @@ func (p *poor) lives(t *testing.T, done func(context.Context, resource.Managed) 
 			t.Fatal(err)
 		}
 	}
-	p.Eventually(t, poorPatience, "all are as they should be", func(ctx context.Context) error {
+	all := func(ctx context.Context) error {
 		for _, mg := range p.all() {
 			if err := done(ctx, mg); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
+	p.Eventually(t, poorPatience, "all are as they should be", all)
 	stats, err := p.Admin(t).Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +124,7 @@ func (p *poor) lives(t *testing.T, done func(context.Context, resource.Managed) 
 	t.Logf("%d objects took %s; so far %d calls, %d failed, %d answers lost", len(p.all()), time.Since(begin).Round(time.Millisecond),
 		stats.Count("", "", ""), stats.Count("", "", sdk.OutcomeError), stats.Count("", "", sdk.OutcomeDropped))
 	p.disturb(t)
+	p.Eventually(t, poorPatience, "no look of before failed", all) // one may have, after the last question
 }
 
 func (p *poor) settled(ctx context.Context, mg resource.Managed) error {
