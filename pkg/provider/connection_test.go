@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -224,7 +225,7 @@ func TestTransport(t *testing.T) {
 		release := s.depot.Hold()
 		defer release()
 		began := time.Now()
-		if _, err := c.Get(s.depot.URL); err == nil || !strings.Contains(err.Error(), "Client.Timeout") || time.Since(began) > 5*time.Second {
+		if _, err := c.Get(s.depot.URL); !os.IsTimeout(err) || time.Since(began) > 5*time.Second {
 			t.Errorf("got error %v after %v", err, time.Since(began))
 		}
 	})
