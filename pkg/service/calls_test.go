@@ -218,8 +218,10 @@ func TestAwait(t *testing.T) {
 	k.Await = func(context.Context, *vendor, *widgetRequest) error { return errors.New("it takes too long") }
 	w := newWidget(nil)
 	c := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1"}}, w)
-	if _, err := c.Create(t.Context(), w); fmt.Sprintf("%T", err) != "managed.unknownOutcomeError" {
-		t.Errorf("what was created and never became ready must be looked for again, but Create returns %T %v", err, err)
+	creation, err := c.Create(t.Context(), w)
+	if fmt.Sprintf("%T", err) != "managed.acceptedError" || string(creation.ConnectionDetails["token"]) != "told once" {
+		t.Errorf("what was accepted and never became ready is there, and what it told must be kept, but Create returns %T %v, %q",
+			err, err, creation.ConnectionDetails)
 	}
 	if _, err := c.Update(t.Context(), w); err == nil {
 		t.Error("R197 an update that was accepted and then failed is no error")

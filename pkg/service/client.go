@@ -89,7 +89,8 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	}
 	r.Have = made
 	if err := c.await(ctx, r); err != nil {
-		return managed.ExternalCreation{}, managed.OutcomeUnknown(fmt.Errorf("waiting for the creation: %w", err))
+		err = managed.Accepted(fmt.Errorf("waiting for the creation: %w", err))
+		return managed.ExternalCreation{ConnectionDetails: details}, err // what the vendor told is told once
 	}
 	return managed.ExternalCreation{ConnectionDetails: details}, nil
 }

@@ -76,10 +76,7 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, 
 	if init, ok := of.(interface{ InitParameters() any }); ok {
 		options = append(options, parameters.InitProvider(init.InitParameters()))
 	}
-	filling := slices.Clip(options)
-	if c.labelsIn != nil && len(*c.labelsIn(of.Parameters())) > 0 {
-		filling = append(filling, parameters.Ignore(c.rules.Labels)) // else one that the user removes would come back (R149)
-	}
+	filling := append(slices.Clip(options), parameters.Ignore(c.closed(of.Parameters())...))
 	if seen.ResourceLateInitialized, err = parameters.LateInitialize(of.Parameters(), theirs, filling...); err != nil {
 		return fmt.Errorf("cannot take over settings: %w", err)
 	}

@@ -5,6 +5,7 @@ package managed_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -15,6 +16,7 @@ type altering struct {
 	*thing.System
 	observed func(*thing.Thing, *managed.ExternalObservation)
 	created  func(*thing.Thing, *managed.ExternalCreation)
+	failing  error // that Create ends with, whatever it did
 	updated  func(*thing.Thing, *managed.ExternalUpdate)
 	deleted  func(*thing.Thing)
 }
@@ -59,7 +61,7 @@ func (a altered) Create(ctx context.Context, mg *thing.Thing) (managed.ExternalC
 	if a.by.created != nil {
 		a.by.created(mg, &c)
 	}
-	return c, err
+	return c, errors.Join(err, a.by.failing)
 }
 
 func (a altered) Update(ctx context.Context, mg *thing.Thing) (managed.ExternalUpdate, error) {

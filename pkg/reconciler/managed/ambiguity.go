@@ -69,3 +69,22 @@ func neverSent(err error) bool {
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	return untrusted
 }
+
+// acceptedError marks an error that came after the external system had answered.
+type acceptedError struct{ error }
+
+func (e acceptedError) Unwrap() error { return e.error }
+
+// Accepted marks an error of Create that came after the external system had answered: the name and the connection details
+// that Create returns with it are stored, and the creation counts as done (N22). What became of the resource Observe tells.
+func Accepted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return acceptedError{err}
+}
+
+func wasAccepted(err error) bool {
+	_, marked := errors.AsType[acceptedError](err)
+	return marked
+}

@@ -91,7 +91,7 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 
 // createEnded records the result of Create.
 func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) outcome {
-	if op.err != nil {
+	if op.err != nil && !wasAccepted(op.err) {
 		return r.createFailed(ctx, p, op.err)
 	}
 	if name := meta.GetExternalName(op.managed); name != "" {
@@ -106,6 +106,9 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 		return o
 	}
 	p.inputsApplied(op.inputs)
+	if op.err != nil {
+		return fail(ReasonCannotCreate, fmt.Errorf("creating the external resource: %w", op.err))
+	}
 	p.note(event.Normal(ReasonCreated, "Created the external resource "+meta.GetExternalName(p.managed)))
 	return next()
 }

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -302,4 +303,36 @@ func TestUnpublishedReplay(t *testing.T) {
 			t.Errorf("the user sees %s, resources %v", got, s.system.Snapshot())
 		}
 	})
+}
+
+// A resource that was accepted and then waited for in vain is there, and has told its password.
+func TestAcceptedThenFailed(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string][]managed.ReconcilerOption{
+		"N22 N5 in the pass":       {managed.WithVendorNames()},
+		"N22 N5 in the background": {managed.WithVendorNames(), managed.WithBackgroundOperations(time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, o...)
+			s.system.VendorNames = true
+			s.through(altering{failing: managed.Accepted(errors.New("waited in vain"))})
+			s.env.Eventually(t, "the error is told", func(context.Context) error {
+				s.pass()
+				if got := s.thing().GetCondition(xpv1.TypeSynced).Message; !strings.Contains(got, "waited in vain") {
+					return errors.New(got)
+				}
+				return nil
+			})
+			if got := s.connection()["password"]; got != "password-1" {
+				t.Errorf("the connection secret has password %q", got)
+			}
+			s.through(altering{})
+			s.clock = s.clock.Add(time.Minute)
+			s.pass()
+			if got := s.thing(); meta.GetExternalName(got) != "vendor-1" || meta.ExternalCreateIncomplete(got) || len(s.system.Snapshot()) != 1 {
+				t.Errorf("annotations %v, resources %v", got.Annotations, s.system.Snapshot())
+			}
+		})
+	}
 }

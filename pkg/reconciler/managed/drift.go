@@ -25,12 +25,14 @@ func (p *pass) drifted() bool {
 // reportDrift says whether the external resource is as declared once the pass did what it may, and where it is not
 // (N8, P81). It says so once: the message names fields, and their values are in the status.
 func (r *Reconciler) reportDrift(_ context.Context, p *pass) outcome {
-	if p.observation.ResourceUpToDate {
+	if p.observation.ResourceUpToDate && len(p.observation.Drift) == 0 {
 		p.memory.updates = 0
 		p.setDrift(xpv1.InSync(), nil)
 		return next()
 	}
-	if p.allows(xpv1.ManagementActionUpdate) && p.memory.updates < settlingUpdates && !p.drifted() {
+	// Drift in what is up to date is such that no update settles it: in a field that cannot change.
+	mayYet := !p.observation.ResourceUpToDate && p.allows(xpv1.ManagementActionUpdate)
+	if mayYet && p.memory.updates < settlingUpdates && !p.drifted() {
 		return next()
 	}
 	condition := xpv1.Drifted(driftMessage(p.observation))

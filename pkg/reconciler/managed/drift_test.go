@@ -224,3 +224,26 @@ func TestCoarseDrift(t *testing.T) {
 		})
 	}
 }
+
+// A difference in a field that cannot change is one, though there is nothing to update.
+func TestDriftThatNoUpdateSettles(t *testing.T) {
+	t.Parallel()
+	t.Run("N8 P81 in a field that cannot change", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		drift := []xpv1.FieldDifference{{Path: "region", Desired: `"a"`, Observed: `"b"`}}
+		s.alter(func(_ *thing.Thing, o *managed.ExternalObservation) {
+			if o.ResourceExists {
+				o.ResourceUpToDate, o.Drift, o.Failed = true, drift, errors.New("region cannot change")
+			}
+		})
+		s.pass()
+		mg := s.thing()
+		if got := mg.GetCondition(xpv1.TypeInSync); got.Status != "False" || len(s.system.Sent["Update"]) > 0 {
+			t.Errorf("InSync is %s, updates %v", got.Status, s.system.Sent["Update"])
+		}
+		if diff := cmp.Diff(drift, mg.Status.Drift); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}

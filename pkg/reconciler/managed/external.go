@@ -69,8 +69,9 @@ type ExternalObservation struct {
 	// (R149 to R157).
 	ResourceLateInitialized bool
 
-	// Drift lists the fields in which the external resource differs from spec.forProvider, without secret values, where
-	// ResourceUpToDate is false; package parameters compares. Without it users are told that it differs, but not where.
+	// Drift lists the fields in which the external resource differs from spec.forProvider, without secret values; package
+	// parameters compares. Where ResourceUpToDate is false and this is empty users are told that it differs, but not where.
+	// Where ResourceUpToDate is true the fields are such that no update settles them.
 	Drift []xpv1.FieldDifference
 
 	// Diff says for people how the external resource differs, without secret values. It is shown where Drift is empty.

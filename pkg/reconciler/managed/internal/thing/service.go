@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -207,15 +208,26 @@ func (c serviceClient) Unwrap() any { return c.c }
 func (c serviceClient) PollInterval() time.Duration { return c.s.Poll }
 
 func (c serviceClient) Observe(ctx context.Context, t *Thing) (managed.ExternalObservation, error) {
-	return c.c.Observe(ctx, t)
+	o, err := c.c.Observe(ctx, t)
+	return o, plain(err)
 }
 
 func (c serviceClient) Create(ctx context.Context, t *Thing) (managed.ExternalCreation, error) {
-	return c.c.Create(ctx, t)
+	creation, err := c.c.Create(ctx, t)
+	return creation, plain(err)
 }
 
 func (c serviceClient) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, error) {
-	return c.c.Update(ctx, t)
+	update, err := c.c.Update(ctx, t)
+	return update, plain(err)
 }
 
-func (c serviceClient) Delete(ctx context.Context, t *Thing) error { return c.c.Delete(ctx, t) }
+func (c serviceClient) Delete(ctx context.Context, t *Thing) error { return plain(c.c.Delete(ctx, t)) }
+
+// plain takes away what services say before an error of the system, "cannot get answer", which other clients need not say.
+func plain(err error) error {
+	if err != nil && strings.HasPrefix(err.Error(), "cannot ") && errors.Unwrap(err) != nil {
+		return errors.Unwrap(err)
+	}
+	return err
+}
