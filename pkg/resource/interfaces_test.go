@@ -49,7 +49,7 @@ var (
 
 func TestManaged(t *testing.T) {
 	t.Parallel()
-	t.Run("A30 A31 Managed is the documented interface", func(t *testing.T) {
+	t.Run("A31 Managed is the documented interface", func(t *testing.T) {
 		t.Parallel()
 		managed, want := reflect.TypeFor[resource.Managed](), reflect.TypeFor[documented]()
 		if managed.NumMethod() != want.NumMethod() || !managed.Implements(want) || !want.Implements(managed) {

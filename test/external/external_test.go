@@ -55,7 +55,7 @@ func TestProgram(t *testing.T) {
 		t.Logf("%d packages", len(deps))
 	})
 	env := controlplanetest.New(t)
-	t.Run("A73 runs and stops", func(t *testing.T) { runs(t, env, program) })
+	t.Run("A73 T40 runs and stops", func(t *testing.T) { runs(t, env, program) })
 	t.Run("A73 busy address", func(t *testing.T) { busy(t, env, program) })
 }
 

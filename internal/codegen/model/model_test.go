@@ -92,7 +92,7 @@ func TestRoles(t *testing.T) {
 		"T12 nothing but scopes": {
 			kind("// +bowline:scopes=Namespaced", "", ""), &summary{model.Managed, model.Namespaced, own, "ThingInitParameters"},
 		},
-		"T12 T3 markers above the comment, as scaffolds have them": {
+		"T12 markers above the comment, as scaffolds have them": {
 			kind("//+kubebuilder:object:root=true\n//+bowline:scopes=Namespaced\n\n// Thing is the Schema for the things API", "", ""),
 			&summary{model.Managed, model.Namespaced, own, "ThingInitParameters"},
 		},
