@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -147,6 +148,30 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s\nThe error is a %s, want a %s: %v", tc.reason, got, tc.want, err)
 			}
 		})
+	}
+}
+
+func TestNumberOutOfRange(t *testing.T) {
+	t.Parallel()
+	v := &vendor{have: &vendorWidget{ID: "w-1", Status: "READY"}}
+	w := newWidget(func(w *widget) { w.parameters.Size = ptr.To(int64(5_000_000_000)) })
+	c := connect(t, widgets(), v, w)
+	if _, err := c.Observe(t.Context(), w); err != nil {
+		t.Errorf("what cannot be sent keeps from looking: %v", err)
+	}
+	_, created := c.Create(t.Context(), w)
+	_, updated := c.Update(t.Context(), w)
+	_, converted := service.Convert[vendorWidget](w.parameters)
+	for _, err := range []error{created, updated, converted} {
+		if want := "field Size: 5000000000 is out of the range of int32"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if fmt.Sprintf("%T %T", created, updated) != "managed.terminalError managed.terminalError" || len(v.calls) > 0 {
+		t.Errorf("calls %v; repeating heals nothing, but the errors are %T and %T", v.calls, created, updated)
+	}
+	if err := c.Delete(t.Context(), w); err != nil {
+		t.Errorf("what cannot be sent keeps from deleting: %v", err)
 	}
 }
 

@@ -61,7 +61,9 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 		return managed.ExternalObservation{}, c.system.failure("get", c.noun, err)
 	}
 	c.have = have
-	*of.Observation() = c.Observed(have)
+	if *of.Observation(), err = c.observed(have); err != nil {
+		return managed.ExternalObservation{}, managed.Terminal(fmt.Errorf("cannot show what the %s is like: %w", c.noun, err))
+	}
 	return c.judge(of)
 }
 
@@ -73,14 +75,16 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	r := c.request(of)
 	r.Have, r.Token = nil, meta.CreationToken(mg)
 	c.label(r, nil)
-	r.Want = c.Want(r)
+	if r.Want, err = c.want(r); err != nil {
+		return managed.ExternalCreation{}, c.system.creationFailure(c.noun, unfitError{err})
+	}
 	made, err := c.Kind.Create(ctx, c.lease.client, r)
 	if err != nil {
 		return managed.ExternalCreation{}, c.system.creationFailure(c.noun, err)
 	}
 	details := c.given(r)
 	if made != nil {
-		observed := c.Observed(made)
+		observed, _ := c.observed(made) // what does not fit Observe tells
 		details = union(details, c.connection(c.lease.client, made, &observed))
 		if c.ID != nil {
 			r.Name = c.ID(made)
@@ -106,7 +110,9 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 		seen, _ := c.labelsOf(c.have)
 		c.label(r, seen)
 	}
-	r.Want = c.Want(r)
+	if r.Want, err = c.want(r); err != nil {
+		return managed.ExternalUpdate{}, c.system.failure("update", c.noun, unfitError{err})
+	}
 	if err := c.Kind.Update(ctx, c.lease.client, r); err != nil {
 		return managed.ExternalUpdate{}, c.system.failure("update", c.noun, err)
 	}
@@ -147,6 +153,6 @@ func (c *client[C, P, O, V]) request(of Object[P, O]) *Request[P, V] {
 		Secrets:    c.secrets,
 		Object:     of,
 	}
-	r.Want = c.Want(r)
+	r.Want, _ = c.want(r) // Create and Update tell what does not fit; it must not keep anybody from looking and deleting
 	return r
 }

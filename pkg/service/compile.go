@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/service/internal/mapping"
@@ -23,6 +24,10 @@ type served[C, P, O, V any] struct {
 	system System[C]
 	rules  parameters.Rules
 	noun   string // how errors call the external resource: as the vendor does
+
+	declared func(*V) (P, error) // Kind.Declared, or by the names of fields; as are the other two
+	observed func(*V) (O, error)
+	want     func(*Request[P, V]) (V, error)
 
 	labelsIn func(*P) *map[string]string // nil: parameters have none
 	details  [2]tags                     // of V and O
@@ -76,37 +81,55 @@ func (s *served[C, P, O, V]) checkFunctions() error {
 // since what they declare would never be enforced.
 func (s *served[C, P, O, V]) convert() error {
 	var wrong []error
+	s.declared, s.observed = always(s.Declared), always(s.Observed)
 	if s.Declared == nil {
 		m, err := mapping.New[V, P]()
 		wrong = append(wrong, err)
 		for _, field := range m.Unmatched {
 			if !s.unanswered(field) {
 				wrong = append(wrong, fmt.Errorf("%T has nothing like field %s of the parameters: say where it is by field tag vendor, "+
-					"mark the field +bowline:compare=writeOnly, or give Kind.Declared", *new(V), field))
+					"mark the field +bowline:compare=writeOnly, or give Kind.Declared", *new(V), field.Path))
 			}
 		}
-		s.Declared = m.Copy
+		s.declared = m.Copy
 	}
 	if s.Observed == nil {
 		m, err := mapping.New[V, O]()
 		wrong = append(wrong, err)
 		for _, field := range m.Unmatched {
 			wrong = append(wrong, fmt.Errorf("%T has nothing like field %s of the observation: say where it is by field tag vendor, "+
-				"or give Kind.Observed", *new(V), field))
+				"or give Kind.Observed", *new(V), field.Path))
 		}
-		s.Observed = m.Copy
+		s.observed = m.Copy
 	}
 	return errors.Join(wrong...)
 }
 
+// always is a conversion that does not fail.
+func always[V, T any](convert func(V) T) func(V) (T, error) {
+	return func(v V) (T, error) { return convert(v), nil }
+}
+
 // unanswered is true for fields that no vendor answers: references, Secrets, and what is said to be write-only.
-func (s *served[C, P, O, V]) unanswered(field string) bool {
-	for _, suffix := range []string{"Ref", "Refs", "Selector"} {
-		if strings.HasSuffix(field, suffix) {
-			return true
-		}
+func (s *served[C, P, O, V]) unanswered(field mapping.Field) bool {
+	if isReference(field.Type) || field.Path == s.rules.Labels && s.Labels != nil {
+		return true
 	}
-	return field == s.rules.Labels && s.Labels != nil || slices.Contains(s.rules.WriteOnly, field) || slices.Contains(s.rules.Ignored, field)
+	return slices.ContainsFunc(slices.Concat(s.rules.WriteOnly, s.rules.Ignored), func(unanswered string) bool {
+		return field.Path == unanswered || strings.HasPrefix(field.Path, unanswered+".")
+	})
+}
+
+// isReference is true for references to objects and Secrets, for selectors, and for lists of them.
+func isReference(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return slices.Contains([]reflect.Type{
+		reflect.TypeFor[xpv1.Reference](), reflect.TypeFor[xpv1.NamespacedReference](),
+		reflect.TypeFor[xpv1.Selector](), reflect.TypeFor[xpv1.NamespacedSelector](),
+		reflect.TypeFor[xpv1.SecretReference](), reflect.TypeFor[xpv1.SecretKeySelector](), reflect.TypeFor[xpv1.LocalSecretKeySelector](),
+	}, t)
 }
 
 // readLabels finds the field with the labels in the parameters.
@@ -189,7 +212,7 @@ func (s *served[C, P, O, V]) labelsOf(have *V) (labels map[string]string, can bo
 	case s.Labels != nil:
 		return s.Labels(have), true
 	case s.labelsIn != nil:
-		declared := s.Declared(have)
+		declared, _ := s.declared(have) // what does not fit is no label, and compare tells it
 		return *s.labelsIn(&declared), true
 	}
 	return nil, false

@@ -71,7 +71,10 @@ func (c *client[C, P, O, V]) complaint() string {
 // compare takes over what the vendor chose, and lists what differs. A difference that no update heals is a failure that
 // says so.
 func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, seen *managed.ExternalObservation) (err error) {
-	theirs := c.Declared(c.have)
+	theirs, err := c.declared(c.have)
+	if err != nil {
+		return managed.Terminal(fmt.Errorf("cannot read the settings of the %s: %w", c.noun, err))
+	}
 	options := c.rules.Options()
 	if init, ok := of.(interface{ InitParameters() any }); ok {
 		options = append(options, parameters.InitProvider(init.InitParameters()))

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/service"
 )
@@ -51,6 +53,16 @@ func TestMistakesInTypes(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[sized, none, none](), "has nothing like field size of the parameters: say where it is by field tag vendor")
 	})
+	t.Run("SoundsLikeReference", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[struct {
+			GitRef *string `json:"gitRef,omitempty"`
+		}, none, none](), "has nothing like field gitRef of the parameters")
+	})
+	t.Run("Unanswered", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[unanswered, none, struct{ Auth struct{} }](), "")
+	})
 	t.Run("NeverObserved", func(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, sized, none](), "has nothing like field size of the observation")
@@ -71,6 +83,20 @@ func TestMistakesInTypes(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[listed, none, struct{ Hosts []string }](), "of parameters only references to Secrets can be connection details")
 	})
+}
+
+// unanswered has fields that no vendor answers.
+type unanswered struct {
+	Auth struct {
+		Mode *string `json:"mode,omitempty"`
+	} `json:"auth"`
+	NetworkRef  *xpv1.NamespacedReference  `json:"networkRef,omitempty"`
+	SubnetRefs  []xpv1.NamespacedReference `json:"subnetRefs,omitempty"`
+	LicenseFrom *xpv1.SecretKeySelector    `json:"licenseFrom,omitempty"`
+}
+
+func (*unanswered) FieldRules() parameters.Rules {
+	return parameters.Rules{WriteOnly: []string{"auth"}}
 }
 
 // as finds an optional interface of an external client, as the reconciler does.

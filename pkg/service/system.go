@@ -41,10 +41,15 @@ func (s System[C]) failure(verb, noun string, err error) error {
 		return nil
 	}
 	told := fmt.Errorf("cannot %s %s: %w", verb, noun, err)
-	if is(s.Invalid, err) {
+	if s.invalid(err) {
 		return managed.Terminal(told)
 	}
 	return told
+}
+
+func (s System[C]) invalid(err error) bool {
+	_, unfit := errors.AsType[unfitError](err)
+	return unfit || is(s.Invalid, err)
 }
 
 // creationFailure marks an error of Create after which the resource may exist all the same: all but a refusal, and a
@@ -55,7 +60,7 @@ func (s System[C]) creationFailure(noun string, err error) error {
 	_, unauthenticated := errors.AsType[*limits.Unauthenticated](err)
 	unsent := unresolved || throttled || unauthenticated || errors.Is(err, syscall.ECONNREFUSED)
 	told := s.failure("create", noun, err)
-	if unsent || is(s.Refused, err) || is(s.Invalid, err) {
+	if unsent || is(s.Refused, err) || s.invalid(err) {
 		return told
 	}
 	return managed.OutcomeUnknown(told)

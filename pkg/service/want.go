@@ -13,6 +13,7 @@ import (
 // makeWant makes what fills Request.Want, unless the author does.
 func (s *served[C, P, O, V]) makeWant() error {
 	if s.Want != nil {
+		s.want = always(s.Want)
 		return nil
 	}
 	m, err := mapping.New[P, V]()
@@ -21,15 +22,15 @@ func (s *served[C, P, O, V]) makeWant() error {
 	}
 	name := field[string, V]("Name")
 	labels := field[map[string]string, V]("Labels", "Tags")
-	s.Want = func(r *Request[P, V]) V {
-		want := m.Copy(&r.Parameters)
+	s.want = func(r *Request[P, V]) (V, error) {
+		want, err := m.Copy(&r.Parameters)
 		if at := name(&want); s.ID == nil && at != nil && *at == "" {
 			*at = r.Name
 		}
 		if at := labels(&want); at != nil {
 			*at = r.Labels
 		}
-		return want
+		return want, err
 	}
 	return nil
 }

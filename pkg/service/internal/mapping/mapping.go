@@ -7,13 +7,20 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // A Mapping makes a To of a From.
 type Mapping[From, To any] struct {
 	copy assignment
-	// Unmatched are the fields of To, as JSON paths, that nothing in From corresponds to. They stay empty.
-	Unmatched []string
+	// Unmatched are the fields of To that nothing in From corresponds to, sorted. They stay empty.
+	Unmatched []Field
+}
+
+// A Field is one of To, or of a struct in it.
+type Field struct {
+	Path string // of JSON names
+	Type reflect.Type
 }
 
 // New returns the mapping of two struct types. It fails if fields of the same name have types that do not convert.
@@ -27,15 +34,15 @@ func New[From, To any]() (Mapping[From, To], error) {
 	if err != nil {
 		return Mapping[From, To]{}, fmt.Errorf("mapping %s to %s: %w", from, to, err)
 	}
-	slices.Sort(m.unmatched)
+	slices.SortFunc(m.unmatched, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
 	return Mapping[From, To]{copy: assign, Unmatched: slices.Compact(m.unmatched)}, nil
 }
 
-// Copy returns a To that shares nothing with the From.
-func (m Mapping[From, To]) Copy(from *From) To {
-	var to To
-	m.copy(reflect.ValueOf(&to).Elem(), reflect.ValueOf(from).Elem())
-	return to
+// Copy returns a To that shares nothing with the From. The error names the fields whose values do not fit, such as numbers
+// out of range; all others are copied.
+func (m Mapping[From, To]) Copy(from *From) (to To, err error) {
+	err = m.copy(reflect.ValueOf(&to).Elem(), reflect.ValueOf(from).Elem())
+	return to, err
 }
 
 // Into copies a struct into another, leaving fields without a counterpart as they are. It is New and Copy in one for types
@@ -50,6 +57,5 @@ func Into(to, from any) error {
 	if err != nil {
 		return fmt.Errorf("mapping %T to %T: %w", from, to, err)
 	}
-	assign(dst.Elem(), src)
-	return nil
+	return assign(dst.Elem(), src)
 }

@@ -4,11 +4,13 @@
 package mapping_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -89,17 +91,25 @@ func TestCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"own"}, m.Unmatched); diff != "" {
+	if diff := cmp.Diff([]string{"own"}, paths(m.Unmatched)); diff != "" {
 		t.Errorf("unmatched fields (-want +got):\n%s", diff)
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, m.Copy(&tc.from)); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			got, err := m.Copy(&tc.from)
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("%s\nerror %v, -want +got:\n%s", tc.reason, err, diff)
 			}
 		})
 	}
+}
+
+func paths(of []mapping.Field) (all []string) {
+	for _, f := range of {
+		all = append(all, f.Path)
+	}
+	return all
 }
 
 func TestInto(t *testing.T) {
@@ -139,6 +149,85 @@ func TestInto(t *testing.T) {
 	}
 }
 
+func TestCopyWhole(t *testing.T) {
+	t.Parallel()
+	type sized struct {
+		Size    *resource.Quantity
+		Range   netip.Prefix
+		Since   metav1.MicroTime
+		Timeout metav1.Duration
+	}
+	type spelled struct {
+		Size, Range, Since string
+		Timeout            *metav1.Duration
+	}
+	from := sized{ptr.To(resource.MustParse("5Gi")), netip.MustParsePrefix("10.0.0.0/8"),
+		metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)), metav1.Duration{Duration: time.Minute}}
+	var same, back sized
+	var text spelled
+	for _, err := range []error{mapping.Into(&same, from), mapping.Into(&text, from), mapping.Into(&back, text)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text.Size != "5Gi" || text.Range != "10.0.0.0/8" || text.Since != "2026-01-02T03:04:05.000006Z" {
+		t.Errorf("texts of values that hide what they are: %+v", text)
+	}
+	for _, got := range []sized{same, back} {
+		if got.Size.String() != "5Gi" || got.Range != from.Range || !got.Since.Equal(&from.Since) || got.Timeout != from.Timeout {
+			t.Errorf("values that hide what they are came over as %+v", got)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	type wide struct {
+		Size  *int64   `json:"size"`
+		Ratio *float64 `json:"ratio"`
+	}
+	type narrow struct {
+		Size  int32
+		Ratio float32
+	}
+	var to narrow
+	err := mapping.Into(&to, wide{ptr.To(int64(5_000_000_000)), ptr.To(0.1)})
+	if want := "field Size: 5000000000 is out of the range of int32"; err == nil || err.Error() != want || to.Size != 0 {
+		t.Errorf("error %v, want %s; size %d", err, want, to.Size)
+	}
+	if err := mapping.Into(&struct{ Size uint64 }{}, wide{Size: ptr.To(int64(-1))}); err == nil {
+		t.Error("a negative number that becomes a large one is no error")
+	}
+	var back wide
+	if err := mapping.Into(&back, to); err != nil || *back.Ratio != 0.1 {
+		t.Errorf("0.1 became %v, error %v", *back.Ratio, err)
+	}
+}
+
+func TestElementsSayNothing(t *testing.T) {
+	t.Parallel()
+	type vendors struct {
+		One  struct{ MinSize int32 }
+		None struct{ Name string }
+		All  []vendorScaling
+		By   map[string]string
+	}
+	type ours struct {
+		One  *scaling
+		None *struct{ Name *string }
+		All  []*scaling
+		By   map[string]*string
+	}
+	var got ours
+	if err := mapping.Into(&got, vendors{All: []vendorScaling{{}}, By: map[string]string{"a": ""}}); err != nil {
+		t.Fatal(err)
+	}
+	want := ours{One: &scaling{MinSize: ptr.To(int64(0))}, All: []*scaling{{MinSize: ptr.To(int64(0))}}, By: map[string]*string{"a": ptr.To("")}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestCopySharesNothing(t *testing.T) {
 	t.Parallel()
 	from := group{Tags: map[string]string{"a": "b"}, Scaling: []scaling{{MinSize: ptr.To(int64(1))}}}
@@ -146,7 +235,10 @@ func TestCopySharesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := m.Copy(&from)
+	copied, err := m.Copy(&from)
+	if err != nil {
+		t.Fatal(err)
+	}
 	from.Tags["a"], *from.Scaling[0].MinSize = "c", 2
 	want := group{Tags: map[string]string{"a": "b"}, Scaling: []scaling{{MinSize: ptr.To(int64(1))}}}
 	if diff := cmp.Diff(want, copied); diff != "" {
@@ -161,6 +253,12 @@ func TestMismatch(t *testing.T) {
 	}]()
 	if err == nil || !strings.Contains(err.Error(), "field size: a string is no int") {
 		t.Errorf("error is %v, which does not name the field and both types", err)
+	}
+	if _, err := mapping.New[struct{ Range netip.Prefix }, struct{ Range struct{ Bits int } }](); err == nil {
+		t.Error("a struct that nobody can look into is no error")
+	}
+	if _, err := mapping.New[struct{ CreatedAt string }, vendorGroup](); err == nil {
+		t.Error("a field that cannot be set is no error")
 	}
 	if err := mapping.Into(group{}, group{}); err == nil {
 		t.Error("a copy into a value that nobody sees is no error")

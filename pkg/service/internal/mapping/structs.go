@@ -4,6 +4,8 @@
 package mapping
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"unicode"
@@ -12,7 +14,7 @@ import (
 // structs pairs the fields of two structs by their names.
 func (m *maker) structs(to, from reflect.Type, at string) (assignment, error) {
 	if done, ok := m.made[pair{to, from}]; ok {
-		return func(to, from reflect.Value) { (*done)(to, from) }, nil
+		return func(to, from reflect.Value) error { return (*done)(to, from) }, nil
 	}
 	assign := new(assignment)
 	m.made[pair{to, from}] = assign
@@ -25,8 +27,11 @@ func (m *maker) structs(to, from reflect.Type, at string) (assignment, error) {
 		path := join(at, jsonName(target))
 		source, ok := counterpart(target, from)
 		if !ok {
-			m.unmatched = append(m.unmatched, path)
+			m.unmatched = append(m.unmatched, Field{Path: path, Type: target.Type})
 			continue
+		}
+		if !settable(to, target.Index) {
+			return nil, fmt.Errorf("field %s: it is in a pointer of an unexported type that %s embeds, which nobody else can set", path, to)
 		}
 		set, err := m.make(target.Type, source.Type, path)
 		if err != nil {
@@ -34,12 +39,17 @@ func (m *maker) structs(to, from reflect.Type, at string) (assignment, error) {
 		}
 		steps = append(steps, step{target.Index, source.Index, set})
 	}
-	*assign = func(to, from reflect.Value) {
+	if at != "" && len(steps) == 0 && (hides(to) || hides(from)) {
+		return nil, fmt.Errorf("%w: they have no field in common, and one keeps its value to itself", mismatch(to, from, at))
+	}
+	*assign = func(to, from reflect.Value) error {
+		var wrong []error
 		for _, s := range steps {
 			if source, err := from.FieldByIndexErr(s.from); err == nil { // else an embedded pointer is nil
-				s.assign(reach(to, s.to), source)
+				wrong = append(wrong, s.assign(reach(to, s.to), source))
 			}
 		}
+		return errors.Join(wrong...)
 	}
 	return *assign, nil
 }
@@ -61,6 +71,20 @@ func embedsStruct(f reflect.StructField) bool {
 		t = t.Elem()
 	}
 	return f.Anonymous && t.Kind() == reflect.Struct
+}
+
+// settable is false for fields on whose way reach could not make an embedded struct.
+func settable(in reflect.Type, index []int) bool {
+	for _, i := range index[:len(index)-1] {
+		f := in.Field(i)
+		if in = f.Type; in.Kind() == reflect.Pointer {
+			if !f.IsExported() {
+				return false
+			}
+			in = in.Elem()
+		}
+	}
+	return true
 }
 
 // reach returns a field, making the embedded structs on the way that are not there yet.
