@@ -86,7 +86,8 @@
 //	                                    managementPolicies exclude Create and Update; in the only item of a list with
 //	                                    MaxItems=1, too; in an optional struct only where that is given
 //	+bowline:compare=W;W                set, ignoreCase, json, ignore, writeOnly, extra: see parameters.Rules
-//	+bowline:default=JSON               the vendor's own default: unset here and this there is no difference
+//	+bowline:default=JSON               what the vendor means where it answers with nothing, 0, false or an empty value; not in
+//	                                    lists, and not where that zero means something else
 //	+bowline:sensitive                  the value is never shown
 //	+bowline:labels                     this map[string]string holds the vendor's labels
 //	+bowline:generated=KEY              without this reference to a Secret a value is made, shown under the connection

@@ -29,7 +29,9 @@ type Rules struct {
 	Ignored []string
 	// Sensitive fields never show their values.
 	Sensitive []string
-	// Defaults are values, as JSON, that the vendor means where it answers with none. Fields of lists cannot have one.
+	// Defaults are values, as JSON, that the vendor means where it answers with nothing: with no value, or with 0, false or
+	// an empty one, which is how clients in Go read none. So a field whose zero value means something else than the default
+	// has none here, since that zero would never be found. Fields in lists cannot have one.
 	Defaults map[string]string
 	// Labels is the field, a map of strings to strings, with what the vendor calls labels or tags. Empty: there is none.
 	Labels string
@@ -73,8 +75,8 @@ func withoutIndices(field string) string {
 	return general.String()
 }
 
-// FillDefaults returns the tree of what a vendor answered with the values that it means where it answers with none. It
-// fails for a default that is no JSON.
+// FillDefaults returns the tree of what a vendor answered with the values that it means where it answers with nothing: a
+// default stands in for an absent, an empty and a zero value of its field. It fails for a default that is no JSON.
 func (r Rules) FillDefaults(observed map[string]any) (map[string]any, error) {
 	if len(r.Defaults) == 0 {
 		return observed, nil
@@ -95,19 +97,21 @@ func (r Rules) FillDefaults(observed map[string]any) (map[string]any, error) {
 		}
 		at[names[len(names)-1]] = value
 	}
-	return Overlay(withoutEmpty(observed), under), nil
+	return Overlay(withoutEmpty(observed, under), under), nil
 }
 
-// withoutEmpty leaves out fields that say nothing, so that defaults show through.
-func withoutEmpty(tree map[string]any) map[string]any {
+// withoutEmpty leaves out fields that say nothing, so that defaults show through: where there is one, zero says nothing.
+func withoutEmpty(tree, defaults map[string]any) map[string]any {
 	full := map[string]any{}
 	for name, field := range tree {
 		if below, ok := field.(map[string]any); ok {
-			field = withoutEmpty(below)
+			field = withoutEmpty(below, object(defaults[name]))
 		}
-		if !isEmpty(field) {
+		if !isEmpty(field) && (defaults[name] == nil || !isZero(field)) {
 			full[name] = field
 		}
 	}
 	return full
 }
+
+func isZero(value any) bool { return value == false || value == int64(0) || value == 0.0 }

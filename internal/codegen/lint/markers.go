@@ -71,11 +71,48 @@ func fitCompare(f *model.Field, value string) string {
 	return ""
 }
 
-func fitDefault(_ *model.Field, value string) string {
-	if !json.Valid([]byte(value)) {
+func fitDefault(f *model.Field, value string) string {
+	var is any
+	if err := json.Unmarshal([]byte(value), &is); err != nil {
 		return fmt.Sprintf("%s is no JSON: put quotes around text", value)
 	}
+	var ok bool
+	switch is.(type) {
+	case string:
+		ok = holds(f, "string")
+	case bool:
+		ok = holds(f, "boolean")
+	case float64:
+		ok = holds(f, "number") || holds(f, "integer") && !strings.ContainsAny(value, ".eE")
+	case []any:
+		ok = holds(f, "array")
+	case map[string]any:
+		ok = holds(f, "object")
+	}
+	if !ok {
+		return fmt.Sprintf("%s is no value of a field of type %s: write one that is", value, f.Type.Text)
+	}
 	return ""
+}
+
+// holds is true if the field has the type in JSON, or one that only the compiler knows.
+func holds(f *model.Field, typ string) bool {
+	builtin := map[string]string{
+		"string": "string", "bool": "boolean", "float32": "number", "float64": "number",
+		"int": "integer", "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer",
+		"uint": "integer", "uint8": "integer", "uint16": "integer", "uint32": "integer", "uint64": "integer",
+	}
+	switch known := builtin[f.Type.Name]; {
+	case f.Type.Text == "[]byte":
+		return typ == "string"
+	case f.Type.List:
+		return typ == "array"
+	case f.Type.Map || f.Below() != nil:
+		return typ == "object"
+	case f.Type.Import == "" && known != "":
+		return typ == known
+	}
+	return true
 }
 
 func fitLabels(f *model.Field, _ string) string {

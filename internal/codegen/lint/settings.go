@@ -21,6 +21,7 @@ func settingRules() []fieldRule {
 		{Rule{"required", "a setting without +optional is a value without omitempty (P41, P43)"}, required},
 		{Rule{"collection", "lists and maps are no pointers (P46)"}, collection},
 		{Rule{"demanded", "+bowline:required is for optional settings that are not in lists of several items (O32)"}, demanded},
+		{Rule{"outside-lists", "+bowline:default and +bowline:generated are for settings that are in no list or map (P62)"}, outsideLists},
 		{Rule{"single-field", "the only field of an optional struct is required (P34)"}, singleField},
 		{Rule{"immutable-list", "an immutable setting is not in a list, unless it is listType=map (N33)"}, immutableList},
 		{Rule{"immutable-reference", "a reference is immutable if its field is, a selector never (P70, P71)"}, immutableReference},
@@ -110,6 +111,18 @@ func demanded(_ *model.Kind, at model.Place) string {
 		if holder.Type.Map || holder.Type.List && holder.Comment.Value("kubebuilder:validation:MaxItems") != "1" {
 			return fmt.Sprintf("%s is in %s, which may have several items: leave out +bowline:required and make it a value without omitempty",
 				f.Name, holder.Name)
+		}
+	}
+	return ""
+}
+
+func outsideLists(_ *model.Kind, at model.Place) string {
+	f := at.Field()
+	for _, marker := range []string{"bowline:default", "bowline:generated"} {
+		for _, holder := range at[:len(at)-1] {
+			if f.Comment.Has(marker) && holder.Type.Collection() {
+				return fmt.Sprintf("%s is in %s, whose items have no +%s: leave the marker out", f.Name, holder.Name, marker)
+			}
 		}
 	}
 	return ""

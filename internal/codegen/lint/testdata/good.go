@@ -14,6 +14,16 @@ type ThingParameters struct {
 	// +optional
 	Size int64 `json:"size,omitempty"`
 
+	// Weight of the thing. Things weigh 3 if it is not set.
+	// +bowline:default=3
+	// +optional
+	Weight *int64 `json:"weight,omitempty"`
+
+	// Delay of the thing. Things wait for 5s if it is not set.
+	// +bowline:default="5s"
+	// +optional
+	Delay *metav1.Duration `json:"delay,omitempty"`
+
 	// OtherID of another thing.
 	// +immutable
 	// +bowline:required

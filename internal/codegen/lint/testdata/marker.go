@@ -11,6 +11,26 @@ type ThingParameters struct {
 	// +optional
 	Size *int64 `json:"size,omitempty"`
 
+	// Weight of the thing.
+	// +bowline:default="3"
+	// +optional
+	Weight *int64 `json:"weight,omitempty"`
+
+	// Height of the thing.
+	// +bowline:default=3.5
+	// +optional
+	Height *int64 `json:"height,omitempty"`
+
+	// Fast says whether the thing moves.
+	// +bowline:default=null
+	// +optional
+	Fast *bool `json:"fast,omitempty"`
+
+	// Names of the thing.
+	// +bowline:default="a"
+	// +optional
+	Names []string `json:"names,omitempty"`
+
 	// Zones of the thing.
 	// +bowline:compare=set;json;sorted
 	// +bowline:labels
