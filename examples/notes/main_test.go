@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 func TestNote(t *testing.T) {
 	t.Parallel()
 	env, folder := run(t)
+	testInitProvider(t, env, folder)
 	file := filepath.Join(folder, "shopping")
 	note := &namespacedv1alpha1.Note{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "shopping"}}
 	note.Spec.ForProvider.Text = ptr.To("milk")
@@ -85,6 +86,33 @@ func TestNote(t *testing.T) {
 		}
 		return client.IgnoreNotFound(env.Client.Get(t.Context(), client.ObjectKeyFromObject(note), note))
 	})
+}
+
+// testInitProvider changes what the object declares beside a text that it wanted at creation only.
+func testInitProvider(t *testing.T, env *controlplanetest.Env, folder string) {
+	t.Helper()
+	file := filepath.Join(folder, "diary")
+	note := &namespacedv1alpha1.Note{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "diary"}}
+	note.Spec.InitProvider.Text, note.Spec.ForProvider.Mode = ptr.To("begins"), ptr.To("600")
+	note.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"}
+	if err := env.Client.Create(t.Context(), note); err != nil {
+		t.Fatal(err)
+	}
+	reads(t, env, file, "begins")
+	env.Eventually(t, "the file has another mode", func(ctx context.Context) error {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(note), note); err != nil {
+			return err
+		}
+		note.Spec.ForProvider.Mode = ptr.To("644")
+		if err := env.Client.Update(ctx, note); err != nil {
+			return err
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
+			return fmt.Errorf("it has not, error %v", err)
+		}
+		return nil
+	})
+	reads(t, env, file, "begins")
 }
 
 func reads(t *testing.T, env *controlplanetest.Env, file, want string) {

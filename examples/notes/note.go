@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/bowline-dev/bowline/examples/notes/apis/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/service"
 )
@@ -57,12 +55,18 @@ func get(_ context.Context, folder *os.Root, r *request) (*note, error) {
 	}, nil
 }
 
+// put writes what the object declares. What it does not was wanted at creation only, or belongs to somebody else.
 func put(folder *os.Root, r *request) error {
-	mode, err := strconv.ParseUint(ptr.Deref(r.Parameters.Mode, "600"), 8, 32)
-	if err != nil {
-		return err
+	if text := r.Parameters.Text; text != nil {
+		if err := folder.WriteFile(r.Name, []byte(*text), 0o600); err != nil {
+			return err
+		}
 	}
-	if err := folder.WriteFile(r.Name, []byte(r.Want.Text), os.FileMode(mode)); err != nil {
+	if r.Parameters.Mode == nil {
+		return nil
+	}
+	mode, err := strconv.ParseUint(*r.Parameters.Mode, 8, 32)
+	if err != nil {
 		return err
 	}
 	return folder.Chmod(r.Name, os.FileMode(mode))
