@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql/postgresqltest"
 )
@@ -85,6 +88,7 @@ func TestEncryption(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			eventually(t, "no session of another case is left", func() bool { return len(sessions(t, server)) == 0 })
 			c := server.Config()
 			c.SSLMode, c.RootCAs = tc.mode, tc.roots
 			if tc.endpoint != "" {
@@ -106,23 +110,25 @@ func TestEncryption(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := encrypted(t, server); got != tc.encrypted {
-				t.Errorf("encrypted: %t", got)
+			if diff := cmp.Diff([]bool{tc.encrypted}, sessions(t, server)); diff != "" {
+				t.Errorf("encrypted: -want +got:\n%s", diff)
 			}
 		})
 	}
 }
 
-// encrypted reports whether the sessions of package postgresql are.
-func encrypted(t *testing.T, server *postgresqltest.Server) (yes bool) {
+// sessions tells of each session of package postgresql whether it is encrypted.
+func sessions(t *testing.T, server *postgresqltest.Server) []bool {
 	t.Helper()
 	conn, err := openAt(t, server.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.QueryRow(t.Context(), `SELECT bool_or(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
-		WHERE application_name = 'bowline' AND state = 'idle'`).Scan(&yes); err != nil {
+	rows, _ := conn.Query(t.Context(), `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+		WHERE application_name = 'bowline'`) // An error comes out with the rows.
+	encrypted, err := pgx.CollectRows(rows, pgx.RowTo[bool])
+	if err != nil {
 		t.Fatal(err)
 	}
-	return yes
+	return encrypted
 }
