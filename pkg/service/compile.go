@@ -37,11 +37,15 @@ type served[C, P, O, V any] struct {
 // compile completes a kind by what its types tell. The error lists everything that is wrong with it.
 func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*served[C, P, O, V], error) {
 	sv := &served[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P](), noun: words(reflect.TypeFor[V]().Name())}
-	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags(), sv.makeWant())
+	for _, t := range []reflect.Type{reflect.TypeFor[P](), reflect.TypeFor[O](), reflect.TypeFor[V]()} {
+		if t.Kind() != reflect.Struct {
+			return nil, fmt.Errorf("kind with parameters %T: parameters, observation and what the vendor answers must be structs, and %s is none", *new(P), t)
+		}
+	}
+	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags(), sv.makeWant(), sv.readState())
 	if err != nil {
 		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)
 	}
-	sv.readState()
 	if k.List != nil && k.Find == nil {
 		sv.Find = sv.findByLabel
 	}
@@ -71,6 +75,8 @@ func (s *served[C, P, O, V]) checkFunctions() error {
 	demand(s.Identity >= ByName && s.Identity <= Unfindable, "say by Identity how external resources come by their names")
 	demand(s.Identity != ByName || s.ID == nil, "Identity ByName has no ID: names are chosen")
 	demand(s.Identity != ByLabel || s.ID != nil && (s.Find != nil || s.List != nil), "Identity ByLabel needs ID, and List or Find")
+	demand(s.Identity != ByLabel || s.Find != nil || s.rules.Labels != "" || s.Labels != nil, "Identity ByLabel needs labels: "+
+		"mark the field of the parameters that holds them +bowline:labels, or give Kind.Labels, or Kind.Find")
 	demand(s.Identity != Unfindable || s.ID != nil && s.Find == nil && s.List == nil, "Identity Unfindable needs ID, and no List or Find")
 	demand(s.Identity != Unfindable || s.Await == nil,
 		"Identity Unfindable goes without Await: a creation that is cut off while it is waited for would wait for a person")
@@ -142,52 +148,33 @@ func (s *served[C, P, O, V]) readLabels() error {
 		return fmt.Errorf("there is no field %s for labels that is a map of strings to strings outside lists and pointers", s.rules.Labels)
 	}
 	s.labelsIn = func(p *P) *map[string]string {
-		labels, _ := reflect.ValueOf(p).Elem().FieldByIndex(at).Addr().Interface().(*map[string]string)
+		field := reflect.ValueOf(p).Elem().FieldByIndex(at).Addr()
+		labels, _ := field.Convert(reflect.TypeFor[*map[string]string]()).Interface().(*map[string]string)
 		return labels
 	}
 	return nil
 }
 
-func fieldAt(in reflect.Type, path []string) (at []int, ok bool) {
-	for i := range in.NumField() {
-		f := in.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name != path[0]:
-		case len(path) == 1:
-			return f.Index, f.Type == reflect.TypeFor[map[string]string]()
-		case f.Type.Kind() == reflect.Struct:
-			at, ok = fieldAt(f.Type, path[1:])
-			return append(f.Index, at...), ok
-		}
-	}
-	return nil, false
-}
-
 // readState finds the vendor's fields with state and message.
-func (s *served[C, P, O, V]) readState() {
+func (s *served[C, P, O, V]) readState() error {
 	if s.State == nil {
-		s.State = text[V]("Status", "State")
+		state, ok := field[V, string]("Status", "State")
+		if !ok && s.States != nil {
+			return fmt.Errorf("there are States, but %T has no text field Status or State: give Kind.State", *new(V))
+		}
+		s.State = textOf(state, ok)
 	}
 	if s.Message == nil {
-		s.Message = text[V]("Message", "StatusMessage")
+		s.Message = textOf(field[V, string]("Message", "StatusMessage"))
 	}
+	return nil
 }
 
-// text returns what reads the first of the named fields that is a string; none is read as empty.
-func text[V any](names ...string) func(*V) string {
-	for _, name := range names {
-		if f, ok := reflect.TypeFor[V]().FieldByName(name); ok && f.Type.Kind() == reflect.String {
-			return func(v *V) string {
-				value, err := reflect.ValueOf(v).Elem().FieldByIndexErr(f.Index)
-				if err != nil {
-					return ""
-				}
-				return value.String()
-			}
-		}
+func textOf[V any](text access[V, string], ok bool) func(*V) string {
+	if !ok {
+		return func(*V) string { return "" }
 	}
-	return func(*V) string { return "" }
+	return text.get
 }
 
 // findByLabel finds what a creation left behind by the label of ownership (N5).

@@ -37,7 +37,7 @@ type Kind[C, P, O, V any] struct {
 	List func(ctx context.Context, c C, labels map[string]string) ([]V, error)
 
 	// Find returns what an earlier Create of r.Object made, or nil. Default: the one that List finds by the label of
-	// ownership.
+	// ownership, which the parameters or Labels must have then.
 	Find func(ctx context.Context, c C, r *Request[P, V]) (*V, error)
 
 	// Await waits until what Create, Update or Delete began is done, for vendors whose calls have to be waited for. Such a
@@ -57,7 +57,7 @@ type Kind[C, P, O, V any] struct {
 	States map[string]State
 
 	// State and Message return the state of an external resource and what the vendor says of it. Default: its fields called
-	// Status or State, and Message or StatusMessage, if it has them.
+	// Status or State, and Message or StatusMessage, if it has them. States need a state.
 	State   func(*V) string
 	Message func(*V) string
 

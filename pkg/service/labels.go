@@ -24,10 +24,10 @@ func (c *client[C, P, O, V]) users(p *P) map[string]string {
 	return *c.labelsIn(p)
 }
 
-// declaredLabels are the labels that the external resource is kept at: the user's and, where we may put them there, ours
-// (P15).
+// declaredLabels are the labels that the external resource is kept at: the user's and, where we may and can put them there,
+// ours (P15).
 func (c *client[C, P, O, V]) declaredLabels(of Object[P, O]) map[string]string {
-	if !of.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) {
+	if c.Kind.Update == nil || !of.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) {
 		return c.users(of.Parameters())
 	}
 	return union(c.users(of.Parameters()), c.ours(of))

@@ -75,6 +75,29 @@ func TestMistakesInTypes(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[named, none, struct{ Gigabytes int32 }](), "")
 	})
+	t.Run("NoLabelsToFindBy", func(t *testing.T) {
+		t.Parallel()
+		k := kindOf[none, none, none]()
+		k.Identity, k.ID = service.ByLabel, func(*none) string { return "" }
+		k.List = func(context.Context, *vendor, map[string]string) ([]none, error) { return nil, nil }
+		checkMistake(t, k, "Identity ByLabel needs labels")
+		k.Labels = func(*none) map[string]string { return nil }
+		checkMistake(t, k, "")
+	})
+	t.Run("NoState", func(t *testing.T) {
+		t.Parallel()
+		k := kindOf[none, none, struct{ Phase string }]()
+		k.States = map[string]service.State{"READY": service.Ready}
+		checkMistake(t, k, "has no text field Status or State: give Kind.State")
+	})
+	t.Run("NoStruct", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[none, none, map[string]any](), "must be structs, and map[string]interface {} is none")
+	})
+	t.Run("LabelsInEmbeddedStruct", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[inlined, none, struct{ Labels map[string]string }](), "")
+	})
 	t.Run("NoText", func(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, none, listed](), "only texts and numbers can be connection details")
@@ -98,6 +121,20 @@ type unanswered struct {
 func (*unanswered) FieldRules() parameters.Rules {
 	return parameters.Rules{WriteOnly: []string{"auth"}}
 }
+
+// inlined has its labels, of a named type, in an embedded struct.
+type inlined struct {
+	inlinedLabels `json:",inline"`
+}
+
+type (
+	inlinedLabels struct {
+		Labels labelMap `json:"labels,omitempty"`
+	}
+	labelMap map[string]string
+)
+
+func (*inlined) FieldRules() parameters.Rules { return parameters.Rules{Labels: "labels"} }
 
 // as finds an optional interface of an external client, as the reconciler does.
 func as[I any](t *testing.T, client any) I {

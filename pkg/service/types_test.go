@@ -1,0 +1,95 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/service"
+)
+
+// An object is a widget with parameters and an observation of other types.
+type object[P, O any] struct {
+	widget
+	parameters  P
+	observation O
+}
+
+func (o *object[P, O]) Parameters() *P  { return &o.parameters }
+func (o *object[P, O]) Observation() *O { return &o.observation }
+
+// lookAt observes an external resource of any type, through a kind that also can update it.
+func lookAt[P, O, V any](t *testing.T, have V, p P, change func(*service.Kind[*vendor, P, O, V])) (
+	*object[P, O], managed.ExternalObservation, *service.Request[P, V]) {
+	t.Helper()
+	var request *service.Request[P, V]
+	k := kindOf[P, O, V]()
+	k.Get = func(_ context.Context, _ *vendor, r *service.Request[P, V]) (*V, error) {
+		request = r
+		return &have, nil
+	}
+	k.Update = func(_ context.Context, _ *vendor, r *service.Request[P, V]) error { request = r; return nil }
+	if change != nil {
+		change(&k)
+	}
+	connecter, _, err := service.NewConnecter(system(), k, schema.GroupKind{Group: "test", Kind: "Widget"}, &vendor{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &object[P, O]{widget: *newWidget(nil), parameters: p}
+	c, err := connecter.Connect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := c.Observe(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	return o, seen, request
+}
+
+type nothing struct{}
+
+func TestPointersAndNamedTypes(t *testing.T) {
+	t.Parallel()
+	type status string
+	type named struct {
+		Name   *string
+		Status *status
+		Tags   labelMap
+	}
+	have := named{Status: ptr.To(status("GOING"))}
+	o, _, r := lookAt(t, have, nothing{}, func(k *service.Kind[*vendor, nothing, nothing, named]) {
+		k.States = map[string]service.State{"GOING": service.Deleting}
+		k.Labels = func(*named) map[string]string { return nil }
+	})
+	if got := o.GetCondition(xpv1.TypeReady).Reason; got != xpv1.ReasonDeleting {
+		t.Errorf("the state in a pointer to a named type is read as %q", got)
+	}
+	if ptr.Deref(r.Want.Name, "") != "w-1" || r.Want.Tags["crossplane-name"] != "w" {
+		t.Errorf("the vendor is to be sent %v, %v", r.Want.Name, r.Want.Tags)
+	}
+}
+
+func TestAdoptedWithoutUpdate(t *testing.T) {
+	t.Parallel()
+	k := widgets()
+	k.Update = nil
+	w := newWidget(func(w *widget) { w.parameters.Labels = map[string]string{"team": "a"} })
+	o, err := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1", Status: "READY", Labels: map[string]string{"team": "a"}}}, w).Observe(t.Context(), w)
+	if diff := cmp.Diff([]parameters.Difference(nil), o.Drift); diff != "" || err != nil || o.Failed != nil {
+		t.Errorf("no call puts our labels there, so they are not missing; errors %v, %v, -want +got:\n%s", err, o.Failed, diff)
+	}
+}
