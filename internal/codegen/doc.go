@@ -51,7 +51,7 @@
 // # What is written
 //
 //	apis/G/V/zz_generated.types.go      KSpec, KStatus, KList, KInitParameters
-//	apis/G/V/zz_generated.register.go   Group, GroupVersion, KKind, KKindAPIVersion, KGroupVersionKind, AddToScheme
+//	apis/G/V/zz_generated.register.go   Group (unless a kind is called so), GroupVersion, KKind, KKindAPIVersion, KGroupVersionKind, AddToScheme
 //	apis/G/V/zz_generated.accessors.go  the methods of the kind's role; Parameters, Observation, InitParameters, GetItems
 //	apis/G/V/zz_generated.rules.go      (*KParameters).FieldRules
 //	apis/G/V/zz_generated.resolvers.go  (*K).ResolveReferences, if there are references

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,7 @@ import (
 	compute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/compute/v1alpha1"
 	localcompute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/compute/v1alpha1"
 	localconfig "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/v1alpha1"
+	network "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/network/v1alpha1"
 	config "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/v1alpha1"
 	fcp "github.com/bowline-dev/bowline/internal/codegen/testdata/fcp/apis"
 	"github.com/bowline-dev/bowline/pkg/parameters"
@@ -57,6 +59,8 @@ type anyConfig interface {
 var (
 	_ clusterManaged       = &compute.Machine{}
 	_ everyManaged         = &localcompute.Machine{}
+	_ resource.Managed     = &network.Group{}
+	_                      = network.GroupInitParameters{}.Quotas[corev1.ResourceCPU]
 	_ resource.ManagedList = &compute.MachineList{}
 	_ resource.ManagedList = &localcompute.MachineList{}
 	_ anyConfig            = &config.ProviderConfig{}
@@ -148,6 +152,7 @@ func TestRegistration(t *testing.T) {
 	for name, gvk := range map[string]schema.GroupVersionKind{
 		"A70 A71 A72 the kind":                 compute.MachineGroupVersionKind,
 		"A72 N35 its second scope":             {Group: "compute.cloud.m.example.org", Version: "v1alpha1", Kind: "Machine"},
+		"A70 A72 a kind called Group":          {Group: "network.cloud.m.example.org", Version: "v1alpha1", Kind: "Group"},
 		"A72 its list":                         compute.GroupVersion.WithKind("MachineList"),
 		"A72 N2 N35 the cluster's config":      {Group: "cloud.m.example.org", Version: "v1alpha1", Kind: "ClusterProviderConfig"},
 		"A72 N35 N16 a kind beside by hand":    {Group: "network.fcp.m.crossplane.io", Version: "v1alpha3", Kind: "Network"},

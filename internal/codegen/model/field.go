@@ -29,6 +29,8 @@ type Type struct {
 	Import string
 	// Name of the type, or of that of the items. Empty for types without a name.
 	Name string
+	// Imports are the paths of all packages that Text names, by their names there.
+	Imports map[string]string
 }
 
 // Collection is true for lists and maps.
@@ -150,7 +152,15 @@ func importsOf(file *ast.File) map[string]string {
 }
 
 func readType(expr ast.Expr, imports map[string]string) Type {
-	t := Type{Text: types.ExprString(expr)}
+	t := Type{Text: types.ExprString(expr), Imports: map[string]string{}}
+	ast.Inspect(expr, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if pkg, ok := s.X.(*ast.Ident); ok {
+				t.Imports[pkg.Name] = imports[pkg.Name]
+			}
+		}
+		return true
+	})
 	if star, ok := expr.(*ast.StarExpr); ok {
 		t.Pointer, expr = true, star.X
 	}

@@ -178,10 +178,12 @@ func Example() {
 	// apis/compute/v1alpha1 Machine Cluster managed resource
 	// apis/namespaced/compute/v1alpha1 Machine Namespaced managed resource
 	// apis/namespaced/network/v1alpha1 Gateway Namespaced managed resource
+	// apis/namespaced/network/v1alpha1 Group Namespaced managed resource
 	// apis/namespaced/network/v1alpha1 Network Namespaced managed resource
 	// apis/namespaced/v1alpha1 ClusterProviderConfig Cluster provider configuration
 	// apis/namespaced/v1alpha1 ProviderConfig Namespaced provider configuration
 	// apis/network/v1alpha1 Gateway Cluster managed resource
+	// apis/network/v1alpha1 Group Cluster managed resource
 	// apis/network/v1alpha1 Network Cluster managed resource
 	// apis/v1alpha1 ProviderConfig Cluster provider configuration
 }

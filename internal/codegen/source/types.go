@@ -5,6 +5,7 @@ package source
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -126,10 +127,9 @@ func keptInInit(marker string) bool {
 
 // typeText returns a type as it is written in this file.
 func (f *file) typeText(t model.Type) string {
-	if t.Import == "" {
-		return t.Text
-	}
-	before, after, _ := strings.Cut(t.Text, "."+t.Name)
-	start := strings.LastIndexAny(before, "*]") + 1
-	return before[:start] + f.use(t.Import, before[start:]) + t.Name + after
+	qualifier := regexp.MustCompile(`\w+\.`)
+	return qualifier.ReplaceAllStringFunc(t.Text, func(name string) string {
+		name = strings.TrimSuffix(name, ".")
+		return f.use(t.Imports[name], name)
+	})
 }

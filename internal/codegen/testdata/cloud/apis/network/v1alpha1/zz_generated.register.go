@@ -15,17 +15,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group of the kinds in this package.
-const Group = "network.cloud.example.org"
-
 // GroupVersion of the kinds in this package.
-var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
+var GroupVersion = schema.GroupVersion{Group: "network.cloud.example.org", Version: "v1alpha1"}
 
 // Kind metadata of Gateway (A70).
 var (
 	GatewayKind             = reflect.TypeOf(Gateway{}).Name()
 	GatewayKindAPIVersion   = GatewayKind + "." + GroupVersion.String()
 	GatewayGroupVersionKind = GroupVersion.WithKind(GatewayKind)
+)
+
+// Kind metadata of Group (A70).
+var (
+	GroupKind             = reflect.TypeOf(Group{}).Name()
+	GroupKindAPIVersion   = GroupKind + "." + GroupVersion.String()
+	GroupGroupVersionKind = GroupVersion.WithKind(GroupKind)
 )
 
 // Kind metadata of Network (A70).
@@ -39,6 +43,7 @@ var (
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Gateway{}, &GatewayList{},
+		&Group{}, &GroupList{},
 		&Network{}, &NetworkList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -17,6 +17,12 @@ func (*GatewayParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{}
 }
 
+// FieldRules say how the settings of a group are compared, which are fixed after creation or sensitive, and which
+// hold its labels.
+func (*GroupParameters) FieldRules() parameters.Rules {
+	return parameters.Rules{}
+}
+
 // FieldRules say how the settings of a network are compared, which are fixed after creation or sensitive, and which
 // hold its labels.
 func (*NetworkParameters) FieldRules() parameters.Rules {

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -26,6 +27,43 @@ type GatewayList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Gateway `json:"items"`
+}
+
+// GroupInitParameters are settings that a group is created with and not kept at.
+type GroupInitParameters struct {
+	// Quotas of the group, by what they limit.
+	// +optional
+	Quotas map[corev1.ResourceName]string `json:"quotas,omitempty"`
+}
+
+// A GroupSpec is the desired state of a group.
+type GroupSpec struct {
+	xpv1.ResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the group is kept at.
+	ForProvider GroupParameters `json:"forProvider"`
+
+	// InitProvider are settings that the group is created with and that are left to the test cloud from then on. What
+	// forProvider sets too is not taken from here.
+	// +optional
+	InitProvider GroupInitParameters `json:"initProvider,omitzero"`
+}
+
+// A GroupStatus is the observed state of a group.
+type GroupStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the test cloud last reported.
+	AtProvider GroupObservation `json:"atProvider,omitempty"`
+}
+
+// GroupList contains a list of Group.
+//
+// +kubebuilder:object:root=true
+type GroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Group `json:"items"`
 }
 
 // NetworkInitParameters are settings that a network is created with and not kept at.

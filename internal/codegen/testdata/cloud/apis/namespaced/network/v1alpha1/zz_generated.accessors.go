@@ -89,6 +89,82 @@ func (l *GatewayList) GetItems() []resource.Managed {
 	return items
 }
 
+// Parameters returns the settings that the group is kept at, to read and to change.
+func (r *Group) Parameters() *networkv1alpha1.GroupParameters { return &r.Spec.ForProvider }
+
+// Observation returns what the test cloud last reported, to read and to change.
+func (r *Group) Observation() *networkv1alpha1.GroupObservation { return &r.Status.AtProvider }
+
+// InitParameters returns a pointer to the settings that the group is only created with.
+func (r *Group) InitParameters() any { return &r.Spec.InitProvider }
+
+// SetConditions satisfies resource.Conditioned.
+func (r *Group) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *Group) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
+// SetManagementPolicies satisfies resource.Manageable.
+func (r *Group) SetManagementPolicies(v xpv1.ManagementPolicies) { r.Spec.ManagementPolicies = v }
+
+// GetManagementPolicies satisfies resource.Manageable.
+func (r *Group) GetManagementPolicies() xpv1.ManagementPolicies { return r.Spec.ManagementPolicies }
+
+// SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *Group) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
+	r.Spec.ProviderConfigReference = v
+}
+
+// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *Group) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	return r.Spec.ProviderConfigReference
+}
+
+// SetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
+func (r *Group) SetWriteConnectionSecretToReference(v *xpv1.SecretReference) {
+	r.Spec.WriteConnectionSecretToReference = v
+}
+
+// GetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
+func (r *Group) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
+	return r.Spec.WriteConnectionSecretToReference
+}
+
+// SetDeletionPolicy satisfies resource.Orphanable.
+func (r *Group) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy = v }
+
+// GetDeletionPolicy satisfies resource.Orphanable.
+func (r *Group) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetDrift satisfies resource.Drifting.
+func (r *Group) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
+
+// GetDrift satisfies resource.Drifting.
+func (r *Group) GetDrift() []xpv1.FieldDifference { return r.Status.Drift }
+
+// SetSecretInputs satisfies resource.SecretInputRecorder.
+func (r *Group) SetSecretInputs(v []xpv1.SecretInput) { r.Status.SecretInputs = v }
+
+// GetSecretInputs satisfies resource.SecretInputRecorder.
+func (r *Group) GetSecretInputs() []xpv1.SecretInput { return r.Status.SecretInputs }
+
+// SetBindingPhase satisfies resource.Bindable.
+func (r *Group) SetBindingPhase(v xpv1.BindingPhase) { r.Status.BindingPhase = v }
+
+// GetBindingPhase satisfies resource.Bindable.
+func (r *Group) GetBindingPhase() xpv1.BindingPhase { return r.Status.BindingPhase }
+
+// GetItems satisfies resource.ManagedList.
+func (l *GroupList) GetItems() []resource.Managed {
+	items := make([]resource.Managed, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}
+
 // Parameters returns the settings that the network is kept at, to read and to change.
 func (r *Network) Parameters() *networkv1alpha1.NetworkParameters { return &r.Spec.ForProvider }
 

@@ -53,6 +53,47 @@ type GatewayList struct {
 	Items           []Gateway `json:"items"`
 }
 
+// A GroupSpec is the desired state of a group.
+type GroupSpec struct {
+	xpv1.NamespacedResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the group is kept at.
+	ForProvider networkv1alpha1.GroupParameters `json:"forProvider"`
+
+	// InitProvider are settings that the group is created with and that are left to the test cloud from then on. What
+	// forProvider sets too is not taken from here.
+	// +optional
+	InitProvider networkv1alpha1.GroupInitParameters `json:"initProvider,omitzero"`
+}
+
+// A GroupStatus is the observed state of a group.
+type GroupStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the test cloud last reported.
+	AtProvider networkv1alpha1.GroupObservation `json:"atProvider,omitempty"`
+}
+
+// A Group is some of the networks of the test cloud.
+//
+// +kubebuilder:object:root=true
+type Group struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   GroupSpec   `json:"spec"`
+	Status GroupStatus `json:"status,omitempty"`
+}
+
+// GroupList contains a list of Group.
+//
+// +kubebuilder:object:root=true
+type GroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Group `json:"items"`
+}
+
 // A NetworkSpec is the desired state of a network.
 type NetworkSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
