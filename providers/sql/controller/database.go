@@ -19,7 +19,11 @@ func databases() service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Dat
 	return service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *databaseRequest) (*postgresql.Database, error) {
-			return s.GetDatabase(ctx, r.Name)
+			d, err := s.GetDatabase(ctx, r.Name)
+			if err != nil {
+				return nil, err
+			}
+			return d, spellDatabase(ctx, s, d, &r.Parameters)
 		},
 		Create: func(ctx context.Context, s *server, r *databaseRequest) (*postgresql.Database, error) {
 			return s.CreateDatabase(ctx, r.Want)
@@ -33,4 +37,17 @@ func databases() service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Dat
 		Labels:     func(d *postgresql.Database) map[string]string { return d.Labels },
 		Connection: func(s *server, d *postgresql.Database) managed.ConnectionDetails { return s.reach("database", d.Name) },
 	}
+}
+
+// spellDatabase has a database say what it means by the words that the user chose for the same.
+func spellDatabase(ctx context.Context, s *server, d *postgresql.Database, p *v1alpha1.DatabaseParameters) error {
+	d.Settings = postgresql.SpellSettings(d.Settings, p.Settings)
+	if p.Encoding == nil {
+		return nil
+	}
+	same, err := s.SameEncoding(ctx, *d.Encoding, *p.Encoding)
+	if same {
+		d.Encoding = p.Encoding
+	}
+	return err
 }

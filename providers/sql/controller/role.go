@@ -20,7 +20,11 @@ func roles() service.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObserva
 	return service.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *roleRequest) (*postgresql.Role, error) {
-			return s.GetRole(ctx, r.Name)
+			role, err := s.GetRole(ctx, r.Name)
+			if err == nil {
+				role.Settings = postgresql.SpellSettings(role.Settings, r.Parameters.Settings)
+			}
+			return role, err
 		},
 		Create: func(ctx context.Context, s *server, r *roleRequest) (*postgresql.Role, error) {
 			r.Want.Password = passwordOf(r)

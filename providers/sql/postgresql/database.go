@@ -99,6 +99,17 @@ func getDatabase(ctx context.Context, e executor, name string) (*Database, strin
 	return d, stored, nil
 }
 
+// SameEncoding reports whether two names mean the same encoding, as UTF8, utf-8 and unicode do.
+func (s *Server) SameEncoding(ctx context.Context, a, b string) (same bool, err error) {
+	if a == b {
+		return true, nil
+	}
+	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		return c.QueryRow(ctx, "SELECT pg_char_to_encoding($1) = pg_char_to_encoding($2)", a, b).Scan(&same)
+	})
+	return same, err
+}
+
 // CreateDatabase creates a database, IsExists if the name is taken. PostgreSQL creates databases outside of transactions:
 // settings, comment and labels follow in one of their own, and are missing if we are interrupted between the two. If they
 // are refused the database is deleted again.

@@ -4,6 +4,7 @@
 package postgresql
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,26 +33,52 @@ func settingCommands(have, want map[string]string, object *command) []*command {
 		return c
 	}
 	var commands []*command
+	wanted := map[string]bool{}
+	present := SpellSettings(have, want)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if value, ok := have[name]; !ok || value != want[name] {
+		twice := wanted[strings.ToLower(name)]
+		if value, ok := present[name]; twice || !ok || value != want[name] {
 			c := alter().say("SET").name(strings.Split(name, ".")...).say("TO")
+			if twice {
+				c.err = &Error{Code: codeBadName, Message: fmt.Sprintf("setting %q is given twice", name),
+					Detail: "Upper and lower case are the same: leave one out."}
+			}
 			commands = append(commands, settingValue(c, name, want[name]))
 		}
+		wanted[strings.ToLower(name)] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
-		if _, ok := want[name]; !ok {
+		if !wanted[strings.ToLower(name)] {
 			commands = append(commands, alter().say("RESET").name(strings.Split(name, ".")...))
 		}
 	}
 	return commands
 }
 
+// SpellSettings returns the settings that an object has with the names and values that want uses for the same: PostgreSQL
+// stores work_mem of Work_Mem, and "a, b" of a search_path that is set to "a,b".
+func SpellSettings(have, want map[string]string) map[string]string {
+	names := make(map[string]string, len(want))
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		names[strings.ToLower(name)] = name
+	}
+	spelled := make(map[string]string, len(have))
+	for name, value := range have {
+		if as, ok := names[strings.ToLower(name)]; ok {
+			if listsNames(name) && slices.Equal(splitNames(value), splitNames(want[as])) {
+				value = want[as]
+			}
+			name = as
+		}
+		spelled[name] = value
+	}
+	return spelled
+}
+
 // settingValue adds the value of a setting. Those few that are lists of names are stored with each name quoted where it
 // has to be, and so they are read back; quoting all as one text would make one name of them.
 func settingValue(c *command, name, value string) *command {
-	switch strings.ToLower(name) {
-	case "search_path", "temp_tablespaces", "session_preload_libraries", "local_preload_libraries":
-	default:
+	if !listsNames(name) {
 		return c.value(value)
 	}
 	for i, element := range splitNames(value) {
@@ -63,7 +90,16 @@ func settingValue(c *command, name, value string) *command {
 	return c
 }
 
-// splitNames takes a list such as `"$user", public` apart.
+// listsNames is true for settings whose values are lists of names.
+func listsNames(setting string) bool {
+	switch strings.ToLower(setting) {
+	case "search_path", "temp_tablespaces", "session_preload_libraries", "local_preload_libraries":
+		return true
+	}
+	return false
+}
+
+// splitNames takes a list such as `"$user", public` apart. As everywhere in SQL, names without quotes are in lower case.
 func splitNames(list string) []string {
 	var names []string
 	var name strings.Builder
@@ -81,6 +117,8 @@ func splitNames(list string) []string {
 		case r == ',':
 			names = append(names, name.String())
 			name.Reset()
+		case 'A' <= r && r <= 'Z':
+			name.WriteRune(r - 'A' + 'a')
 		case !unicode.IsSpace(r):
 			name.WriteRune(r)
 		}
