@@ -16,7 +16,7 @@
 //		…
 //	}
 //
-//	kinds, err := service.Serve(system, networks, &v1.Network{}, &namespacedv1.Network{})
+//	kinds := service.Serve(system, networks, &v1.Network{}, &namespacedv1.Network{})
 //
 // Serve makes the rows of a provider.Provider, one for each scope that the kind has.
 //
@@ -26,7 +26,8 @@
 // and reach this package as the method FieldRules (see parameters.Rules). Fields of the vendor's types are found by name,
 // whatever the spelling; field tag vendor:"Name" says it where names differ. Fields of the vendor's type or of the
 // observation with a tag connection:"key" go to the connection secret, and so do the values of Secrets that such fields of
-// the parameters refer to, once they are sent.
+// the parameters refer to, once they are sent. A field that is empty, 0 or false says that there is no such detail; a pointer
+// to 0 or false is one. Fields in structs count, those in lists and maps do not: Kind.Connection tells what tags cannot.
 //
 // Identity says how the external resource comes by its name, and so what a crash in the middle of a creation can leave
 // behind and how it heals. See its values.

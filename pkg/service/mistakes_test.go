@@ -102,6 +102,19 @@ func TestMistakesInTypes(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, none, listed](), "only texts and numbers can be connection details")
 	})
+	t.Run("NobodyReadsIt", func(t *testing.T) {
+		t.Parallel()
+		type secretive struct {
+			secret string `connection:"password"`
+		}
+		_ = secretive{}.secret
+		checkMistake(t, kindOf[none, none, secretive](), "unexported fields cannot be connection details")
+		checkMistake(t, kindOf[none, none, struct{ in secretive }](), "unexported fields cannot be connection details")
+	})
+	t.Run("InList", func(t *testing.T) {
+		t.Parallel()
+		checkMistake(t, kindOf[none, none, struct{ Endpoints []endpoint }](), "fields in lists and maps cannot be connection details")
+	})
 	t.Run("NoSecret", func(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[listed, none, struct{ Hosts []string }](), "of parameters only references to Secrets can be connection details")
