@@ -40,20 +40,29 @@ func Differences(desired, observed map[string]any, options ...Option) []Differen
 	return newSettings(options).differences(desired, observed)
 }
 
+// AllDifferences are as many as there are, other than those of Differences. They are too many for a status: see Shorten.
+func AllDifferences(desired, observed map[string]any, options ...Option) []Difference {
+	return newSettings(options).all(desired, observed)
+}
+
+// Shorten returns differences as Differences does it: the first 32, and then one whose path says how many more there are.
+func Shorten(all []Difference) []Difference {
+	if len(all) <= maxDifferences {
+		return all
+	}
+	return append(slices.Clone(all[:maxDifferences]), Difference{Path: fmt.Sprintf("and %d more", len(all)-maxDifferences)})
+}
+
 func (s *settings) differences(desired, observed map[string]any) []Difference {
+	return Shorten(s.all(desired, observed))
+}
+
+func (s *settings) all(desired, observed map[string]any) []Difference {
 	var found []Difference
-	more := 0
 	c := comparison{settings: s, differ: func(at path, d, o any, hidden bool) {
-		if len(found) == maxDifferences {
-			more++
-			return
-		}
 		found = append(found, Difference{Path: at.exact, Desired: s.render(at, d, hidden), Observed: s.render(at, o, hidden)})
 	}}
 	c.objects(path{}, desired, observed, object(s.initial), false)
-	if more > 0 {
-		found = append(found, Difference{Path: fmt.Sprintf("and %d more", more)})
-	}
 	return found
 }
 

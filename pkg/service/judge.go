@@ -17,6 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
+// maxComplaints keeps the message of a condition readable.
+const maxComplaints = 8
+
 // judge reports the external resource that was found: whose it is, what state it is in, what it differs in. What is going
 // away is left in peace.
 func (c *client[C, P, O, V]) judge(of Object[P, O]) (managed.ExternalObservation, error) {
@@ -86,15 +89,18 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, 
 	if c.changes, err = c.differences(of, theirs, labels, options); err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
-	seen.Drift = c.changes
+	seen.Drift = parameters.Shorten(c.changes)
 	var fixed []error
-	for _, d := range seen.Drift {
+	for _, d := range c.changes {
 		if c.Kind.Update != nil && !c.rules.Fixed(d.Path) {
 			seen.ResourceUpToDate = false
 			continue
 		}
 		fixed = append(fixed, fmt.Errorf("%s is %s in the external system, which cannot change, and spec.forProvider says %s: "+
 			"create another object with that value", d.Path, d.Observed, d.Desired))
+	}
+	if more := len(fixed) - maxComplaints; more > 0 {
+		fixed = append(fixed[:maxComplaints], fmt.Errorf("%d more fields differ that cannot change", more))
 	}
 	seen.Failed = errors.Join(fixed...)
 	return nil
@@ -120,7 +126,7 @@ func (c *client[C, P, O, V]) differences(of Object[P, O], theirs P, labels map[s
 	if c.labelsIn == nil && c.Labels != nil {
 		desired["labels"], observed["labels"] = jsonObject(c.declaredLabels(of)), jsonObject(labels)
 	}
-	return parameters.Differences(desired, observed, options...), nil
+	return parameters.AllDifferences(desired, observed, options...), nil
 }
 
 func jsonObject(labels map[string]string) map[string]any {

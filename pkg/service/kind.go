@@ -139,7 +139,7 @@ type Request[P, V any] struct {
 	// Have is what Get found in this pass, in Update, Delete and Await. Nil: there is none.
 	Have *V
 
-	// Changes are the fields in which Have differs, in Update.
+	// Changes are all fields in which Have differs, in Update.
 	Changes []parameters.Difference
 
 	// Token is the same for each attempt of one creation.

@@ -5,6 +5,8 @@ package service_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,6 +82,63 @@ func TestPointersAndNamedTypes(t *testing.T) {
 	}
 	if ptr.Deref(r.Want.Name, "") != "w-1" || r.Want.Tags["crossplane-name"] != "w" {
 		t.Errorf("the vendor is to be sent %v, %v", r.Want.Name, r.Want.Tags)
+	}
+}
+
+type endpoint struct {
+	Address *string `connection:"endpoint"`
+	Port    int     `connection:"port"`
+	TLS     *bool   `connection:"tls"`
+	Next    *endpoint
+}
+
+func TestConnectionTags(t *testing.T) {
+	t.Parallel()
+	type database struct {
+		*endpoint
+		Replica struct {
+			User string `connection:"user"`
+		}
+	}
+	have := database{endpoint: &endpoint{Address: ptr.To("there"), TLS: ptr.To(false)}}
+	have.Replica.User = "reader"
+	_, seen, _ := lookAt[nothing, nothing](t, have, nothing{}, nil)
+	want := map[string]string{"endpoint": "there", "tls": "false", "user": "reader"}
+	if diff := cmp.Diff(want, texts(seen.ConnectionDetails)); diff != "" {
+		t.Errorf("connection details in structs and behind pointers (-want +got):\n%s", diff)
+	}
+	if _, seen, _ := lookAt[nothing, nothing](t, database{}, nothing{}, nil); len(seen.ConnectionDetails) > 0 {
+		t.Errorf("a resource that says nothing has connection details %v", texts(seen.ConnectionDetails))
+	}
+}
+
+type noted struct {
+	Note map[string]string `json:"note,omitempty"`
+	Size *int              `json:"size,omitempty"`
+}
+
+func (*noted) FieldRules() parameters.Rules { return parameters.Rules{Immutable: []string{"note"}} }
+
+func TestManyChanges(t *testing.T) {
+	t.Parallel()
+	type vendors struct {
+		Note map[string]string
+		Size int
+	}
+	p, have := noted{Note: map[string]string{}}, vendors{}
+	for i := range 40 {
+		p.Note[fmt.Sprint("k", i)] = "a"
+	}
+	_, seen, r := lookAt[noted, nothing](t, have, p, nil)
+	if len(r.Changes) != 40 || len(seen.Drift) != 33 {
+		t.Errorf("the request has %d changes of 40, the status %d", len(r.Changes), len(seen.Drift))
+	}
+	if !seen.ResourceUpToDate || seen.Failed == nil || strings.Contains(seen.Failed.Error(), "and 8 more is") {
+		t.Errorf("fields that cannot change ask for an update, or how many they are is read as a field: %v", seen.Failed)
+	}
+	p.Size = ptr.To(1)
+	if _, seen, _ = lookAt[noted, nothing](t, have, p, nil); seen.ResourceUpToDate {
+		t.Error("a field that can change is not updated, since it comes after many that cannot")
 	}
 }
 
