@@ -51,7 +51,8 @@
 // # What is written
 //
 //	apis/G/V/zz_generated.types.go      KSpec, KStatus, KList, KInitParameters
-//	apis/G/V/zz_generated.register.go   Group (unless a kind is called so), GroupVersion, KKind, KKindAPIVersion, KGroupVersionKind, AddToScheme
+//	apis/G/V/zz_generated.register.go   Group (but beside a kind called Group), GroupVersion, KKind, KKindAPIVersion,
+//	                                    KGroupVersionKind, AddToScheme
 //	apis/G/V/zz_generated.accessors.go  the methods of the kind's role; Parameters, Observation, InitParameters, GetItems
 //	apis/G/V/zz_generated.rules.go      (*KParameters).FieldRules
 //	apis/G/V/zz_generated.resolvers.go  (*K).ResolveReferences, if there are references
@@ -81,7 +82,9 @@
 // # Markers of a field of the settings
 //
 //	+optional                           as everywhere; the field is a pointer, list or map with omitempty
-//	+immutable                          can be set once; enforced by the API server
+//	+immutable                          can be set once; enforced by the API server, which has to compare it, so that texts have
+//	                                    at most 1024 characters and lists and maps 64 items, in initProvider too; validation
+//	                                    markers of the field say otherwise
 //	+bowline:required                   demanded in forProvider or initProvider, by value, reference or selector, unless
 //	                                    managementPolicies exclude Create and Update; in the only item of a list with
 //	                                    MaxItems=1, too; in an optional struct only where that is given
@@ -91,7 +94,7 @@
 //	+bowline:sensitive                  the value is never shown
 //	+bowline:labels                     this map[string]string holds the vendor's labels
 //	+bowline:generated=KEY              without this reference to a Secret a value is made, shown under the connection
-//	                                    secret's KEY
+//	                                    secret's KEY; not in lists; the comment says that the value is random
 //	+crossplane:generate:reference:type=Kind, or import/path.Kind; in the second scope it is that scope's kind
 //	+crossplane:generate:reference:extractor=import/path.Function(), refFieldName=…, selectorFieldName=…
 //	+bowline:nolint=RULE reason         turns a rule of package lint off here

@@ -49,6 +49,8 @@ func fix(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Pla
 		addRule(s, setOnce(below), message, "."+path(below))
 		edit(s, below, bound)
 	})
+	at[1] = "initProvider" // what it holds is to fit into forProvider
+	edit(schema, append(at, below...), bound)
 }
 
 func setOnce(below []string) string {

@@ -141,8 +141,12 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	t.Run("N33 what a rule compares is bounded", func(t *testing.T) {
 		t.Parallel()
-		if got := at(t, machine(t, cluster), "forProvider.image").MaxLength; got == nil {
-			t.Error("image is as long as one likes")
+		for _, path := range []string{
+			"forProvider.image", "initProvider.image", "forProvider.disks[].type", "initProvider.disks[].type", "initProvider.boot.firmware",
+		} {
+			if got := at(t, machine(t, cluster), path).MaxLength; got == nil || *got != 1024 {
+				t.Errorf("%s has no bound", path)
+			}
 		}
 	})
 	t.Run("N33 what no rule compares is not", func(t *testing.T) {
