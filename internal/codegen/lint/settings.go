@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -180,10 +181,20 @@ func secretName(_ *model.Kind, at model.Place) string {
 	return ""
 }
 
-func secretComment(_ *model.Kind, at model.Place) string {
+// secretComment holds a comment to what the runtime does. What the external system does, the comment says of that.
+func secretComment(k *model.Kind, at model.Place) string {
 	f := at.Field()
-	if !isSelector(f) || !f.Optional() || strings.Contains(strings.ToLower(f.Comment.Text()), "random") {
+	if !isSelector(f) || !f.Optional() {
 		return ""
 	}
-	return fmt.Sprintf("the comment of %s does not say that a random value is generated if it is not set", f.Name)
+	says := strings.ToLower(f.Comment.Text())
+	system := cmp.Or(k.Package.Comment.Value("bowline:system"), "the external system")
+	switch generated, random := f.Comment.Has("bowline:generated"), strings.Contains(says, "random"); {
+	case generated && !random:
+		return fmt.Sprintf("the comment of %s does not say that a random value is generated if it is not set", f.Name)
+	case random && !generated && !strings.Contains(says, strings.ToLower(system)):
+		return fmt.Sprintf("the comment of %s promises a random value, which nobody generates: mark it +bowline:generated=KEY, or say "+
+			"that %s generates it", f.Name, system)
+	}
+	return ""
 }

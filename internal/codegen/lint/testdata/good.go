@@ -51,6 +51,14 @@ type ThingParameters struct {
 	// +bowline:compare=writeOnly
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
+
+	// LicenseSecretRef selects the licence of the thing. There is none if it is not set.
+	// +optional
+	LicenseSecretRef *xpv1.SecretKeySelector `json:"licenseSecretRef,omitempty"`
+
+	// TokenSecretRef selects the token of the thing. The external system makes a random one if it is not set.
+	// +optional
+	TokenSecretRef *xpv1.SecretKeySelector `json:"tokenSecretRef,omitempty"`
 }
 
 // A Part of a thing.

@@ -10,8 +10,13 @@ import (
 // https://example.org/things
 type ThingParameters struct {
 	// PasswordSecretRef selects the password of the thing.
+	// +bowline:generated=password
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
+
+	// TokenSecretRef selects the token of the thing. A random one is generated if it is not set.
+	// +optional
+	TokenSecretRef *xpv1.SecretKeySelector `json:"tokenSecretRef,omitempty"`
 }
 
 // ThingObservation is what is reported of a thing.

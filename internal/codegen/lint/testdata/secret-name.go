@@ -9,7 +9,7 @@ import (
 // ThingParameters are the settings of a thing.
 // https://example.org/things
 type ThingParameters struct {
-	// Password selects the password of the thing. A random one is generated if it is not set.
+	// Password selects the password of the thing.
 	// +optional
 	Password *xpv1.SecretKeySelector `json:"password,omitempty"`
 
