@@ -60,11 +60,17 @@ func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 	return await(min(left, dependentsPoll), "Deletion waits for objects that refer to this one and are being deleted, too: "+named(leaving)+".")
 }
 
+// rememberPatience is how long a deletion waits, at each pass, for what its object refers to: a cache of a kind that may not
+// be listed never answers. It is at most half of the pass, which has to go on.
+const rememberPatience = 3 * time.Second
+
 // rememberReferences notes what an object under deletion refers to, which a process that has just started does not know.
-// Nothing is stored, and nothing depends on whether all of it can be resolved (R173).
+// Nothing is stored, and nothing depends on whether all of it can be resolved (R173): a name is noted before it is read.
 func (r *Reconciler) rememberReferences(ctx context.Context, p *pass) outcome {
 	if resolver, refers := p.managed.DeepCopyObject().(resource.ReferenceResolver); refers {
 		recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
+		ctx, cancel := context.WithTimeout(ctx, min(rememberPatience, r.timeout/2))
+		defer cancel()
 		recorder.Done(resolver.ResolveReferences(ctx, recorder))
 	}
 	r.memory.looked(p.memory)

@@ -16,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
@@ -108,4 +110,47 @@ func TestPausedDependentAfterRestart(t *testing.T) {
 			t.Errorf("the user sees %s, told %v", s.state(), told)
 		}
 	})
+}
+
+// What a deleted object refers to may be of a kind that may not be listed, which a cache tries for ever.
+func TestDeletionBehindUnreadableReference(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*thing.Thing){
+		"N31 R173 an abandoned one": func(mg *thing.Thing) {
+			mg.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true", meta.AnnotationKeyOrphanOnDelete: "true"}
+		},
+		"R57 R173 an orphan": func(mg *thing.Thing) {
+			mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionObserve}
+		},
+		"R53 R173 another": func(*thing.Thing) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, func(mg *thing.Thing) {
+				refersTo("unreadable")(mg)
+				meta.AddFinalizer(mg, managed.Finalizer)
+				change(mg)
+			})
+			c, err := client.NewWithWatch(s.env.Config, client.Options{Scheme: newScheme(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocking := interceptor.NewClient(c, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, o2 ...client.GetOption) error {
+					if key.Name == "unreadable" {
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return c.Get(ctx, key, o, o2...)
+				},
+			})
+			s.options = append(s.options, managed.WithClient(blocking), managed.WithTimeout(4*time.Second))
+			s.restart(s.env.Config)
+			s.delete()
+			s.pass()
+			if got := s.state(); got != "gone" {
+				t.Errorf("the user sees %s: %s", got, s.message())
+			}
+		})
+	}
 }

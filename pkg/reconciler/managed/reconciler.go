@@ -164,7 +164,7 @@ func (r *Reconciler) attempt(ctx context.Context, p *pass) (o outcome) {
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
-		return []step{r.checkFinalizer, r.rememberReferences, r.awaitOperation, r.releaseAbandoned, r.checkPaused, r.releaseOrphan,
+		return []step{r.checkFinalizer, r.awaitOperation, r.releaseAbandoned, r.rememberReferences, r.checkPaused, r.releaseOrphan,
 			r.checkPolicies, r.awaitDependents, r.initialize, r.recallCreate, r.connect, r.checkIncompleteCreate, r.observe,
 			r.deleteExternal, r.finalize}
 	}
