@@ -133,7 +133,8 @@ type Request[P, V any] struct {
 	Labels map[string]string
 
 	// Want is the external resource as it is to be: Parameters, Name and Labels as the vendor's own type has them. What is
-	// not declared is not set. See Convert for other types.
+	// not declared is not set: in Update a value field may be empty because only spec.initProvider has it, so send such
+	// fields only where Parameters have them, or what was set at creation is erased. See Convert for other types.
 	Want V
 
 	// Have is what Get found in this pass, in Update, Delete and Await. Nil: there is none.

@@ -46,9 +46,6 @@ func TestMistakesInTypes(t *testing.T) {
 	type named struct {
 		Size *int64 `json:"size" vendor:"Gigabytes"`
 	}
-	type listed struct {
-		Hosts []string `connection:"hosts"`
-	}
 	t.Run("NeverEnforced", func(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[sized, none, none](), "has nothing like field size of the parameters: say where it is by field tag vendor")
@@ -98,6 +95,14 @@ func TestMistakesInTypes(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[inlined, none, struct{ Labels map[string]string }](), "")
 	})
+}
+
+func TestMistakesInConnectionTags(t *testing.T) {
+	t.Parallel()
+	type none struct{}
+	type listed struct {
+		Hosts []string `connection:"hosts"`
+	}
 	t.Run("NoText", func(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, none, listed](), "only texts and numbers can be connection details")
