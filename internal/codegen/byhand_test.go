@@ -24,8 +24,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// testdata/fcp/byhand holds what people wrote for the kinds of testdata/fcp/apis when there was no generator.
-const byHand, generated = "testdata/fcp/byhand", "testdata/fcp/apis"
+// testdata/fcp/byhand holds what people wrote for the kinds of the favourite cloud when there was no generator.
+const byHand, generated = "testdata/fcp/byhand", "../../providers/fcp/apis"
 
 // The definitions that are generated say what those say whose every rule, column and label was written by hand, with
 // these differences: texts for people, and that every kind has initProvider now.

@@ -17,15 +17,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen"
 )
 
-// Every API below testdata holds what is generated for it: these files are the golden ones. That they compile is for
+// Every API here holds what is generated for it: these files are the golden ones. That they compile is for
 // kinds_test.go to say, which imports them. To write them anew, in this folder:
 //
-//	go run ./cmd ./testdata/cloud/apis ./testdata/fcp/apis
+//	go run ./cmd ./testdata/cloud/apis ../../providers/fcp/apis
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{
 		"T10 T14 references, rules and methods by hand":    "testdata/cloud/apis",
-		"T10 T14 a package that is partly written by hand": "testdata/fcp/apis",
+		"T10 T14 a package that is partly written by hand": "../../providers/fcp/apis",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +158,7 @@ func BenchmarkGenerate(b *testing.B) {
 	definitions := 0
 	for b.Loop() {
 		definitions = 0
-		for _, dir := range []string{"testdata/cloud/apis", "testdata/fcp/apis"} {
+		for _, dir := range []string{"testdata/cloud/apis", "../../providers/fcp/apis"} {
 			for name := range generate(b, dir).Files {
 				if filepath.Ext(name) == ".yaml" {
 					definitions++

@@ -21,9 +21,9 @@ import (
 	localconfig "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/v1alpha1"
 	network "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/network/v1alpha1"
 	config "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/v1alpha1"
-	fcp "github.com/bowline-dev/bowline/internal/codegen/testdata/fcp/apis"
 	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	fcp "github.com/bowline-dev/bowline/providers/fcp/apis"
 )
 
 // everyManaged is what every managed kind has to offer.
