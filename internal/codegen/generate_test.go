@@ -18,7 +18,7 @@ import (
 )
 
 // Every API here holds what is generated for it: these files are the golden ones. That they compile is for
-// kinds_test.go to say, which imports them. To write them anew, in this folder:
+// kinds_test.go and the provider to say, which import them. To write them anew, in this folder:
 //
 //	go run ./cmd ./testdata/cloud/apis ../../providers/fcp/apis
 func TestGolden(t *testing.T) {
