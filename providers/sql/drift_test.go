@@ -23,6 +23,7 @@ import (
 type driftCase struct {
 	object resource.Managed
 	taken  func() any                                      // what late initialization took over, nil for nothing
+	left   func() *string                                  // what it must not take over, since others may change it
 	change func(context.Context, *postgresql.Server) error // what somebody does
 	want   []xpv1.FieldDifference                          // what is told while nothing may be done about it
 	healed func(context.Context, *postgresql.Server) (any, error)
@@ -45,7 +46,8 @@ func databaseDrift() driftCase {
 	database.Spec.ForProvider.ConnectionLimit = ptr.To(7)
 	return driftCase{
 		object: database,
-		taken:  func() any { return *database.Spec.ForProvider.Encoding },
+		taken:  func() any { return *database.Spec.ForProvider.Encoding + database.Status.AtProvider.CurrentOwner },
+		left:   func() *string { return database.Spec.ForProvider.Owner },
 		change: func(ctx context.Context, s *postgresql.Server) error {
 			return s.UpdateDatabase(ctx, postgresql.Database{Name: "drifting", ConnectionLimit: ptr.To(3)})
 		},
@@ -82,7 +84,8 @@ func schemaDrift() driftCase {
 	schema.Spec.ForProvider.Comment = ptr.To("ours")
 	return driftCase{
 		object: schema,
-		taken:  func() any { return *schema.Spec.ForProvider.Owner },
+		taken:  func() any { return schema.Status.AtProvider.CurrentOwner },
+		left:   func() *string { return schema.Spec.ForProvider.Owner },
 		change: func(ctx context.Context, s *postgresql.Server) error {
 			return s.UpdateSchema(ctx, postgresql.Schema{Database: "postgres", Name: "drifts", Comment: ptr.To("theirs")})
 		},
@@ -101,7 +104,8 @@ func extensionDrift() driftCase {
 	extension.Spec.ForProvider.Schema = ptr.To("public")
 	return driftCase{
 		object: extension,
-		taken:  func() any { return len(*extension.Spec.ForProvider.Version) > 0 },
+		taken:  func() any { return extension.Status.AtProvider.InstalledVersion },
+		left:   func() *string { return extension.Spec.ForProvider.Version },
 		change: func(ctx context.Context, s *postgresql.Server) error {
 			_, err := s.CreateSchema(ctx, postgresql.Schema{Database: "postgres", Name: "elsewhere"})
 			moved := postgresql.Extension{Database: "postgres", Name: "hstore", Schema: ptr.To("elsewhere")}
@@ -151,6 +155,9 @@ func TestDrift(t *testing.T) {
 			w.ready(t, tc.object)
 			if taken := fmt.Sprint(tc.taken()); taken == "" || taken == "<nil>" {
 				t.Error("R149 nothing is taken over of what PostgreSQL chose")
+			}
+			if tc.left != nil && tc.left() != nil {
+				t.Errorf("%q would be enforced, which nobody chose", *tc.left())
 			}
 			w.allow(t, tc.object, xpv1.ManagementActionObserve)
 			if err := tc.change(t.Context(), w.server); err != nil {

@@ -50,6 +50,8 @@ type Database struct {
 
 	// OID is the server's number for it. Output only.
 	OID uint32 `json:"oid,omitempty"`
+	// CurrentOwner is the role that owns it, also where Owner is not wanted. Output only.
+	CurrentOwner string `json:"currentOwner,omitempty"`
 	// CollationVersion is the version of the library that its indexes were ordered by. Output only.
 	CollationVersion string `json:"collationVersion,omitempty"`
 	// Invalid is true after its deletion was interrupted: it can only be deleted. Output only.
@@ -94,6 +96,7 @@ func getDatabase(ctx context.Context, e executor, name string) (*Database, strin
 	}
 	d.Invalid = *d.ConnectionLimit == invalid
 	d.Settings = parseSettings(settings)
+	d.CurrentOwner = *d.Owner
 	text, labels := splitComment(stored)
 	d.Comment, d.Labels = &text, labels
 	return d, stored, nil

@@ -30,6 +30,8 @@ type Extension struct {
 
 	// OID is the server's number for it. Output only.
 	OID uint32 `json:"oid,omitempty"`
+	// InstalledVersion is the version that is installed, also where Version is not wanted. Output only.
+	InstalledVersion string `json:"installedVersion,omitempty"`
 }
 
 // GetExtension returns an extension of a database, IsNotFound if it is not installed or there is no such database.
@@ -55,6 +57,7 @@ func getExtension(ctx context.Context, e executor, database, name string) (*Exte
 	if err != nil {
 		return nil, "", err
 	}
+	x.InstalledVersion = *x.Version
 	text, labels := splitComment(stored)
 	x.Comment, x.Labels = &text, labels
 	return x, stored, nil

@@ -26,6 +26,8 @@ type Schema struct {
 
 	// OID is the server's number for it. Output only.
 	OID uint32 `json:"oid,omitempty"`
+	// CurrentOwner is the role that owns it, also where Owner is not wanted. Output only.
+	CurrentOwner string `json:"currentOwner,omitempty"`
 }
 
 // GetSchema returns a schema of a database, IsNotFound if there is no such schema or database.
@@ -50,6 +52,7 @@ func getSchema(ctx context.Context, e executor, database, name string) (*Schema,
 	if err != nil {
 		return nil, "", err
 	}
+	schema.CurrentOwner = *schema.Owner
 	text, labels := splitComment(stored)
 	schema.Comment, schema.Labels = &text, labels
 	return schema, stored, nil

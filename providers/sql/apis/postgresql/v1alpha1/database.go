@@ -12,7 +12,7 @@ import (
 // DatabaseParameters are the settings of a database.
 // https://www.postgresql.org/docs/current/sql-createdatabase.html
 type DatabaseParameters struct {
-	// Owner is the role that owns the database. Default: the user of the provider configuration.
+	// Owner is the role that owns the database. Default: the user of the provider configuration, until somebody gives it away.
 	// +crossplane:generate:reference:type=Role
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -109,6 +109,9 @@ type DatabaseParameters struct {
 type DatabaseObservation struct {
 	// OID is the server's number for it.
 	OID uint32 `json:"oid,omitempty"`
+
+	// CurrentOwner is the role that owns it, whoever chose that.
+	CurrentOwner string `json:"currentOwner,omitempty"`
 
 	// CollationVersion is the version of the library that its indexes were ordered by.
 	CollationVersion string `json:"collationVersion,omitempty"`

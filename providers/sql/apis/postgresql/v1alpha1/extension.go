@@ -29,7 +29,7 @@ type ExtensionParameters struct {
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Version to install, or to update to. Default: the one that the server's packages prefer.
+	// Version to install, or to update to. Default: the one that the server's packages prefer, until somebody updates it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version *string `json:"version,omitempty"`
@@ -56,6 +56,9 @@ type ExtensionParameters struct {
 type ExtensionObservation struct {
 	// OID is the server's number for it.
 	OID uint32 `json:"oid,omitempty"`
+
+	// InstalledVersion is the version that is installed, whoever chose that.
+	InstalledVersion string `json:"installedVersion,omitempty"`
 }
 
 // An Extension is an extension that is installed in a database of a PostgreSQL server. Its name is the external name.

@@ -29,7 +29,7 @@ type SchemaParameters struct {
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Owner is the role that owns the schema. Default: the user of the provider configuration.
+	// Owner is the role that owns the schema. Default: the user of the provider configuration, until somebody gives it away.
 	// +crossplane:generate:reference:type=Role
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -59,6 +59,9 @@ type SchemaParameters struct {
 type SchemaObservation struct {
 	// OID is the server's number for it.
 	OID uint32 `json:"oid,omitempty"`
+
+	// CurrentOwner is the role that owns it, whoever chose that.
+	CurrentOwner string `json:"currentOwner,omitempty"`
 }
 
 // A Schema is a schema of a database of a PostgreSQL server. Its name is the external name.

@@ -13,7 +13,7 @@ import (
 
 // DatabaseInitParameters are settings that a database is created with and not kept at.
 type DatabaseInitParameters struct {
-	// Owner is the role that owns the database. Default: the user of the provider configuration.
+	// Owner is the role that owns the database. Default: the user of the provider configuration, until somebody gives it away.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Owner *string `json:"owner,omitempty"`
@@ -140,7 +140,7 @@ type ExtensionInitParameters struct {
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Version to install, or to update to. Default: the one that the server's packages prefer.
+	// Version to install, or to update to. Default: the one that the server's packages prefer, until somebody updates it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version *string `json:"version,omitempty"`
@@ -371,7 +371,7 @@ type SchemaInitParameters struct {
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Owner is the role that owns the schema. Default: the user of the provider configuration.
+	// Owner is the role that owns the schema. Default: the user of the provider configuration, until somebody gives it away.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Owner *string `json:"owner,omitempty"`
