@@ -35,7 +35,7 @@ type record struct {
 	// wakes counts the calls of Wake, so that a pass sees one that came while it went on.
 	wakes int
 
-	// looked is true once a pass told what the object refers to, or ended.
+	// looked is true once a pass told what the object refers to.
 	looked bool
 
 	// due is when the object is to be looked at again; zero for not by time.
@@ -143,7 +143,7 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 func (m *memory) ended(p *pass, now, due time.Time, overtaken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p.memory.due, p.memory.looked = due, true
+	p.memory.due = due
 	if version := p.managed.GetResourceVersion(); version != p.resourceVersion {
 		p.memory.written, p.memory.writtenAt, p.memory.echo = version, now, !overtaken && p.memory.wakes == p.wakes
 	}
@@ -167,9 +167,9 @@ func (m *memory) looked(rec *record) {
 }
 
 // lookedAt is true for an object that a pass came as far as the references of.
-func (m *memory) lookedAt(key types.NamespacedName) bool {
+func (m *memory) lookedAt(o client.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	rec := m.records[key]
-	return rec != nil && rec.looked
+	rec := m.records[client.ObjectKeyFromObject(o)]
+	return rec != nil && rec.uid == o.GetUID() && rec.looked
 }

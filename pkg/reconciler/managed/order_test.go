@@ -14,9 +14,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -153,4 +156,99 @@ func TestDeletionBehindUnreadableReference(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Objects under deletion that a process that has just started did not look at yet, each of which may refer to any other.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) (s *stage, dependent types.NamespacedName) {
+		t.Parallel()
+		s = newStage(t, nil)
+		s.pass()
+		dependent = s.neighbour("dependent", refersTo(s.key.Name))
+		s.passOver(dependent)
+		s.clock = time.Now()
+		return s, dependent
+	}
+	again := func(t *testing.T, s *stage) {
+		c, err := client.NewWithWatch(s.env.Config, client.Options{Scheme: newScheme(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := interceptor.NewClient(c, interceptor.Funcs{ // the objects of other tests are strangers, too
+			List: func(ctx context.Context, c client.WithWatch, all client.ObjectList, o ...client.ListOption) error {
+				err := c.List(ctx, all, o...)
+				if things, ok := all.(*thing.List); ok {
+					things.Items = slices.DeleteFunc(things.Items, func(o thing.Thing) bool { return !strings.HasPrefix(o.Name, s.env.Prefix) })
+				}
+				return err
+			},
+		})
+		s.options = append(s.options, managed.WithClient(own))
+		s.restart(s.env.Config)
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		t.Cleanup(q.ShutDown)
+		if err := s.reconciler.Wakeups().Start(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantWait := func(t *testing.T, s *stage) {
+		t.Helper()
+		s.delete()
+		s.pass()
+		if s.state() == "gone" {
+			t.Fatal("it was deleted before what refers to it")
+		}
+		s.wantMessage("first look")
+	}
+	t.Run("N32 one deleted after another deletion", func(t *testing.T) {
+		s, dependent := begin(t)
+		other := s.neighbour("other", nil)
+		s.passOver(other)
+		again(t, s)
+		s.remove(other)
+		s.passOver(other)
+		s.remove(dependent)
+		wantWait(t, s)
+	})
+	t.Run("N32 one that was paused when it was looked at", func(t *testing.T) {
+		s, dependent := begin(t)
+		s.patch(dependent, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+		again(t, s)
+		s.passOver(dependent)
+		s.remove(dependent)
+		wantWait(t, s)
+	})
+	t.Run("N32 one that goes, and one without an external resource", func(t *testing.T) {
+		s, dependent := begin(t)
+		without := s.neighbour("without", func(mg *thing.Thing) { mg.Finalizers = []string{"test.bowline.dev/other"} })
+		again(t, s)
+		s.remove(dependent)
+		s.remove(without)
+		wantWait(t, s)
+		strike(s.env, dependent.Name)
+		s.pass()
+		if got := s.state(); got != "gone" {
+			t.Errorf("the user sees %s: %s", got, s.message())
+		}
+	})
+	t.Run("N32 N9 the user is told of the same one each time", func(t *testing.T) {
+		s, dependent := begin(t)
+		for i := range 6 {
+			other := s.neighbour(fmt.Sprint("later-", i), nil)
+			s.passOver(other)
+			s.remove(other)
+		}
+		s.remove(dependent)
+		again(t, s)
+		wantWait(t, s)
+		version := s.thing().ResourceVersion
+		for range 6 {
+			s.pass()
+			if got := s.thing().ResourceVersion; got != version {
+				t.Fatalf("the status was written again: %s", s.message())
+			}
+		}
+		s.wantMessage(dependent.Name)
+	})
 }

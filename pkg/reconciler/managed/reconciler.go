@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -62,7 +63,7 @@ type Reconciler struct {
 	memory     *memory
 	operations operations
 	references *References
-	strangers  strangers
+	acquainted atomic.Bool // every object was looked at, for a kind that refers to others
 	wakeups    wakeups
 }
 

@@ -161,6 +161,7 @@ func (r *Reconciler) resolveReferences(ctx context.Context, p *pass) outcome {
 		recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
 		err = resolver.ResolveReferences(ctx, recorder)
 		recorder.Done(err)
+		r.memory.looked(p.memory)
 	}
 	if err != nil {
 		err = fmt.Errorf("resolving references: %w", err)
