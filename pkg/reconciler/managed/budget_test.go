@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -119,7 +120,8 @@ func runController(t *testing.T, config *rest.Config, system *thing.System, only
 	}
 	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
 		append([]managed.ReconcilerOption{managed.WithTypedExternalConnecter[*thing.Thing](system)}, o...)...)
-	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).For(&thing.Thing{}).WatchesRawSource(r.Wakeups()).Complete(r)
+	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).For(&thing.Thing{}).WatchesRawSource(r.Wakeups()).
+		WithOptions(controller.Options{SkipNameValidation: new(true)}).Complete(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -241,7 +242,7 @@ func startUnstructured(t *testing.T, config *rest.Config, system *thing.System, 
 		managed.WithClient(unstructured.NewClient(mgr.GetClient())),
 		managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{system}),
 		managed.WithPollInterval(20*time.Millisecond))
-	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).
+	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).WithOptions(controller.Options{SkipNameValidation: new(true)}).
 		For(unstructured.New(thing.GroupVersionKind).GetUnstructured()).WatchesRawSource(r.Wakeups()).Complete(r)
 	if err != nil {
 		t.Fatal(err)
