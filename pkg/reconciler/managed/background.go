@@ -38,7 +38,8 @@ type operation struct {
 	status  any              // of it, before the call
 	inputs  *secretInputs    // that the call was given
 	details ConnectionDetails
-	err     error
+	secrets [][]byte // that what the call says may repeat
+	err     error    // without them
 }
 
 // operations are the calls of one kind that run in the background, by name of their objects.
@@ -109,29 +110,47 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	r.operations.mu.Unlock()
 	external := p.external
 	p.external = nil
-	go func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.operations.timeout)
-		defer cancel()
-		op.details, op.err = r.guarded(ctx, op, external, do)
-		op.err = Redact(op.err, append(r.secretsOf(ctx, own, external, op.inputs), sensitiveDetails(op.details)...)...)
-		r.disconnectFrom(ctx, external, own)
-		close(op.done)
-		r.WakeNow(client.ObjectKeyFromObject(own))
-	}()
+	go r.carryOut(ctx, op, external, do)
 	p.managed.SetConditions(xpv1.AsyncOperationOngoing())
 	return await(0, p.goesOn(v))
+}
+
+// carryOut makes the call of an operation. Whatever the provider's code does, the process goes on and the operation ends.
+func (r *Reconciler) carryOut(ctx context.Context, op *operation, external ExternalClient, do call) {
+	defer r.WakeNow(client.ObjectKeyFromObject(op.managed))
+	defer close(op.done)
+	defer func() {
+		if cause := recover(); cause != nil {
+			op.err = op.panicked()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.operations.timeout)
+	defer cancel()
+	op.details, op.err = r.guarded(ctx, op, external, do)
+	telling, done := detach(ctx) // the call may have used up its time
+	defer done()
+	op.secrets = append(r.secretsOf(telling, op.managed, external, op.inputs), sensitiveDetails(op.details)...)
+	op.err = Redact(op.err, op.secrets...)
+	r.disconnectFrom(ctx, external, op.managed)
 }
 
 // guarded makes a call whose panic must not end the process: nobody else catches it in the background.
 func (r *Reconciler) guarded(ctx context.Context, op *operation, external ExternalClient, do call) (details ConnectionDetails, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			said := redactText(fmt.Sprint(cause), r.secretsOf(ctx, op.managed, external, op.inputs))
+			telling, cancel := detach(ctx)
+			defer cancel()
+			said := redactText(fmt.Sprint(cause), r.secretsOf(telling, op.managed, external, op.inputs))
 			r.logOf(ctx, op.managed).Error(nil, "The provider's code panicked", "call", op.verb, "panic", said, "stack", string(debug.Stack()))
-			err = OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb))
+			err = op.panicked()
 		}
 	}()
 	return do(ctx, op.managed)
+}
+
+// panicked is the error of a call that may have done anything.
+func (op *operation) panicked() error {
+	return OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb))
 }
 
 func (p *pass) goesOn(v verb) string {
@@ -158,6 +177,7 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 		return await(0, p.goesOn(op.verb))
 	}
 	r.operations.forget(client.ObjectKeyFromObject(p.managed))
+	p.secrets = op.secrets
 	if op.verb != verbUpdate || op.managed.GetGeneration() == p.managed.GetGeneration() {
 		p.ended = op.verb
 	}

@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -43,8 +44,15 @@ func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient
 	if !ok {
 		return
 	}
+	defer func() {
+		if recover() != nil {
+			r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", "Disconnect", "stack", string(debug.Stack()))
+		}
+	}()
 	if err := d.Disconnect(ctx); err != nil {
-		err = Redact(err, r.secretsOf(ctx, mg, external, nil)...)
+		telling, cancel := detach(ctx)
+		defer cancel()
+		err = Redact(err, r.secretsOf(telling, mg, external, nil)...)
 		r.logOf(ctx, mg).Info("Cannot disconnect from the provider", "error", err.Error())
 	}
 }

@@ -69,6 +69,9 @@ type pass struct {
 	// ended is the call in the background whose result this pass took up; it is not made again in the same pass.
 	ended verb
 
+	// secrets are those of the call that ended, which a pass that does not connect cannot know.
+	secrets [][]byte
+
 	memory *record
 	wakes  int // of the record, at the start
 

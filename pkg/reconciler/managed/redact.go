@@ -7,8 +7,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,17 +46,29 @@ func (e redactedError) Error() string { return e.text }
 
 func (e redactedError) Unwrap() error { return e.cause }
 
-// Redact returns the error without the given secrets in its text, in whatever way it spells them: as they are, quoted, in a URL
-// or in base64. Secrets shorter than four bytes are not looked for. The chain of the error stays.
+// Redact returns the error without the given secrets in its text, as they are or in a usual spelling: quoted by Go (%q,
+// %+q) or in JSON, with doubled quotes as in SQL, escaped for a URL's user, path or query, or in base64 with either alphabet,
+// padded or not. Other spellings, such as hexadecimal, parts of a secret and hashes are not found. Secrets shorter than four bytes are not looked for. The chain of the error stays.
 func Redact(err error, secrets ...[]byte) error {
 	if err == nil {
 		return nil
 	}
-	text := redactText(err.Error(), secrets)
-	if text == err.Error() {
+	said, ok := textOf(err)
+	text := redactText(said, secrets)
+	if ok && text == said {
 		return err
 	}
 	return redactedError{text: text, cause: err}
+}
+
+// textOf returns what an error says. One that panics when asked, such as a nil pointer in an error, says only its type.
+func textOf(err error) (text string, ok bool) {
+	defer func() {
+		if recover() != nil {
+			text, ok = fmt.Sprintf("an error of type %T whose method Error panics, which is a mistake in the provider", err), false
+		}
+	}()
+	return err.Error(), true
 }
 
 // redactText replaces the longest first, so that nothing is left of a secret that contains another.
@@ -73,10 +88,23 @@ func redactText(text string, secrets [][]byte) string {
 
 // spellings of a secret, none of which is shorter than the secret itself.
 func spellings(secret string) []string {
-	quoted := strconv.Quote(secret)
-	return []string{
-		secret, quoted[1 : len(quoted)-1], url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)),
+	quoted, ascii := strconv.Quote(secret), strconv.QuoteToASCII(secret)
+	user := url.UserPassword("", secret).String()
+	all := []string{
+		secret, quoted[1 : len(quoted)-1], ascii[1 : len(ascii)-1], url.QueryEscape(secret), url.PathEscape(secret), user[1:],
+		strings.ReplaceAll(secret, "'", "''"), strings.ReplaceAll(secret, `"`, `""`),
+		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)),
+		base64.RawURLEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)),
 	}
+	for _, escape := range []bool{true, false} { // <, > and &
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(escape)
+		if err := encoder.Encode(secret); err == nil { // a string always encodes
+			all = append(all, text.String()[1:text.Len()-2])
+		}
+	}
+	return all
 }
 
 // redact keeps secrets out of what a pass says of an error, so that they reach neither conditions nor events, logs or spans
@@ -85,20 +113,45 @@ func (r *Reconciler) redact(ctx context.Context, p *pass, err error) error {
 	return Redact(err, r.secretsOfPass(ctx, p)...)
 }
 
-// redactReady keeps them out of what the client says in condition Ready.
-func (r *Reconciler) redactReady(ctx context.Context, p *pass) {
-	ready := p.managed.GetCondition(xpv1.TypeReady)
-	if ready.Message == "" || ready.Message == p.ready.Message {
-		return
+// redactConditions keeps them out of what the pass, and the client in it, says in any condition.
+func (r *Reconciler) redactConditions(ctx context.Context, p *pass) error {
+	now, err := treeOf(p.managed)
+	if err != nil {
+		return err
 	}
-	if text := redactText(ready.Message, r.secretsOfPass(ctx, p)); text != ready.Message {
-		p.managed.SetConditions(ready.WithMessage(text))
+	before := messages(p.status)
+	var secrets [][]byte
+	for kind, said := range messages(now["status"]) {
+		if said == "" || said == before[kind] {
+			continue
+		}
+		if secrets == nil {
+			secrets = r.secretsOfPass(ctx, p)
+		}
+		if text := redactText(said, secrets); text != said {
+			p.managed.SetConditions(p.managed.GetCondition(xpv1.ConditionType(kind)).WithMessage(text))
+		}
 	}
+	return nil
+}
+
+// messages of the conditions in a status, by type.
+func messages(status any) map[string]string {
+	all := map[string]string{}
+	s, _ := status.(tree)
+	conditions, _ := s["conditions"].([]any)
+	for _, c := range conditions {
+		condition, _ := c.(tree)
+		kind, _ := condition["type"].(string)
+		all[kind], _ = condition["message"].(string)
+	}
+	return all
 }
 
 // secretsOfPass returns the secrets that anything said in a pass may repeat.
 func (r *Reconciler) secretsOfPass(ctx context.Context, p *pass) [][]byte {
 	secrets := r.secretsOf(ctx, p.managed, p.client, p.inputs)
+	secrets = append(secrets, p.secrets...)
 	secrets = append(secrets, sensitiveDetails(p.observation.ConnectionDetails)...)
 	secrets = append(secrets, sensitiveDetails(p.memory.unpublished)...)
 	if p.published != nil {
@@ -116,12 +169,22 @@ func (r *Reconciler) secretsOf(ctx context.Context, mg resource.Managed, externa
 		secrets = r.inputValues(ctx, mg)
 	}
 	if keeper, ok := optional[SecretKeeper](external); ok {
-		secrets = append(secrets, keeper.SecretValues()...)
+		secrets = append(secrets, r.valuesOf(ctx, mg, keeper)...)
 	}
 	if stored, err := r.secrets.get(ctx, r.client, mg); err == nil && stored != nil {
 		secrets = append(secrets, sensitiveDetails(stored.Data)...)
 	}
 	return secrets
+}
+
+// valuesOf asks a keeper whose panic must not end what only wants to say something.
+func (r *Reconciler) valuesOf(ctx context.Context, mg resource.Managed, keeper SecretKeeper) [][]byte {
+	defer func() {
+		if recover() != nil {
+			r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", "SecretValues", "stack", string(debug.Stack()))
+		}
+	}()
+	return keeper.SecretValues()
 }
 
 // inputValues reads the secret inputs of an object, for passes that did not: the external system may have been given them long

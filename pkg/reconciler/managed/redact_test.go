@@ -1,0 +1,130 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+func TestRedactSpellings(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{"p@ss word&<1>", "tab\there", "ünï'code", `dou"ble`} {
+		inJSON, err := json.Marshal(map[string]string{"password": secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{
+			"R234 userinfo of a URL": (&url.URL{Scheme: "postgres", User: url.UserPassword("u", secret), Host: "h"}).String(),
+			"R234 JSON":              string(inJSON),
+			"R234 ASCII":             fmt.Sprintf("%+q", secret),
+			"R234 SQL":               "'" + strings.ReplaceAll(secret, "'", "''") + "'",
+		} {
+			if got := managed.Redact(errors.New(text), []byte(secret)).Error(); !strings.Contains(got, "(sensitive)") {
+				t.Errorf("%s of %q is told: %s", name, secret, got)
+			}
+		}
+	}
+}
+
+// The call uses up its time, so that its context reads nothing any more.
+func TestRedactOperation(t *testing.T) {
+	t.Parallel()
+	c := newCage(t, managed.WithBackgroundOperations(300*time.Millisecond))
+	c.passUntil("Finished Success")
+	c.refuse("Delete", func(error) error {
+		<-time.After(400 * time.Millisecond)
+		return errors.New("too late for " + canaryInput)
+	})
+	c.delete()
+	c.passUntil("Finished DestroyFailure")
+	said := c.thing().GetCondition(xpv1.TypeLastAsyncOperation).Message
+	if !strings.Contains(said, "too late for (sensitive)") || leaked(said+c.message()) != "" {
+		t.Errorf("R234 LastAsyncOperation says %s, Synced %s", said, c.message())
+	}
+}
+
+func TestRedactPlan(t *testing.T) {
+	t.Parallel()
+	c := newCage(t)
+	c.pass()
+	c.refuse("Observe", func(err error) error { return err })
+	if _, err := c.reconciler.Plan(t.Context(), c.thing()); err == nil || leaked(err.Error()) != "" {
+		t.Errorf("R234 N8 Plan says %v", err)
+	}
+	c.mend()
+	c.during("Observe", func() { panic("at a loss") })
+	if _, err := c.reconciler.Plan(t.Context(), c.thing()); err == nil || !strings.Contains(err.Error(), "panicked") {
+		t.Errorf("N8 Plan of code that panics says %v", err)
+	}
+}
+
+func TestRedactConditions(t *testing.T) {
+	t.Parallel()
+	c := newCage(t)
+	c.pass()
+	c.alter(func(mg *thing.Thing, _ *managed.ExternalObservation) {
+		mg.SetConditions(xpv1.Condition{Type: "Backup", Status: "False", Reason: "Failed", Message: "signing in with " + canaryInput,
+			LastTransitionTime: metav1.Now()})
+	})
+	c.pass()
+	if said := c.thing().GetCondition("Backup").Message; said != "signing in with (sensitive)" {
+		t.Errorf("R234 condition Backup says %q", said)
+	}
+}
+
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+// A rudeSystem is one whose clients panic in all that is asked of them beside the calls.
+type rudeSystem struct{ *thing.System }
+
+func (r rudeSystem) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
+	external, err := r.System.Connect(ctx, mg)
+	return rudeClient{external}, err
+}
+
+type rudeClient struct {
+	managed.TypedExternalClient[*thing.Thing]
+}
+
+func (rudeClient) SecretValues() [][]byte { panic("no secrets") }
+
+func (rudeClient) Disconnect(context.Context) error { panic("no hanging up") }
+
+func TestPanicBeside(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string][]managed.ReconcilerOption{
+		"R16 within the pass":   nil,
+		"R16 in the background": {managed.WithBackgroundOperations(time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, o...)
+			s.options = append(s.options, managed.WithTypedExternalConnecter[*thing.Thing](rudeSystem{s.system}))
+			s.restart(s.env.Config)
+			s.failOnce("Create", (*brokenError)(nil), nil)
+			s.env.Eventually(t, "told", func(context.Context) error {
+				s.pass()
+				if got := s.state(); !strings.Contains(got, "ReconcileError") {
+					return errors.New(got)
+				}
+				return nil
+			})
+		})
+	}
+}
