@@ -40,6 +40,7 @@ type operation struct {
 	details ConnectionDetails
 	secrets [][]byte // that what the call says may repeat
 	err     error    // without them
+	panics  bool     // the provider's code did not come to an end
 }
 
 // operations are the calls of one kind that run in the background, by name of their objects.
@@ -83,7 +84,12 @@ func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outc
 }
 
 // ended acts on the result of a call.
-func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) outcome {
+func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) (o outcome) {
+	defer func() {
+		if op.panics && o.end.bad() {
+			o.reason = ReasonPanicked
+		}
+	}()
 	switch op.verb {
 	case verbCreate:
 		return r.createEnded(ctx, p, op)
@@ -150,6 +156,7 @@ func (r *Reconciler) guarded(ctx context.Context, op *operation, external Extern
 
 // panicked is the error of a call that may have done anything.
 func (op *operation) panicked() error {
+	op.panics = true
 	return OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb))
 }
 

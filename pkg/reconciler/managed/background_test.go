@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,13 +195,20 @@ func TestPanic(t *testing.T) {
 		stumble(s)
 		s.passUntil("Finished ApplyFailure")
 		s.wantMessage("panicked during create")
+		if got := s.events.take(); !slices.Contains(got, managed.ReasonPanicked) {
+			t.Errorf("R185 the events are %v", got)
+		}
 	})
 	t.Run("R185 in a pass, and all goes well once it is mended", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
+		registry := s.measure()
 		stumble(s)
 		s.pass()
 		s.wantMessage("the provider's code panicked")
+		if calls := counted(t, registry, "bowline_external_call_duration_seconds"); calls["unknown create"] != 1 {
+			t.Errorf("the calls are %v", calls)
+		}
 		s.system.Do(func(sys *thing.System) { sys.Fault = nil })
 		s.clock = s.clock.Add(time.Minute)
 		s.pass()

@@ -5,6 +5,7 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -30,48 +31,43 @@ type instrumentedClient struct {
 // Unwrap gives access to the author's client.
 func (c instrumentedClient) Unwrap() any { return c.ExternalClient }
 
-func (c instrumentedClient) Observe(ctx context.Context, mg resource.Managed) (ExternalObservation, error) {
+func (c instrumentedClient) Observe(ctx context.Context, mg resource.Managed) (observation ExternalObservation, err error) {
 	ctx, call := c.r.beginCall(ctx, verbObserve)
-	observation, err := c.ExternalClient.Observe(ctx, mg)
-	call.end(err)
-	return observation, err
+	defer call.end(&err)
+	return c.ExternalClient.Observe(ctx, mg)
 }
 
-func (c instrumentedClient) Create(ctx context.Context, mg resource.Managed) (ExternalCreation, error) {
+func (c instrumentedClient) Create(ctx context.Context, mg resource.Managed) (creation ExternalCreation, err error) {
 	ctx, call := c.r.beginCall(ctx, verbCreate)
-	creation, err := c.ExternalClient.Create(ctx, mg)
-	call.end(err)
-	return creation, err
+	defer call.end(&err)
+	return c.ExternalClient.Create(ctx, mg)
 }
 
-func (c instrumentedClient) Update(ctx context.Context, mg resource.Managed) (ExternalUpdate, error) {
+func (c instrumentedClient) Update(ctx context.Context, mg resource.Managed) (update ExternalUpdate, err error) {
 	ctx, call := c.r.beginCall(ctx, verbUpdate)
-	update, err := c.ExternalClient.Update(ctx, mg)
-	call.end(err)
-	return update, err
+	defer call.end(&err)
+	return c.ExternalClient.Update(ctx, mg)
 }
 
-func (c instrumentedClient) Delete(ctx context.Context, mg resource.Managed) error {
+func (c instrumentedClient) Delete(ctx context.Context, mg resource.Managed) (err error) {
 	ctx, call := c.r.beginCall(ctx, verbDelete)
-	err := c.ExternalClient.Delete(ctx, mg)
-	call.end(err)
-	return err
+	defer call.end(&err)
+	return c.ExternalClient.Delete(ctx, mg)
 }
 
 // connected makes the instrumented client of a pass.
-func (r *Reconciler) connected(ctx context.Context, mg resource.Managed) (ExternalClient, error) {
+func (r *Reconciler) connected(ctx context.Context, mg resource.Managed) (_ ExternalClient, err error) {
 	ctx, call := r.beginCall(ctx, verbConnect)
+	defer call.end(&err)
 	external, err := r.connecter.Connect(ctx, mg)
-	call.end(err)
 	return instrumentedClient{ExternalClient: external, r: r}, err
 }
 
 // found is what a finder finds.
-func (r *Reconciler) found(ctx context.Context, finder CreateFinder, mg resource.Managed) (string, error) {
+func (r *Reconciler) found(ctx context.Context, finder CreateFinder, mg resource.Managed) (name string, err error) {
 	ctx, call := r.beginCall(ctx, verbFind)
-	name, err := finder.FindCreated(ctx, mg)
-	call.end(err)
-	return name, err
+	defer call.end(&err)
+	return finder.FindCreated(ctx, mg)
 }
 
 // A measurement is of one call to the external system.
@@ -91,9 +87,14 @@ func (r *Reconciler) beginCall(ctx context.Context, v verb) (context.Context, me
 	return ctx, m
 }
 
-// end records the call. What the error says is not recorded: it may hold a secret that is not known as one yet. The span of
+// end, which is to be deferred, records the call, also one that panics: nobody knows what that did. What the error says is not recorded: it may hold a secret that is not known as one yet. The span of
 // the pass has it, redacted.
-func (m measurement) end(err error) {
+func (m measurement) end(result *error) {
+	err := *result
+	if cause := recover(); cause != nil {
+		defer panic(cause)
+		err = OutcomeUnknown(errors.New("the call panicked"))
+	}
 	outcome := callOutcome(err)
 	m.r.instruments.kind.Called(string(m.verb), outcome, m.r.now().Sub(m.began))
 	if m.span == nil {

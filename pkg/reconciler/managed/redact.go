@@ -48,7 +48,8 @@ func (e redactedError) Unwrap() error { return e.cause }
 
 // Redact returns the error without the given secrets in its text, as they are or in a usual spelling: quoted by Go (%q,
 // %+q) or in JSON, with doubled quotes as in SQL, escaped for a URL's user, path or query, or in base64 with either alphabet,
-// padded or not. Other spellings, such as hexadecimal, parts of a secret and hashes are not found. Secrets shorter than four bytes are not looked for. The chain of the error stays.
+// padded or not. Other spellings, such as hexadecimal, parts of a secret and hashes are not found.
+// Secrets shorter than four bytes are not looked for. The chain of the error stays.
 func Redact(err error, secrets ...[]byte) error {
 	if err == nil {
 		return nil
