@@ -158,6 +158,33 @@ func TestDeletionBehindUnreadableReference(t *testing.T) {
 	}
 }
 
+// restartAtWork restarts as a controller that runs does. It lists only the objects of the test: those of other tests are
+// strangers, too.
+func (s *stage) restartAtWork() {
+	t := s.t
+	t.Helper()
+	c, err := client.NewWithWatch(s.env.Config, client.Options{Scheme: newScheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := interceptor.NewClient(c, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, all client.ObjectList, o ...client.ListOption) error {
+			err := c.List(ctx, all, o...)
+			if things, ok := all.(*thing.List); ok {
+				things.Items = slices.DeleteFunc(things.Items, func(o thing.Thing) bool { return !strings.HasPrefix(o.Name, s.env.Prefix) })
+			}
+			return err
+		},
+	})
+	s.options = append(s.options, managed.WithClient(own))
+	s.restart(s.env.Config)
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(q.ShutDown)
+	if err := s.reconciler.Wakeups().Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Objects under deletion that a process that has just started did not look at yet, each of which may refer to any other.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
@@ -169,28 +196,6 @@ func TestStrangers(t *testing.T) {
 		s.passOver(dependent)
 		s.clock = time.Now()
 		return s, dependent
-	}
-	again := func(t *testing.T, s *stage) {
-		c, err := client.NewWithWatch(s.env.Config, client.Options{Scheme: newScheme(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := interceptor.NewClient(c, interceptor.Funcs{ // the objects of other tests are strangers, too
-			List: func(ctx context.Context, c client.WithWatch, all client.ObjectList, o ...client.ListOption) error {
-				err := c.List(ctx, all, o...)
-				if things, ok := all.(*thing.List); ok {
-					things.Items = slices.DeleteFunc(things.Items, func(o thing.Thing) bool { return !strings.HasPrefix(o.Name, s.env.Prefix) })
-				}
-				return err
-			},
-		})
-		s.options = append(s.options, managed.WithClient(own))
-		s.restart(s.env.Config)
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-		t.Cleanup(q.ShutDown)
-		if err := s.reconciler.Wakeups().Start(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
 	}
 	wantWait := func(t *testing.T, s *stage) {
 		t.Helper()
@@ -205,7 +210,7 @@ func TestStrangers(t *testing.T) {
 		s, dependent := begin(t)
 		other := s.neighbour("other", nil)
 		s.passOver(other)
-		again(t, s)
+		s.restartAtWork()
 		s.remove(other)
 		s.passOver(other)
 		s.remove(dependent)
@@ -214,7 +219,7 @@ func TestStrangers(t *testing.T) {
 	t.Run("N32 one that was paused when it was looked at", func(t *testing.T) {
 		s, dependent := begin(t)
 		s.patch(dependent, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
-		again(t, s)
+		s.restartAtWork()
 		s.passOver(dependent)
 		s.remove(dependent)
 		wantWait(t, s)
@@ -222,7 +227,7 @@ func TestStrangers(t *testing.T) {
 	t.Run("N32 one that goes, and one without an external resource", func(t *testing.T) {
 		s, dependent := begin(t)
 		without := s.neighbour("without", func(mg *thing.Thing) { mg.Finalizers = []string{"test.bowline.dev/other"} })
-		again(t, s)
+		s.restartAtWork()
 		s.remove(dependent)
 		s.remove(without)
 		wantWait(t, s)
@@ -240,7 +245,7 @@ func TestStrangers(t *testing.T) {
 			s.remove(other)
 		}
 		s.remove(dependent)
-		again(t, s)
+		s.restartAtWork()
 		wantWait(t, s)
 		version := s.thing().ResourceVersion
 		for range 6 {
