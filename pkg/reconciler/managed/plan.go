@@ -6,8 +6,6 @@ package managed
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -66,20 +64,6 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 		return p.planDeletion(), nil
 	}
 	return p.plan(r.parameters), nil
-}
-
-// try runs steps. If the provider's code panics, that is an error like any other.
-func (r *Reconciler) try(ctx context.Context, p *pass, steps []step) (o outcome) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			telling, cancel := detach(ctx)
-			defer cancel()
-			said := redactText(fmt.Sprint(cause), r.secretsOfPass(telling, p))
-			r.logOf(ctx, p.managed).Error(nil, "The provider's code panicked", "panic", said, "stack", string(debug.Stack()))
-			o = fail(ReasonPanicked, errors.New("the provider's code panicked, which is a mistake in the provider: see the controller's log"))
-		}
-	}()
-	return run(ctx, p, steps)
 }
 
 // planning are the steps of a pass that write nothing, as lifecycle orders them.

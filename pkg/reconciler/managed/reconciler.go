@@ -146,20 +146,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	ctx = r.beginSpan(ctx, p)
 	defer p.span.End()
 	defer r.disconnect(ctx, p)
-	return r.settle(ctx, p, r.attempt(ctx, p))
+	return r.settle(ctx, p, r.try(ctx, p, r.lifecycle(mg)))
 }
 
-// attempt runs the steps. If the provider's code panics, that is an error of the object like any other: whoever looks at it
-// has to know, and all else goes on.
-func (r *Reconciler) attempt(ctx context.Context, p *pass) (o outcome) {
+// try runs steps. If the provider's code panics, that is an error of the object like any other: whoever looks at it has to
+// know, and all else goes on.
+func (r *Reconciler) try(ctx context.Context, p *pass, steps []step) (o outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			said := redactText(fmt.Sprint(cause), r.secretsOfPass(ctx, p))
+			telling, cancel := detach(ctx)
+			defer cancel()
+			said := redactText(fmt.Sprint(cause), r.secretsOfPass(telling, p))
 			r.logOf(ctx, p.managed).Error(nil, "The provider's code panicked", "panic", said, "stack", string(debug.Stack()))
 			o = fail(ReasonPanicked, errors.New("the provider's code panicked, which is a mistake in the provider: see the controller's log"))
 		}
 	}()
-	return run(ctx, p, r.lifecycle(p.managed))
+	return run(ctx, p, steps)
 }
 
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
