@@ -19,7 +19,8 @@ type Rules struct {
 	IgnoreCase []string
 	// Sets are lists without an order.
 	Sets []string
-	// Extra are lists to which others add elements of their own.
+	// Extra are lists to which others add elements of their own, and maps whose further keys are taken over although the user
+	// set some (R151).
 	Extra []string
 	// JSON fields are strings that hold JSON documents.
 	JSON []string

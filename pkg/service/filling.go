@@ -10,12 +10,13 @@ import (
 )
 
 // closed are the fields to which late initialization must not add, though the vendor has more: maps in which anything is
-// set, else a key that the user removes would come back (R149), and immutable fields that are set, since the API server
-// would refuse the rest.
+// set, else a key that the user removes would come back (R149), unless the kind says that others add to them (R151); and
+// immutable fields that are set, since the API server would refuse the rest.
 func (s *served[C, P, O, V]) closed(p *P) []string {
 	var fields []string
 	visit(reflect.ValueOf(p).Elem(), "", func(path string, v reflect.Value) {
-		if v.Kind() == reflect.Map && v.Len() > 0 || slices.Contains(s.rules.Immutable, path) && !v.IsZero() {
+		users := v.Kind() == reflect.Map && v.Len() > 0 && !slices.Contains(s.rules.Extra, path)
+		if users || slices.Contains(s.rules.Immutable, path) && !v.IsZero() {
 			fields = append(fields, path)
 		}
 	})

@@ -25,8 +25,11 @@ func TestClosed(t *testing.T) {
 		Network   *network          `json:"network,omitempty"`
 		Placement placement         `json:"placement,omitzero"`
 		Version   *string           `json:"version,omitempty"`
+		Open      map[string]string `json:"open,omitempty"`
 	}
-	s := &served[any, settings, struct{}, struct{}]{rules: parameters.Rules{Immutable: []string{"placement", "version"}}}
+	s := &served[any, settings, struct{}, struct{}]{rules: parameters.Rules{
+		Immutable: []string{"placement", "version"}, Extra: []string{"open"},
+	}}
 	cases := map[string]struct {
 		reason string
 		set    settings
@@ -37,6 +40,10 @@ func TestClosed(t *testing.T) {
 			reason: "A key that the user removed must not come back.",
 			set:    settings{Settings: map[string]string{"a": "b"}, Network: &network{Tags: map[string]string{"a": "b"}}},
 			want:   []string{"settings", "network.tags"},
+		},
+		"R151 Others add": {
+			reason: "The kind says that others add to the map.",
+			set:    settings{Open: map[string]string{"a": "b"}},
 		},
 		"N33 Immutable": {
 			reason: "The API server refuses to add to what cannot change.",

@@ -31,7 +31,7 @@ func (t *Thing) Observation() *Parameters { return &t.Status.AtProvider }
 func (t *Thing) InitParameters() any { return t.Spec.InitProvider }
 
 // FieldRules satisfies what package service asks of parameters.
-func (*Parameters) FieldRules() parameters.Rules { return parameters.Rules{} }
+func (*Parameters) FieldRules() parameters.Rules { return parameters.Rules{Extra: []string{"tags"}} }
 
 // answer is what the system tells of a resource.
 type answer struct {
