@@ -123,6 +123,19 @@ func (t *Tracker) Dependents(kind schema.GroupVersionKind, name types.Namespaced
 	return found
 }
 
+// Targets returns what an object was found to refer to, by group, kind and name; the version is left out.
+func (t *Tracker) Targets(d Dependent) []Dependent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []Dependent
+	if r, ok := t.dependents[d]; ok {
+		for at := range r.targets {
+			all = append(all, Dependent{Kind: at.kind.WithVersion(""), Name: at.name})
+		}
+	}
+	return all
+}
+
 // Waiting returns the dependents that wait for objects of a kind, or follow them, each once and in no order.
 func (t *Tracker) Waiting(kind schema.GroupVersionKind) []Dependent {
 	t.mu.Lock()

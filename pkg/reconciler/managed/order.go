@@ -42,7 +42,11 @@ func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 				named([]reference.Dependent{unknown})+".")
 		}
 	}
-	leaving, stuck, err := r.references.leaving(ctx, self, r.client)
+	live := r.live
+	if p.memory.failures > 0 {
+		live = nil // once is enough: a watch that was behind is not any more
+	}
+	leaving, stuck, err := r.references.leaving(ctx, self, r.client, live)
 	if err != nil {
 		return fail(ReasonCannotDelete, fmt.Errorf("looking for objects that refer to this one: %w", err))
 	}
@@ -79,13 +83,19 @@ func (r *Reconciler) rememberReferences(ctx context.Context, p *pass) outcome {
 
 // leaving returns the objects that refer to one and are being deleted, and apart from them those whose deletion cannot
 // end by itself: they are paused, wait for a person, are of a kind that is gone, or refer to each other in a circle.
-func (s *References) leaving(ctx context.Context, self reference.Dependent, c client.Reader) (leaving, stuck []reference.Dependent, err error) {
+//
+// Objects that somebody deletes together are seen so one after the other, each by the watch of its kind. What the cache has
+// as staying is therefore asked for at the API server itself, if live is not nil.
+func (s *References) leaving(ctx context.Context, self reference.Dependent, c, live client.Reader) (leaving, stuck []reference.Dependent, err error) {
 	for _, d := range s.tracker.Dependents(self.Kind, self.Name) {
 		if d == self {
 			continue
 		}
 		o := s.example(d.Kind)
 		err := c.Get(ctx, d.Name, o)
+		if err == nil && !meta.WasDeleted(o) && live != nil {
+			err = live.Get(ctx, d.Name, o)
+		}
 		switch {
 		case apierrors.IsNotFound(err):
 			continue

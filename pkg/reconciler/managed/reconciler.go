@@ -127,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if client.IgnoreNotFound(err) == nil {
 			r.memory.forget(req.NamespacedName)
 			r.operations.forget(req.NamespacedName)
-			r.references.gone(r.dependent(req.NamespacedName))
+			r.references.gone(ctx, r.dependent(req.NamespacedName))
 			r.instruments.kind.Drifted(req.NamespacedName, false)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reference"
 	"github.com/bowline-dev/bowline/pkg/reference/installation"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -131,8 +132,10 @@ func (s *References) await(who reference.Dependent, others []reference.Dependent
 	}
 }
 
-// gone forgets an object and wakes who waited for that.
-func (s *References) gone(d reference.Dependent) {
+// gone forgets an object and wakes who waited for that, and what it referred to and is being deleted, too: the external
+// system may have refused the deletion because of it, before anybody saw that it was to go.
+func (s *References) gone(ctx context.Context, d reference.Dependent) {
+	targets := s.tracker.Targets(d)
 	s.tracker.Forget(d)
 	s.mu.Lock()
 	waiting := s.awaited[d]
@@ -140,6 +143,23 @@ func (s *References) gone(d reference.Dependent) {
 	s.mu.Unlock()
 	for who := range waiting {
 		s.wake(who)
+	}
+	for _, target := range targets {
+		s.wakeLeaving(ctx, target)
+	}
+}
+
+// wakeLeaving wakes an object that is being deleted.
+func (s *References) wakeLeaving(ctx context.Context, d reference.Dependent) {
+	s.mu.Lock()
+	r := s.reconcilers[d.Kind.GroupKind()]
+	s.mu.Unlock()
+	if r == nil {
+		return
+	}
+	mg := r.newManaged()
+	if err := r.client.Get(ctx, d.Name, mg); err == nil && meta.WasDeleted(mg) {
+		r.WakeNow(d.Name)
 	}
 }
 
