@@ -276,6 +276,20 @@ func TestCanaryDrift(t *testing.T) {
 		c.look("failed")
 		c.wantMessage("broken by (sensitive)")
 	})
+	t.Run("R234 a secret input whose Secret is gone before the object", func(t *testing.T) {
+		c := newCage(t)
+		c.pass()
+		c.pass()
+		input := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace, Name: "input"}}
+		if err := c.env.Client.Delete(t.Context(), input); err != nil {
+			t.Fatal(err)
+		}
+		c.delete()
+		c.refuse("Delete", func(error) error { return errors.New("password " + canaryInput + " is still in use") })
+		c.pass()
+		c.wantMessage("password (sensitive) is still in use")
+		c.look("deleted without its Secret")
+	})
 	t.Run("R234 a panic within the pass", func(t *testing.T) {
 		c := newCage(t)
 		c.pass()

@@ -105,6 +105,7 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 		}
 	}
 	p.inputs = read
+	p.memory.given = read.values
 	return next()
 }
 

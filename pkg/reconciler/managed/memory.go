@@ -69,6 +69,10 @@ type record struct {
 	// inputs is when the secret inputs were last read.
 	inputs inputsRead
 
+	// given are the values of secret inputs that were last read, so that nothing said later shows them, though the Secrets
+	// may be gone by then.
+	given map[string][]byte
+
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool
 

@@ -153,6 +153,7 @@ func messages(status any) map[string]string {
 func (r *Reconciler) secretsOfPass(ctx context.Context, p *pass) [][]byte {
 	secrets := r.secretsOf(ctx, p.managed, p.client, p.inputs)
 	secrets = append(secrets, p.secrets...)
+	secrets = slices.AppendSeq(secrets, maps.Values(p.memory.given))
 	secrets = append(secrets, sensitiveDetails(p.observation.ConnectionDetails)...)
 	secrets = append(secrets, sensitiveDetails(p.memory.unpublished)...)
 	if p.published != nil {
