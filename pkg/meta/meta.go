@@ -39,6 +39,15 @@ const (
 	// AnnotationKeyOrphanOnDelete lets the deletion of an object that is paused, or waits for a person because of a
 	// suspected leak, finish without touching the external resource, if its value is exactly "true" (N31).
 	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
+	// AnnotationKeyExternalNameProposed says, if its value is exactly "true", that the external name was proposed by a claim:
+	// it names what is to be created and never adopts what exists, since who writes claims has no say over what exists (N6,
+	// N24).
+	AnnotationKeyExternalNameProposed = "bowline.dev/external-name-proposed"
+	// AnnotationKeyAllowedNamespaces on a managed resource lists the namespaces, separated by commas, or * for all, whose
+	// claims and targets may have it (N27).
+	AnnotationKeyAllowedNamespaces = "bowline.dev/allowed-namespaces"
+	// AnnotationKeyDefaultClass on a class makes it the default one, if its value is exactly "true" (K28, R252).
+	AnnotationKeyDefaultClass = "resourceclass.crossplane.io/is-default-class"
 )
 
 // Labels that external resources carry where their system allows labels or tags. Where dots and slashes are not

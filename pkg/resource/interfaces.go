@@ -7,6 +7,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -78,6 +79,79 @@ type ClaimReferencer interface {
 type ClassReferencer interface {
 	SetClassReference(r *corev1.ObjectReference)
 	GetClassReference() *corev1.ObjectReference
+}
+
+// A ClassSelector says by labels which class it wants.
+type ClassSelector interface {
+	SetClassSelector(s *metav1.LabelSelector)
+	GetClassSelector() *metav1.LabelSelector
+}
+
+// A ManagedResourceReferencer names the managed resource that it wants, or has.
+type ManagedResourceReferencer interface {
+	SetResourceReference(r *corev1.ObjectReference)
+	GetResourceReference() *corev1.ObjectReference
+}
+
+// A LocalConnectionSecretWriterTo can have connection details written to a Secret of its own namespace that it names.
+type LocalConnectionSecretWriterTo interface {
+	SetWriteConnectionSecretToReference(r *xpv1.LocalSecretReference)
+	GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference
+}
+
+// A Claim asks, in the words of applications, for a managed resource (K30, A32).
+type Claim interface {
+	client.Object
+	Conditioned
+	Bindable
+	ClassSelector
+	ClassReferencer
+	ManagedResourceReferencer
+	LocalConnectionSecretWriterTo
+}
+
+// A ClaimList is a list of claims.
+type ClaimList interface {
+	client.ObjectList
+	GetItems() []Claim
+}
+
+// A Class says how managed resources are made for claims (K20, A33).
+type Class interface {
+	client.Object
+	ProviderConfigReferencer
+	Reclaimer
+	ConnectionSecretsNamespacer
+	ClaimLimiter
+}
+
+// A ClassList is a list of classes.
+type ClassList interface {
+	client.ObjectList
+	GetItems() []Class
+}
+
+// A ConnectionSecretsNamespacer says in which namespace the connection Secrets of what is made from it are.
+type ConnectionSecretsNamespacer interface {
+	SetWriteConnectionSecretsToNamespace(namespace string)
+	GetWriteConnectionSecretsToNamespace() string
+}
+
+// A ClaimLimiter says which claims may use it.
+type ClaimLimiter interface {
+	SetClaimLimits(l xpv1.ClaimLimits)
+	GetClaimLimits() xpv1.ClaimLimits
+}
+
+// A BindableManaged is a managed resource that claims can be bound to: one of a cluster-scoped kind (N28).
+type BindableManaged interface {
+	Managed
+	Bindable
+	ClaimReferencer
+	ClassReferencer
+	Reclaimer
+	ConnectionSecretWriterTo
+	ProviderConfigReferencer
 }
 
 // A ReferenceResolver has fields that refer to other managed resources. ResolveReferences fills in, in memory, what

@@ -14,13 +14,16 @@ import (
 const DefaultProviderConfig = "default"
 
 // SetBindable marks a managed resource as ready to be bound to a claim. One that is bound, or was released by its
-// claim, stays as it is (A43, K40).
+// claim, stays as it is (A43, K40) until nothing names that claim any more: an administrator who clears spec.claimRef of a
+// released managed resource offers it to others (R279).
 func SetBindable(b Bindable) {
 	switch b.GetBindingPhase() {
 	case xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased:
-	default:
-		b.SetBindingPhase(xpv1.BindingPhaseUnbound)
+		if r, ok := b.(ClaimReferencer); !ok || r.GetClaimReference() != nil {
+			return
+		}
 	}
+	b.SetBindingPhase(xpv1.BindingPhaseUnbound)
 }
 
 // IsConditionTrue is true for a condition of status True; one that an object does not have is not.

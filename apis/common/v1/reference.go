@@ -39,6 +39,14 @@ type SecretReference struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
+// A LocalSecretReference names a Secret in the object's own namespace.
+type LocalSecretReference struct {
+	// Name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
 // A SecretKeySelector selects one key of one Secret.
 type SecretKeySelector struct {
 	// Name of the Secret.

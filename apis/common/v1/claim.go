@@ -1,0 +1,112 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A ResourceClaimSpec is the common part of a claim's spec (K38, A2).
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || has(self.resourceRef) && self.resourceRef == oldSelf.resourceRef",message="spec.resourceRef is settled: a claim keeps its managed resource; delete the claim and make another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || !has(oldSelf.classRef) || has(self.classRef) && self.classRef == oldSelf.classRef",message="spec.classRef is settled, since the claim has its managed resource: delete the claim and make another"
+type ResourceClaimSpec struct {
+	// ClassSelector chooses by labels what you get: for example a small or a large database. A class that carries all of these
+	// labels is used. Ask your platform team which labels there are, or list the classes with: kubectl get classes. Without it,
+	// and without classRef and resourceRef, the default class is used.
+	// +optional
+	ClassSelector *metav1.LabelSelector `json:"classSelector,omitempty"`
+
+	// ClassReference names the class that decides what you get. You may leave it out: it is filled in with the class that
+	// classSelector chooses, or with the default class.
+	// +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && has(self.kind) && has(self.name)",message="a class is named by apiVersion, kind and name"
+	// +optional
+	ClassReference *corev1.ObjectReference `json:"classRef,omitempty"`
+
+	// ResourceReference names the managed resource that serves this claim. You may leave it out: it is filled in when one was
+	// made. Name an existing one to get that one, if whoever made it allows your namespace to.
+	// +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && has(self.kind) && has(self.name)",message="a managed resource is named by apiVersion, kind and name"
+	// +optional
+	ResourceReference *corev1.ObjectReference `json:"resourceRef,omitempty"`
+
+	// WriteConnectionSecretToReference names the Secret of your namespace that tells how to connect: it appears when the claim
+	// is ready and follows every change, such as a new password. It must not exist before. Without it there is none.
+	// +optional
+	WriteConnectionSecretToReference *LocalSecretReference `json:"writeConnectionSecretToRef,omitempty"`
+}
+
+// A ResourceClaimStatus is the status of a claim (K31, K39).
+type ResourceClaimStatus struct {
+	ConditionedStatus `json:",inline"`
+
+	// BindingPhase says how far the claim is: Unbound while it waits, Bound when it has what it asked for.
+	// +optional
+	BindingPhase BindingPhase `json:"bindingPhase,omitempty"`
+}
+
+// SetBindingPhase sets how far the claim is (A3, K36).
+func (s *ResourceClaimStatus) SetBindingPhase(p BindingPhase) { s.BindingPhase = p }
+
+// GetBindingPhase returns how far the claim is.
+func (s *ResourceClaimStatus) GetBindingPhase() BindingPhase { return s.BindingPhase }
+
+// A ClassSpecTemplate is the common part of a class: how managed resources are made for claims (K27, A2).
+type ClassSpecTemplate struct {
+	// WriteConnectionSecretsToNamespace is where the connection Secrets of the managed resources are kept. Teams need no access
+	// to it: each claim gets a copy in its own namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	WriteConnectionSecretsToNamespace string `json:"writeConnectionSecretsToNamespace"`
+
+	// ProviderConfigReference names the ProviderConfig that the managed resources use.
+	// +kubebuilder:default={"name": "default"}
+	// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind == 'ProviderConfig'",message="a cluster-scoped object uses a cluster-scoped ProviderConfig: leave kind out"
+	// +optional
+	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
+
+	// ReclaimPolicy says what becomes of a managed resource, and of its external resource with all data, when the claim goes:
+	// Delete, the default, deletes both, Retain keeps them for an administrator (N4).
+	// +optional
+	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+
+	// Claims says who may use the class, and how often. Without it everybody may.
+	// +optional
+	Claims ClaimLimits `json:"claims,omitzero"`
+}
+
+// ClaimLimits say which claims may use a class.
+type ClaimLimits struct {
+	// NamespaceSelector chooses, by their labels, the namespaces whose claims may use the class. Default: all namespaces.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// Max is how many claims may use the class at the same time. Default: no limit.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +optional
+	Max *int64 `json:"max,omitempty"`
+}
+
+// Reasons of a claim's condition Ready beside Available (N10, N17).
+const (
+	// ReasonNoMatchingClass says that no class has the labels asked for, or that there is no default class.
+	ReasonNoMatchingClass ConditionReason = "NoMatchingClass"
+	// ReasonAmbiguousDefaultClass says that there are several default classes.
+	ReasonAmbiguousDefaultClass ConditionReason = "AmbiguousDefaultClass"
+	// ReasonClassNotFound says that the class that the claim names does not exist.
+	ReasonClassNotFound ConditionReason = "ClassNotFound"
+	// ReasonNotAllowed says that the class, or the managed resource, is not for the claim's namespace.
+	ReasonNotAllowed ConditionReason = "NotAllowed"
+	// ReasonLimitReached says that as many claims use the class as may.
+	ReasonLimitReached ConditionReason = "LimitReached"
+	// ReasonBinding says that the claim waits for its managed resource.
+	ReasonBinding ConditionReason = "Binding"
+	// ReasonResourceLost says that the managed resource of a bound claim is gone.
+	ReasonResourceLost ConditionReason = "ResourceLost"
+)
+
+// Waiting says that a claim cannot be used yet, and why (N10).
+func Waiting(reason ConditionReason, message string) Condition {
+	return newCondition(TypeReady, corev1.ConditionFalse, reason).WithMessage(message)
+}
