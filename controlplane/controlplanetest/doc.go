@@ -16,6 +16,8 @@
 //		env.Eventually(t, "bucket b is ready", func(ctx context.Context) error { ... })
 //	}
 //
+// Controllers run beside a test by RunManager, servers by Run; both end with it.
+//
 // BOWLINE_TEST_KUBECONFIG, if set, is the kubeconfig of a running server to use instead.
 //
 // Importing this package links client code only.
