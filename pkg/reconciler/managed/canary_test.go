@@ -67,15 +67,19 @@ func leaked(text string) string {
 }
 
 // A canarySystem is one whose clients know and tell secrets.
-type canarySystem struct{ *thing.System }
+type canarySystem struct {
+	*thing.System
+	differs *managed.ExternalObservation // whose Diff and Drift Observe tells; nil for those of the system
+}
 
 func (c canarySystem) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
 	external, err := c.System.Connect(ctx, mg)
-	return canaryClient{external}, managed.Redact(err, canaryClient{}.SecretValues()...)
+	return canaryClient{external, c.differs}, managed.Redact(err, canaryClient{}.SecretValues()...)
 }
 
 type canaryClient struct {
 	managed.TypedExternalClient[*thing.Thing]
+	differs *managed.ExternalObservation
 }
 
 func (c canaryClient) Unwrap() any { return c.TypedExternalClient }
@@ -87,6 +91,9 @@ func (c canaryClient) Observe(ctx context.Context, mg *thing.Thing) (managed.Ext
 	if o.ResourceExists {
 		o.ConnectionDetails["token"] = []byte(canaryDetail)
 		mg.SetConditions(xpv1.Available().WithMessage("works, says " + indiscreet()))
+	}
+	if c.differs != nil {
+		o.ResourceUpToDate, o.Diff, o.Drift = false, c.differs.Diff, c.differs.Drift
 	}
 	return o, err
 }
@@ -123,7 +130,7 @@ func newCage(t *testing.T, o ...managed.ReconcilerOption) *cage {
 		mg.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: c.env.Namespace, Name: "input", Key: "password"}
 	})
 	c.options = append(c.options,
-		managed.WithTypedExternalConnecter[*thing.Thing](canarySystem{c.system}), managed.WithLogger(c.log.logger(10)))
+		managed.WithTypedExternalConnecter[*thing.Thing](canarySystem{System: c.system}), managed.WithLogger(c.log.logger(10)))
 	c.spans = c.trace()
 	c.metrics = c.measure()
 	return c

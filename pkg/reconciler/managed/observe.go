@@ -14,6 +14,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 	if err := p.look(ctx); err != nil {
 		return fail(ReasonCannotObserve, fmt.Errorf("observing the external resource: %w", err))
 	}
+	r.redactDrift(ctx, p)
 	return next()
 }
 

@@ -53,17 +53,14 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 	defer cancel()
 	defer r.disconnect(ctx, p)
 	o := r.try(ctx, p, r.planning(own))
-	switch {
-	case o.err != nil:
-		telling, done := detach(ctx)
-		defer done()
+	telling, done := detach(ctx)
+	defer done()
+	if o.err != nil {
 		return Plan{}, r.redact(telling, p, o.err)
-	case o.end != goOn:
-		return Plan{Action: PlanNothing, Message: o.message}, nil
-	case meta.WasDeleted(p.managed):
-		return p.planDeletion(), nil
 	}
-	return p.plan(r.parameters), nil
+	plan, secrets := p.plan(o, r.parameters), r.secretsOfPass(telling, p)
+	plan.Message, plan.Fields = redactText(plan.Message, secrets), redactFields(plan.Fields, secrets)
+	return plan, nil
 }
 
 // planning are the steps of a pass that write nothing, as lifecycle orders them.
@@ -75,10 +72,14 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 	return append(steps, r.resolveReferences, r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership)
 }
 
-// plan says what create and update would do after what was observed.
-func (p *pass) plan(options []parameters.Option) Plan {
+// plan says what create, update and delete would do after what was observed by a pass that ended well.
+func (p *pass) plan(o outcome, options []parameters.Option) Plan {
 	spec, _ := p.spec.(tree)
 	switch {
+	case o.end != goOn:
+		return Plan{Action: PlanNothing, Message: o.message}
+	case meta.WasDeleted(p.managed):
+		return p.planDeletion()
 	case !p.observation.ResourceExists && !p.allows(xpv1.ManagementActionCreate):
 		return Plan{Action: PlanNothing, Message: p.missing().err.Error()}
 	case !p.observation.ResourceExists:

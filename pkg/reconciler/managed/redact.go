@@ -72,8 +72,22 @@ func textOf(err error) (text string, ok bool) {
 	return err.Error(), true
 }
 
+// hidden stands where a secret was.
+const hidden = "(sensitive)"
+
 // redactText replaces the longest first, so that nothing is left of a secret that contains another.
 func redactText(text string, secrets [][]byte) string {
+	if text == "" {
+		return ""
+	}
+	for _, spelling := range spelled(secrets) {
+		text = strings.ReplaceAll(text, spelling, hidden)
+	}
+	return text
+}
+
+// spelled returns the spellings of all secrets that are looked for, the longest first.
+func spelled(secrets [][]byte) []string {
 	var all []string
 	for _, secret := range secrets {
 		if secret = bytes.TrimSpace(secret); len(secret) >= shortestSecret {
@@ -81,10 +95,7 @@ func redactText(text string, secrets [][]byte) string {
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
-	for _, spelling := range all {
-		text = strings.ReplaceAll(text, spelling, "(sensitive)")
-	}
-	return text
+	return all
 }
 
 // spellings of a secret, none of which is shorter than the secret itself.
@@ -134,6 +145,45 @@ func (r *Reconciler) redactConditions(ctx context.Context, p *pass) error {
 		}
 	}
 	return nil
+}
+
+// redactDrift keeps them out of what the client says of differences: events, conditions, the status and plans repeat it.
+func (r *Reconciler) redactDrift(ctx context.Context, p *pass) {
+	o := &p.observation
+	if o.Diff == "" && len(o.Drift) == 0 {
+		return
+	}
+	telling, cancel := detach(ctx)
+	defer cancel()
+	secrets := r.secretsOfPass(telling, p)
+	o.Diff, o.Drift = redactText(o.Diff, secrets), redactFields(o.Drift, secrets)
+}
+
+// redactFields returns differences without the secrets, also where a value that was too long to show ends within one.
+func redactFields(fields []xpv1.FieldDifference, secrets [][]byte) []xpv1.FieldDifference {
+	redacted := slices.Clone(fields)
+	for i, f := range fields {
+		redacted[i].Path = redactText(f.Path, secrets)
+		redacted[i].Desired = redactEnd(redactText(f.Desired, secrets), secrets)
+		redacted[i].Observed = redactEnd(redactText(f.Observed, secrets), secrets)
+	}
+	return redacted
+}
+
+// redactEnd replaces the beginning of a secret at the end of a text that was cut off.
+func redactEnd(text string, secrets [][]byte) string {
+	shown, cut := strings.CutSuffix(text, "…")
+	if !cut {
+		return text
+	}
+	for _, spelling := range spelled(secrets) {
+		for n := min(len(spelling), len(shown)); n >= shortestSecret; n-- {
+			if rest, ends := strings.CutSuffix(shown, spelling[:n]); ends {
+				return rest + hidden + "…"
+			}
+		}
+	}
+	return text
 }
 
 // messages of the conditions in a status, by type.

@@ -128,3 +128,47 @@ func TestPanicBeside(t *testing.T) {
 		})
 	}
 }
+
+// What a client says of differences may repeat any secret, and so may a setting.
+func TestRedactDrift(t *testing.T) {
+	t.Parallel()
+	for name, said := range map[string]managed.ExternalObservation{
+		"R234 N8 in words": {Diff: "differs: " + indiscreet()},
+		"R234 N8 by field": {Drift: []xpv1.FieldDifference{{Path: "tags", Desired: indiscreet(), Observed: "begins with " + canaryInput[:9] + "…"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCage(t)
+			c.pass()
+			c.options = append(c.options, managed.WithTypedExternalConnecter[*thing.Thing](canarySystem{c.system, &said}))
+			c.restart(c.env.Config)
+			c.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe") })
+			c.events.take()
+			c.look("in drift")
+			mg := c.thing()
+			if got := mg.GetCondition(xpv1.TypeInSync); got.Reason != xpv1.ReasonDrifted || len(c.events.take()) != 1 {
+				t.Errorf("N8 N13 condition InSync: %s: %s; it is told once", got.Reason, got.Message)
+			}
+			if drift := mg.Status.Drift; len(drift) > 0 && drift[0].Observed != "begins with (sensitive)…" {
+				t.Errorf("a value that was cut off is told: %s", drift[0].Observed)
+			}
+			for action, allowed := range map[managed.PlannedAction]xpv1.ManagementPolicies{"Nothing": policies("Observe"), "Update": policies("*")} {
+				mg.Spec.ManagementPolicies = allowed
+				plan, err := c.reconciler.Plan(t.Context(), mg)
+				if err != nil || plan.Action != action || leaked(fmt.Sprintf("%+v", plan)) != "" {
+					t.Errorf("a plan of %s says %+v, %v", action, plan, err)
+				}
+			}
+		})
+	}
+	t.Run("R234 N8 settings of a plan to create", func(t *testing.T) {
+		t.Parallel()
+		c := newCage(t)
+		mg := c.thing()
+		mg.Spec.ForProvider.Tags = map[string]string{"hint": canaryInput}
+		plan, err := c.reconciler.Plan(t.Context(), mg)
+		if said := fmt.Sprintf("%+v", plan); err != nil || leaked(said) != "" || !strings.Contains(said, "hint") {
+			t.Errorf("the plan says %s, %v", said, err)
+		}
+	})
+}
