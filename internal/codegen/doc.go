@@ -88,7 +88,9 @@
 //	+bowline:required                   demanded in forProvider or initProvider, by value, reference or selector, unless
 //	                                    managementPolicies exclude Create and Update; in the only item of a list with
 //	                                    MaxItems=1, too; in an optional struct only where that is given
-//	+bowline:compare=W;W                set, ignoreCase, json, ignore, writeOnly, extra: see parameters.Rules
+//	+bowline:compare=W;W                set, ignoreCase, json, ignore, writeOnly, extra, chosen: see parameters.Rules;
+//	                                    chosen is for what others change where the user left it open, so that it must not be
+//	                                    taken over
 //	+bowline:default=JSON               what the vendor means where it answers with nothing, 0, false or an empty value; not in
 //	                                    lists, and not where that zero means something else
 //	+bowline:sensitive                  the value is never shown

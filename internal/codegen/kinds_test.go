@@ -174,6 +174,7 @@ func TestFieldRules(t *testing.T) {
 		JSON:       []string{"policy"},
 		WriteOnly:  []string{"policy", "passwordSecretRef"},
 		Ignored:    []string{"tolerations"},
+		Chosen:     []string{"neighbours"},
 		Defaults:   map[string]string{"startupDelay": `"5s"`},
 		Generated:  map[string]string{"passwordSecretRef": "password"},
 		Labels:     "tags",

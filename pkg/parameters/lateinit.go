@@ -33,7 +33,7 @@ func LateInitialize[P any](forProvider *P, observed P, options ...Option) (chang
 // Fill returns spec with its empty fields filled from observed, and the paths of what it filled, sorted. A field is empty
 // if it is absent, nil, an empty string, list or object (R155); any other stays as it is (R149), also false and 0. The
 // keys that others added to a map are filled too (R151), other than the labels of ownership (P15). What InitProvider sets
-// or Ignore names is not filled (R146).
+// or Ignore or Chosen names is not filled (R146).
 //
 // A list that is not empty gets no further elements. Its elements that are objects are filled from those of the same
 // index, if all that both set is equal: else they are perhaps different things, and a wrong value would be enforced.
@@ -72,7 +72,7 @@ func (f *filling) object(at path, spec, observed, except map[string]any) map[str
 }
 
 func (f *filling) value(at path, spec, observed, except any) any {
-	if f.ignored.has(at) {
+	if f.ignored.has(at) || f.chosen.has(at) {
 		return cloneValue(spec)
 	}
 	switch o := observed.(type) {

@@ -121,6 +121,11 @@ func TestFillLeavesOut(t *testing.T) {
 			options: []parameters.Option{parameters.Ignore("a", "n", "s[*].id")},
 			want:    `{"b": 1, "n": {"x": 1}, "s": [{"x": 1}]}`, filled: []string{"b", "s[0].x"},
 		},
+		"R149 what only users choose is not filled": {
+			spec: `{"n": {"x": 1}}`, observed: `{"owner": "o", "n": {"a": 1}, "s": 1}`,
+			options: parameters.Rules{Chosen: []string{"owner", "n"}}.Options(),
+			want:    `{"n": {"x": 1}, "s": 1}`, filled: []string{"s"},
+		},
 		"R168 references stay as they are": {
 			spec: `{"vRef": {"name": "a"}}`, observed: `{"vRef": {"name": "a", "namespace": "n"}}`, want: `{"vRef": {"name": "a"}}`,
 		},

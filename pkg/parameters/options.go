@@ -14,11 +14,13 @@ type Option func(*settings)
 type settings struct {
 	initial any
 
-	ignored, sensitive, sets, caseless, texts, open paths
+	ignored, chosen, sensitive, sets, caseless, texts, open paths
 }
 
 func newSettings(options []Option) *settings {
-	s := &settings{ignored: paths{}, sensitive: paths{}, sets: paths{}, caseless: paths{}, texts: paths{}, open: paths{}}
+	s := &settings{
+		ignored: paths{}, chosen: paths{}, sensitive: paths{}, sets: paths{}, caseless: paths{}, texts: paths{}, open: paths{},
+	}
 	for _, apply := range options {
 		apply(s)
 	}
@@ -35,6 +37,12 @@ func InitProvider(initProvider any) Option {
 // Ignore excludes fields and all below them: they are neither compared nor filled.
 func Ignore(fields ...string) Option {
 	return func(s *settings) { s.ignored.add(fields) }
+}
+
+// Chosen excludes fields and all below them from late initialization only: they count where the user chose them. It is for
+// what others change behind a user's back who left it open, so that a value taken over would be enforced against them.
+func Chosen(fields ...string) Option {
+	return func(s *settings) { s.chosen.add(fields) }
 }
 
 // Sensitive keeps the values of fields, and of all below them, out of differences (N8). Fields whose names sound like a

@@ -28,6 +28,8 @@ type Rules struct {
 	WriteOnly []string
 	// Ignored fields are neither compared nor filled.
 	Ignored []string
+	// Chosen fields are compared where the user sets them, and never filled.
+	Chosen []string
 	// Sensitive fields never show their values.
 	Sensitive []string
 	// Defaults are values, as JSON, that the vendor means where it answers with nothing: with no value, or with 0, false or
@@ -45,7 +47,7 @@ type Rules struct {
 func (r Rules) Options() []Option {
 	return []Option{
 		IgnoreCase(r.IgnoreCase...), AsSet(r.Sets...), AllowExtra(r.Extra...), JSONText(r.JSON...),
-		Ignore(slices.Concat(r.WriteOnly, r.Ignored)...), Sensitive(r.Sensitive...),
+		Ignore(slices.Concat(r.WriteOnly, r.Ignored)...), Chosen(r.Chosen...), Sensitive(r.Sensitive...),
 	}
 }
 

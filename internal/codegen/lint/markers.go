@@ -57,7 +57,7 @@ func text(_ *model.Field, value string) string {
 func fitCompare(f *model.Field, value string) string {
 	fits := map[string]bool{
 		"set": f.Type.List, "extra": f.Type.List || f.Type.Map || f.Type.Name == "string", "ignoreCase": f.Type.Name != "",
-		"json": f.Type.Name == "string", "ignore": true, "writeOnly": true,
+		"json": f.Type.Name == "string", "ignore": true, "writeOnly": true, "chosen": true,
 	}
 	for word := range strings.SplitSeq(value, ";") {
 		switch ok, known := fits[strings.TrimSpace(word)]; {

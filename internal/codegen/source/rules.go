@@ -91,6 +91,7 @@ func readRules(k *model.Kind, parameters *model.Struct) rules {
 func comparisons() map[string]string {
 	return map[string]string{
 		"set": "Sets", "ignoreCase": "IgnoreCase", "json": "JSON", "ignore": "Ignored", "writeOnly": "WriteOnly", "extra": "Extra",
+		"chosen": "Chosen",
 	}
 }
 

@@ -41,7 +41,6 @@ func databases() service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Dat
 
 // spellDatabase has a database say what it means by the words that the user chose for the same.
 func spellDatabase(ctx context.Context, s *server, d *postgresql.Database, p *v1alpha1.DatabaseParameters) error {
-	d.Owner = chosen(p.Owner, d.Owner)
 	d.Settings = postgresql.SpellSettings(d.Settings, p.Settings)
 	if p.Encoding == nil {
 		return nil

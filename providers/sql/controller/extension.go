@@ -20,11 +20,7 @@ func extensions() service.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.E
 	return service.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *extensionRequest) (*postgresql.Extension, error) {
-			x, err := s.GetExtension(ctx, r.Want.Database, r.Name)
-			if err == nil {
-				x.Version = chosen(r.Parameters.Version, x.Version)
-			}
-			return x, err
+			return s.GetExtension(ctx, r.Want.Database, r.Name)
 		},
 		Create: func(ctx context.Context, s *server, r *extensionRequest) (*postgresql.Extension, error) {
 			return s.CreateExtension(ctx, r.Want)

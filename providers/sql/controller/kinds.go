@@ -23,12 +23,3 @@ func Kinds() []provider.Kind {
 		service.Serve(on, grants(), &v1alpha1.Grant{}, &namespacedv1alpha1.Grant{}),
 	)
 }
-
-// chosen returns what PostgreSQL has of a setting if the user chose it. Others change their server's default by hand, with
-// ALTER EXTENSION UPDATE or ALTER DATABASE OWNER TO, and a default that is taken over would be enforced against them.
-func chosen(wanted, have *string) *string {
-	if wanted == nil {
-		return nil
-	}
-	return have
-}

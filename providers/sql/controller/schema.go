@@ -20,11 +20,7 @@ func schemas() service.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaO
 	return service.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *schemaRequest) (*postgresql.Schema, error) {
-			h, err := s.GetSchema(ctx, r.Want.Database, r.Name)
-			if err == nil {
-				h.Owner = chosen(r.Parameters.Owner, h.Owner)
-			}
-			return h, err
+			return s.GetSchema(ctx, r.Want.Database, r.Name)
 		},
 		Create: func(ctx context.Context, s *server, r *schemaRequest) (*postgresql.Schema, error) {
 			return s.CreateSchema(ctx, r.Want)

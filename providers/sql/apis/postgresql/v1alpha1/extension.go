@@ -30,6 +30,7 @@ type ExtensionParameters struct {
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
 	// Version to install, or to update to. Default: the one that the server's packages prefer, until somebody updates it.
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version *string `json:"version,omitempty"`

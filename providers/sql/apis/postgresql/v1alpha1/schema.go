@@ -31,6 +31,7 @@ type SchemaParameters struct {
 
 	// Owner is the role that owns the schema. Default: the user of the provider configuration, until somebody gives it away.
 	// +crossplane:generate:reference:type=Role
+	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Owner *string `json:"owner,omitempty"`

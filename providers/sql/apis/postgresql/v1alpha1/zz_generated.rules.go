@@ -15,6 +15,7 @@ import (
 // hold its labels.
 func (*DatabaseParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
+		Chosen:     []string{"owner"},
 		IgnoreCase: []string{"encoding"},
 		Immutable:  []string{"template", "encoding", "lcCollate", "lcCtype", "localeProvider", "icuLocale", "icuRules", "builtinLocale"},
 		WriteOnly:  []string{"template"},
@@ -25,6 +26,7 @@ func (*DatabaseParameters) FieldRules() parameters.Rules {
 // which hold its labels.
 func (*ExtensionParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
+		Chosen:    []string{"version"},
 		Immutable: []string{"database"},
 		WriteOnly: []string{"installDependencies", "cascade"},
 	}
@@ -54,6 +56,7 @@ func (*RoleParameters) FieldRules() parameters.Rules {
 // hold its labels.
 func (*SchemaParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
+		Chosen:    []string{"owner"},
 		Immutable: []string{"database"},
 		WriteOnly: []string{"cascade"},
 	}

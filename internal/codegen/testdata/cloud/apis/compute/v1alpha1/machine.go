@@ -56,6 +56,7 @@ type MachineParameters struct {
 	// Neighbours are the names of machines that are kept apart from this one.
 	// +crossplane:generate:reference:type=Machine
 	// +crossplane:generate:reference:extractor=github.com/bowline-dev/bowline/pkg/reference.FieldPath("status.atProvider.name")
+	// +bowline:compare=chosen
 	// +listType=set
 	// +optional
 	Neighbours []string `json:"neighbours,omitempty"`

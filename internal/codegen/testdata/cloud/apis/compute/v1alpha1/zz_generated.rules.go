@@ -15,6 +15,7 @@ import (
 // hold its labels.
 func (*MachineParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
+		Chosen:     []string{"neighbours"},
 		IgnoreCase: []string{"image"},
 		Ignored:    []string{"tolerations"},
 		Immutable:  []string{"image", "networkId", "disks.type", "boot.firmware"},
