@@ -37,6 +37,7 @@ type operation struct {
 	managed resource.Managed // that the call was made with
 	status  any              // of it, before the call
 	inputs  *secretInputs    // that the call was given
+	given   [][]byte         // secret inputs of this call or earlier ones
 	details ConnectionDetails
 	secrets [][]byte // that what the call says may repeat
 	err     error    // without them
@@ -111,6 +112,7 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 		return fail(ReasonCannotUpdateMR, err)
 	}
 	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, status: copied["status"], inputs: p.inputs}
+	op.given = r.givenInputs(ctx, p)
 	r.operations.mu.Lock()
 	r.operations.all[client.ObjectKeyFromObject(own)] = op
 	r.operations.mu.Unlock()
@@ -135,9 +137,9 @@ func (r *Reconciler) carryOut(ctx context.Context, op *operation, external Exter
 	op.details, op.err = r.guarded(ctx, op, external, do)
 	telling, done := detach(ctx) // the call may have used up its time
 	defer done()
-	op.secrets = append(r.secretsOf(telling, op.managed, external, op.inputs), sensitiveDetails(op.details)...)
+	op.secrets = append(r.secretsOfCall(telling, op, external), sensitiveDetails(op.details)...)
 	op.err = Redact(op.err, op.secrets...)
-	r.disconnectFrom(ctx, external, op.managed)
+	r.disconnectFrom(ctx, external, op.managed, func(context.Context) [][]byte { return op.secrets })
 }
 
 // guarded makes a call whose panic must not end the process: nobody else catches it in the background.
@@ -146,12 +148,17 @@ func (r *Reconciler) guarded(ctx context.Context, op *operation, external Extern
 		if cause := recover(); cause != nil {
 			telling, cancel := detach(ctx)
 			defer cancel()
-			said := redactText(fmt.Sprint(cause), r.secretsOf(telling, op.managed, external, op.inputs))
+			said := redactText(fmt.Sprint(cause), r.secretsOfCall(telling, op, external))
 			r.logOf(ctx, op.managed).Error(nil, "The provider's code panicked", "call", op.verb, "panic", said, "stack", string(debug.Stack()))
 			err = op.panicked()
 		}
 	}()
 	return do(ctx, op.managed)
+}
+
+// secretsOfCall returns the secrets that anything said of a call may repeat.
+func (r *Reconciler) secretsOfCall(ctx context.Context, op *operation, external ExternalClient) [][]byte {
+	return append(r.secretsOf(ctx, op.managed, external), op.given...)
 }
 
 // panicked is the error of a call that may have done anything.

@@ -136,6 +136,17 @@ func newCage(t *testing.T, o ...managed.ReconcilerOption) *cage {
 	return c
 }
 
+func (c *cage) passUntilReady() {
+	c.t.Helper()
+	c.env.Eventually(c.t, "Ready", func(context.Context) error {
+		c.pass()
+		if got := c.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+			return errors.New(got)
+		}
+		return nil
+	})
+}
+
 // look passes a few times and looks at everything that is told.
 func (c *cage) look(when string) {
 	c.t.Helper()
@@ -227,13 +238,7 @@ func TestCanary(t *testing.T) {
 			}
 			c.mend()
 			c.look("created")
-			c.env.Eventually(t, "Ready", func(context.Context) error {
-				c.pass()
-				if got := c.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-					return errors.New(got)
-				}
-				return nil
-			})
+			c.passUntilReady()
 			if have := c.connection(); have["password"] != canaryGenerated || have["token"] != canaryDetail {
 				t.Fatalf("the secrets went nowhere: %v", have)
 			}

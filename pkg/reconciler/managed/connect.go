@@ -36,10 +36,11 @@ func (p *pass) choosePoll() {
 
 // disconnect tells a client that wants to know that the pass is over.
 func (r *Reconciler) disconnect(ctx context.Context, p *pass) {
-	r.disconnectFrom(ctx, p.external, p.managed)
+	r.disconnectFrom(ctx, p.external, p.managed, func(ctx context.Context) [][]byte { return r.secretsOfPass(ctx, p) })
 }
 
-func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient, mg resource.Managed) {
+// disconnectFrom disconnects a client, whose errors may repeat secrets.
+func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient, mg resource.Managed, secrets func(context.Context) [][]byte) {
 	d, ok := optional[Disconnecter](external)
 	if !ok {
 		return
@@ -52,7 +53,7 @@ func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient
 	if err := d.Disconnect(ctx); err != nil {
 		telling, cancel := detach(ctx)
 		defer cancel()
-		err = Redact(err, r.secretsOf(telling, mg, external, nil)...)
+		err = Redact(err, secrets(telling)...)
 		r.logOf(ctx, mg).Info("Cannot disconnect from the provider", "error", err.Error())
 	}
 }

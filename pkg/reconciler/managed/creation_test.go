@@ -46,6 +46,10 @@ func TestOwnership(t *testing.T) {
 		"N24 taken back": {reason: "Two objects must not fight for one resource.", annotated: given(), finalizer: true,
 			owner: func(*thing.Thing) types.UID { return somebody }},
 		"R70 name given":       {reason: "The user asked for it.", annotated: given(), adopted: true},
+		"N6 N24 name proposed": {reason: "Who writes claims has no say over what exists.", annotated: proposed()},
+		"N24 proposed, unlabelled": {reason: "Who writes claims has no say over what exists.", annotated: proposed(), unlabelled: true,
+			owner: func(*thing.Thing) types.UID { return somebody }},
+		"N6 proposed, our own": {reason: "It carries our UID.", annotated: proposed(), owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
 		"N5 creation began":    {reason: "Nothing else could have made it.", unlabelled: true, annotated: began(), adopted: true},
 		"N6 began, nobody's":   {reason: "Ours would say so.", annotated: began(), owner: func(*thing.Thing) types.UID { return "" }},
 		"P15 created, no tags": {reason: "People remove labels.", annotated: created(), owner: func(*thing.Thing) types.UID { return "" }, adopted: true},
@@ -95,6 +99,12 @@ func TestOwnership(t *testing.T) {
 
 func given() map[string]string {
 	return map[string]string{meta.AnnotationKeyExternalName: "NAME"}
+}
+
+func proposed() map[string]string {
+	a := given()
+	a[meta.AnnotationKeyExternalNameProposed] = "true"
+	return a
 }
 
 func failed() map[string]string {

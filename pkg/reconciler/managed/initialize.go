@@ -15,8 +15,9 @@ import (
 // that only look: who lets such an object do more has seen what it looks at.
 func (r *Reconciler) initialize(_ context.Context, p *pass) outcome {
 	name := meta.GetExternalName(p.managed)
+	proposed := meta.IsExternalNameProposed(p.managed) // by a claim, which is no consent to adopt
 	if r.defaultName == nil {
-		p.nameGiven = name != "" && meta.GetExternalCreatePending(p.managed).IsZero()
+		p.nameGiven = name != "" && meta.GetExternalCreatePending(p.managed).IsZero() && !proposed
 		return next()
 	}
 	chosen := r.defaultName(p.managed)
@@ -24,6 +25,6 @@ func (r *Reconciler) initialize(_ context.Context, p *pass) outcome {
 		meta.SetExternalName(p.managed, chosen)
 		return next()
 	}
-	p.nameGiven = meta.GetExternalCreatePending(p.managed).IsZero() || name != chosen
+	p.nameGiven = (meta.GetExternalCreatePending(p.managed).IsZero() || name != chosen) && !proposed
 	return next()
 }

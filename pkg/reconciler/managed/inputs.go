@@ -109,6 +109,9 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 	return next()
 }
 
+// missingInput is the error of a reference to a Secret, or a key of it, that is not there.
+type missingInput struct{ error }
+
 // readInput returns the selected value, and the state of the Secret that it comes from. A namespaced object reads its own
 // namespace's Secrets only.
 func (r *Reconciler) readInput(ctx context.Context, mg resource.Managed, from xpv1.SecretKeySelector) (value []byte, version string, err error) {
@@ -118,13 +121,13 @@ func (r *Reconciler) readInput(ctx context.Context, mg resource.Managed, from xp
 	}
 	secret := &corev1.Secret{}
 	if err := r.live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
-		return nil, "", fmt.Errorf("secret %s does not exist: create it, or correct the reference", key)
+		return nil, "", missingInput{fmt.Errorf("secret %s does not exist: create it, or correct the reference", key)}
 	} else if err != nil {
 		return nil, "", err
 	}
 	value, ok := secret.Data[from.Key]
 	if !ok {
-		return nil, "", fmt.Errorf("secret %s has no key %q: add it, or correct the reference", key, from.Key)
+		return nil, "", missingInput{fmt.Errorf("secret %s has no key %q: add it, or correct the reference", key, from.Key)}
 	}
 	return value, fmt.Sprintf("%s:%s", secret.UID, secret.ResourceVersion), nil
 }

@@ -4,9 +4,12 @@
 package managed_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
@@ -182,6 +186,64 @@ func TestRefusedRotation(t *testing.T) {
 			s.pass()
 			if have := s.has(); have.Password != "second" || s.state() != "Ready=Available Synced=ReconcileSuccess" {
 				t.Errorf("the resource's password is %q, the user sees %s", have.Password, s.state())
+			}
+		})
+	}
+}
+
+// What keeps secrets out of errors is remembered: a pass that fails reads no Secret for it.
+func TestFailingPassesReadNoInputs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		verb    string
+		options []managed.ReconcilerOption
+		before  func(*cage)
+		reads   int // of the first pass that fails, in a new process
+	}{
+		"N30 R234 Observe": {verb: "Observe", before: func(*cage) {}, reads: 1},
+		"N30 R234 Delete":  {verb: "Delete", before: func(c *cage) { c.delete() }, reads: 1},
+		"N30 R234 Delete in the background": {verb: "Delete", before: func(c *cage) { c.delete() }, reads: 1,
+			options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)}},
+		"N30 R234 Delete, when the Secret is gone": {verb: "Delete", reads: 1, before: func(c *cage) {
+			c.delete()
+			input := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace, Name: "input"}}
+			if err := c.env.Client.Delete(c.t.Context(), input); err != nil {
+				c.t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCage(t, tc.options...)
+			c.passUntilReady()
+			tc.before(c)
+			var reads atomic.Int32
+			c.restart(tappedReads(c.env.Config, func(path string) {
+				if strings.HasSuffix(path, "/secrets/input") {
+					reads.Add(1)
+				}
+			}))
+			says := canaryInput
+			if strings.Contains(name, "gone") {
+				says = canaryCredential
+			}
+			c.refuse(tc.verb, func(error) error { return errors.New("no, said " + says) })
+			c.env.Eventually(t, "it fails five times", func(context.Context) error {
+				c.pass()
+				if n := c.system.Called(tc.verb); n < 5 {
+					return fmt.Errorf("%d calls", n)
+				}
+				return nil
+			})
+			c.env.Eventually(t, "the last one is told", func(context.Context) error {
+				c.pass()
+				if said := c.message(); !strings.Contains(said, "no, said (sensitive)") {
+					return errors.New(said)
+				}
+				return nil
+			})
+			if got := int(reads.Load()); got != tc.reads {
+				t.Errorf("the Secret was read %d times, want %d", got, tc.reads)
 			}
 		})
 	}

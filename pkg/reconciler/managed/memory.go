@@ -70,7 +70,7 @@ type record struct {
 	inputs inputsRead
 
 	// given are the values of secret inputs that were last read, so that nothing said later shows them, though the Secrets
-	// may be gone by then.
+	// may be gone by then; nil if none were.
 	given map[string][]byte
 
 	// rotated is true while the external resource has to be given secret inputs that were read.

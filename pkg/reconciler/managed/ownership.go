@@ -27,15 +27,19 @@ func (r *Reconciler) checkOwnership(_ context.Context, p *pass) outcome {
 func (p *pass) refusal() error {
 	name := meta.GetExternalName(p.managed)
 	adopt := fmt.Sprintf("set the annotation %s: %s", meta.AnnotationKeyExternalName, name)
+	if meta.IsExternalNameProposed(p.managed) {
+		adopt = fmt.Sprintf("remove the annotation %s, by which a claim proposed the name", meta.AnnotationKeyExternalNameProposed)
+	}
 	if !meta.GetExternalCreatePending(p.managed).IsZero() {
 		adopt += " and remove the annotations crossplane.io/external-create-*"
 	}
 	if owner := p.observation.Owner; owner != nil && *owner != "" {
 		return fmt.Errorf("external resource %q exists already and belongs to another object, whose UID is %s: delete that object "+
-			"with deletionPolicy Orphan first, then %s; to use another one, set that annotation to another name", name, *owner, adopt)
+			"with deletionPolicy Orphan first, then %s; to use another one, set the annotation %s to another name",
+			name, *owner, adopt, meta.AnnotationKeyExternalName)
 	}
 	return fmt.Errorf("external resource %q exists already and was not created for this object: to adopt it, %s; "+
-		"to use another one, set that annotation to another name", name, adopt)
+		"to use another one, set the annotation %s to another name", name, adopt, meta.AnnotationKeyExternalName)
 }
 
 // owns is true if the observed external resource is this object's (N5, N6, N23, N24), or the object only looks at it. A

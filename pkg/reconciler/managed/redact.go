@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -201,9 +202,9 @@ func messages(status any) map[string]string {
 
 // secretsOfPass returns the secrets that anything said in a pass may repeat.
 func (r *Reconciler) secretsOfPass(ctx context.Context, p *pass) [][]byte {
-	secrets := r.secretsOf(ctx, p.managed, p.client, p.inputs)
+	secrets := r.secretsOf(ctx, p.managed, p.client)
 	secrets = append(secrets, p.secrets...)
-	secrets = slices.AppendSeq(secrets, maps.Values(p.memory.given))
+	secrets = append(secrets, r.givenInputs(ctx, p)...)
 	secrets = append(secrets, sensitiveDetails(p.observation.ConnectionDetails)...)
 	secrets = append(secrets, sensitiveDetails(p.memory.unpublished)...)
 	if p.published != nil {
@@ -212,14 +213,9 @@ func (r *Reconciler) secretsOfPass(ctx context.Context, p *pass) [][]byte {
 	return secrets
 }
 
-// secretsOf returns the secrets that errors of the client may repeat.
-func (r *Reconciler) secretsOf(ctx context.Context, mg resource.Managed, external ExternalClient, inputs *secretInputs) [][]byte {
+// secretsOf returns the secrets that errors of the client may repeat, apart from secret inputs.
+func (r *Reconciler) secretsOf(ctx context.Context, mg resource.Managed, external ExternalClient) [][]byte {
 	var secrets [][]byte
-	if inputs != nil {
-		secrets = slices.Collect(maps.Values(inputs.values))
-	} else if _, uses := optional[SecretInputUser](external); uses {
-		secrets = r.inputValues(ctx, mg)
-	}
 	if keeper, ok := optional[SecretKeeper](external); ok {
 		secrets = append(secrets, r.valuesOf(ctx, mg, keeper)...)
 	}
@@ -239,22 +235,39 @@ func (r *Reconciler) valuesOf(ctx context.Context, mg resource.Managed, keeper S
 	return keeper.SecretValues()
 }
 
-// inputValues reads the secret inputs of an object, for passes that did not: the external system may have been given them long
-// ago. What cannot be read is left out.
-func (r *Reconciler) inputValues(ctx context.Context, mg resource.Managed) [][]byte {
+// givenInputs returns the secret inputs that the external system may have been given: those that were last read. A process
+// that read none, since what it did so far needs none, reads them once, so that passes that fail cost no reads (N30).
+func (r *Reconciler) givenInputs(ctx context.Context, p *pass) [][]byte {
+	given := p.memory.given
+	if _, uses := optional[SecretInputUser](p.client); uses && given == nil {
+		var err error
+		if given, err = r.inputValues(ctx, p.managed); err == nil {
+			p.memory.given = given
+		}
+	}
+	return slices.Collect(maps.Values(given))
+}
+
+// inputValues reads the secret inputs of an object, but for those that are gone. On errors it returns those that it could
+// read.
+func (r *Reconciler) inputValues(ctx context.Context, mg resource.Managed) (map[string][]byte, error) {
 	now, err := treeOf(mg)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	var values [][]byte
+	var failed error
+	values := map[string][]byte{}
 	for _, part := range []string{"forProvider", "initProvider"} {
-		for _, reference := range parameters.SecretReferences(section(now["spec"], part)) {
-			if value, _, err := r.readInput(ctx, mg, reference); err == nil {
-				values = append(values, value)
+		for field, reference := range parameters.SecretReferences(section(now["spec"], part)) {
+			value, _, err := r.readInput(ctx, mg, reference)
+			if _, missing := errors.AsType[missingInput](err); err != nil && !missing {
+				failed = err
+			} else if !missing {
+				values[part+"."+field] = value
 			}
 		}
 	}
-	return values
+	return values, failed
 }
 
 // sensitiveDetails returns the connection details that may be secrets: all but those that people have to see to understand an
