@@ -73,6 +73,11 @@ func SetExternalName(o metav1.Object, name string) {
 	setAnnotation(o, AnnotationKeyExternalName, name)
 }
 
+// IsExternalNameProposed is true if a claim proposed the external name, which then never adopts (N6, N24).
+func IsExternalNameProposed(o metav1.Object) bool {
+	return o.GetAnnotations()[AnnotationKeyExternalNameProposed] == "true"
+}
+
 // IsPaused is true if the pause annotation has exactly the value "true" (R97).
 func IsPaused(o metav1.Object) bool {
 	return o.GetAnnotations()[AnnotationKeyReconciliationPaused] == "true"

@@ -4,9 +4,11 @@
 package service
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,6 +56,9 @@ func (c *client[C, P, O, V]) markReady(mg resource.Managed) State {
 	switch state {
 	case Ready:
 		mg.SetConditions(xpv1.Available())
+		if b, ok := mg.(resource.BindableManaged); ok {
+			resource.SetBindable(b)
+		}
 	case Creating:
 		mg.SetConditions(xpv1.Creating())
 	case Deleting:
@@ -73,23 +78,42 @@ func (c *client[C, P, O, V]) complaint() string {
 
 // compare takes over what the vendor chose, and lists what differs. A difference that no update heals is a failure that
 // says so.
-func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, seen *managed.ExternalObservation) (err error) {
+func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, seen *managed.ExternalObservation) error {
 	theirs, err := c.declared(c.have)
 	if err != nil {
 		return managed.Terminal(fmt.Errorf("cannot read the settings of the %s: %w", c.noun, err))
 	}
-	options := c.rules.Options()
-	if init, ok := of.(interface{ InitParameters() any }); ok {
-		options = append(options, parameters.InitProvider(init.InitParameters()))
-	}
-	filling := append(slices.Clip(options), parameters.Ignore(c.closed(of.Parameters())...))
-	if seen.ResourceLateInitialized, err = parameters.LateInitialize(of.Parameters(), theirs, filling...); err != nil {
-		return fmt.Errorf("cannot take over settings: %w", err)
-	}
-	if c.changes, err = c.differences(of, theirs, labels, options); err != nil {
+	t, err := treesOf(of, theirs)
+	if err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
+	options := append(c.rules.Options(), parameters.InitProvider(t.initial))
+	filling := append(slices.Clip(options), parameters.Ignore(c.closed(of.Parameters())...))
+	desired, filled := parameters.Fill(t.desired, t.observed, filling...)
+	if seen.ResourceLateInitialized = len(filled) > 0; seen.ResourceLateInitialized {
+		p, err := parameters.Typed[P](desired)
+		if err != nil {
+			return fmt.Errorf("cannot take over settings: %w", err)
+		}
+		*of.Parameters() = p
+	}
+	observed, err := c.rules.FillDefaults(t.observed)
+	if err != nil {
+		return fmt.Errorf("cannot compare settings: %w", err)
+	}
+	if c.labelsIn != nil || c.Labels != nil {
+		at := strings.Split(cmp.Or(c.rules.Labels, "labels"), ".")
+		put(desired, at, c.declaredLabels(of))
+		put(observed, at, labels)
+	}
+	c.changes = parameters.AllDifferences(desired, observed, options...)
 	seen.Drift = parameters.Shorten(c.changes)
+	c.heal(seen)
+	return nil
+}
+
+// heal says what can be done about differences.
+func (c *client[C, P, O, V]) heal(seen *managed.ExternalObservation) {
 	var fixed []error
 	for _, d := range c.changes {
 		if c.Kind.Update != nil && !c.rules.Fixed(d.Path) {
@@ -103,36 +127,34 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, 
 		fixed = append(fixed[:maxComplaints], fmt.Errorf("%d more fields differ that cannot change", more))
 	}
 	seen.Failed = errors.Join(fixed...)
-	return nil
 }
 
-// differences are those between what is declared, with our labels, and what the vendor has.
-func (c *client[C, P, O, V]) differences(of Object[P, O], theirs P, labels map[string]string, options []parameters.Option) ([]parameters.Difference, error) {
-	ours := *of.Parameters()
-	if c.labelsIn != nil {
-		*c.labelsIn(&ours) = c.declaredLabels(of)
+// trees are the parameters that a look compares, as trees: the object's and the vendor's.
+type trees struct{ desired, initial, observed map[string]any }
+
+func treesOf[P, O any](of Object[P, O], theirs P) (t trees, err error) {
+	var wrong [3]error
+	t.desired, wrong[0] = parameters.Tree(of.Parameters())
+	t.observed, wrong[1] = parameters.Tree(theirs)
+	if init, ok := of.(interface{ InitParameters() any }); ok {
+		t.initial, wrong[2] = parameters.Tree(init.InitParameters())
 	}
-	desired, err := parameters.Tree(ours)
-	if err != nil {
-		return nil, err
-	}
-	observed, err := parameters.Tree(theirs)
-	if err != nil {
-		return nil, err
-	}
-	if observed, err = c.rules.FillDefaults(observed); err != nil {
-		return nil, err
-	}
-	if c.labelsIn == nil && c.Labels != nil {
-		desired["labels"], observed["labels"] = jsonObject(c.declaredLabels(of)), jsonObject(labels)
-	}
-	return parameters.AllDifferences(desired, observed, options...), nil
+	return t, errors.Join(wrong[:]...)
 }
 
-func jsonObject(labels map[string]string) map[string]any {
+// put sets a field of a tree to labels.
+func put(tree map[string]any, at []string, labels map[string]string) {
+	for _, name := range at[:len(at)-1] {
+		below, ok := tree[name].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			tree[name] = below
+		}
+		tree = below
+	}
 	object := make(map[string]any, len(labels))
 	for key, value := range labels {
 		object[key] = value
 	}
-	return object
+	tree[at[len(at)-1]] = object
 }
