@@ -140,15 +140,7 @@ func run(t *testing.T) (*controlplanetest.Env, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	controlplanetest.Run(t, mgr.Start)
 	config := &namespacedv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "default"}}
 	config.Spec.Folder, config.Spec.Credentials.Source = folder, xpv1.CredentialsSourceNone
 	if err := env.Client.Create(t.Context(), config); err != nil {

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -76,8 +75,6 @@ func (s *stage) start(p provider.Provider, o ...managed.ReconcilerOption) (stop 
 
 func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.ReconcilerOption) (stop func()) {
 	s.t.Helper()
-	quiet := rest.CopyConfig(rc)
-	quiet.WarningHandlerWithContext = rest.NoWarnings{}
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		s.t.Fatal(err)
@@ -88,39 +85,17 @@ func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.Recon
 		by.Namespaces = map[string]cache.Config{s.Namespace: {LabelSelector: labels.Everything()}}
 		options.ByObject[object] = by
 	}
-	mgr, err := ctrl.NewManager(quiet, ctrl.Options{
-		Scheme:     scheme,
-		Logger:     logr.Discard(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      options,
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	fast := []managed.ReconcilerOption{
 		managed.WithPollInterval(100 * time.Millisecond), managed.WithBackoff(50*time.Millisecond, time.Second),
 	}
 	if s.events != nil {
 		fast = append(fast, managed.WithRecorder(s.events))
 	}
-	if err := p.SetupWithManager(mgr, append(fast, o...)...); err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			s.t.Error(err)
-		}
+	prioritized := config.Controller{UsePriorityQueue: new(true)} // as in programs: the controllers mend it for themselves
+	run := ctrl.Options{Scheme: scheme, Cache: options, Controller: prioritized}
+	return controlplanetest.RunManager(s.t, rc, run, func(mgr ctrl.Manager) error {
+		return p.SetupWithManager(mgr, append(fast, o...)...)
 	})
-	s.t.Cleanup(stop)
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		s.t.Fatal("the caches are not filled")
-	}
-	return stop
 }
 
 // strike removes what the test left on the shared server.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
@@ -57,7 +58,7 @@ func newSecondCloud(t *testing.T) secondCloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	background(t, server.Run)
+	controlplanetest.Run(t, server.Run)
 	select {
 	case <-server.Ready():
 	case <-time.After(30 * time.Second):

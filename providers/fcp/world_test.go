@@ -10,18 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -96,7 +92,7 @@ func (w *world) startCloud(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	background(t, server.Run)
+	controlplanetest.Run(t, server.Run)
 	select {
 	case <-server.Ready():
 	case <-time.After(30 * time.Second):
@@ -131,36 +127,9 @@ func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{testLabel: w.Namespace})}
 	options.ByObject[&databasev1alpha3.FavouriteDBInstance{}] = mine
 	options.ByObject[&networkv1alpha3.Network{}] = mine
-	quiet := rest.CopyConfig(w.Config)
-	quiet.WarningHandlerWithContext = rest.NoWarnings{}
-	mgr, err := ctrl.NewManager(quiet, ctrl.Options{
-		Scheme:     w.Scheme,
-		Logger:     logr.Discard(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      options,
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
-	if err := fcp.Provider().SetupWithManager(mgr, append(fast, o...)...); err != nil {
-		t.Fatal(err)
-	}
-	background(t, mgr.Start)
-}
-
-// background runs until the test ends.
-func background(t *testing.T, run func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+	controlplanetest.RunManager(t, w.Config, ctrl.Options{Scheme: w.Scheme, Cache: options}, func(mgr ctrl.Manager) error {
+		return fcp.Provider().SetupWithManager(mgr, append(fast, o...)...)
 	})
 }
 

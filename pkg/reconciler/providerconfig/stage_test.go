@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,9 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -84,40 +81,21 @@ func (s *stage) start(o ...providerconfig.Option) {
 	s.t.Helper()
 	rc := rest.CopyConfig(s.env.Config)
 	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{s, next} })
-	mgr, err := manager.New(rc, manager.Options{
-		Scheme:     newScheme(s.t),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultLabelSelector: labels.SelectorFromSet(labels.Set{mine: s.env.Namespace})},
-		Logger:     logr.Discard(),
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		s.t.Fatal(err)
+	options := manager.Options{
+		Scheme: newScheme(s.t),
+		Cache:  cache.Options{DefaultLabelSelector: labels.SelectorFromSet(labels.Set{mine: s.env.Namespace})},
 	}
-	secrets, err := credentials.NewSecrets(mgr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.last = providerconfig.NewReconciler(mgr, s.kind, append([]providerconfig.Option{
-		providerconfig.WithUsers(s.user), providerconfig.WithSecrets(secrets), providerconfig.WithRecorder(s.events),
-		providerconfig.WithPollInterval(200 * time.Millisecond),
-	}, o...)...)
-	if err := s.last.SetupWithManager(mgr); err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(s.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			s.t.Error(err)
+	s.stop = controlplanetest.RunManager(s.t, rc, options, func(mgr manager.Manager) error {
+		secrets, err := credentials.NewSecrets(mgr)
+		if err != nil {
+			return err
 		}
+		s.last = providerconfig.NewReconciler(mgr, s.kind, append([]providerconfig.Option{
+			providerconfig.WithUsers(s.user), providerconfig.WithSecrets(secrets), providerconfig.WithRecorder(s.events),
+			providerconfig.WithPollInterval(200 * time.Millisecond),
+		}, o...)...)
+		return s.last.SetupWithManager(mgr)
 	})
-	s.t.Cleanup(s.stop)
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		s.t.Fatal("the cache did not sync")
-	}
 }
 
 // strike removes what the test left on the shared server.
