@@ -22,7 +22,7 @@ func LateInitialize[P any](forProvider *P, observed P, options ...Option) (chang
 	if len(filled) == 0 {
 		return false, nil
 	}
-	p, err := typed[P](tree)
+	p, err := Typed[P](tree)
 	if err != nil {
 		return false, err
 	}

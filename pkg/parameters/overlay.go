@@ -51,5 +51,5 @@ func ForCreation[P any](forProvider P, initProvider any) (P, error) {
 		var none P
 		return none, err
 	}
-	return typed[P](Overlay(over, under))
+	return Typed[P](Overlay(over, under))
 }

@@ -33,8 +33,8 @@ func Tree(typed any) (map[string]any, error) {
 	return tree, nil
 }
 
-// typed is the reverse of Tree.
-func typed[P any](tree map[string]any) (p P, err error) {
+// Typed is the reverse of Tree. It fails for what does not fit the type.
+func Typed[P any](tree map[string]any) (p P, err error) {
 	data, err := json.Marshal(tree)
 	if err != nil {
 		return p, fmt.Errorf("converting parameters to JSON: %w", err)

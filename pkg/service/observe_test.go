@@ -58,6 +58,15 @@ func TestCompare(t *testing.T) {
 			seen: seen{Ready: "True Available", Drift: []string{
 				"labels.bowline-uid", "labels.crossplane-kind", "labels.crossplane-name", "labels.crossplane-provider", "labels.team", "size", "tier"}},
 		},
+		"R143 InitProvider": {
+			reason: "Elements that only initProvider adds are no difference.",
+			have:   &vendorWidget{Status: "READY", Labels: ours(), Scaling: []struct{ Min, Want int }{{1, 1}, {2, 2}}},
+			want: func(w *widget) {
+				w.parameters = widgetParameters{Size: ptr.To(int64(0)), Labels: ours(), Scaling: []widgetScaling{{ptr.To(1), ptr.To(1)}}}
+				w.initial = widgetParameters{Scaling: []widgetScaling{{}, {Min: ptr.To(2)}}}
+			},
+			seen: seen{Ready: "True Available", Owner: "uid-1"},
+		},
 		"OnlyLooks": {
 			reason: "Who may not update does not ask for our labels.",
 			have:   &vendorWidget{Status: "READY", Labels: map[string]string{"team": "b"}},

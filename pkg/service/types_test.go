@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,5 +151,49 @@ func TestAdoptedWithoutUpdate(t *testing.T) {
 	o, err := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1", Status: "READY", Labels: map[string]string{"team": "a"}}}, w).Observe(t.Context(), w)
 	if diff := cmp.Diff([]parameters.Difference(nil), o.Drift); diff != "" || err != nil || o.Failed != nil {
 		t.Errorf("no call puts our labels there, so they are not missing; errors %v, %v, -want +got:\n%s", err, o.Failed, diff)
+	}
+}
+
+// A counted number counts how often it is read.
+type counted struct{ reads *atomic.Int64 }
+
+func (c counted) MarshalJSON() ([]byte, error) { c.reads.Add(1); return []byte("1"), nil }
+func (counted) UnmarshalJSON([]byte) error     { return nil }
+
+func TestTreesAreMadeOnce(t *testing.T) {
+	t.Parallel()
+	type settings struct {
+		Size *counted `json:"size,omitempty"`
+		Note *string  `json:"note,omitempty"`
+	}
+	type vendors struct{ Note string }
+	var ours, theirs atomic.Int64
+	k := kindOf[settings, nothing, vendors]()
+	k.Declared = func(*vendors) settings { return settings{Size: &counted{&theirs}, Note: ptr.To("late")} }
+	k.Get = func(context.Context, *vendor, *service.Request[settings, vendors]) (*vendors, error) { return &vendors{}, nil }
+	connecter, _, err := service.NewConnecter(system(), k, schema.GroupKind{}, &vendor{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &object[settings, nothing]{widget: *newWidget(nil), parameters: settings{Size: &counted{&ours}}}
+	c, err := connecter.Connect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Observe(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if ptr.Deref(o.parameters.Note, "") != "late" || ours.Load() != 1 || theirs.Load() != 1 {
+		t.Errorf("one look makes %d trees of the object's parameters, %d of the vendor's", ours.Load(), theirs.Load())
+	}
+}
+
+func TestLabelsOfKindOnly(t *testing.T) {
+	t.Parallel()
+	_, seen, _ := lookAt(t, nothing{}, inlined{}, func(k *service.Kind[*vendor, inlined, nothing, nothing]) {
+		k.Labels = func(*nothing) map[string]string { return ours() }
+	})
+	if len(seen.Drift) > 0 {
+		t.Errorf("P15 labels that the kind tells are not found where the parameters have them: %v", seen.Drift)
 	}
 }
