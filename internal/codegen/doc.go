@@ -91,8 +91,8 @@
 //	+bowline:compare=W;W                set, ignoreCase, json, ignore, writeOnly, extra, chosen: see parameters.Rules;
 //	                                    chosen is for what others change where the user left it open, so that it must not be
 //	                                    taken over
-//	+bowline:default=JSON               what the vendor means where it answers with nothing, 0, false or an empty value; not in
-//	                                    lists, and not where that zero means something else
+//	+bowline:default=JSON               what the vendor means where it answers with nothing, 0, false or an empty value, unless
+//	                                    the user asks for that; not in lists
 //	+bowline:sensitive                  the value is never shown
 //	+bowline:labels                     this map[string]string holds the vendor's labels
 //	+bowline:generated=KEY              without this reference to a Secret a value is made, shown under the connection

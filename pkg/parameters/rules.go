@@ -33,8 +33,8 @@ type Rules struct {
 	// Sensitive fields never show their values.
 	Sensitive []string
 	// Defaults are values, as JSON, that the vendor means where it answers with nothing: with no value, or with 0, false or
-	// an empty one, which is how clients in Go read none. So a field whose zero value means something else than the default
-	// has none here, since that zero would never be found. Fields in lists cannot have one.
+	// an empty one, which is how clients in Go read none. Such a zero counts as itself only where the user asks for it, so
+	// a field that others set to zero has no default here: nobody would be told. Fields in lists cannot have one.
 	Defaults map[string]string
 	// Labels is the field, a map of strings to strings, with what the vendor calls labels or tags. Empty: there is none.
 	Labels string
@@ -78,11 +78,39 @@ func withoutIndices(field string) string {
 	return general.String()
 }
 
-// FillDefaults returns the tree of what a vendor answered with the values that it means where it answers with nothing: a
-// default stands in for an absent, an empty and a zero value of its field. It fails for a default that is no JSON.
-func (r Rules) FillDefaults(observed map[string]any) (map[string]any, error) {
+// Answered returns the tree of what a vendor answered without what says nothing: an empty field, and zero where the field has
+// a default. It stays where desired sets the field to zero or empty, too: then it is what the user asked for.
+func (r Rules) Answered(observed, desired map[string]any) map[string]any {
 	if len(r.Defaults) == 0 {
-		return observed, nil
+		return observed
+	}
+	return r.answered("", observed, desired)
+}
+
+func (r Rules) answered(at string, observed, desired map[string]any) map[string]any {
+	said := map[string]any{}
+	for name, field := range observed {
+		if below, ok := field.(map[string]any); ok {
+			field = r.answered(at+name+".", below, object(desired[name]))
+		}
+		_, hasDefault := r.Defaults[at+name]
+		asked := hasDefault && desired[name] != nil && saysNothing(desired[name])
+		if asked || !isEmpty(field) && !(hasDefault && saysNothing(field)) {
+			said[name] = field
+		}
+	}
+	return said
+}
+
+func saysNothing(value any) bool {
+	return isEmpty(value) || value == false || value == int64(0) || value == 0.0
+}
+
+// FillDefaults returns the tree of what a vendor answered, without what says nothing, with the values that it means where it
+// answers with nothing. It fails for a default that is no JSON.
+func (r Rules) FillDefaults(answered map[string]any) (map[string]any, error) {
+	if len(r.Defaults) == 0 {
+		return answered, nil
 	}
 	under := map[string]any{}
 	for field, text := range r.Defaults {
@@ -100,21 +128,5 @@ func (r Rules) FillDefaults(observed map[string]any) (map[string]any, error) {
 		}
 		at[names[len(names)-1]] = value
 	}
-	return Overlay(withoutEmpty(observed, under), under), nil
+	return Overlay(answered, under), nil
 }
-
-// withoutEmpty leaves out fields that say nothing, so that defaults show through: where there is one, zero says nothing.
-func withoutEmpty(tree, defaults map[string]any) map[string]any {
-	full := map[string]any{}
-	for name, field := range tree {
-		if below, ok := field.(map[string]any); ok {
-			field = withoutEmpty(below, object(defaults[name]))
-		}
-		if !isEmpty(field) && (defaults[name] == nil || !isZero(field)) {
-			full[name] = field
-		}
-	}
-	return full
-}
-
-func isZero(value any) bool { return value == false || value == int64(0) || value == 0.0 }

@@ -17,27 +17,32 @@ func TestFillDefaults(t *testing.T) {
 	rules := parameters.Rules{Defaults: map[string]string{
 		"size": "30", "ratio": "0.5", "public": "true", "tier": `"basic"`, "net.mtu": "1500", "retries": "0",
 	}}
-	for name, tc := range map[string]struct{ answer, want tree }{
+	for name, tc := range map[string]struct{ answer, desired, want tree }{
 		"R143 a default stands for what is absent": {
-			tree{},
+			tree{}, nil,
 			tree{"size": 30.0, "ratio": 0.5, "public": true, "tier": "basic", "net": tree{"mtu": 1500.0}, "retries": 0.0},
 		},
 		"R143 a default stands for zero": {
-			tree{"size": int64(0), "ratio": 0.0, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)},
+			tree{"size": int64(0), "ratio": 0.0, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)}, nil,
 			tree{"size": 30.0, "ratio": 0.5, "public": true, "tier": "basic", "net": tree{"mtu": 1500.0}, "retries": 0.0},
 		},
 		"R143 an answer stays": {
-			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "large", "net": tree{"mtu": int64(9000)}, "retries": int64(3)},
+			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "large", "net": tree{"mtu": int64(9000)}, "retries": int64(3)}, nil,
 			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "large", "net": tree{"mtu": int64(9000)}, "retries": int64(3)},
 		},
+		"R143 zero stays where the user asks for it": {
+			tree{"size": int64(0), "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)},
+			tree{"size": int64(0), "ratio": 0.0, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(3)},
+			tree{"size": int64(0), "ratio": 0.5, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": 0.0},
+		},
 		"R143 zero stays where there is no default": {
-			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false}, "retries": int64(1), "weight": int64(0)},
+			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false}, "retries": int64(1), "weight": int64(0)}, nil,
 			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false}, "retries": int64(1), "weight": int64(0)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := rules.FillDefaults(tc.answer)
+			got, err := rules.FillDefaults(rules.Answered(tc.answer, tc.desired))
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("%v, -want +got:\n%s", err, diff)
 			}

@@ -87,9 +87,10 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, 
 	if err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
+	answered := c.rules.Answered(t.observed, t.desired)
 	options := append(c.rules.Options(), parameters.InitProvider(t.initial))
 	filling := append(slices.Clip(options), parameters.Ignore(c.closed(of.Parameters())...))
-	desired, filled := parameters.Fill(t.desired, t.observed, filling...)
+	desired, filled := parameters.Fill(t.desired, answered, filling...)
 	if seen.ResourceLateInitialized = len(filled) > 0; seen.ResourceLateInitialized {
 		p, err := parameters.Typed[P](desired)
 		if err != nil {
@@ -97,7 +98,7 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, 
 		}
 		*of.Parameters() = p
 	}
-	observed, err := c.rules.FillDefaults(t.observed)
+	observed, err := c.rules.FillDefaults(answered)
 	if err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}

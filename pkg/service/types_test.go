@@ -170,7 +170,9 @@ func TestTreesAreMadeOnce(t *testing.T) {
 	var ours, theirs atomic.Int64
 	k := kindOf[settings, nothing, vendors]()
 	k.Declared = func(*vendors) settings { return settings{Size: &counted{&theirs}, Note: ptr.To("late")} }
-	k.Get = func(context.Context, *vendor, *service.Request[settings, vendors]) (*vendors, error) { return &vendors{}, nil }
+	k.Get = func(context.Context, *vendor, *service.Request[settings, vendors]) (*vendors, error) {
+		return &vendors{}, nil
+	}
 	connecter, _, err := service.NewConnecter(system(), k, schema.GroupKind{}, &vendor{})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (*widgetParameters) FieldRules() parameters.Rules {
 		JSON:       []string{"policy"},
 		IgnoreCase: []string{"engine"},
 		WriteOnly:  []string{"script"},
-		Defaults:   map[string]string{"tier": `"basic"`},
+		Defaults:   map[string]string{"tier": `"basic"`, "size": "-1"},
 		Labels:     "labels",
 		Generated:  map[string]string{"passwordSecretRef": "password"},
 	}

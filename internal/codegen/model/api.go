@@ -63,6 +63,7 @@ func Load(base, dir string) (*API, error) {
 	}
 	for _, pkg := range slices.Clone(api.Packages) {
 		for _, k := range slices.Clone(pkg.Kinds) {
+			pkg.addClass(k)
 			if len(Scopes(k.Struct)) == 2 && k.Source == nil {
 				api.addSecond(k)
 			}

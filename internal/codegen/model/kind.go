@@ -30,9 +30,11 @@ type Role string
 const (
 	Managed        Role = "managed resource"
 	ProviderConfig Role = "provider configuration"
+	Claim          Role = "claim"
+	Class          Role = "class"
 )
 
-// A recognition says which struct that a kind's spec embeds gives it a role and a scope.
+// A recognition says which struct that a kind's spec, or template of specs, embeds gives it a role and a scope.
 type recognition struct {
 	embedded string
 	role     Role
@@ -45,6 +47,8 @@ func recognitions() []recognition {
 		{"ResourceSpec", Managed, Cluster},
 		{"NamespacedResourceSpec", Managed, Namespaced},
 		{"ProviderSpec", ProviderConfig, Cluster},
+		{"ResourceClaimSpec", Claim, Namespaced},
+		{"ClassSpecTemplate", Class, Cluster},
 	}
 }
 
@@ -68,12 +72,13 @@ type Kind struct {
 	Package *Package
 	// Struct is what the author declared: in another package, for a kind whose Source is set.
 	Struct *Struct
-	// Source is the kind that this one is the second scope of, nil for a kind that the author declared.
+	// Source is the kind that this one follows from: the one that it is the second scope of, or the managed kind of a
+	// class. It is nil for a kind that the author declared.
 	Source *Kind
-	// Spec and Status are the names of the types of the fields.
+	// Spec and Status are the names of the types of the fields; Spec is that of the specTemplate of a class.
 	Spec, Status Ref
 	// Parameters, Init and Observation are the types of spec.forProvider, spec.initProvider and status.atProvider of a
-	// managed resource. Init has no name if the author's spec has no such field.
+	// managed resource. Init has no name if the author's spec has no such field. A class has Parameters only.
 	Parameters, Init, Observation Ref
 	// InitPointer is true if the author's spec.initProvider is a pointer.
 	InitPointer bool
@@ -116,9 +121,17 @@ func (k *Kind) Lookup(r Ref) *Struct {
 	return pkg.Structs[r.Name]
 }
 
-// isObject is true for structs that are Kubernetes objects.
+// isObject is true for structs that are Kubernetes objects with a spec, or with a template of specs.
 func isObject(s *Struct) bool {
-	return s.Embeds(MetaPath, "TypeMeta") && s.Embeds(MetaPath, "ObjectMeta") && s.Field("Spec") != nil
+	return s.Embeds(MetaPath, "TypeMeta") && s.Embeds(MetaPath, "ObjectMeta") && specOf(s) != nil
+}
+
+// specOf returns the field that says what a kind is for: a class has specTemplate in place of spec (K21).
+func specOf(s *Struct) *Field {
+	if template := s.Field("SpecTemplate"); template != nil {
+		return template
+	}
+	return s.Field("Spec")
 }
 
 // readKind returns the kind that a struct declares, nil if it is none that has a role.
@@ -127,12 +140,14 @@ func readKind(s *Struct) *Kind {
 		return nil
 	}
 	k := &Kind{Name: s.Name, Package: s.Package, Struct: s, Scope: Cluster}
-	k.Spec, k.Status = refOf(s.Field("Spec"), s.Package), refOf(s.Field("Status"), s.Package)
+	k.Spec, k.Status = refOf(specOf(s), s.Package), refOf(s.Field("Status"), s.Package)
 	scopes := Scopes(s)
 	spec := k.Lookup(k.Spec)
 	switch {
 	case s.Comment.Has("bowline:providerconfig"):
 		k.Role = ProviderConfig
+	case spec == nil && s.Field("SpecTemplate") != nil:
+		k.Role = Class
 	case spec == nil && len(scopes) > 0:
 		k.Role = Managed
 	case spec != nil:
@@ -148,8 +163,14 @@ func readKind(s *Struct) *Kind {
 	if len(scopes) > 0 {
 		k.Scope = scopes[0]
 	}
-	if k.Role == Managed {
+	switch k.Role {
+	case Managed:
 		k.readParts(spec)
+	case Class:
+		k.Parameters = Ref{k.Package.Path, strings.TrimSuffix(k.Name, classSuffix) + "Parameters"}
+		if spec != nil {
+			k.Parameters = refOf(spec.Field("ForProvider"), spec.Package)
+		}
 	}
 	return k
 }

@@ -44,6 +44,28 @@ func configAccessors() []accessor {
 	return []accessor{{"Users", "Status.Users", "", "", "int64", "UserCounter"}}
 }
 
+func claimAccessors() []accessor {
+	return []accessor{
+		{"ClassSelector", "Spec.ClassSelector", "*", model.MetaPath, "LabelSelector", "ClassSelector"},
+		{"ClassReference", "Spec.ClassReference", "*", corePath, "ObjectReference", "ClassReferencer"},
+		{"ResourceReference", "Spec.ResourceReference", "*", corePath, "ObjectReference", "ManagedResourceReferencer"},
+		{"WriteConnectionSecretToReference", "Spec.WriteConnectionSecretToReference", "*", model.CommonPath, "LocalSecretReference",
+			"LocalConnectionSecretWriterTo"},
+		{"BindingPhase", "Status.BindingPhase", "", model.CommonPath, "BindingPhase", "Bindable"},
+	}
+}
+
+func classAccessors() []accessor {
+	return []accessor{
+		{"ProviderConfigReference", "SpecTemplate.ProviderConfigReference", "*", model.CommonPath, "ProviderConfigReference",
+			"ProviderConfigReferencer"},
+		{"ReclaimPolicy", "SpecTemplate.ReclaimPolicy", "", model.CommonPath, "ReclaimPolicy", "Reclaimer"},
+		{"WriteConnectionSecretsToNamespace", "SpecTemplate.WriteConnectionSecretsToNamespace", "", "", "string",
+			"ConnectionSecretsNamespacer"},
+		{"ClaimLimits", "SpecTemplate.Claims", "", model.CommonPath, "ClaimLimits", "ClaimLimiter"},
+	}
+}
+
 // An accessors view is what the template of methods knows of a kind.
 type accessors struct {
 	*model.Kind
@@ -68,11 +90,26 @@ func (a accessors) MissingOfList(method string) bool {
 // Managed is true for managed resources.
 func (a accessors) Managed() bool { return a.Role == model.Managed }
 
+// Config is true for provider configurations.
+func (a accessors) Config() bool { return a.Role == model.ProviderConfig }
+
+// Class is true for classes, which have no status and so no conditions.
+func (a accessors) Class() bool { return a.Role == model.Class }
+
+// Item is the interface of package resource that lists of the kind return their items as, if there is one.
+func (a accessors) Item() string {
+	return map[model.Role]string{model.Managed: "Managed", model.Claim: "Claim", model.Class: "Class"}[a.Role]
+}
+
 // Pairs are the accessors that the role demands.
 func (a accessors) Pairs() []accessor {
 	switch {
 	case a.Role == model.ProviderConfig:
 		return configAccessors()
+	case a.Role == model.Claim:
+		return claimAccessors()
+	case a.Role == model.Class:
+		return classAccessors()
 	case a.embedsCluster():
 		return append(managedAccessors(), clusterAccessors()...)
 	default:

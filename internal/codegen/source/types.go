@@ -16,16 +16,20 @@ import (
 type types struct {
 	*model.Kind
 	// Which types are missing.
-	WriteKind, WriteSpec, WriteStatus, WriteList, WriteInit bool
+	WriteKind, WriteSpec, WriteStatus, WriteList, WriteInit, WriteTemplate, WriteClass bool
 }
 
 func typesOf(pkg *model.Package) []types {
 	var all []types
 	for _, k := range pkg.Kinds {
 		t := types{Kind: k}
-		t.WriteKind = !k.Declares(k.Name)
+		t.WriteKind = k.Role != model.Class && !k.Declares(k.Name)
 		t.WriteList = !k.Declares(k.Name + "List")
-		if k.Role == model.Managed {
+		switch k.Role {
+		case model.Class:
+			t.WriteClass = !k.Declares(k.Name)
+			t.WriteTemplate = k.Spec.Import == pkg.Path && !k.Declares(k.Spec.Name)
+		case model.Managed:
 			t.WriteSpec = k.Spec.Import == pkg.Path && !k.Declares(k.Spec.Name)
 			t.WriteStatus = k.Status.Import == pkg.Path && !k.Declares(k.Status.Name)
 			t.WriteInit = k.Init.Import == pkg.Path && !k.Declares(k.Init.Name)
@@ -42,6 +46,9 @@ func (t types) Common() string {
 	}
 	return "ResourceSpec"
 }
+
+// MadeNoun is what is made from a class, as it is written in a sentence.
+func (t types) MadeNoun() string { return (&model.Kind{Name: strings.TrimSuffix(t.Name, "Class")}).Noun() }
 
 // Settings are the fields of the parameters.
 func (t types) Settings() []*model.Field {
