@@ -31,7 +31,7 @@ build: ## Build bin/bowline
 
 .PHONY: quickstart
 quickstart: ## From YAML to a running PostgreSQL, and how to look around
-	.ci/ensure-postgresql
+	.ci/ensure-servers
 	@$(MAKE) --no-print-directory build
 	examples/quickstart/quickstart.sh
 
@@ -40,29 +40,29 @@ clean-quickstart: build ## Stop and remove all that quickstart made
 	examples/quickstart/quickstart.sh clean
 
 .PHONY: test
-test: ## Run all tests, after making sure that PostgreSQL is there
-	.ci/ensure-postgresql
+test: ## Run all tests, after making sure that PostgreSQL and Redis are there
+	.ci/ensure-servers
 	$(GO) test ./...
 
 .PHONY: contract
 contract: ## Run all tests and check what they prove against the ledger (CONTRACT_ARGS)
-	.ci/ensure-postgresql
+	.ci/ensure-servers
 	@$(GO) run ./internal/contract/cmd $(CONTRACT_ARGS)
 
 .PHONY: chaos
 chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SEED)
-	.ci/ensure-postgresql
+	.ci/ensure-servers
 	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
 
 .PHONY: crashpoints
 crashpoints: build ## Cut every operation of the cloud's kinds at every point (ARGS="--kind NodeGroup --operation create")
-	.ci/ensure-postgresql
+	.ci/ensure-servers
 	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
 	@exec bin/crashpoints $(ARGS)
 
 .PHONY: storm
 storm: ## A thousand objects, a cloud that throttles and loses answers, ten kills (BOWLINE_SEED)
-	.ci/ensure-postgresql
+	.ci/ensure-servers
 	BOWLINE_STORM_NETWORKS=970 BOWLINE_STORM_DATABASES=30 BOWLINE_STORM_KILLS=10 $(GO) test -count=1 -timeout 1h -v \
 		-run TestStorm ./test/chaos | sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
