@@ -72,10 +72,11 @@ const rememberPatience = 3 * time.Second
 // Nothing is stored, and nothing depends on whether all of it can be resolved (R173): a name is noted before it is read.
 func (r *Reconciler) rememberReferences(ctx context.Context, p *pass) outcome {
 	if resolver, refers := p.managed.DeepCopyObject().(resource.ReferenceResolver); refers {
-		recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
+		self := r.dependent(client.ObjectKeyFromObject(p.managed))
+		recorder := r.references.tracker.Recorder(self, r.client)
 		ctx, cancel := context.WithTimeout(ctx, min(rememberPatience, r.timeout/2))
 		defer cancel()
-		recorder.Done(resolver.ResolveReferences(ctx, recorder))
+		r.references.resolved(self, recorder, resolver.ResolveReferences(ctx, recorder))
 	}
 	r.memory.looked(p.memory)
 	return next()

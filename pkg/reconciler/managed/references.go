@@ -33,6 +33,7 @@ type References struct {
 	mu          sync.Mutex
 	reconcilers map[schema.GroupKind]*Reconciler
 	awaited     map[reference.Dependent]map[reference.Dependent]bool // who waits for an object to be gone
+	stranded    map[reference.Dependent]bool                         // who met a kind that is not installed
 }
 
 // NewReferences returns what the reconcilers of one manager may share by WithReferences.
@@ -41,6 +42,7 @@ func NewReferences(mgr manager.Manager) *References {
 		mgr:         mgr,
 		reconcilers: map[schema.GroupKind]*Reconciler{},
 		awaited:     map[reference.Dependent]map[reference.Dependent]bool{},
+		stranded:    map[reference.Dependent]bool{},
 	}
 	r.tracker = reference.NewTracker(r.watch)
 	r.arrivals = installation.NewWatcher(mgr, r.arrived)
@@ -87,6 +89,39 @@ func (s *References) watch(kind schema.GroupVersionKind) bool {
 func (s *References) arrived(kind schema.GroupVersionKind) {
 	for _, d := range s.tracker.Waiting(kind) {
 		s.wake(d)
+	}
+}
+
+// resolved ends a resolution of an object's references.
+func (s *References) resolved(d reference.Dependent, recorder *reference.Recorder, err error) {
+	recorder.Done(err)
+	switch {
+	case err == nil:
+		s.freed(d)
+	case apimeta.IsNoMatchError(err):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stranded[d] = true
+	}
+}
+
+// freed is for an object that waits for no kind any more. The installation of a kind is awaited only while some object does.
+func (s *References) freed(d reference.Dependent) {
+	s.mu.Lock()
+	was := s.stranded[d]
+	delete(s.stranded, d)
+	s.mu.Unlock()
+	if !was {
+		return
+	}
+	for _, kind := range s.arrivals.Awaited() {
+		if len(s.tracker.Waiting(kind)) > 0 {
+			continue
+		}
+		s.arrivals.Dismiss(kind)
+		if len(s.tracker.Waiting(kind)) > 0 { // an object began to wait meanwhile
+			_ = s.arrivals.Await(kind) // fails only where the manager has ended
+		}
 	}
 }
 
@@ -137,6 +172,7 @@ func (s *References) await(who reference.Dependent, others []reference.Dependent
 func (s *References) gone(ctx context.Context, d reference.Dependent) {
 	targets := s.tracker.Targets(d)
 	s.tracker.Forget(d)
+	s.freed(d)
 	s.mu.Lock()
 	waiting := s.awaited[d]
 	delete(s.awaited, d)
@@ -178,15 +214,16 @@ func (r *Reconciler) resolveReferences(ctx context.Context, p *pass) outcome {
 	if p.planning {
 		err = resolver.ResolveReferences(ctx, r.client)
 	} else {
-		recorder := r.references.tracker.Recorder(r.dependent(client.ObjectKeyFromObject(p.managed)), r.client)
+		self := r.dependent(client.ObjectKeyFromObject(p.managed))
+		recorder := r.references.tracker.Recorder(self, r.client)
 		err = resolver.ResolveReferences(ctx, recorder)
-		recorder.Done(err)
+		r.references.resolved(self, recorder, err)
 		r.memory.looked(p.memory)
 	}
 	if err != nil {
 		err = fmt.Errorf("resolving references: %w", err)
-		if reference.IsUnresolved(err) && r.wakeups.work() {
-			return reject(ReasonCannotResolve, err) // its target wakes it
+		if (reference.IsUnresolved(err) || apimeta.IsNoMatchError(err)) && r.wakeups.work() {
+			return reject(ReasonCannotResolve, err) // its target wakes it, or the arrival of the target's kind
 		}
 		return fail(ReasonCannotResolve, err)
 	}

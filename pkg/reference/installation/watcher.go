@@ -6,6 +6,8 @@ package installation
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +77,13 @@ func (w *Watcher) Dismiss(kind schema.GroupVersionKind) {
 	defer w.mu.Unlock()
 	delete(w.awaited, kind)
 	w.sign()
+}
+
+// Awaited returns the kinds that are awaited, in no order.
+func (w *Watcher) Awaited() []schema.GroupVersionKind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.awaited))
 }
 
 func (w *Watcher) sign() {
@@ -164,13 +173,7 @@ func (w *Watcher) awaitsAny() bool {
 
 // look tells of the awaited kinds that the server serves.
 func (w *Watcher) look(ctx context.Context, c metadata.Interface) {
-	w.mu.Lock()
-	var found []schema.GroupVersionKind
-	for kind := range w.awaited {
-		found = append(found, kind)
-	}
-	w.mu.Unlock()
-	for _, kind := range found {
+	for _, kind := range w.Awaited() {
 		if w.served(ctx, c, kind) && w.take(kind) {
 			w.installed(kind)
 		}

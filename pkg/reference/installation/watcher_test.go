@@ -180,6 +180,9 @@ func TestWatcher(t *testing.T) {
 			s.await(t, "Dismissed")
 			s.watching(t, 1)
 			s.watcher.Dismiss(s.kind("Dismissed"))
+			if left := s.watcher.Awaited(); len(left) > 0 {
+				t.Errorf("%v are awaited", left)
+			}
 			s.watching(t, 0)
 			s.await(t, "Again")
 			s.watching(t, 1)

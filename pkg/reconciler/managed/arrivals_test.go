@@ -1,0 +1,126 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// definitionWatches counts the watches of definitions that are open.
+type definitionWatches struct {
+	next http.RoundTripper
+	open atomic.Int32
+}
+
+func (w *definitionWatches) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(req)
+	if err == nil && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") && req.URL.Query().Get("watch") != "" {
+		w.open.Add(1)
+		resp.Body = &openWatch{resp.Body, sync.OnceFunc(func() { w.open.Add(-1) })}
+	}
+	return resp, err
+}
+
+type openWatch struct {
+	io.ReadCloser
+	ended func()
+}
+
+func (w *openWatch) Close() error {
+	w.ended()
+	return w.ReadCloser.Close()
+}
+
+// watchDefinitions lets the controllers of a street be seen watching definitions.
+func (s *street) watchDefinitions() *definitionWatches {
+	watches := &definitionWatches{}
+	s.env.Config = rest.CopyConfig(s.env.Config)
+	s.env.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		watches.next = next
+		return watches
+	})
+	return watches
+}
+
+func (s *street) wantDefinitionsWatched(t *testing.T, by *definitionWatches, want int32) {
+	t.Helper()
+	s.env.Eventually(t, fmt.Sprintf("%d watches of definitions", want), func(context.Context) error {
+		if open := by.open.Load(); open != want {
+			return fmt.Errorf("%d are open", open)
+		}
+		return nil
+	})
+}
+
+// A kind that is not installed is no error that another attempt could heal: its arrival wakes who waits for it.
+func TestNoAttemptsUntilKindIsInstalled(t *testing.T) {
+	t.Parallel()
+	t.Run("R167 N13 it is not tried again before", func(t *testing.T) {
+		t.Parallel()
+		s := newStreet(t)
+		var failures atomic.Int32
+		s.controlLodgers(t, managed.WithBackoff(time.Millisecond, time.Millisecond), managed.WithRandom(func() float64 {
+			failures.Add(1) // only what is tried again has a delay by chance
+			return 0
+		}))
+		l := s.addLodger(t)
+		s.sees(t, l, "install the provider that has this kind")
+		s.installHouses(t)
+		s.sees(t, l, "does not exist yet")
+		if n := failures.Load(); n > 0 {
+			t.Errorf("it was tried again %d times", n)
+		}
+	})
+}
+
+// Nobody watches definitions for objects that do not wait any more.
+func TestKindThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*testing.T, *street, *lodger){
+		"R167 the object is gone": func(t *testing.T, s *street, l *lodger) { s.goes(t, l) },
+		"R167 the object refers to nothing": func(t *testing.T, s *street, l *lodger) {
+			l.Spec.ForProvider.NeighbourRef = nil
+			if err := s.env.Client.Update(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+			s.sees(t, l, string(xpv1.ReasonAvailable))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStreet(t)
+			watches := s.watchDefinitions()
+			s.controlLodgers(t)
+			first, second := s.addLodger(t), &lodger{}
+			s.add(t, second, &second.Thing, func(mg *thing.Thing) {
+				refersTo(first.Name)(mg)
+				mg.Name = s.env.Prefix + "second"
+			})
+			for _, l := range []*lodger{first, second} {
+				s.sees(t, l, "install the provider that has this kind")
+			}
+			s.wantDefinitionsWatched(t, watches, 1)
+			leave(t, s, first)
+			if open := watches.open.Load(); open != 1 {
+				t.Errorf("another object waits, and %d watches are open", open)
+			}
+			leave(t, s, second)
+			s.wantDefinitionsWatched(t, watches, 0)
+		})
+	}
+}
