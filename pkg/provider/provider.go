@@ -4,12 +4,14 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/pkg/crd"
@@ -82,19 +84,44 @@ func (p Provider) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, er
 // scheme. The options are given to the reconciler of every managed kind, after its own. A provider that Validate finds
 // mistakes in is refused with these.
 func (p Provider) SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
-	l, err := p.layout()
+	s, err := p.setup(mgr)
 	if err != nil {
 		return err
-	}
-	if err := l.addToScheme(mgr.GetScheme()); err != nil {
-		return err
-	}
-	s, err := newSetup(mgr, l)
-	if err != nil {
-		return fmt.Errorf("setting up provider %s: %w", p.Name, err)
 	}
 	if err := s.addControllers(o); err != nil {
 		return fmt.Errorf("setting up provider %s: %w", p.Name, err)
 	}
 	return nil
+}
+
+// Reconcilers returns the reconcilers of all managed kinds, which the manager does not run, and adds the kinds to its scheme.
+// They are for asking what a pass would do (N8), see managed.Reconciler.Plan, while the manager is started. Options and errors
+// are those of SetupWithManager.
+func (p Provider) Reconcilers(mgr ctrl.Manager, o ...managed.ReconcilerOption) (map[schema.GroupKind]*managed.Reconciler, error) {
+	s, err := p.setup(mgr)
+	if err != nil {
+		return nil, err
+	}
+	all := map[schema.GroupKind]*managed.Reconciler{}
+	shared := s.shared()
+	for _, k := range s.layout.kinds {
+		all[k.gvk.GroupKind()] = s.newReconciler(k, shared, o)
+	}
+	return all, errors.Join(s.errs...)
+}
+
+// setup prepares a manager for the provider.
+func (p Provider) setup(mgr ctrl.Manager) (*Setup, error) {
+	l, err := p.layout()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.addToScheme(mgr.GetScheme()); err != nil {
+		return nil, err
+	}
+	s, err := newSetup(mgr, l)
+	if err != nil {
+		return nil, fmt.Errorf("setting up provider %s: %w", p.Name, err)
+	}
+	return s, nil
 }

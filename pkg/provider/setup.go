@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -85,10 +86,9 @@ func (s *Setup) forget(config configKey) {
 // addControllers adds those of all managed kinds, with the given options, and those that keep configurations, and their
 // credentials, while they are in use (N12, N29).
 func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
-	shared := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(s.mgr))}, s.layout.provider.Options...)
+	shared := s.shared()
 	for _, k := range s.layout.kinds {
-		options := append(append(append([]managed.ReconcilerOption{}, shared...), s.own(k.is)...), o...)
-		if err := s.addKind(k, options); err != nil {
+		if err := s.addKind(k, s.newReconciler(k, shared, o)); err != nil {
 			return err
 		}
 	}
@@ -100,6 +100,16 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 		}
 	}
 	return errors.Join(s.errs...)
+}
+
+// shared returns the options that all kinds of the provider have in common.
+func (s *Setup) shared() []managed.ReconcilerOption {
+	return append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(s.mgr))}, s.layout.provider.Options...)
+}
+
+// newReconciler makes that of one kind, with the options that it shares, its own and then the given ones.
+func (s *Setup) newReconciler(k placed[Kind], shared, o []managed.ReconcilerOption) *managed.Reconciler {
+	return managed.NewReconciler(s.mgr, resource.ManagedKind(k.gvk), slices.Concat(shared, s.own(k.is), o)...)
 }
 
 // own returns the options of a kind.
@@ -118,8 +128,7 @@ func (s *Setup) own(k Kind) []managed.ReconcilerOption {
 }
 
 // addKind adds the controller of one managed kind.
-func (s *Setup) addKind(k placed[Kind], o []managed.ReconcilerOption) error {
-	r := managed.NewReconciler(s.mgr, resource.ManagedKind(k.gvk), o...)
+func (s *Setup) addKind(k placed[Kind], r *managed.Reconciler) error {
 	if err := managed.IndexProviderConfig(context.Background(), s.mgr, k.is.Object); err != nil {
 		return err
 	}

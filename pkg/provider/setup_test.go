@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -69,11 +70,29 @@ func TestSetupWithManager(t *testing.T) {
 			t.Errorf("%d things were added, want %d", mgr.n, want)
 		}
 	})
+	t.Run("N8 reconcilers of all kinds, and no controllers", func(t *testing.T) {
+		mgr := newManager()
+		all, err := depot.Provider((&depot.Book{}).Clients(0)).Reconcilers(mgr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range []schema.GroupVersion{depot.ClusterGroup, depot.NamespacedGroup} {
+			if kind := group.WithKind("Item"); all[kind.GroupKind()] == nil || !mgr.GetScheme().Recognizes(kind) {
+				t.Errorf("%s is not among %v, or not in the scheme", kind, all)
+			}
+		}
+		if want := 2; mgr.n != want || len(all) != 2 { // the secrets' watches and the one pool
+			t.Errorf("%d things were added, want %d; %d reconcilers", mgr.n, want, len(all))
+		}
+	})
 	t.Run("A73 nothing of a provider with mistakes", func(t *testing.T) {
 		mgr, p := newManager(), depot.Provider((&depot.Book{}).Clients(0))
 		p.Configs = nil
 		if err := p.SetupWithManager(mgr); err == nil || !strings.Contains(err.Error(), "Provider.Configs has no") || mgr.n > 0 {
 			t.Errorf("%d things added, error %v", mgr.n, err)
+		}
+		if _, err := p.Reconcilers(mgr); err == nil || mgr.n > 0 {
+			t.Errorf("N8 %d things added for planning, error %v", mgr.n, err)
 		}
 	})
 }
