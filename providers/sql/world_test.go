@@ -120,7 +120,9 @@ func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 	options := managed.CacheOptions()
 	options.DefaultNamespaces = map[string]cache.Config{w.Namespace: {}}
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{testLabel: w.Namespace})}
-	for _, o := range []client.Object{&v1alpha1.Database{}, &v1alpha1.Role{}, &v1alpha1.Schema{}, &v1alpha1.Extension{}, &v1alpha1.Grant{}} {
+	for _, o := range []client.Object{
+		&v1alpha1.Database{}, &v1alpha1.Role{}, &v1alpha1.Schema{}, &v1alpha1.Extension{}, &v1alpha1.Grant{}, &v1alpha1.TenantDatabase{},
+	} {
 		options.ByObject[o] = mine
 	}
 	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
@@ -133,20 +135,7 @@ func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 // of the test.
 func (w *world) create(t *testing.T, o client.Object) {
 	t.Helper()
-	namespaced, err := w.Client.IsObjectNamespaced(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"}
-	if namespaced {
-		o.SetNamespace(w.Namespace)
-	} else {
-		o.SetLabels(map[string]string{testLabel: w.Namespace})
-		config = &xpv1.ProviderConfigReference{Name: w.Namespace}
-	}
-	if mg, ok := o.(resource.ProviderConfigReferencer); ok {
-		mg.SetProviderConfigReference(config)
-	}
+	w.place(t, o)
 	if err := w.Client.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +153,25 @@ func (w *world) create(t *testing.T, o client.Object) {
 			}
 		}
 	})
+}
+
+// place has an object use the world's server, in the world's namespace if it has one.
+func (w *world) place(t *testing.T, o client.Object) {
+	t.Helper()
+	namespaced, err := w.Client.IsObjectNamespaced(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"}
+	if namespaced {
+		o.SetNamespace(w.Namespace)
+	} else {
+		o.SetLabels(map[string]string{testLabel: w.Namespace})
+		config = &xpv1.ProviderConfigReference{Name: w.Namespace}
+	}
+	if mg, ok := o.(resource.ProviderConfigReferencer); ok {
+		mg.SetProviderConfigReference(config)
+	}
 }
 
 // ready waits until an object is ready and as declared.

@@ -20,6 +20,7 @@ func Kinds() []provider.Kind {
 		service.Serve(on, roles(), &v1alpha1.Role{}, &namespacedv1alpha1.Role{}),
 		service.Serve(on, schemas(), &v1alpha1.Schema{}, &namespacedv1alpha1.Schema{}),
 		service.Serve(on, extensions(), &v1alpha1.Extension{}, &namespacedv1alpha1.Extension{}),
+		service.Serve(on, tenantDatabases(), &v1alpha1.TenantDatabase{}),
 		service.Serve(on, grants(), &v1alpha1.Grant{}, &namespacedv1alpha1.Grant{}),
 	)
 }

@@ -500,3 +500,101 @@ func (l *SchemaList) GetItems() []resource.Managed {
 	}
 	return items
 }
+
+// Parameters returns the settings that the tenant database is kept at, to read and to change.
+func (r *TenantDatabase) Parameters() *TenantDatabaseParameters { return &r.Spec.ForProvider }
+
+// Observation returns what the external system last reported, to read and to change.
+func (r *TenantDatabase) Observation() *TenantDatabaseObservation { return &r.Status.AtProvider }
+
+// InitParameters returns a pointer to the settings that the tenant database is only created with.
+func (r *TenantDatabase) InitParameters() any { return &r.Spec.InitProvider }
+
+// SetConditions satisfies resource.Conditioned.
+func (r *TenantDatabase) SetConditions(c ...xpv1.Condition) { r.Status.SetConditions(c...) }
+
+// GetCondition satisfies resource.Conditioned.
+func (r *TenantDatabase) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	return r.Status.GetCondition(ct)
+}
+
+// SetManagementPolicies satisfies resource.Manageable.
+func (r *TenantDatabase) SetManagementPolicies(v xpv1.ManagementPolicies) {
+	r.Spec.ManagementPolicies = v
+}
+
+// GetManagementPolicies satisfies resource.Manageable.
+func (r *TenantDatabase) GetManagementPolicies() xpv1.ManagementPolicies {
+	return r.Spec.ManagementPolicies
+}
+
+// SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *TenantDatabase) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
+	r.Spec.ProviderConfigReference = v
+}
+
+// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *TenantDatabase) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	return r.Spec.ProviderConfigReference
+}
+
+// SetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
+func (r *TenantDatabase) SetWriteConnectionSecretToReference(v *xpv1.SecretReference) {
+	r.Spec.WriteConnectionSecretToReference = v
+}
+
+// GetWriteConnectionSecretToReference satisfies resource.ConnectionSecretWriterTo.
+func (r *TenantDatabase) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
+	return r.Spec.WriteConnectionSecretToReference
+}
+
+// SetDeletionPolicy satisfies resource.Orphanable.
+func (r *TenantDatabase) SetDeletionPolicy(v xpv1.DeletionPolicy) { r.Spec.DeletionPolicy = v }
+
+// GetDeletionPolicy satisfies resource.Orphanable.
+func (r *TenantDatabase) GetDeletionPolicy() xpv1.DeletionPolicy { return r.Spec.DeletionPolicy }
+
+// SetDrift satisfies resource.Drifting.
+func (r *TenantDatabase) SetDrift(v []xpv1.FieldDifference) { r.Status.Drift = v }
+
+// GetDrift satisfies resource.Drifting.
+func (r *TenantDatabase) GetDrift() []xpv1.FieldDifference { return r.Status.Drift }
+
+// SetSecretInputs satisfies resource.SecretInputRecorder.
+func (r *TenantDatabase) SetSecretInputs(v []xpv1.SecretInput) { r.Status.SecretInputs = v }
+
+// GetSecretInputs satisfies resource.SecretInputRecorder.
+func (r *TenantDatabase) GetSecretInputs() []xpv1.SecretInput { return r.Status.SecretInputs }
+
+// SetBindingPhase satisfies resource.Bindable.
+func (r *TenantDatabase) SetBindingPhase(v xpv1.BindingPhase) { r.Status.BindingPhase = v }
+
+// GetBindingPhase satisfies resource.Bindable.
+func (r *TenantDatabase) GetBindingPhase() xpv1.BindingPhase { return r.Status.BindingPhase }
+
+// SetReclaimPolicy satisfies resource.Reclaimer.
+func (r *TenantDatabase) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.Spec.ReclaimPolicy = v }
+
+// GetReclaimPolicy satisfies resource.Reclaimer.
+func (r *TenantDatabase) GetReclaimPolicy() xpv1.ReclaimPolicy { return r.Spec.ReclaimPolicy }
+
+// SetClaimReference satisfies resource.ClaimReferencer.
+func (r *TenantDatabase) SetClaimReference(v *corev1.ObjectReference) { r.Spec.ClaimReference = v }
+
+// GetClaimReference satisfies resource.ClaimReferencer.
+func (r *TenantDatabase) GetClaimReference() *corev1.ObjectReference { return r.Spec.ClaimReference }
+
+// SetClassReference satisfies resource.ClassReferencer.
+func (r *TenantDatabase) SetClassReference(v *corev1.ObjectReference) { r.Spec.ClassReference = v }
+
+// GetClassReference satisfies resource.ClassReferencer.
+func (r *TenantDatabase) GetClassReference() *corev1.ObjectReference { return r.Spec.ClassReference }
+
+// GetItems satisfies resource.ManagedList.
+func (l *TenantDatabaseList) GetItems() []resource.Managed {
+	items := make([]resource.Managed, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}

@@ -63,6 +63,13 @@ var (
 	SchemaGroupVersionKind = GroupVersion.WithKind(SchemaKind)
 )
 
+// Kind metadata of TenantDatabase (A70).
+var (
+	TenantDatabaseKind             = reflect.TypeOf(TenantDatabase{}).Name()
+	TenantDatabaseKindAPIVersion   = TenantDatabaseKind + "." + GroupVersion.String()
+	TenantDatabaseGroupVersionKind = GroupVersion.WithKind(TenantDatabaseKind)
+)
+
 // AddToScheme adds the kinds of this package to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
@@ -72,6 +79,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ProviderConfig{}, &ProviderConfigList{},
 		&Role{}, &RoleList{},
 		&Schema{}, &SchemaList{},
+		&TenantDatabase{}, &TenantDatabaseList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -61,3 +61,14 @@ func (*SchemaParameters) FieldRules() parameters.Rules {
 		WriteOnly: []string{"cascade"},
 	}
 }
+
+// FieldRules say how the settings of a tenant database are compared, which are fixed after creation or sensitive,
+// and which hold its labels.
+func (*TenantDatabaseParameters) FieldRules() parameters.Rules {
+	return parameters.Rules{
+		Immutable: []string{"engineVersion"},
+		Generated: map[string]string{
+			"passwordSecretRef": "password",
+		},
+	}
+}

@@ -424,3 +424,61 @@ type SchemaList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Schema `json:"items"`
 }
+
+// TenantDatabaseInitParameters are settings that a tenant database is created with and not kept at.
+type TenantDatabaseInitParameters struct {
+	// EngineVersion is the major version that the server must have, for example "15". It is found out if it is not set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8
+	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*$`
+	EngineVersion *string `json:"engineVersion,omitempty"`
+
+	// PasswordSecretRef selects the key of the Secret that holds the password of the owner. A random value is generated when
+	// it is not set. Either way the connection Secret shows it, and the server is told a verifier only.
+	// +optional
+	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
+
+	// ConnectionLimit is the most connections at a time, of all but superusers; -1, the default, is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	ConnectionLimit *int `json:"connectionLimit,omitempty"`
+
+	// Public lets every role of the server connect. Default: false, only the owner does.
+	// +optional
+	Public *bool `json:"public,omitempty"`
+
+	// Settings are configuration parameters of its sessions, by name, for example work_mem.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=100
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// A TenantDatabaseSpec is the desired state of a tenant database.
+type TenantDatabaseSpec struct {
+	xpv1.ResourceSpec `json:",inline"`
+
+	// ForProvider are the settings that the tenant database is kept at.
+	ForProvider TenantDatabaseParameters `json:"forProvider"`
+
+	// InitProvider are settings that the tenant database is created with and that are left to the external system from
+	// then on. What forProvider sets too is not taken from here.
+	// +optional
+	InitProvider TenantDatabaseInitParameters `json:"initProvider,omitzero"`
+}
+
+// A TenantDatabaseStatus is the observed state of a tenant database.
+type TenantDatabaseStatus struct {
+	xpv1.ResourceStatus `json:",inline"`
+
+	// AtProvider is what the external system last reported.
+	AtProvider TenantDatabaseObservation `json:"atProvider,omitempty"`
+}
+
+// TenantDatabaseList contains a list of TenantDatabase.
+//
+// +kubebuilder:object:root=true
+type TenantDatabaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TenantDatabase `json:"items"`
+}

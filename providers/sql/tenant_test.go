@@ -1,0 +1,180 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sql_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+func tenantDatabase(w *world, name string) *v1alpha1.TenantDatabase {
+	o := &v1alpha1.TenantDatabase{ObjectMeta: named(name)}
+	o.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: name}
+	return o
+}
+
+// open connects as a tenant does, to any database.
+func (w *world) open(t *testing.T, secret map[string][]byte, database string) error {
+	t.Helper()
+	c := w.postgres.Config()
+	c.Username, c.Password, c.Database = string(secret["username"]), postgresql.Secret(secret["password"]), database
+	s, err := postgresql.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = s.Version(t.Context())
+	return err
+}
+
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := tenantDatabase(w, "tenant-a"), tenantDatabase(w, "tenant-b")
+	w.create(t, a)
+	w.create(t, b)
+	w.ready(t, a, b)
+	t.Run("A43 what is ready is on offer", func(t *testing.T) {
+		if got := a.Status.BindingPhase; got != xpv1.BindingPhaseUnbound {
+			t.Errorf("binding phase %q", got)
+		}
+	})
+	t.Run("R206 the connection secret opens the tenant's database and no other", func(t *testing.T) {
+		secret := w.secret(t, a.Name)
+		if got := string(secret["database"]); got != a.Name {
+			t.Errorf("database %q", got)
+		}
+		if err := w.open(t, secret, a.Name); err != nil {
+			t.Error(err)
+		}
+		if err := w.open(t, secret, b.Name); !postgresql.IsPermission(err) {
+			t.Errorf("opening the database of another tenant: %v", err)
+		}
+	})
+	t.Run("N8 R114 who lets everybody in is corrected", func(t *testing.T) {
+		everybody := postgresql.Grant{
+			Role: postgresql.Public, Privileges: []string{"CONNECT"},
+			On: postgresql.Target{Kind: postgresql.OnDatabase, Database: a.Name},
+		}
+		if _, err := w.server.CreateGrant(t.Context(), everybody); err != nil {
+			t.Fatal(err)
+		}
+		w.Eventually(t, "nobody else may connect", func(ctx context.Context) error {
+			if _, err := w.server.GetGrant(ctx, everybody); !postgresql.IsNotFound(err) {
+				return fmt.Errorf("everybody may: %w", err)
+			}
+			return nil
+		})
+	})
+	t.Run("R55 what is deleted is gone", func(t *testing.T) {
+		if err := w.Client.Delete(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		w.Eventually(t, "nothing is left", func(ctx context.Context) error {
+			_, noRole := w.server.GetRole(ctx, a.Name)
+			_, noDatabase := w.server.GetDatabase(ctx, a.Name)
+			gone := w.Client.Get(ctx, client.ObjectKeyFromObject(a), a)
+			if !postgresql.IsNotFound(noRole) || !postgresql.IsNotFound(noDatabase) || client.IgnoreNotFound(gone) != nil || gone == nil {
+				return errors.Join(errors.New("something is there"), noRole, noDatabase)
+			}
+			return nil
+		})
+	})
+}
+
+// A creation that was cut off, wherever, is completed; what is somebody else's is left alone.
+func TestTenantsHalfMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cases := map[string]struct {
+		undo  func(ctx context.Context, name string) error // takes back the end of a creation
+		heals bool
+	}{
+		"N5 no database": {heals: true, undo: func(ctx context.Context, name string) error {
+			return w.server.DeleteDatabase(ctx, name, postgresql.DeleteDatabaseOptions{Force: true})
+		}},
+		"N5 closed to all": {heals: true, undo: func(ctx context.Context, name string) error {
+			return w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := tenantDatabase(w, strings.ReplaceAll(strings.ToLower(name), " ", "-"))
+			w.create(t, o)
+			w.ready(t, o)
+			secret := w.secret(t, o.Name)
+			if err := tc.undo(t.Context(), o.Name); err != nil {
+				t.Fatal(err)
+			}
+			w.Eventually(t, "it opens again", func(context.Context) error { return w.open(t, secret, o.Name) })
+		})
+	}
+	for name, make := range map[string]func(ctx context.Context, name string) error{
+		"N24 somebody's role": func(ctx context.Context, name string) error {
+			_, err := w.server.CreateRole(ctx, postgresql.Role{Name: name})
+			return err
+		},
+		"N24 somebody's database": func(ctx context.Context, name string) error {
+			_, err := w.server.CreateDatabase(ctx, postgresql.Database{Name: name})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := tenantDatabase(w, strings.NewReplacer(" ", "-", "'", "").Replace(strings.ToLower(name)))
+			if err := make(t.Context(), o.Name); err != nil {
+				t.Fatal(err)
+			}
+			w.create(t, o)
+			w.says(t, o, "exists already")
+			if err := w.Client.Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			w.Eventually(t, "the object is gone", func(ctx context.Context) error {
+				if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); client.IgnoreNotFound(err) != nil || err == nil {
+					return errors.New("it is there")
+				}
+				return nil
+			})
+			_, noRole := w.server.GetRole(t.Context(), o.Name)
+			_, noDatabase := w.server.GetDatabase(t.Context(), o.Name)
+			if noRole != nil && noDatabase != nil {
+				t.Errorf("what was somebody's is gone: %v, %v", noRole, noDatabase)
+			}
+		})
+	}
+	t.Run("D27 a version that the server does not have", func(t *testing.T) {
+		t.Parallel()
+		o := tenantDatabase(w, "future")
+		o.Spec.ForProvider.EngineVersion = ptr.To("99")
+		w.create(t, o)
+		w.says(t, o, "not 99")
+	})
+}
+
+// says waits until an object is not synced and its message has the words.
+func (w *world) says(t *testing.T, o *v1alpha1.TenantDatabase, words string) {
+	t.Helper()
+	w.Eventually(t, o.Name+" says "+words, func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		if c := o.GetCondition(xpv1.TypeSynced); c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, words) {
+			return fmt.Errorf("it says %s %q", c.Status, c.Message)
+		}
+		return nil
+	})
+}
