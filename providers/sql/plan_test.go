@@ -1,0 +1,136 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sql_test
+
+import (
+	"net/http"
+	"regexp"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/sql"
+)
+
+// A planner asks what passes would do, as a program that runs no controllers does.
+type planner struct {
+	*world
+	of     map[schema.GroupKind]*managed.Reconciler
+	writes *atomic.Int64 // to the API server
+}
+
+// planner fails the test if it writes anything to the API server.
+func (w *world) planner(t *testing.T) *planner {
+	t.Helper()
+	p := &planner{world: w, writes: &atomic.Int64{}}
+	t.Cleanup(func() {
+		if n := p.writes.Load(); n > 0 {
+			t.Errorf("N8 plans wrote %d times to the API server", n)
+		}
+	})
+	config := rest.CopyConfig(w.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readsOnly{p.writes, next} })
+	uncached := ctrl.Options{Scheme: w.Scheme, NewClient: client.New}
+	controlplanetest.RunManager(t, config, uncached, func(mgr ctrl.Manager) (err error) {
+		p.of, err = sql.Provider().Reconcilers(mgr)
+		return err
+	})
+	return p
+}
+
+// readsOnly counts requests that change something.
+type readsOnly struct {
+	writes *atomic.Int64
+	next   http.RoundTripper
+}
+
+func (r readsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		r.writes.Add(1)
+	}
+	return r.next.RoundTrip(request)
+}
+
+// plan says what a pass over the object would do.
+func (p *planner) plan(t *testing.T, mg resource.Managed) managed.Plan {
+	t.Helper()
+	kind, err := p.Client.GroupVersionKindFor(mg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.of[kind.GroupKind()].Plan(t.Context(), mg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func (p *planner) plans(t *testing.T, when string, mg resource.Managed, want managed.Plan) {
+	t.Helper()
+	if diff := cmp.Diff(want, p.plan(t, mg)); diff != "" {
+		t.Errorf("%s: plan -want +got:\n%s", when, diff)
+	}
+}
+
+// creates wants the creation of an object to be planned that is not stored, and PostgreSQL to hear nothing of it.
+func (p *planner) creates(t *testing.T, tc driftCase) {
+	mg := tc.object.DeepCopyObject().(resource.Managed)
+	p.place(t, mg)
+	before := p.changes(t)
+	plan := p.plan(t, mg)
+	var fields []string
+	for _, f := range plan.Fields {
+		fields = append(fields, f.Path)
+	}
+	if diff := cmp.Diff(tc.creates, fields); diff != "" || plan.Action != managed.PlanCreate {
+		t.Errorf("%s %q of fields -want +got:\n%s", plan.Action, plan.Message, diff)
+	}
+	if diff := cmp.Diff(before, p.changes(t)); diff != "" {
+		t.Errorf("a plan changes the server -before +after:\n%s", diff)
+	}
+}
+
+// changing matches the log of a statement that changes something.
+var changing = regexp.MustCompile(`(?i)(statement|execute [^:]*): *(create|alter|drop|grant|revoke|comment|insert|update|delete)\b.*`)
+
+// changes are the statements so far that changed something.
+func (p *planner) changes(t *testing.T) []string {
+	t.Helper()
+	log, err := p.postgres.Log()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changing.FindAllString(log, -1)
+}
+
+// plansChanges wants plans for an object that may only look at what drifted, and for what it could be. PostgreSQL keeps what it
+// has.
+func (p *planner) plansChanges(t *testing.T, tc driftCase) {
+	t.Helper()
+	before, err := tc.healed(t.Context(), p.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if looks := p.plan(t, tc.object); looks.Action != managed.PlanNothing || looks.Message == "" {
+		t.Errorf("R114 an object that may only look plans %+v", looks)
+	}
+	may := tc.object.DeepCopyObject().(resource.Managed)
+	may.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionAll})
+	p.plans(t, "N8 P80 what differs", may, managed.Plan{Action: managed.PlanUpdate, Fields: tc.want})
+	may.SetDeletionTimestamp(new(metav1.Now()))
+	p.plans(t, "N8 a deleted object", may, managed.Plan{Action: managed.PlanDelete})
+	if after, err := tc.healed(t.Context(), p.server); err != nil || after != before {
+		t.Errorf("plans made %v of %v, error %v", after, before, err)
+	}
+}
