@@ -50,7 +50,7 @@
 //
 // # What is written
 //
-//	apis/G/V/zz_generated.types.go      KSpec, KStatus, KList, KInitParameters
+//	apis/G/V/zz_generated.types.go      KSpec, KStatus, KList, KInitParameters; KClass, KClassSpecTemplate, KClassList
 //	apis/G/V/zz_generated.register.go   Group (but beside a kind called Group), GroupVersion, KKind, KKindAPIVersion,
 //	                                    KGroupVersionKind, AddToScheme
 //	apis/G/V/zz_generated.accessors.go  the methods of the kind's role; Parameters, Observation, InitParameters, GetItems
@@ -62,7 +62,8 @@
 //	apis/crds/                          one definition per kind, and the package that embeds them
 //
 // A kind is a managed resource if its spec embeds xpv1.ResourceSpec or xpv1.NamespacedResourceSpec, or is still to be
-// written; it is a provider configuration if its spec embeds xpv1.ProviderSpec (T12). A ProviderConfig of both scopes
+// written; it is a provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds
+// xpv1.ResourceClaimSpec, and a class if its specTemplate embeds xpv1.ClassSpecTemplate (T12). A ProviderConfig of both scopes
 // becomes ProviderConfig, and in the second package ProviderConfig and ClusterProviderConfig. The definitions get scope,
 // categories, columns, the status subresource and the label of N29 where markers of kubebuilder say nothing else.
 //
@@ -78,6 +79,10 @@
 //
 //	+bowline:scopes=Cluster,Namespaced  one or both
 //	+bowline:providerconfig             a provider configuration, where the spec does not say so
+//	+bowline:class=Kind.group,…         the cluster-scoped managed kind K has a class, KClass, which satisfies these claim
+//	                                    kinds: controllers find it by them, the first of which is a label of its definition.
+//	                                    It takes the same settings, without what is immutable being so (R277)
+//	+bowline:claims=Kind.group,…        the same, on a class that is written by hand
 //
 // # Markers of a field of the settings
 //

@@ -14,8 +14,14 @@ import (
 
 // constrain writes the rules that markers of settings stand for.
 func constrain(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
+	switch k.Role {
+	case model.Claim:
+		keepSpec(schema)
+	case model.Class:
+		openTemplate(schema)
+	}
 	parameters := k.Lookup(k.Parameters)
-	if k.Role != model.Managed || parameters == nil {
+	if parameters == nil {
 		return
 	}
 	places := parameters.Walk()
@@ -26,8 +32,8 @@ func constrain(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
 	}
 	for _, r := range k.References() {
 		if r.Place.Field().Comment.Has("immutable") {
-			resolveOnce(schema, r.Place, r.Ref)
-			resolveOnce(schema, r.Place, r.Selector)
+			resolveOnce(schema, k, r.Place, r.Ref)
+			resolveOnce(schema, k, r.Place, r.Selector)
 		}
 	}
 	for _, place := range places {
@@ -41,12 +47,15 @@ func constrain(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
 }
 
 // fix lets an immutable field be set once and never change (N7). The rule is as far up as it can be, so that nobody gets
-// around it by removing what holds the field: at spec.forProvider, or at the items of a list that is a map.
+// around it by removing what holds the field: at spec.forProvider, or at the items of a list that is a map. A class may
+// change (R277), so that there the value only has to fit.
 func fix(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Place) {
-	at, below := holder(place)
+	at, below := holder(k, place)
 	message := path(below) + " is immutable: create another " + k.Noun() + " instead"
 	edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) {
-		addRule(s, setOnce(below), message, "."+path(below))
+		if k.Role != model.Class {
+			addRule(s, setOnce(below), message, "."+path(below))
+		}
 		edit(s, below, bound)
 	})
 	at[1] = "initProvider" // what it holds is to fit into forProvider
@@ -94,9 +103,9 @@ func bound(s *apiextensionsv1.JSONSchemaProps) {
 }
 
 // resolveOnce refuses the resolve policy Always for what an immutable field comes from (N33).
-func resolveOnce(schema *apiextensionsv1.JSONSchemaProps, place model.Place, companion *model.Field) {
+func resolveOnce(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Place, companion *model.Field) {
 	beside := append(slices.Clone(place[:len(place)-1]), companion)
-	at, below := holder(beside)
+	at, below := holder(k, beside)
 	optional := ""
 	for _, name := range below {
 		optional += ".?" + celName(name)
@@ -134,8 +143,8 @@ func stayInNamespace(schema *apiextensionsv1.JSONSchemaProps, place model.Place)
 }
 
 // holder returns where the rule on a field goes, and the names that lead from there to the field.
-func holder(place model.Place) (at, below []string) {
-	all := append([]string{"spec", "forProvider"}, steps(place)...)
+func holder(k *model.Kind, place model.Place) (at, below []string) {
+	all := append([]string{root(k), "forProvider"}, steps(place)...)
 	last := -1
 	for i, step := range all[:len(all)-1] {
 		if step == items {
@@ -149,6 +158,14 @@ func holder(place model.Place) (at, below []string) {
 		return all[:2], all[2:]
 	}
 	return all[:last+1], all[last+1:]
+}
+
+// root is the property that holds the settings.
+func root(k *model.Kind) string {
+	if k.Role == model.Class {
+		return "specTemplate"
+	}
+	return "spec"
 }
 
 // items is the step from a list or map to what it holds.

@@ -43,11 +43,15 @@ func demand(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.
 		settings = append(settings, "initProvider")
 	}
 	rule := "!" + writes + " || "
+	if k.Role == model.Class {
+		rule = "" // what is made from it is always created
+	}
 	if !alwaysHeld(place) {
 		rule += "!(" + strings.Join(given(settings, place[:len(place)-1]), " || ") + ") || "
 	}
 	rule += strings.Join(given(settings, ways...), " || ")
-	edit(schema, []string{"spec"}, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, demandMessage(settings, ways), "") })
+	message := demandMessage(root(k), settings, ways)
+	edit(schema, []string{root(k)}, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, message, "") })
 }
 
 // given returns the conditions, one of which is true if a place has a value.
@@ -85,16 +89,19 @@ func shown(place model.Place) []string {
 	return names
 }
 
-func demandMessage(settings []string, ways []model.Place) string {
+func demandMessage(root string, settings []string, ways []model.Place) string {
 	var names []string
 	for _, way := range ways {
 		names = append(names, strings.Join(shown(way), "."))
 	}
-	text := "spec.forProvider." + names[0]
+	text := root + ".forProvider." + names[0]
 	if len(names) > 1 {
 		text = "one of " + text + ", " + strings.Join(names[1:len(names)-1], ", ") + " or " + names[len(names)-1]
 	}
-	if len(settings) > 1 {
+	switch {
+	case root == "specTemplate":
+		return text + " is required"
+	case len(settings) > 1:
 		return text + " is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
 	}
 	return text + " is required, unless managementPolicies exclude Create and Update"

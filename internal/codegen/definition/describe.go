@@ -12,8 +12,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// configLabel of a definition names the group of the provider configurations that its objects use (N29).
-const configLabel = "bowline.dev/provider-config"
+const (
+	// configLabel of a definition names the group of the provider configurations that its objects use (N29).
+	configLabel = "bowline.dev/provider-config"
+	// claimKindLabel of a class's definition names the first claim kind that the class satisfies: a label holds one (N10).
+	claimKindLabel = "bowline.dev/claim-kind"
+	// claimKindsAnnotation names all of them, separated by commas.
+	claimKindsAnnotation = "bowline.dev/claim-kinds"
+)
 
 // describe sets what is about the definition as a whole, where the author did not.
 func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion, k *model.Kind) {
@@ -24,24 +30,37 @@ func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextension
 	if k.Role == model.ProviderConfig {
 		config, known = k.Package.Group(), true
 	}
-	if len(d.Spec.Names.Categories) == 0 && known {
-		d.Spec.Names.Categories = []string{"crossplane", category(k.Role), provider(k.Package, config)}
+	if len(d.Spec.Names.Categories) == 0 {
+		d.Spec.Names.Categories = categories(k, config, known)
 	}
 	if k.Role == model.Managed && known {
-		if d.Labels == nil {
-			d.Labels = map[string]string{}
-		}
-		if _, explicit := d.Labels[configLabel]; !explicit {
-			d.Labels[configLabel] = config
-		}
+		d.Labels = withDefault(d.Labels, configLabel, config)
 	}
-	if version.Subresources == nil {
-		version.Subresources = &apiextensionsv1.CustomResourceSubresources{}
+	if kinds := k.ClaimKinds(); k.Role == model.Class && len(kinds) > 0 {
+		d.Labels = withDefault(d.Labels, claimKindLabel, strings.ToLower(kinds[0]))
+		d.Annotations = withDefault(d.Annotations, claimKindsAnnotation, strings.ToLower(strings.Join(kinds, ",")))
 	}
-	if version.Subresources.Status == nil {
-		version.Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
+	if k.Role != model.Class { // which has none (K24)
+		if version.Subresources == nil {
+			version.Subresources = &apiextensionsv1.CustomResourceSubresources{}
+		}
+		if version.Subresources.Status == nil {
+			version.Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
+		}
 	}
 	version.AdditionalPrinterColumns = columns(k.Role, version.AdditionalPrinterColumns)
+}
+
+// withDefault adds a key to labels or annotations that the author did not give.
+func withDefault(to map[string]string, key, value string) map[string]string {
+	if _, explicit := to[key]; explicit {
+		return to
+	}
+	if to == nil {
+		to = map[string]string{}
+	}
+	to[key] = value
+	return to
 }
 
 // scopeIsExplicit is true if kubebuilder's marker says the scope, and no marker of ours does.
@@ -54,11 +73,19 @@ func scopeIsExplicit(k *model.Kind) bool {
 	})
 }
 
-func category(role model.Role) string {
-	if role == model.ProviderConfig {
-		return "provider"
+// categories are by what kubectl get lists kinds together. Nothing says those of a kind whose configurations are unknown.
+func categories(k *model.Kind, config string, known bool) []string {
+	switch {
+	case k.Role == model.Claim:
+		return []string{"claim", "claims"}
+	case k.Role == model.Class:
+		return []string{"class", "classes"}
+	case !known:
+		return nil
+	case k.Role == model.ProviderConfig:
+		return []string{"crossplane", "provider", provider(k.Package, config)}
 	}
-	return "managed"
+	return []string{"crossplane", "managed", provider(k.Package, config)}
 }
 
 // provider returns the category of a provider's own: what a marker of the package says, else the first label of the
@@ -71,28 +98,4 @@ func provider(pkg *model.Package, config string) string {
 	}
 	first, _, _ := strings.Cut(config, ".")
 	return first
-}
-
-// columns returns the columns of kubectl get (T22) around those that the author added. An author who names one of the
-// usual columns has chosen all of them.
-func columns(role model.Role, own []apiextensionsv1.CustomResourceColumnDefinition) []apiextensionsv1.CustomResourceColumnDefinition {
-	before, after := []apiextensionsv1.CustomResourceColumnDefinition{
-		{Name: "READY", Type: "string", JSONPath: ".status.conditions[?(@.type=='Ready')].status"},
-		{Name: "SYNCED", Type: "string", JSONPath: ".status.conditions[?(@.type=='Synced')].status"},
-		{Name: "EXTERNAL-NAME", Type: "string", JSONPath: `.metadata.annotations.crossplane\.io/external-name`},
-	}, []apiextensionsv1.CustomResourceColumnDefinition{{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"}}
-	if role == model.ProviderConfig {
-		before, after = nil, append([]apiextensionsv1.CustomResourceColumnDefinition{
-			{Name: "USERS", Type: "integer", JSONPath: ".status.users"},
-			{Name: "SECRET", Type: "string", Priority: 1, JSONPath: ".spec.credentials.secretRef.name"},
-		}, after...)
-	}
-	for _, usual := range slices.Concat(before, after) {
-		if slices.ContainsFunc(own, func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
-			return strings.EqualFold(c.Name, usual.Name)
-		}) {
-			return own
-		}
-	}
-	return slices.Concat(before, own, after)
 }

@@ -18,6 +18,8 @@ func kindRules() []kindRule {
 		{Rule{"scope", "a kind has one or both of the scopes, said once (N1)"}, scope},
 		{Rule{"settings", "a managed kind has parameters and an observation (K4, K10)"}, settings},
 		{Rule{"link", "the comment of parameters links to the vendor's page (P91)"}, link},
+		{Rule{"claim", "a claim kind is namespaced, all of it may be left out, and its status is the common one (K31, K32, K34)"}, claim},
+		{Rule{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)"}, class},
 		{Rule{"provider-config", "the provider configurations of a managed kind are known (N29)"}, providerConfig},
 	}
 }
@@ -39,7 +41,7 @@ func root(k *model.Kind) string {
 		return fmt.Sprintf("%s is not marked as a root type: add // +kubebuilder:object:root=true to its comment", k.Name)
 	case k.Struct.Comment.Text() == "":
 		return fmt.Sprintf("%s has no comment: say what it is", k.Name)
-	case k.Struct.Field("Status") == nil:
+	case k.Role != model.Class && k.Struct.Field("Status") == nil:
 		return fmt.Sprintf("%s has no status: add Status %sStatus `json:\"status,omitempty\"`", k.Name, k.Name)
 	}
 	return ""

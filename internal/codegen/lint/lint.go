@@ -106,8 +106,11 @@ func (f *findings) kind(k *model.Kind) {
 			f.add(k.Struct.At, r.Name, r.judge(k))
 		}
 	}
-	if parameters := k.Lookup(k.Parameters); parameters != nil {
+	if parameters := k.Lookup(k.Parameters); parameters != nil && k.Role == model.Managed {
 		f.fields(k, parameters, settingRules())
+	}
+	if spec := k.Lookup(k.Spec); spec != nil && k.Role == model.Claim {
+		f.fields(k, spec, claimRules())
 	}
 	if observation := k.Lookup(k.Observation); observation != nil {
 		f.fields(k, observation, observationRules())

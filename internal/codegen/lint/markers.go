@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +36,10 @@ func fieldMarkers() map[string]fit {
 }
 
 func typeMarkers() map[string]fit {
-	return map[string]fit{"bowline:scopes": anything, "bowline:providerconfig": anything, nolintMarker: anything}
+	return map[string]fit{
+		"bowline:scopes": anything, "bowline:providerconfig": anything, nolintMarker: anything,
+		model.ClassMarker: fitClaimKinds, model.ClaimsMarker: fitClaimKinds,
+	}
 }
 
 func packageLevelMarkers() map[string]fit {
@@ -113,6 +117,22 @@ func holds(f *model.Field, typ string) bool {
 		return typ == known
 	}
 	return true
+}
+
+// fitClaimKinds wants kinds with their groups, the first of which is a label of the definition.
+func fitClaimKinds(_ *model.Field, value string) string {
+	const longest = 63
+	for kind := range strings.SplitSeq(value, ",") {
+		kind = strings.TrimSpace(kind)
+		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`).MatchString(kind) {
+			return fmt.Sprintf("%q is no claim kind: write Kind.group, such as PostgreSQLInstance.database.crossplane.io, separated by commas",
+				kind)
+		}
+		if len(kind) > longest {
+			return fmt.Sprintf("%s has more than the %d characters of a label: choose a shorter name or group", kind, longest)
+		}
+	}
+	return ""
 }
 
 func fitLabels(f *model.Field, _ string) string {

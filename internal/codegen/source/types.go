@@ -48,7 +48,9 @@ func (t types) Common() string {
 }
 
 // MadeNoun is what is made from a class, as it is written in a sentence.
-func (t types) MadeNoun() string { return (&model.Kind{Name: strings.TrimSuffix(t.Name, "Class")}).Noun() }
+func (t types) MadeNoun() string {
+	return (&model.Kind{Name: strings.TrimSuffix(t.Name, "Class")}).Noun()
+}
 
 // Settings are the fields of the parameters.
 func (t types) Settings() []*model.Field {

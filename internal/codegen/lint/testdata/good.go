@@ -82,10 +82,76 @@ type ThingObservation struct {
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced
+// +bowline:class=ThingClaim.things.example.org, OtherClaim.example.org
 type Thing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   ThingSpec   `json:"spec"`
 	Status ThingStatus `json:"status,omitempty"`
+}
+
+// ToolParameters are the settings of a tool.
+// https://example.org/things
+type ToolParameters struct {
+	// Size of the tool.
+	// +optional
+	Size *int64 `json:"size,omitempty"`
+}
+
+// ToolObservation is what is reported of a tool.
+type ToolObservation struct {
+	// ID of the tool.
+	ID string `json:"id,omitempty"`
+}
+
+// A Tool is a tool.
+//
+// +kubebuilder:object:root=true
+// +bowline:scopes=Cluster
+type Tool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ToolSpec   `json:"spec"`
+	Status ToolStatus `json:"status,omitempty"`
+}
+
+// A ToolClassSpecTemplate says what is made.
+type ToolClassSpecTemplate struct {
+	xpv1.ClassSpecTemplate `json:",inline"`
+
+	// ForProvider are the settings.
+	ForProvider ToolParameters `json:"forProvider"`
+}
+
+// A ToolClass is a template.
+//
+// +kubebuilder:object:root=true
+// +bowline:claims=ThingClaim.example.org
+type ToolClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	SpecTemplate ToolClassSpecTemplate `json:"specTemplate,omitempty"`
+}
+
+// A ThingClaimSpec is what is asked for.
+type ThingClaimSpec struct {
+	xpv1.ResourceClaimSpec `json:",inline"`
+
+	// Size that is asked for. Default: that of the class.
+	// +optional
+	Size *int64 `json:"size,omitempty"`
+}
+
+// A ThingClaim asks for a thing.
+//
+// +kubebuilder:object:root=true
+type ThingClaim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ThingClaimSpec           `json:"spec,omitempty"`
+	Status xpv1.ResourceClaimStatus `json:"status,omitempty"`
 }

@@ -54,6 +54,7 @@ type ThingObservation struct {
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced
+// +bowline:class=ThingClaim
 type Thing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
