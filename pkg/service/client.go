@@ -53,7 +53,11 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 		return managed.ExternalObservation{}, err
 	}
 	c.have, c.changes = nil, nil
-	have, err := c.Get(ctx, c.lease.client, c.request(of))
+	d, err := declare(of)
+	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	have, err := c.Get(ctx, c.lease.client, c.request(of, d.whole))
 	if is(c.system.IsNotFound, err) || err == nil && have == nil {
 		return managed.ExternalObservation{}, nil
 	}
@@ -64,7 +68,7 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 	if *of.Observation(), err = c.observed(have); err != nil {
 		return managed.ExternalObservation{}, managed.Terminal(fmt.Errorf("cannot show what the %s is like: %w", c.noun, err))
 	}
-	return c.judge(of)
+	return c.judge(of, d)
 }
 
 func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
@@ -72,7 +76,11 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	if err != nil {
 		return managed.ExternalCreation{}, err
 	}
-	r := c.request(of)
+	d, err := declare(of)
+	if err != nil {
+		return managed.ExternalCreation{}, err
+	}
+	r := c.request(of, d.whole)
 	r.Have, r.Token = nil, meta.CreationToken(mg)
 	c.label(r, nil)
 	if r.Want, err = c.want(r); err != nil {
@@ -104,7 +112,11 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 	if err != nil || c.Kind.Update == nil {
 		return managed.ExternalUpdate{}, err
 	}
-	r := c.request(of)
+	p, err := c.lasting(of)
+	if err != nil {
+		return managed.ExternalUpdate{}, err
+	}
+	r := c.request(of, p)
 	r.Changes = c.changes
 	if c.have != nil {
 		seen, _ := c.labelsOf(c.have)
@@ -127,7 +139,11 @@ func (c *client[C, P, O, V]) Delete(ctx context.Context, mg resource.Managed) er
 	if err != nil {
 		return err
 	}
-	r := c.request(of)
+	p, err := c.lasting(of)
+	if err != nil {
+		return err
+	}
+	r := c.request(of, p)
 	err = c.Kind.Delete(ctx, c.lease.client, r)
 	if err == nil {
 		err = c.await(ctx, r)
@@ -145,10 +161,10 @@ func (c *client[C, P, O, V]) await(ctx context.Context, r *Request[P, V]) error 
 	return c.Await(ctx, c.lease.client, r)
 }
 
-func (c *client[C, P, O, V]) request(of Object[P, O]) *Request[P, V] {
+func (c *client[C, P, O, V]) request(of Object[P, O], p P) *Request[P, V] {
 	r := &Request[P, V]{
 		Name:       meta.GetExternalName(of),
-		Parameters: *of.Parameters(),
+		Parameters: p,
 		Have:       c.have,
 		Secrets:    c.secrets,
 		Object:     of,

@@ -24,7 +24,7 @@ const maxComplaints = 8
 
 // judge reports the external resource that was found: whose it is, what state it is in, what it differs in. What is going
 // away is left in peace.
-func (c *client[C, P, O, V]) judge(of Object[P, O]) (managed.ExternalObservation, error) {
+func (c *client[C, P, O, V]) judge(of Object[P, O], d declaration[P]) (managed.ExternalObservation, error) {
 	seen := managed.ExternalObservation{
 		ResourceExists: true, ResourceUpToDate: true,
 		ConnectionDetails: c.connection(c.lease.client, c.have, of.Observation()),
@@ -38,7 +38,7 @@ func (c *client[C, P, O, V]) judge(of Object[P, O]) (managed.ExternalObservation
 	if state == Deleting {
 		return seen, nil
 	}
-	if err := c.compare(of, labels, &seen); err != nil {
+	if err := c.compare(of, d, labels, &seen); err != nil {
 		return seen, err
 	}
 	if state == Failed {
@@ -78,19 +78,19 @@ func (c *client[C, P, O, V]) complaint() string {
 
 // compare takes over what the vendor chose, and lists what differs. A difference that no update heals is a failure that
 // says so.
-func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, seen *managed.ExternalObservation) error {
+func (c *client[C, P, O, V]) compare(of Object[P, O], d declaration[P], labels map[string]string, seen *managed.ExternalObservation) error {
 	theirs, err := c.declared(c.have)
 	if err != nil {
 		return managed.Terminal(fmt.Errorf("cannot read the settings of the %s: %w", c.noun, err))
 	}
-	t, err := treesOf(of, theirs)
+	observed, err := parameters.Tree(theirs)
 	if err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
-	answered := c.rules.Answered(t.observed, t.desired)
-	options := append(c.rules.Options(), parameters.InitProvider(t.initial))
+	answered := c.rules.Answered(observed, d.desired)
+	options := append(c.rules.Options(), parameters.InitProvider(d.initial))
 	filling := append(slices.Clip(options), parameters.Ignore(c.closed(of.Parameters())...))
-	desired, filled := parameters.Fill(t.desired, answered, filling...)
+	desired, filled := parameters.Fill(d.desired, answered, filling...)
 	if seen.ResourceLateInitialized = len(filled) > 0; seen.ResourceLateInitialized {
 		p, err := parameters.Typed[P](desired)
 		if err != nil {
@@ -98,8 +98,7 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], labels map[string]string, 
 		}
 		*of.Parameters() = p
 	}
-	observed, err := c.rules.FillDefaults(answered)
-	if err != nil {
+	if observed, err = c.rules.FillDefaults(answered); err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
 	if c.labelsIn != nil || c.Labels != nil {
@@ -128,19 +127,6 @@ func (c *client[C, P, O, V]) heal(seen *managed.ExternalObservation) {
 		fixed = append(fixed[:maxComplaints], fmt.Errorf("%d more fields differ that cannot change", more))
 	}
 	seen.Failed = errors.Join(fixed...)
-}
-
-// trees are the parameters that a look compares, as trees: the object's and the vendor's.
-type trees struct{ desired, initial, observed map[string]any }
-
-func treesOf[P, O any](of Object[P, O], theirs P) (t trees, err error) {
-	var wrong [3]error
-	t.desired, wrong[0] = parameters.Tree(of.Parameters())
-	t.observed, wrong[1] = parameters.Tree(theirs)
-	if init, ok := of.(interface{ InitParameters() any }); ok {
-		t.initial, wrong[2] = parameters.Tree(init.InitParameters())
-	}
-	return t, errors.Join(wrong[:]...)
 }
 
 // put sets a field of a tree to labels.

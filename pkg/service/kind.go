@@ -125,8 +125,8 @@ type Request[P, V any] struct {
 	// Name is the external name, empty if the vendor is yet to make it up.
 	Name string
 
-	// Parameters are those to send: in Create spec.forProvider laid over spec.initProvider, otherwise spec.forProvider. In
-	// Create and Update their labels hold all that the resource is to carry.
+	// Parameters are those to send, and to find by: spec.forProvider laid over spec.initProvider, in Update and Delete over
+	// its immutable fields only. In Create and Update their labels hold all that the resource is to carry.
 	Parameters P
 
 	// Labels are all that the external resource is to carry, in Create and Update.

@@ -26,8 +26,11 @@ func (f finding[C, P, O, V]) FindCreated(ctx context.Context, mg resource.Manage
 	if err != nil {
 		return "", err
 	}
-	r := f.base.request(of)
-	found, err := f.base.Find(ctx, f.base.lease.client, r)
+	d, err := declare(of)
+	if err != nil {
+		return "", err
+	}
+	found, err := f.base.Find(ctx, f.base.lease.client, f.base.request(of, d.whole))
 	if is(f.base.system.IsNotFound, err) || err == nil && found == nil {
 		return "", nil
 	}

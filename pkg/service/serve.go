@@ -102,7 +102,11 @@ func (s *served[C, P, O, V]) options() []managed.ReconcilerOption {
 			if !ok {
 				return mg.GetName()
 			}
-			return s.Name(mg, toCreate(of))
+			d, err := declare(of)
+			if err != nil {
+				return mg.GetName() // Create says so
+			}
+			return s.Name(mg, &d.whole)
 		}))
 	}
 	if s.Await != nil {
@@ -145,16 +149,6 @@ func (s *served[C, P, O, V]) object(mg resource.Managed) (Object[P, O], error) {
 		return nil, fmt.Errorf("a %T has no parameters of type %T", mg, *new(P))
 	}
 	return of, nil
-}
-
-// toCreate are the parameters that Create will send: spec.forProvider laid over spec.initProvider (R138).
-func toCreate[P, O any](of Object[P, O]) *P {
-	if init, ok := of.(interface{ InitParameters() any }); ok {
-		if both, err := parameters.ForCreation(*of.Parameters(), init.InitParameters()); err == nil { // else Create says so
-			return &both
-		}
-	}
-	return of.Parameters()
 }
 
 // fieldRules are the rules of a parameters type, if it has any.

@@ -1,0 +1,80 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+)
+
+func TestInitialParameters(t *testing.T) {
+	t.Parallel()
+	initial := widgetParameters{Region: ptr.To("east"), Size: ptr.To(int64(3)), Script: ptr.To("s")}
+	whole, fixed := vendorWidget{Region: "east", Size: 3, Tier: "gold"}, vendorWidget{Region: "east", Tier: "gold"}
+	cases := map[string]struct {
+		reason string
+		call   func(context.Context, managed.ExternalClient, *widget) error
+		want   vendorWidget
+	}{
+		"R138 get": {
+			reason: "What only initProvider says may say where to look.", want: whole,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+				o, err := c.Observe(ctx, w)
+				for _, d := range o.Drift {
+					if !strings.HasPrefix(d.Path, "labels") {
+						t.Errorf("R143 %s is kept at what only initProvider says", d.Path)
+					}
+				}
+				return err
+			},
+		},
+		"R138 find": {
+			reason: "So it may where a creation that was cut off is looked for.", want: whole,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+				_, err := as[managed.CreateFinder](t, c).FindCreated(ctx, w)
+				return err
+			},
+		},
+		"R138 update": {
+			reason: "What can change counts at creation only, where the resource is stays.", want: fixed,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+				_, err := c.Update(ctx, w)
+				return err
+			},
+		},
+		"R138 delete": {
+			reason: "Nobody deletes by settings of the creation, but by where the resource is.", want: fixed,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var v vendor
+			k := widgets()
+			look := func(_ context.Context, v *vendor, r *widgetRequest) (*vendorWidget, error) {
+				return &vendorWidget{Status: "READY", Region: "east", Size: 5, Tier: "gold"}, v.call("look", r)
+			}
+			k.Get, k.Find = look, look
+			w := newWidget(func(w *widget) { w.parameters, w.initial = widgetParameters{Tier: ptr.To("gold")}, initial })
+			if err := tc.call(t.Context(), connect(t, k, &v, w), w); err != nil {
+				t.Fatal(err)
+			}
+			got := v.request.Want
+			got.Labels = nil
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(widgetParameters{Tier: ptr.To("gold")}, w.parameters); diff != "" {
+				t.Errorf("R146 the object itself does not take initProvider over, nor what the vendor has of it: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
