@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/limits"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
@@ -47,11 +48,11 @@ func TestOneClient(t *testing.T) {
 		}
 	})
 	t.Run("N2 every kind of configuration", func(t *testing.T) {
-		cluster := &depot.ClusterProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
-		config := &depot.ProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+		cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
+		config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
 		byCluster := s.teamItem("by-cluster", cluster.Name)
 		byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
-		byConfig := &depot.Item{Stock: depot.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
+		byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
 		byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
 		s.create(cluster, config, byCluster, byConfig)
 		s.settled(byCluster, byConfig)
@@ -189,15 +190,15 @@ func TestReplaced(t *testing.T) {
 	s.rotate("second")
 	s.until("clients closed", s.book.Closed, 1)
 	made := s.book.Made()
-	for name, call := range map[string]func(provider.Connection[depot.ConfigSpec]) error{
-		"R232 HTTP": func(c provider.Connection[depot.ConfigSpec]) error {
+	for name, call := range map[string]func(provider.Connection[kinds.ConfigSpec]) error{
+		"R232 HTTP": func(c provider.Connection[kinds.ConfigSpec]) error {
 			resp, err := c.HTTPClient.Get(s.depot.URL) // without a key, so it is refused
 			if err == nil {
 				resp.Body.Close()
 			}
 			return err
 		},
-		"R232 other calls": func(c provider.Connection[depot.ConfigSpec]) error {
+		"R232 other calls": func(c provider.Connection[kinds.ConfigSpec]) error {
 			err := c.Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused })
 			if errors.Is(err, limits.ErrRefused) {
 				return nil // it was made

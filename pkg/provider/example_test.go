@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -20,26 +21,26 @@ type session struct{ endpoint, key string }
 // author's work.
 type itemClient struct {
 	*provider.Lease[*session]
-	managed.TypedExternalClient[*depot.Item]
+	managed.TypedExternalClient[*kinds.Item]
 }
 
-func newItemClient(l *provider.Lease[*session]) managed.TypedExternalClient[*depot.Item] {
+func newItemClient(l *provider.Lease[*session]) managed.TypedExternalClient[*kinds.Item] {
 	return itemClient{Lease: l}
 }
 
 // All that a provider says of itself. A program that runs it is: provider.Main(p).
 func Example() {
-	sessions := &provider.Clients[depot.ConfigSpec, *session]{
-		New: func(_ context.Context, c provider.Connection[depot.ConfigSpec]) (*session, error) {
+	sessions := &provider.Clients[kinds.ConfigSpec, *session]{
+		New: func(_ context.Context, c provider.Connection[kinds.ConfigSpec]) (*session, error) {
 			return &session{endpoint: c.Settings.Endpoint, key: string(c.Credentials)}, nil
 		},
 	}
 	p := provider.Provider{
 		Name:        "depot",
 		CRDs:        depot.CRDs(nil),
-		AddToScheme: depot.AddToScheme,
-		Configs:     []resource.ProviderConfig{&depot.ProviderConfig{}},
-		Kinds:       []provider.Kind{provider.KindOf(&depot.Item{}, sessions, newItemClient, managed.WithVendorNames())},
+		AddToScheme: depot.Kinds().AddToScheme,
+		Configs:     []resource.ProviderConfig{&kinds.ProviderConfig{}},
+		Kinds:       []provider.Kind{provider.KindOf(&kinds.Item{}, sessions, newItemClient, managed.WithVendorNames())},
 	}
 	fmt.Println(p.Validate())
 	// Output: <nil>

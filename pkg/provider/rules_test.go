@@ -21,6 +21,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 )
@@ -94,13 +95,13 @@ func TestRules(t *testing.T) {
 
 // live takes objects of all kinds from their creation to their end.
 func (s *stage) live() {
-	cluster := &depot.ClusterProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
-	config := &depot.ProviderConfig{Config: depot.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+	cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
+	config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
 	team := s.teamConfig("team")
 	byTeam, byCluster := s.teamItem("by-team", "team"), s.teamItem("by-cluster", cluster.Name)
 	byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
 	byTeam.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "connection"}
-	byConfig := &depot.Item{Stock: depot.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
+	byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
 	byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
 	s.create(cluster, config, team, byTeam, byCluster, byConfig)
 	s.settled(byTeam, byCluster, byConfig)

@@ -62,7 +62,7 @@ func TestSetupWithManager(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, gvk := range []string{"ProviderConfig", "ClusterProviderConfig", "Item"} {
-			if !mgr.GetScheme().Recognizes(depot.NamespacedGroup.WithKind(gvk)) {
+			if !mgr.GetScheme().Recognizes(depot.Kinds().Namespaced.WithKind(gvk)) {
 				t.Errorf("the scheme lacks %s", gvk)
 			}
 		}
@@ -76,7 +76,7 @@ func TestSetupWithManager(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, group := range []schema.GroupVersion{depot.ClusterGroup, depot.NamespacedGroup} {
+		for _, group := range []schema.GroupVersion{depot.Kinds().Cluster, depot.Kinds().Namespaced} {
 			if kind := group.WithKind("Item"); all[kind.GroupKind()] == nil || !mgr.GetScheme().Recognizes(kind) {
 				t.Errorf("%s is not among %v, or not in the scheme", kind, all)
 			}
@@ -138,7 +138,7 @@ func TestPlainKind(t *testing.T) {
 	s := newStage(t)
 	clients := s.book.Clients(0)
 	p := depot.Provider(clients)
-	gvk := depot.NamespacedGroup.WithKind("Item")
+	gvk := depot.Kinds().Namespaced.WithKind("Item")
 	setups, names := 0, &atomic.Value{}
 	p.Kinds[1] = provider.Kind{
 		Object: unstructured.New(gvk),

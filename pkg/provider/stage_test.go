@@ -27,6 +27,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -35,7 +36,7 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(controlplanetest.Main(m, depot.Definitions()...))
+	os.Exit(controlplanetest.Main(m, depot.Kinds().Definitions()...))
 }
 
 // mine marks the objects of one test among those of others on the shared server.
@@ -55,7 +56,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := depot.AddToScheme(scheme); err != nil {
+	if err := depot.Kinds().AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	s := &stage{Env: controlplanetest.NewWithScheme(t, scheme), t: t, book: &depot.Book{}, events: &recorder{}}
@@ -102,8 +103,8 @@ func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.Recon
 func (s *stage) strike() {
 	ctx, unhold := context.Background(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	lists := []client.ObjectList{
-		&depot.List[depot.Item]{}, &depot.List[depot.TeamItem]{}, &depot.List[depot.ProviderConfig]{},
-		&depot.List[depot.ClusterProviderConfig]{}, &depot.List[depot.TeamProviderConfig]{}, &corev1.SecretList{},
+		&kinds.List[kinds.Item]{}, &kinds.List[kinds.TeamItem]{}, &kinds.List[kinds.ProviderConfig]{},
+		&kinds.List[kinds.ClusterProviderConfig]{}, &kinds.List[kinds.TeamProviderConfig]{}, &corev1.SecretList{},
 	}
 	for _, list := range lists {
 		if err := s.Client.List(ctx, list, client.MatchingLabels{mine: s.Namespace}); err != nil {
@@ -119,16 +120,16 @@ func (s *stage) strike() {
 // objects of a list.
 func objects(list client.ObjectList) (all []client.Object) {
 	switch l := list.(type) {
-	case *depot.List[depot.Item]:
-		all = pointers[depot.Item, *depot.Item](l.Items)
-	case *depot.List[depot.TeamItem]:
-		all = pointers[depot.TeamItem, *depot.TeamItem](l.Items)
-	case *depot.List[depot.ProviderConfig]:
-		all = pointers[depot.ProviderConfig, *depot.ProviderConfig](l.Items)
-	case *depot.List[depot.ClusterProviderConfig]:
-		all = pointers[depot.ClusterProviderConfig, *depot.ClusterProviderConfig](l.Items)
-	case *depot.List[depot.TeamProviderConfig]:
-		all = pointers[depot.TeamProviderConfig, *depot.TeamProviderConfig](l.Items)
+	case *kinds.List[kinds.Item]:
+		all = pointers[kinds.Item, *kinds.Item](l.Items)
+	case *kinds.List[kinds.TeamItem]:
+		all = pointers[kinds.TeamItem, *kinds.TeamItem](l.Items)
+	case *kinds.List[kinds.ProviderConfig]:
+		all = pointers[kinds.ProviderConfig, *kinds.ProviderConfig](l.Items)
+	case *kinds.List[kinds.ClusterProviderConfig]:
+		all = pointers[kinds.ClusterProviderConfig, *kinds.ClusterProviderConfig](l.Items)
+	case *kinds.List[kinds.TeamProviderConfig]:
+		all = pointers[kinds.TeamProviderConfig, *kinds.TeamProviderConfig](l.Items)
 	case *corev1.SecretList:
 		all = pointers[corev1.Secret, *corev1.Secret](l.Items)
 	}
@@ -180,8 +181,8 @@ func (s *stage) rotate(to string) {
 }
 
 // spec reaches the depot with the key in a Secret of the test's namespace.
-func (s *stage) spec(secret string) depot.ConfigSpec {
-	spec := depot.ConfigSpec{Endpoint: s.depot.URL}
+func (s *stage) spec(secret string) kinds.ConfigSpec {
+	spec := kinds.ConfigSpec{Endpoint: s.depot.URL}
 	spec.Credentials = xpv1.ProviderCredentials{
 		Source:    xpv1.CredentialsSourceSecret,
 		SecretRef: &xpv1.SecretKeySelector{Namespace: s.Namespace, Name: secret, Key: "key"},
@@ -190,19 +191,19 @@ func (s *stage) spec(secret string) depot.ConfigSpec {
 }
 
 // teamConfig is a configuration of the test's namespace with the Secret "key".
-func (s *stage) teamConfig(name string) *depot.TeamProviderConfig {
-	return &depot.TeamProviderConfig{Config: depot.Config{ObjectMeta: s.meta(s.Namespace, name), Spec: s.spec("key")}}
+func (s *stage) teamConfig(name string) *kinds.TeamProviderConfig {
+	return &kinds.TeamProviderConfig{Config: kinds.Config{ObjectMeta: s.meta(s.Namespace, name), Spec: s.spec("key")}}
 }
 
 // teamItem uses a configuration of the test's namespace.
-func (s *stage) teamItem(name, config string) *depot.TeamItem {
-	i := &depot.TeamItem{Stock: depot.Stock{ObjectMeta: s.meta(s.Namespace, name)}}
+func (s *stage) teamItem(name, config string) *kinds.TeamItem {
+	i := &kinds.TeamItem{Stock: kinds.Stock{ObjectMeta: s.meta(s.Namespace, name)}}
 	i.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: config}
 	return i
 }
 
 // teamItems are many of them.
-func (s *stage) teamItems(n int, config string) (items []*depot.TeamItem) {
+func (s *stage) teamItems(n int, config string) (items []*kinds.TeamItem) {
 	s.t.Helper()
 	for i := range n {
 		items = append(items, s.teamItem(fmt.Sprintf("item-%d", i), config))

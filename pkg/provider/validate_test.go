@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 )
@@ -46,19 +47,19 @@ func missingParts() map[string]mistake {
 		"A73 no types": {func(p *provider.Provider) { p.AddToScheme = nil }, []string{"set Provider.AddToScheme"}},
 		"A73 kinds not in the scheme": {
 			func(p *provider.Provider) { p.AddToScheme = func(*runtime.Scheme) error { return nil } },
-			[]string{"kind *depot.Item", "kind *depot.TeamItem", "configuration *depot.TeamProviderConfig", "let Provider.AddToScheme add it"},
+			[]string{"kind *kinds.Item", "kind *kinds.TeamItem", "configuration *kinds.TeamProviderConfig", "let Provider.AddToScheme add it"},
 		},
 		"A73 list not in the scheme": {
 			func(p *provider.Provider) {
 				p.AddToScheme = func(s *runtime.Scheme) error {
-					s.AddKnownTypeWithName(depot.NamespacedGroup.WithKind("Item"), &depot.TeamItem{})
+					s.AddKnownTypeWithName(depot.Kinds().Namespaced.WithKind("Item"), &kinds.TeamItem{})
 					return nil
 				}
 			},
 			[]string{"its list ItemList is not in the scheme"},
 		},
 		"A73 mistake in a kind": {
-			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*depot.Item: it has no function Get"},
+			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*kinds.Item: it has no function Get"},
 		},
 		"A73 no object": {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
 		"R15 a kind twice": {
@@ -96,7 +97,7 @@ func misfits() map[string]mistake {
 		"N2 configuration of another name": {
 			func(p *provider.Provider) {
 				p.AddToScheme = func(s *runtime.Scheme) error {
-					s.AddKnownTypeWithName(depot.NamespacedGroup.WithKind("Letter"), &depot.ClusterProviderConfig{})
+					s.AddKnownTypeWithName(depot.Kinds().Namespaced.WithKind("Letter"), &kinds.ClusterProviderConfig{})
 					return nil
 				}
 				p.CRDs = depot.CRDs(func(d *apiextensionsv1.CustomResourceDefinition) {

@@ -1,9 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package depot is a small provider for tests: a depot keeps items, is reached over HTTP with a key, and can be told to
-// misbehave. Its kinds exist in both scopes.
-package depot
+// Package kinds has kinds for tests of what has to do with provider configurations: a cluster-scoped group with a
+// ProviderConfig and its items, and a namespaced group with both kinds of configurations and their items.
+//
+// Its one idea: the same Go types serve under as many groups as there are test binaries, which share one API server.
+package kinds
 
 import (
 	"encoding/json"
@@ -16,11 +18,16 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// Groups of the kinds.
-var (
-	ClusterGroup    = schema.GroupVersion{Group: "depot.test.bowline.dev", Version: "v1"}
-	NamespacedGroup = schema.GroupVersion{Group: "depot.m.test.bowline.dev", Version: "v1"}
-)
+// Groups of the kinds of one test binary.
+type Groups struct{ Cluster, Namespaced schema.GroupVersion }
+
+// In returns the groups <of>.test.bowline.dev and <of>.m.test.bowline.dev.
+func In(of string) Groups {
+	return Groups{
+		Cluster:    schema.GroupVersion{Group: of + ".test.bowline.dev", Version: "v1"},
+		Namespaced: schema.GroupVersion{Group: of + ".m.test.bowline.dev", Version: "v1"},
+	}
+}
 
 // ConfigSpec of all configurations.
 type ConfigSpec struct {
@@ -168,18 +175,18 @@ func deepCopy[T any](in *T) *T {
 }
 
 // AddToScheme adds the kinds, and those of core that the runtime writes.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypeWithName(ClusterGroup.WithKind("ProviderConfig"), &ProviderConfig{})
-	s.AddKnownTypeWithName(ClusterGroup.WithKind("ProviderConfigList"), &List[ProviderConfig]{})
-	s.AddKnownTypeWithName(ClusterGroup.WithKind("Item"), &Item{})
-	s.AddKnownTypeWithName(ClusterGroup.WithKind("ItemList"), &List[Item]{})
-	s.AddKnownTypeWithName(NamespacedGroup.WithKind("ProviderConfig"), &TeamProviderConfig{})
-	s.AddKnownTypeWithName(NamespacedGroup.WithKind("ProviderConfigList"), &List[TeamProviderConfig]{})
-	s.AddKnownTypeWithName(NamespacedGroup.WithKind("ClusterProviderConfig"), &ClusterProviderConfig{})
-	s.AddKnownTypeWithName(NamespacedGroup.WithKind("ClusterProviderConfigList"), &List[ClusterProviderConfig]{})
-	s.AddKnownTypeWithName(NamespacedGroup.WithKind("Item"), &TeamItem{})
-	s.AddKnownTypeWithName(NamespacedGroup.WithKind("ItemList"), &List[TeamItem]{})
-	metav1.AddToGroupVersion(s, ClusterGroup)
-	metav1.AddToGroupVersion(s, NamespacedGroup)
+func (g Groups) AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypeWithName(g.Cluster.WithKind("ProviderConfig"), &ProviderConfig{})
+	s.AddKnownTypeWithName(g.Cluster.WithKind("ProviderConfigList"), &List[ProviderConfig]{})
+	s.AddKnownTypeWithName(g.Cluster.WithKind("Item"), &Item{})
+	s.AddKnownTypeWithName(g.Cluster.WithKind("ItemList"), &List[Item]{})
+	s.AddKnownTypeWithName(g.Namespaced.WithKind("ProviderConfig"), &TeamProviderConfig{})
+	s.AddKnownTypeWithName(g.Namespaced.WithKind("ProviderConfigList"), &List[TeamProviderConfig]{})
+	s.AddKnownTypeWithName(g.Namespaced.WithKind("ClusterProviderConfig"), &ClusterProviderConfig{})
+	s.AddKnownTypeWithName(g.Namespaced.WithKind("ClusterProviderConfigList"), &List[ClusterProviderConfig]{})
+	s.AddKnownTypeWithName(g.Namespaced.WithKind("Item"), &TeamItem{})
+	s.AddKnownTypeWithName(g.Namespaced.WithKind("ItemList"), &List[TeamItem]{})
+	metav1.AddToGroupVersion(s, g.Cluster)
+	metav1.AddToGroupVersion(s, g.Namespaced)
 	return corev1.AddToScheme(s)
 }

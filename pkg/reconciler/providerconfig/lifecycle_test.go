@@ -22,39 +22,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 )
 
 // A configuration's whole life: what is written when, and what a user sees.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
 	s.create(secret, config)
 	s.start()
 	const path = "/apis/pc.test.bowline.dev/v1/providerconfigs/c"
 	secretPath := "/api/v1/namespaces/" + s.env.Namespace + "/secrets/key"
 
-	s.create(thing)
+	s.create(item)
 	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 1, ""))
 	s.env.Eventually(t, "N12 the configuration is held", s.held(config, true))
 	s.env.Eventually(t, "N29 the secret is held", s.held(secret, true))
 	s.expectWrites("N12 the first user", "PATCH "+path, "PATCH "+secretPath, "PATCH "+path+"/status")
 
 	s.touch(config)
-	s.touch(thing)
+	s.touch(item)
 	s.touch(secret)
 	s.expectWrites("N13 passes over unchanged state")
 
 	s.delete(config, secret)
-	s.env.Eventually(t, "N32 it says why it stays", s.shows(config, 1, "InUse", "1 object: Thing "+thing.Name+".", "Delete"))
+	s.env.Eventually(t, "N32 it says why it stays", s.shows(config, 1, "InUse", "1 object: Item "+item.Name+".", "Delete"))
 	s.touch(config)
 	s.expectWrites("N13 the deletion", "PATCH "+path+"/status")
 	if diff := cmp.Diff([]event.Reason{"InUse"}, s.events.reasons()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 
-	s.delete(thing)
+	s.delete(item)
 	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
 	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
 	s.expectWrites("N13 the release", "PATCH "+secretPath, "PATCH "+path)
@@ -86,14 +86,14 @@ func (s *stage) expectWrites(when string, want ...string) {
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
 	s.create(secret, config)
 	s.start()
 	s.touch(config)
 	s.expectWrites("N12 an unused configuration")
-	s.create(thing)
+	s.create(item)
 	s.env.Eventually(t, "N12 held", s.held(secret, true))
-	s.delete(thing)
+	s.delete(item)
 	s.env.Eventually(t, "N12 the configuration is let go", s.held(config, false))
 	s.env.Eventually(t, "N29 the secret is let go", s.held(secret, false))
 	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 0, ""))
@@ -113,7 +113,7 @@ func TestBurst(t *testing.T) {
 	var workers errgroup.Group
 	workers.SetLimit(8)
 	for i := range 1000 {
-		workers.Go(func() error { return s.env.Client.Create(t.Context(), s.thing(fmt.Sprintf("u%04d", i), "c")) })
+		workers.Go(func() error { return s.env.Client.Create(t.Context(), s.item(fmt.Sprintf("u%04d", i), "c")) })
 	}
 	if err := workers.Wait(); err != nil {
 		t.Fatal(err)
@@ -134,8 +134,8 @@ func TestBurst(t *testing.T) {
 		t.Errorf("N13 %d writes besides, where the finalizer needs one: %v", others, all)
 	}
 	s.delete(config)
-	s.env.Eventually(t, "N29 pages are all read", s.shows(config, 1000, "InUse", "1000 objects: Thing ", "u0004 and 995 more."))
-	if err := s.env.Client.DeleteAllOf(t.Context(), &kinds.Thing{}, client.MatchingLabels{mine: s.env.Namespace}); err != nil {
+	s.env.Eventually(t, "N29 pages are all read", s.shows(config, 1000, "InUse", "1000 objects: Item ", "u0004 and 995 more."))
+	if err := s.env.Client.DeleteAllOf(t.Context(), &kinds.Item{}, client.MatchingLabels{mine: s.env.Namespace}); err != nil {
 		t.Fatal(err)
 	}
 	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
@@ -143,7 +143,7 @@ func TestBurst(t *testing.T) {
 
 func stranger(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	u.SetGroupVersionKind(kinds.ClusterGroup.WithKind("Stranger"))
+	u.SetGroupVersionKind(groups().Cluster.WithKind("Stranger"))
 	u.SetName(name)
 	return u
 }
@@ -152,15 +152,15 @@ func stranger(name string) *unstructured.Unstructured {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	secret, config, thing, other := s.secret("key"), s.config("c", "key"), s.thing("a", "c"), stranger(s.env.Prefix+"s")
+	secret, config, item, other := s.secret("key"), s.config("c", "key"), s.item("a", "c"), stranger(s.env.Prefix+"s")
 	other.SetLabels(map[string]string{mine: s.env.Namespace})
 	if err := unstructured.SetNestedField(other.Object, config.Name, "spec", "providerConfigRef", "name"); err != nil {
 		t.Fatal(err)
 	}
-	s.create(secret, config, thing, other)
+	s.create(secret, config, item, other)
 	s.start()
 	s.env.Eventually(t, "K60 its own users count", s.shows(config, 1, ""))
-	s.delete(thing)
+	s.delete(item)
 	s.env.Eventually(t, "K60 its own users have gone", s.shows(config, 0, ""))
 	if err := s.held(config, true)(t.Context()); err != nil {
 		t.Errorf("N29 in use elsewhere: %v", err)
@@ -187,11 +187,11 @@ func TestDoubt(t *testing.T) {
 		}
 		return nil
 	}
-	config, thing := s.config("c", "key"), s.thing("a", "c")
-	s.create(config, thing)
+	config, item := s.config("c", "key"), s.item("a", "c")
+	s.create(config, item)
 	s.start()
 	s.env.Eventually(t, "N12 held", s.held(config, true))
-	s.delete(config, thing)
+	s.delete(config, item)
 	s.env.Eventually(t, "N29 a kind cannot be listed", s.shows(config, 0, "UsersUnknown", "listing Stranger", "refused by the test"))
 	refuse.Store("/customresourcedefinitions")
 	s.env.Eventually(t, "N29 kinds cannot be listed", s.shows(config, 0, "UsersUnknown", "listing the kinds"))
@@ -213,12 +213,12 @@ func TestCannotRelease(t *testing.T) {
 		}
 		return nil
 	}
-	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
-	s.create(secret, config, thing)
+	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
+	s.create(secret, config, item)
 	s.start()
 	s.env.Eventually(t, "N29 held", s.held(secret, true))
 	refuse.Store(true)
-	s.delete(thing, config)
+	s.delete(item, config)
 	s.env.Eventually(t, "N32 it says why", s.shows(config, 0, "CannotRelease", "secret "+s.env.Namespace+"/key", "refused by the test"))
 	refuse.Store(false)
 	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
@@ -231,7 +231,7 @@ func TestCannotRelease(t *testing.T) {
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
+	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
 	var mu sync.Mutex
 	times := map[string]int{}
 	s.write = func(req *http.Request) error {
@@ -249,7 +249,7 @@ func TestConflict(t *testing.T) {
 		}
 		return nil
 	}
-	s.create(secret, config, thing)
+	s.create(secret, config, item)
 	s.start()
 	for _, o := range []client.Object{config, secret} {
 		s.env.Eventually(t, "R17 both writes are there", func(ctx context.Context) error {
@@ -268,7 +268,7 @@ func TestConflict(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.kind = kinds.ClusterGroup.WithKind("Thing")
+	s.kind = groups().Cluster.WithKind("Item")
 	defer func() {
 		if said := fmt.Sprint(recover()); !strings.Contains(said, "does not satisfy resource.ProviderConfig") {
 			t.Errorf("it says %q", said)

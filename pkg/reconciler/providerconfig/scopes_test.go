@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -24,8 +24,8 @@ func TestScopes(t *testing.T) {
 	t.Parallel()
 	cluster, team := newStage(t), newStage(t)
 	team.env = cluster.env
-	cluster.kind, cluster.user = kinds.NamespacedGroup.WithKind("ClusterProviderConfig"), kinds.NamespacedGroup.WithKind("Thing")
-	team.kind, team.user = kinds.NamespacedGroup.WithKind("ProviderConfig"), cluster.user
+	cluster.kind, cluster.user = groups().Namespaced.WithKind("ClusterProviderConfig"), groups().Namespaced.WithKind("Item")
+	team.kind, team.user = groups().Namespaced.WithKind("ProviderConfig"), cluster.user
 	name := cluster.env.Prefix + "c"
 	configs := map[string]resource.ProviderConfig{"default": &kinds.ClusterProviderConfig{}, "cluster": &kinds.ClusterProviderConfig{},
 		"team": &kinds.TeamProviderConfig{}}
@@ -38,14 +38,14 @@ func TestScopes(t *testing.T) {
 	clusterConfig("cluster", name)
 	configs["team"].(*kinds.TeamProviderConfig).ObjectMeta = team.meta(team.env.Namespace, name)
 	team.create(configs["team"])
-	elsewhere := cluster.teamThing("elsewhere", "ProviderConfig", name)
+	elsewhere := cluster.teamItem("elsewhere", "ProviderConfig", name)
 	elsewhere.Namespace = "default"
 	elsewhere.Name = name
 	t.Cleanup(func() { _ = cluster.env.Client.Delete(context.Background(), elsewhere) })
-	moves := cluster.teamThing("moves", "ProviderConfig", name)
+	moves := cluster.teamItem("moves", "ProviderConfig", name)
 	cluster.create(
-		cluster.teamThing("unsaid-1", "", ""), cluster.teamThing("unsaid-2", "", ""), cluster.teamThing("unsaid-3", "", ""),
-		cluster.teamThing("by-name", "", name), cluster.teamThing("by-kind", "ClusterProviderConfig", name),
+		cluster.teamItem("unsaid-1", "", ""), cluster.teamItem("unsaid-2", "", ""), cluster.teamItem("unsaid-3", "", ""),
+		cluster.teamItem("by-name", "", name), cluster.teamItem("by-kind", "ClusterProviderConfig", name),
 		moves, elsewhere,
 	)
 	cluster.start()
@@ -100,8 +100,8 @@ func TestCrash(t *testing.T) {
 
 func crash(t *testing.T, write int, done bool) {
 	s := newStage(t)
-	first, second, config, thing := s.secret("first"), s.secret("second"), s.config("c", "first"), s.thing("a", "c")
-	s.create(first, second, config, thing)
+	first, second, config, item := s.secret("first"), s.secret("second"), s.config("c", "first"), s.item("a", "c")
+	s.create(first, second, config, item)
 	var written atomic.Int32
 	var dead atomic.Bool
 	killed := make(chan struct{})
@@ -148,7 +148,7 @@ func crash(t *testing.T, write int, done bool) {
 	eventually("its old secret is let go", s.held(first, false))
 	s.delete(config)
 	eventually("it stays", s.shows(config, 1, "InUse"))
-	s.delete(thing)
+	s.delete(item)
 	eventually("it is gone", s.gone(config))
 	for _, secret := range []client.Object{first, second} {
 		if err := s.held(secret, false)(t.Context()); err != nil {

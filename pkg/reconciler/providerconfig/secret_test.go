@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
-	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
 )
 
 // A Secret that two configurations name is kept until neither is in use.
@@ -24,7 +24,7 @@ func TestSecretOfTwo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	secret, a, b := s.secret("key"), s.config("a", "key"), s.config("b", "key")
-	ofA, ofB := s.thing("a", "a"), s.thing("b", "b")
+	ofA, ofB := s.item("a", "a"), s.item("b", "b")
 	s.create(secret, a, b, ofA, ofB)
 	s.start()
 	s.env.Eventually(t, "N29 both hold it", func(ctx context.Context) error {
@@ -50,12 +50,12 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 	t.Run("N29 held too late", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
-		secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
-		s.create(secret, config, thing)
+		secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
+		s.create(secret, config, item)
 		late := make(chan struct{})
 		s.write = s.once("/secrets/key", func() { // the other one finds no users and lets go
 			defer close(late)
-			s.delete(thing)
+			s.delete(item)
 			s.edit(config, func() { config.Finalizers = nil })
 			s.delete(config)
 		})
@@ -70,8 +70,8 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 	t.Run("N29 held while it is let go", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
-		secret, config, thing := s.secret("key"), s.config("c", "key"), s.thing("a", "c")
-		s.create(secret, config, thing)
+		secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
+		s.create(secret, config, item)
 		s.start()
 		s.env.Eventually(t, "its Secret is held", s.held(secret, true))
 		s.stop()
@@ -80,7 +80,7 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 			defer close(late)
 			s.edit(secret, func() { secret.Annotations, secret.Finalizers = again, []string{providerconfig.SecretFinalizer} })
 		})
-		s.delete(thing, config)
+		s.delete(item, config)
 		s.start()
 		<-late
 		s.env.Eventually(t, "the configuration is gone", s.gone(config))
@@ -110,7 +110,7 @@ func TestSecretChanges(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			before, after, config := s.secret("before"), s.secret("after"), s.config("c", "before")
-			s.create(before, config, s.thing("a", "c"))
+			s.create(before, config, s.item("a", "c"))
 			s.start(o...)
 			s.env.Eventually(t, "N29 the secret is held", s.held(before, true))
 			s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "after" })
@@ -142,16 +142,16 @@ func (s *stage) edit(o client.Object, change func()) {
 func TestSecretOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.kind, s.user = kinds.NamespacedGroup.WithKind("ProviderConfig"), kinds.NamespacedGroup.WithKind("Thing")
+	s.kind, s.user = groups().Namespaced.WithKind("ProviderConfig"), groups().Namespaced.WithKind("Item")
 	theirs := s.secret("theirs")
 	theirs.Namespace = corev1.NamespaceDefault
 	theirs.Name = s.env.Prefix + "theirs"
 	kept := s.secret("kept")
 	kept.Finalizers = []string{providerconfig.SecretFinalizer}
-	config, thing := &kinds.TeamProviderConfig{}, s.teamThing("a", "ProviderConfig", "c")
+	config, item := &kinds.TeamProviderConfig{}, s.teamItem("a", "ProviderConfig", "c")
 	config.ObjectMeta, config.Spec.Credentials = s.meta(s.env.Namespace, "c"), s.credentials(theirs.Namespace, theirs.Name)
 	config.Annotations = map[string]string{"bowline.dev/held-secrets": s.env.Namespace + "/kept"}
-	s.create(theirs, kept, config, thing)
+	s.create(theirs, kept, config, item)
 	s.start()
 	s.env.Eventually(t, "K60 a pass has ended well", func(ctx context.Context) error {
 		if err := s.held(config, true)(ctx); err != nil || config.GetUsers() != 1 {
@@ -162,16 +162,16 @@ func TestSecretOfOthers(t *testing.T) {
 	if err := s.held(theirs, false)(t.Context()); err != nil {
 		t.Errorf("N2 a secret of another namespace: %v", err)
 	}
-	s.delete(config, thing)
+	s.delete(config, item)
 	s.env.Eventually(t, "N12 gone", s.gone(config))
 	if err := s.held(kept, true)(t.Context()); err != nil {
 		t.Errorf("N29 a secret that others keep: %v", err)
 	}
 }
 
-// teamThing is a namespaced user of a configuration.
-func (s *stage) teamThing(name, kind, of string) *kinds.TeamThing {
-	u := &kinds.TeamThing{}
+// teamItem is a namespaced user of a configuration.
+func (s *stage) teamItem(name, kind, of string) *kinds.TeamItem {
+	u := &kinds.TeamItem{}
 	u.ObjectMeta = s.meta(s.env.Namespace, name)
 	if of != "" {
 		u.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: kind, Name: of}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,11 +31,21 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
-	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig/internal/kinds"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, kinds.CRDs()...)) }
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, definitions()...)) }
+
+// groups of the kinds.
+func groups() kinds.Groups { return kinds.In("pc") }
+
+// definitions of the kinds, and of kind Stranger in the cluster-scoped group, a user that no scheme knows.
+func definitions() []*apiextensionsv1.CustomResourceDefinition {
+	stranger := kinds.Definition(groups().Cluster, "Stranger", apiextensionsv1.ClusterScoped)
+	stranger.Labels = map[string]string{providerconfig.LabelProviderConfig: groups().Cluster.Group}
+	return append(groups().Definitions(), stranger)
+}
 
 // mine marks the objects of one test among those of others on the shared server.
 const mine = "providerconfig.test/of"
@@ -61,7 +72,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{
 		t: t, env: controlplanetest.NewWithScheme(t, newScheme(t)), events: &recorder{},
-		kind: kinds.ClusterGroup.WithKind("ProviderConfig"), user: kinds.ClusterGroup.WithKind("Thing"),
+		kind: groups().Cluster.WithKind("ProviderConfig"), user: groups().Cluster.WithKind("Item"),
 	}
 	t.Cleanup(s.strike)
 	return s
@@ -70,7 +81,7 @@ func newStage(t *testing.T) *stage {
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := kinds.AddToScheme(scheme); err != nil {
+	if err := groups().AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	return scheme
@@ -102,7 +113,7 @@ func (s *stage) start(o ...providerconfig.Option) {
 func (s *stage) strike() {
 	ctx, of := context.Background(), client.MatchingLabels{mine: s.env.Namespace}
 	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	for _, o := range []client.Object{&kinds.Thing{}, stranger("")} {
+	for _, o := range []client.Object{&kinds.Item{}, stranger("")} {
 		if err := s.env.Client.DeleteAllOf(ctx, o, of); err != nil {
 			s.t.Error(err)
 		}
@@ -171,9 +182,9 @@ func (s *stage) credentials(namespace, secret string) xpv1.ProviderCredentials {
 	}
 }
 
-// thing is a user of a configuration.
-func (s *stage) thing(name, of string) *kinds.Thing {
-	u := &kinds.Thing{}
+// item is a user of a configuration.
+func (s *stage) item(name, of string) *kinds.Item {
+	u := &kinds.Item{}
 	u.ObjectMeta = s.meta("", s.env.Prefix+name)
 	u.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: s.env.Prefix + of}
 	return u

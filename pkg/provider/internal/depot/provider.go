@@ -1,6 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package depot is a small provider for tests: a depot keeps items, is reached over HTTP with a key, and can be told to
+// misbehave. Its kinds exist in both scopes.
 package depot
 
 import (
@@ -17,16 +19,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
+// Kinds of the provider.
+func Kinds() kinds.Groups { return kinds.In("depot") }
+
 // A Book counts what becomes of clients.
 type Book struct {
 	mu      sync.Mutex
-	made    []provider.Connection[ConfigSpec]
+	made    []provider.Connection[kinds.ConfigSpec]
 	closed  int
 	misused int // calls of closed clients
 	fault   func(context.Context) error
@@ -40,10 +46,10 @@ func (b *Book) Fail(fault func(context.Context) error) {
 }
 
 // Made returns what clients were made from, in order.
-func (b *Book) Made() []provider.Connection[ConfigSpec] {
+func (b *Book) Made() []provider.Connection[kinds.ConfigSpec] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]provider.Connection[ConfigSpec]{}, b.made...)
+	return append([]provider.Connection[kinds.ConfigSpec]{}, b.made...)
 }
 
 // Closed is how many clients were closed.
@@ -70,10 +76,10 @@ type Client struct {
 }
 
 // Clients are kept account of in the book.
-func (b *Book) Clients(idle time.Duration) *provider.Clients[ConfigSpec, *Client] {
-	return &provider.Clients[ConfigSpec, *Client]{
+func (b *Book) Clients(idle time.Duration) *provider.Clients[kinds.ConfigSpec, *Client] {
+	return &provider.Clients[kinds.ConfigSpec, *Client]{
 		Idle: idle,
-		New: func(ctx context.Context, c provider.Connection[ConfigSpec]) (*Client, error) {
+		New: func(ctx context.Context, c provider.Connection[kinds.ConfigSpec]) (*Client, error) {
 			b.mu.Lock()
 			b.made = append(b.made, c)
 			fault := b.fault
@@ -181,15 +187,15 @@ func newExternal[T item](l *provider.Lease[*Client]) managed.TypedExternalClient
 }
 
 // Provider of a depot.
-func Provider(clients *provider.Clients[ConfigSpec, *Client]) provider.Provider {
+func Provider(clients *provider.Clients[kinds.ConfigSpec, *Client]) provider.Provider {
 	return provider.Provider{
 		Name:        "depot",
 		CRDs:        CRDs(nil),
-		AddToScheme: AddToScheme,
-		Configs:     []resource.ProviderConfig{&ProviderConfig{}, &TeamProviderConfig{}, &ClusterProviderConfig{}},
+		AddToScheme: Kinds().AddToScheme,
+		Configs:     []resource.ProviderConfig{&kinds.ProviderConfig{}, &kinds.TeamProviderConfig{}, &kinds.ClusterProviderConfig{}},
 		Kinds: []provider.Kind{
-			provider.KindOf(&Item{}, clients, newExternal[*Item]),
-			provider.KindOf(&TeamItem{}, clients, newExternal[*TeamItem]),
+			provider.KindOf(&kinds.Item{}, clients, newExternal[*kinds.Item]),
+			provider.KindOf(&kinds.TeamItem{}, clients, newExternal[*kinds.TeamItem]),
 		},
 	}
 }
