@@ -79,6 +79,9 @@ type record struct {
 	// refusal is what the API server has against late initialization, nil for nothing.
 	refusal *refusal
 
+	// unfit is what the API server has against the status, nil for nothing.
+	unfit error
+
 	// updates counts the passes in a row that had to update the external resource.
 	updates int
 

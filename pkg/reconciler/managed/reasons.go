@@ -51,8 +51,10 @@ func Reasons() []Explanation {
 			"For a creation that was cut off: `bowline leaks` says since when and what to look for in the external system. Delete what was left behind, " +
 				"or set the annotation crossplane.io/external-name to its name, then remove the annotation crossplane.io/external-create-pending. " +
 				"For a foreign resource: set the annotation crossplane.io/external-name to adopt it, or choose another name."},
-		{ReasonCannotResolve, "A field refers to another object that does not exist yet, has no external name yet, or is being deleted.",
-			"Usually nothing: the object goes on within a second of the other one. Else correct the reference or the labels that it selects by."},
+		{ReasonCannotResolve, "A field refers to another object that does not exist yet, has no external name yet, or is being deleted, or to a kind " +
+			"that is not installed.",
+			"Usually nothing: the object goes on within seconds of the other one, or of its kind. Else correct the reference or the labels that it " +
+				"selects by."},
 		{ReasonCannotReadInputs, "A Secret that a field named ...SecretRef refers to is missing, or lacks the key.",
 			"Create the Secret or the key, or correct the reference."},
 		{ReasonInvalidPolicy, "spec.managementPolicies cannot be followed: Observe is missing, or the provider does not support them.",
@@ -67,8 +69,10 @@ func Reasons() []Explanation {
 			"Remove what the message says is in the way. Deletion is tried again until the resource is gone."},
 		{ReasonCannotPublish, "The connection Secret cannot be written: its namespace is missing, or another object owns a Secret of that name.",
 			"Create the namespace, or name another Secret in spec.writeConnectionSecretToRef. What the external system told only once is kept meanwhile."},
-		{ReasonCannotUpdateMR, "The API server did not take a change to the object.",
-			"Usually nothing: it is tried again. If it lasts, check the rights of the controllers and admission webhooks."},
+		{ReasonCannotUpdateMR, "The API server did not take a change to the object. Where that is the status, its fields that the message names stay as " +
+			"they were, and all else goes on.",
+			"Usually nothing: it is tried again. If it lasts, check the rights of the controllers and admission webhooks, and that the CRD is the one " +
+				"that belongs to the provider."},
 		{ReasonCannotFill, "The external system chose settings that the API server does not take into the spec: the schema or an admission policy " +
 			"refuses them. All else goes on.",
 			"Set the fields that the message names yourself, or leave LateInitialize out of managementPolicies. It is tried again at every poll."},

@@ -5,16 +5,11 @@ package managed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -56,8 +51,14 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	p.setConditions(o.synced())
 	r.record(ctx, p, p.happened)
 	overtaken, err := r.writeStatus(ctx, p)
+	if apierrors.IsInvalid(err) {
+		o = r.unfitStatus(ctx, p, o, err)
+		overtaken, err = r.writeOwnStatus(ctx, p, o)
+	} else if err == nil {
+		p.memory.unfit = nil
+	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("writing status: %w", err)
+		return reconcile.Result{}, r.redact(ctx, p, fmt.Errorf("writing status: %w", err))
 	}
 	if !overtaken {
 		r.measureBirth(p)
@@ -104,7 +105,7 @@ func (o outcome) synced() xpv1.Condition {
 
 // event is what an outcome says to people who watch events. It is news only if the object did not say so already.
 func (o outcome) event(p *pass) (e event.Event, news bool) {
-	news = !o.synced().WithObservedGeneration(p.synced.ObservedGeneration).Equal(p.synced)
+	news = !p.says(o) && !p.says(o.beside(p.memory.unfit))
 	switch o.end {
 	case failed, throttled, rejected, stopped:
 		return event.Warning(o.reason, o.err), news
@@ -113,6 +114,11 @@ func (o outcome) event(p *pass) (e event.Event, news bool) {
 	default:
 		return event.Event{}, false
 	}
+}
+
+// says is true if the object told of the outcome before this pass.
+func (p *pass) says(o outcome) bool {
+	return o.synced().WithObservedGeneration(p.synced.ObservedGeneration).Equal(p.synced)
 }
 
 // delay is when to come back after an outcome; zero for not by time.
@@ -142,19 +148,23 @@ func (r *Reconciler) delay(p *pass, o outcome) time.Duration {
 
 // setConditions stamps the conditions that this pass set with the generation that it saw.
 func (p *pass) setConditions(synced xpv1.Condition) {
-	generation := p.managed.GetGeneration()
-	p.managed.SetConditions(synced.WithObservedGeneration(generation))
+	p.setCondition(synced, p.synced)
 	ready := p.managed.GetCondition(xpv1.TypeReady)
 	if ready.Reason == "" || !p.observed && ready.Equal(p.ready) {
 		return
 	}
-	ready.ObservedGeneration = generation
-	if ready.WithObservedGeneration(p.ready.ObservedGeneration).Equal(p.ready) {
+	p.setCondition(ready, p.ready)
+}
+
+// setCondition sets one that was another before the pass.
+func (p *pass) setCondition(c, before xpv1.Condition) {
+	c.ObservedGeneration = p.managed.GetGeneration()
+	if c.WithObservedGeneration(before.ObservedGeneration).Equal(before) {
 		// It went back and forth within the pass, say from Available to Deleting; in the end nothing changed (R195).
-		ready.LastTransitionTime = p.ready.LastTransitionTime
-		p.managed.SetConditions(xpv1.Condition{Type: xpv1.TypeReady})
+		c.LastTransitionTime = before.LastTransitionTime
+		p.managed.SetConditions(xpv1.Condition{Type: c.Type})
 	}
-	p.managed.SetConditions(ready)
+	p.managed.SetConditions(c)
 }
 
 // record emits events. One that cannot be recorded, for example because its namespace is going away, must not keep
@@ -166,40 +176,6 @@ func (r *Reconciler) record(ctx context.Context, p *pass, events []event.Event) 
 			r.logOf(ctx, p.managed).Info("Cannot record event", "reason", e.Reason, "error", err.Error())
 		}
 	}
-}
-
-// writeStatus stores the status if it changed. If somebody else wrote first, their write brings the object back.
-func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, err error) {
-	now, err := treeOf(p.managed)
-	if err != nil {
-		return false, err
-	}
-	status := now["status"]
-	if reflect.DeepEqual(status, p.status) {
-		return false, nil
-	}
-	patch, err := statusPatch(p.status, status, p.managed.GetResourceVersion())
-	if err != nil {
-		return false, err
-	}
-	err = r.client.Status().Patch(ctx, p.managed, client.RawPatch(types.MergePatchType, patch))
-	if apierrors.IsConflict(err) {
-		return true, nil
-	}
-	return false, client.IgnoreNotFound(err)
-}
-
-// statusPatch is a merge patch from one status to another, refused unless the object is at the resource version.
-func statusPatch(from, to any, resourceVersion string) ([]byte, error) {
-	before, err := json.Marshal(map[string]any{"status": from})
-	if err != nil {
-		return nil, err
-	}
-	after, err := json.Marshal(map[string]any{"status": to, "metadata": map[string]any{"resourceVersion": resourceVersion}})
-	if err != nil {
-		return nil, err
-	}
-	return jsonpatch.CreateMergePatch(before, after)
 }
 
 // restAfter remembers the end of the pass and asks for the next one.

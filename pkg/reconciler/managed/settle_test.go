@@ -11,10 +11,13 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -173,5 +176,21 @@ func TestOutcomeUnknown(t *testing.T) {
 	}
 	if OutcomeUnknown(nil) != nil {
 		t.Error("no error stays none")
+	}
+}
+
+// What is kept of a status that is refused is what every status has.
+func TestOwnStatus(t *testing.T) {
+	t.Parallel()
+	var fields []string
+	for _, of := range []reflect.Type{reflect.TypeFor[xpv1.ConditionedStatus](), reflect.TypeFor[xpv1.ResourceStatus]()} {
+		for field := range of.Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+				fields = append(fields, name)
+			}
+		}
+	}
+	if diff := cmp.Diff(fields, ownStatus); diff != "" {
+		t.Errorf("R184 ResourceStatus and ownStatus -want +got:\n%s", diff)
 	}
 }

@@ -1,0 +1,84 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+)
+
+// What the API server refuses of the status does not hide the rest of it.
+func TestStatusThatTheSchemaRefuses(t *testing.T) {
+	t.Parallel()
+	const (
+		well  = "Ready=Available Synced=ReconcileSuccess"
+		ill   = "Ready=Available Synced=ReconcileError"
+		field = "status.atProvider.neighbourRef.policy.resolution, which"
+	)
+	var (
+		size       int
+		resolution xpv1.ResolutionPolicy
+		failed     error
+	)
+	s := newStage(t, nil)
+	s.alter(func(mg *thing.Thing, o *managed.ExternalObservation) {
+		if o.ResourceExists {
+			o.Failed, mg.Status.AtProvider.Size = failed, size
+			mg.Status.AtProvider.NeighbourRef = &xpv1.Reference{Name: "any", Policy: &xpv1.Policy{Resolution: &resolution}}
+		}
+	})
+	writes := s.countWrites()
+	for _, m := range []struct {
+		name    string
+		act     func()
+		state   string
+		message string
+		size    int
+		told    []event.Reason
+		writes  int // of the status, also those that are refused
+	}{
+		{"R184 R186 the first pass shows conditions", func() { size, resolution = 7, "Whatever" },
+			ill, field, 0, []event.Reason{managed.ReasonCreated, managed.ReasonCannotUpdateMR}, 2},
+		{"N13 it is told and stored once", func() { s.clock = s.clock.Add(time.Minute) }, ill, field, 0, nil, 1},
+		{"N13 also after a restart", func() { writes = s.countWrites() }, ill, field, 0, nil, 1},
+		{"R184 what fits is stored", func() { size, resolution = 8, "Optional" }, well, "", 8, nil, 1},
+		{"R184 what does not stays as it was", func() { size, resolution = 9, "Whatever" },
+			ill, field, 8, []event.Reason{managed.ReasonCannotUpdateMR}, 2},
+		{"R185 another error shows, too", func() { failed = errors.New("out of order") },
+			ill, "out of order; the schema", 8, []event.Reason{managed.ReasonExternalFailed, managed.ReasonExternalFailed}, 2},
+		{"N13 and that once", func() {}, ill, field, 8, nil, 1},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			m.act()
+			s.take(writes)
+			after := s.pass()
+			made, told := s.take(writes)
+			if got := s.state(); got != m.state {
+				t.Errorf("the user sees %s, want %s", got, m.state)
+			}
+			s.wantMessage(m.message)
+			if strings.Contains(s.message(), "Whatever") {
+				t.Errorf("R234 the message shows the value: %s", s.message())
+			}
+			if got := s.thing().Status.AtProvider.Size; got != m.size || after < 50*time.Second && failed == nil {
+				t.Errorf("the size in the status is %d, want %d; it comes back after %s", got, m.size, after)
+			}
+			if n := strings.Count(strings.Join(made, "\n"), "/status"); n != m.writes {
+				t.Errorf("wrote %v, want %d writes of the status", made, m.writes)
+			}
+			if diff := cmp.Diff(m.told, told); diff != "" {
+				t.Errorf("events -want +got:\n%s", diff)
+			}
+		})
+	}
+}
