@@ -1,0 +1,127 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AnnotationKeyConnectionKeys on a claim adds keys to its connection Secret: a JSON object whose keys are theirs and whose
+// values are templates.
+const AnnotationKeyConnectionKeys = "bowline.dev/connection-keys"
+
+const (
+	// MaxKeys is how many keys a claim may derive.
+	MaxKeys = 64
+	// MaxValueSize is how long a derived value may be, in bytes. All values of a Secret together have corev1.MaxSecretSize.
+	MaxValueSize = 64 << 10
+)
+
+// Content returns what the connection Secret of a claim is to hold: all of the original, which is what the Secret of its
+// managed resource holds, and the keys that the claim derives. The error says what is wrong with the claim's templates;
+// the content is good all the same, without the keys concerned. It has no value of a Secret in it.
+func Content(claim metav1.Object, original map[string][]byte) (map[string][]byte, error) {
+	content := make(map[string][]byte, len(original))
+	maps.Copy(content, original)
+	templates, ok := claim.GetAnnotations()[AnnotationKeyConnectionKeys]
+	if !ok {
+		return content, nil
+	}
+	derived, err := Derive(templates, original)
+	maps.Copy(content, derived)
+	return content, err
+}
+
+// Derive returns the keys that templates, which is what the annotation holds, make of the original ones. The error says
+// what is wrong, for all keys that are not returned.
+func Derive(templates string, original map[string][]byte) (map[string][]byte, error) {
+	entries, wrong := read(templates)
+	derived, size := map[string][]byte{}, 0
+	for _, value := range original {
+		size += len(value)
+	}
+	for _, e := range entries {
+		value, err := e.derive(original)
+		if err == nil && size+len(value) > corev1.MaxSecretSize {
+			err = fmt.Errorf("there is no room for it, since a Secret holds %d KiB", corev1.MaxSecretSize>>10)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("key %s: %v", quote(e.key), err))
+			continue
+		}
+		derived[e.key] = value
+		size += len(value)
+	}
+	return derived, wrong.err()
+}
+
+// Validate says what is wrong with templates, as far as that does not depend on the original keys.
+func Validate(templates string) error {
+	_, wrong := read(templates)
+	return wrong.err()
+}
+
+// derive fills in the template of one key.
+func (e entry) derive(original map[string][]byte) ([]byte, error) {
+	if _, taken := original[e.key]; taken {
+		return nil, errors.New("there is a connection key of that name, which stays as it is: choose another name")
+	}
+	for _, p := range e.parts {
+		if _, known := original[p.key]; p.key != "" && !known {
+			return nil, fmt.Errorf("there is no connection key %s: %s", quote(p.key), choice(original))
+		}
+	}
+	return fill(e.parts, original)
+}
+
+// choice tells which keys there are.
+func choice(original map[string][]byte) string {
+	const some = 20
+	keys := slices.Sorted(maps.Keys(original))
+	switch {
+	case len(keys) == 0:
+		return "there are none yet"
+	case len(keys) > some:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(keys[:some], ", "), len(keys)-some)
+	default:
+		return "there are " + strings.Join(keys, ", ")
+	}
+}
+
+// problems are what is wrong with templates, one for each key.
+type problems []string
+
+// err makes one message of them that is fit for a condition: one line, the same each time.
+func (p problems) err() error {
+	const some = 5
+	if len(p) == 0 {
+		return nil
+	}
+	slices.Sort(p)
+	said := strings.Join(p[:min(some, len(p))], "; ")
+	if len(p) > some {
+		said += fmt.Sprintf("; and %d more", len(p)-some)
+	}
+	return fmt.Errorf("annotation %s: %s", AnnotationKeyConnectionKeys, said)
+}
+
+// quote quotes a name that somebody else wrote.
+func quote(name string) string { return strconv.Quote(shorten(name)) }
+
+// shorten keeps messages readable whatever somebody wrote as a name.
+func shorten(name string) string {
+	const long = 80
+	if len(name) <= long {
+		return name
+	}
+	return strings.ToValidUTF8(name[:long], "") + "..."
+}
