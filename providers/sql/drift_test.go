@@ -48,6 +48,7 @@ func driftCases() map[string]driftCase {
 		"Schema":            schemaDrift(&namespacedv1alpha1.Schema{ObjectMeta: named("team-drifts")}),
 		"cluster Extension": extensionDrift(&v1alpha1.Extension{ObjectMeta: named("hstore")}),
 		"Extension":         extensionDrift(&namespacedv1alpha1.Extension{ObjectMeta: named("citext")}),
+		"TenantDatabase":    tenantDrift(&v1alpha1.TenantDatabase{ObjectMeta: named("drifting-tenant")}),
 		"cluster Grant":     grantDrift(&v1alpha1.Grant{ObjectMeta: named("drift-grant")}, "pg_monitor"),
 		"Grant":             grantDrift(&namespacedv1alpha1.Grant{ObjectMeta: named("drift-grant")}, "pg_read_all_data"),
 	}
@@ -72,6 +73,35 @@ func databaseDrift(o service.Object[v1alpha1.DatabaseParameters, v1alpha1.Databa
 			return *d.ConnectionLimit, nil
 		},
 		as: 7,
+	}
+}
+
+// tenantDrift has somebody let all roles connect, and more at a time.
+func tenantDrift(o service.Object[v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation]) driftCase {
+	o.Parameters().ConnectionLimit, o.Parameters().Public = ptr.To(7), ptr.To(false)
+	everybody := postgresql.Grant{
+		Role: postgresql.Public, On: postgresql.Target{Kind: postgresql.OnDatabase, Database: o.GetName()}, Privileges: []string{"CONNECT"},
+	}
+	return driftCase{
+		object:  o,
+		creates: []string{"connectionLimit", "public"},
+		taken:   func() any { return *o.Parameters().EngineVersion },
+		change: func(ctx context.Context, s *postgresql.Server) error {
+			_, err := s.CreateGrant(ctx, everybody)
+			return errors.Join(err, s.UpdateDatabase(ctx, postgresql.Database{Name: o.GetName(), ConnectionLimit: ptr.To(9)}))
+		},
+		want: []xpv1.FieldDifference{
+			{Path: "connectionLimit", Desired: "7", Observed: "9"}, {Path: "public", Desired: "false", Observed: "true"},
+		},
+		healed: func(ctx context.Context, s *postgresql.Server) (any, error) {
+			d, err := s.GetDatabase(ctx, o.GetName())
+			if err != nil {
+				return nil, err
+			}
+			_, err = s.GetGrant(ctx, everybody)
+			return fmt.Sprint(*d.ConnectionLimit, " ", postgresql.IsNotFound(err)), nil
+		},
+		as: "7 true",
 	}
 }
 
@@ -177,6 +207,7 @@ func TestDrift(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cases, p := driftCases(), w.planner(t)
+	p.covers(t, cases)
 	for name, tc := range cases {
 		t.Run("N8 plan of a new "+name, func(t *testing.T) { p.creates(t, tc) })
 	}
