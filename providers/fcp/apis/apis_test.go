@@ -190,14 +190,17 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("label of the provider configuration is %q, want %q", got, config)
 			}
 			want := "crossplane provider fcp"
-			if isManaged {
+			switch {
+			case isManaged:
 				want = "crossplane managed fcp"
+			case strings.HasSuffix(d.Spec.Names.Kind, "Class"):
+				want = "class classes"
 			}
 			if got := strings.Join(d.Spec.Names.Categories, " "); got != want {
 				t.Errorf("categories %q, want %q", got, want)
 			}
 			for _, v := range d.Spec.Versions {
-				for _, part := range []string{"spec", "status"} {
+				for _, part := range []string{"spec", "specTemplate", "status"} {
 					checkDescribed(t, part, v.Schema.OpenAPIV3Schema.Properties[part])
 				}
 			}
@@ -228,6 +231,8 @@ func TestColumns(t *testing.T) {
 		v1alpha3.ProviderConfigGroupVersionKind:                  config,
 		namespacedv1alpha3.ProviderConfigGroupVersionKind:        config,
 		namespacedv1alpha3.ClusterProviderConfigGroupVersionKind: config,
+		databasev1alpha3.FavouriteDBInstanceClassGroupVersionKind: {
+			"Name", "PROVIDER-CONFIG", "RECLAIM-POLICY", "MAX", "DEFAULT", "AGE"},
 	}
 	for _, k := range managedKinds() {
 		want[k.gvk] = []string{"Name", "READY", "SYNCED", "EXTERNAL-NAME", "AGE"}

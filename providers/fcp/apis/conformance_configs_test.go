@@ -40,8 +40,8 @@ func belongsToConfig(t *testing.T, k rootKind) {
 func TestConfigKinds(t *testing.T) {
 	t.Parallel()
 	all := rootKinds(t)
-	if got := len(configs(all)) + len(managed(all)); got != len(all) {
-		t.Errorf("%d of %d kinds are neither managed nor provider configurations", len(all)-got, len(all))
+	if got := len(configs(all)) + len(managed(all)) + len(classes(all)); got != len(all) {
+		t.Errorf("%d of %d kinds are neither managed nor classes nor provider configurations", len(all)-got, len(all))
 	}
 	for rule, check := range map[string]func(*testing.T, rootKind){
 		"K52 spec embeds ProviderSpec": func(t *testing.T, k rootKind) { embeds[xpv1.ProviderSpec](t, k.part(t, "Spec")) },

@@ -90,6 +90,7 @@ type FavouriteDBInstanceObservation struct {
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster
+// +bowline:class=FancySQLInstance.database.crossplane.io,PostgreSQLInstance.database.crossplane.io
 type FavouriteDBInstance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

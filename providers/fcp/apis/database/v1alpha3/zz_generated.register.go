@@ -28,10 +28,18 @@ var (
 	FavouriteDBInstanceGroupVersionKind = GroupVersion.WithKind(FavouriteDBInstanceKind)
 )
 
+// Kind metadata of FavouriteDBInstanceClass (A70).
+var (
+	FavouriteDBInstanceClassKind             = reflect.TypeOf(FavouriteDBInstanceClass{}).Name()
+	FavouriteDBInstanceClassKindAPIVersion   = FavouriteDBInstanceClassKind + "." + GroupVersion.String()
+	FavouriteDBInstanceClassGroupVersionKind = GroupVersion.WithKind(FavouriteDBInstanceClassKind)
+)
+
 // AddToScheme adds the kinds of this package to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&FavouriteDBInstance{}, &FavouriteDBInstanceList{},
+		&FavouriteDBInstanceClass{}, &FavouriteDBInstanceClassList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -72,3 +72,32 @@ type FavouriteDBInstanceList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []FavouriteDBInstance `json:"items"`
 }
+
+// A FavouriteDBInstanceClassSpecTemplate says what is made for a claim.
+type FavouriteDBInstanceClassSpecTemplate struct {
+	xpv1.ClassSpecTemplate `json:",inline"`
+
+	// ForProvider are the settings that each favourite DB instance is made with, and kept at.
+	ForProvider FavouriteDBInstanceParameters `json:"forProvider"`
+}
+
+// A FavouriteDBInstanceClass is a template: each claim that uses it gets a favourite DB instance of its own, made
+// with these settings. A change of the class counts for what is made after it.
+//
+// +kubebuilder:object:root=true
+type FavouriteDBInstanceClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// SpecTemplate is what becomes the spec of each favourite DB instance.
+	SpecTemplate FavouriteDBInstanceClassSpecTemplate `json:"specTemplate,omitempty"`
+}
+
+// FavouriteDBInstanceClassList contains a list of FavouriteDBInstanceClass.
+//
+// +kubebuilder:object:root=true
+type FavouriteDBInstanceClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FavouriteDBInstanceClass `json:"items"`
+}
