@@ -161,8 +161,7 @@ func TestNumberOutOfRange(t *testing.T) {
 	}
 	_, created := c.Create(t.Context(), w)
 	_, updated := c.Update(t.Context(), w)
-	_, converted := service.Convert[vendorWidget](w.parameters)
-	for _, err := range []error{created, updated, converted} {
+	for _, err := range []error{created, updated} {
 		if want := "field Size: 5000000000 is out of the range of int32"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}

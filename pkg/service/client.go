@@ -83,8 +83,8 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	r := c.request(of, d.whole)
 	r.Have, r.Token = nil, meta.CreationToken(mg)
 	c.label(r, nil)
-	if r.Want, err = c.want(r); err != nil {
-		return managed.ExternalCreation{}, c.system.creationFailure(c.noun, unfitError{err})
+	if err := c.describe(r); err != nil {
+		return managed.ExternalCreation{}, c.system.creationFailure(c.noun, err)
 	}
 	made, err := c.Kind.Create(ctx, c.lease.client, r)
 	if err != nil {
@@ -122,8 +122,8 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 		seen, _ := c.labelsOf(c.have)
 		c.label(r, seen)
 	}
-	if r.Want, err = c.want(r); err != nil {
-		return managed.ExternalUpdate{}, c.system.failure("update", c.noun, unfitError{err})
+	if err := c.describe(r); err != nil {
+		return managed.ExternalUpdate{}, c.system.failure("update", c.noun, err)
 	}
 	if err := c.Kind.Update(ctx, c.lease.client, r); err != nil {
 		return managed.ExternalUpdate{}, c.system.failure("update", c.noun, err)

@@ -28,6 +28,7 @@ type served[C, P, O, V any] struct {
 	declared func(*V) (P, error) // Kind.Declared, or by the names of fields; as are the other two
 	observed func(*V) (O, error)
 	want     func(*Request[P, V]) (V, error)
+	inputs   map[reflect.Type]sender[P, V]
 
 	labelsIn func(*P) *map[string]string // nil: parameters have none
 	details  [2]tags                     // of V and O
@@ -42,7 +43,7 @@ func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*served[C, P, O, 
 			return nil, fmt.Errorf("kind with parameters %T: parameters, observation and what the vendor answers must be structs, and %s is none", *new(P), t)
 		}
 	}
-	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags(), sv.makeWant(), sv.readState())
+	err := errors.Join(sv.checkFunctions(), sv.convert(), sv.readLabels(), sv.readTags(), sv.makeWant(), sv.makeInputs(), sv.readState())
 	if err != nil {
 		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)
 	}
@@ -158,23 +159,23 @@ func (s *served[C, P, O, V]) readLabels() error {
 // readState finds the vendor's fields with state and message.
 func (s *served[C, P, O, V]) readState() error {
 	if s.State == nil {
-		state, ok := field[V, string]("Status", "State")
+		state, ok := field[string](reflect.TypeFor[V](), "Status", "State")
 		if !ok && s.States != nil {
 			return fmt.Errorf("there are States, but %T has no text field Status or State: give Kind.State", *new(V))
 		}
-		s.State = textOf(state, ok)
+		s.State = textOf[V](state, ok)
 	}
 	if s.Message == nil {
-		s.Message = textOf(field[V, string]("Message", "StatusMessage"))
+		s.Message = textOf[V](field[string](reflect.TypeFor[V](), "Message", "StatusMessage"))
 	}
 	return nil
 }
 
-func textOf[V any](text access[V, string], ok bool) func(*V) string {
+func textOf[V any](text access[string], ok bool) func(*V) string {
 	if !ok {
 		return func(*V) string { return "" }
 	}
-	return text.get
+	return func(v *V) string { return text.get(reflect.ValueOf(v).Elem()) }
 }
 
 // findByLabel finds what a creation left behind by the label of ownership (N5).

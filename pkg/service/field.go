@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// An access is a field of V that holds an F: by itself, as a named type, or behind a pointer.
-type access[V, F any] struct{ index []int }
+// An access is a field of a struct type that holds an F: by itself, as a named type, or behind a pointer.
+type access[F any] struct{ index []int }
 
 // field finds the first of the named fields that holds an F.
-func field[V, F any](names ...string) (a access[V, F], ok bool) {
+func field[F any](in reflect.Type, names ...string) (a access[F], ok bool) {
 	for _, name := range names {
-		f, found := reflect.TypeFor[V]().FieldByName(name)
+		f, found := in.FieldByName(name)
 		if found && (holds[F](f.Type) || f.Type.Kind() == reflect.Pointer && holds[F](f.Type.Elem())) {
-			return access[V, F]{f.Index}, true
+			return access[F]{f.Index}, true
 		}
 	}
-	return access[V, F]{}, false
+	return access[F]{}, false
 }
 
 // holds is true for F and named types of it.
@@ -28,8 +28,8 @@ func holds[F any](t reflect.Type) bool {
 }
 
 // get returns the zero value where there is none.
-func (a access[V, F]) get(v *V) (value F) {
-	at, err := reflect.ValueOf(v).Elem().FieldByIndexErr(a.index)
+func (a access[F]) get(in reflect.Value) (value F) {
+	at, err := in.FieldByIndexErr(a.index)
 	if at = reflect.Indirect(at); err == nil && at.IsValid() {
 		value, _ = at.Convert(reflect.TypeFor[F]()).Interface().(F)
 	}
@@ -37,11 +37,11 @@ func (a access[V, F]) get(v *V) (value F) {
 }
 
 // set leaves fields of embedded structs alone.
-func (a access[V, F]) set(v *V, value F) {
+func (a access[F]) set(in reflect.Value, value F) {
 	if len(a.index) > 1 || reflect.ValueOf(value).IsZero() {
 		return
 	}
-	at := reflect.ValueOf(v).Elem().FieldByIndex(a.index)
+	at := in.FieldByIndex(a.index)
 	if at.Kind() == reflect.Pointer {
 		at.Set(reflect.New(at.Type().Elem()))
 		at = at.Elem()

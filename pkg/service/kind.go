@@ -5,6 +5,7 @@ package service
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/parameters"
@@ -74,6 +75,10 @@ type Kind[C, P, O, V any] struct {
 	Declared func(*V) P
 	Observed func(*V) O
 
+	// Inputs are empty structs of the types that Create and Update send, where these are not V: function Input fills them as
+	// Request.Want is filled. Fields that nothing corresponds to stay empty.
+	Inputs []any
+
 	// Want replaces how Request.Want is made, from a request that is complete otherwise. Default: fields of the same names,
 	// and fields Name and Labels or Tags.
 	Want func(r *Request[P, V]) V
@@ -134,7 +139,7 @@ type Request[P, V any] struct {
 
 	// Want is the external resource as it is to be: Parameters, Name and Labels as the vendor's own type has them. What is
 	// not declared is not set: in Update a value field may be empty because only spec.initProvider has it, so send such
-	// fields only where Parameters have them, or what was set at creation is erased. See Convert for other types.
+	// fields only where Parameters have them, or what was set at creation is erased. See Input for other types.
 	Want V
 
 	// Have is what Get found in this pass, in Update, Delete and Await. Nil: there is none.
@@ -152,4 +157,6 @@ type Request[P, V any] struct {
 
 	// Object is the managed resource. Functions may read it; what they set on it is not kept.
 	Object resource.Managed
+
+	inputs map[reflect.Type]any
 }

@@ -87,6 +87,16 @@ func TestMistakesInTypes(t *testing.T) {
 		k.States = map[string]service.State{"READY": service.Ready}
 		checkMistake(t, k, "has no text field Status or State: give Kind.State")
 	})
+	t.Run("InputOfOtherType", func(t *testing.T) {
+		t.Parallel()
+		k := kindOf[sized, none, sized]()
+		k.Inputs = []any{struct{ Size string }{}}
+		checkMistake(t, k, "field Size: a int is no string: leave it out of Kind.Inputs and fill it by hand")
+		k.Inputs = []any{"text"}
+		checkMistake(t, k, "both must be structs")
+		k.Inputs = []any{nil}
+		checkMistake(t, k, "one of Kind.Inputs is nil")
+	})
 	t.Run("NoStruct", func(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, none, map[string]any](), "must be structs, and map[string]interface {} is none")

@@ -20,6 +20,7 @@ func networks() service.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.N
 		Identity: service.ByLabel,
 		ID:       func(n *network.Network) string { return n.ID },
 		States:   states(),
+		Inputs:   []any{network.CreateNetworkInput{}, network.UpdateNetworkInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *networkRequest) (*network.Network, error) {
 			return network.NewClient(c).GetNetwork(ctx, r.Name)
 		},
@@ -27,18 +28,10 @@ func networks() service.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.N
 			return network.NewClient(c).ListNetworks(ctx, labels)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *networkRequest) (*network.Network, error) {
-			in, err := service.Convert[network.CreateNetworkInput](r.Parameters)
-			if err != nil {
-				return nil, err
-			}
-			return network.NewClient(c).CreateNetwork(ctx, in)
+			return network.NewClient(c).CreateNetwork(ctx, service.Input[network.CreateNetworkInput](r))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *networkRequest) error {
-			in, err := service.Convert[network.UpdateNetworkInput](r.Parameters)
-			if err != nil {
-				return err
-			}
-			_, err = network.NewClient(c).UpdateNetwork(ctx, r.Name, in)
+			_, err := network.NewClient(c).UpdateNetwork(ctx, r.Name, service.Input[network.UpdateNetworkInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *networkRequest) error {

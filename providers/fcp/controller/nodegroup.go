@@ -19,23 +19,15 @@ func nodeGroups() service.Kind[*sdk.Client, v1alpha3.NodeGroupParameters, v1alph
 	return service.Kind[*sdk.Client, v1alpha3.NodeGroupParameters, v1alpha3.NodeGroupObservation, nodegroup.NodeGroup]{
 		Identity: service.ByToken,
 		States:   states(),
+		Inputs:   []any{nodegroup.CreateNodeGroupInput{}, nodegroup.UpdateNodeGroupInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) (*nodegroup.NodeGroup, error) {
 			return nodegroup.NewClient(c).GetNodeGroup(ctx, r.Name)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) (*nodegroup.NodeGroup, error) {
-			in, err := service.Convert[nodegroup.CreateNodeGroupInput](r.Parameters)
-			if err != nil {
-				return nil, err
-			}
-			in.Name = r.Name
-			return nodegroup.NewClient(c).CreateNodeGroup(ctx, in, sdk.WithIdempotencyKey(r.Token))
+			return nodegroup.NewClient(c).CreateNodeGroup(ctx, service.Input[nodegroup.CreateNodeGroupInput](r), sdk.WithIdempotencyKey(r.Token))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) error {
-			in, err := service.Convert[nodegroup.UpdateNodeGroupInput](r.Parameters)
-			if err != nil {
-				return err
-			}
-			_, err = nodegroup.NewClient(c).UpdateNodeGroup(ctx, r.Name, in)
+			_, err := nodegroup.NewClient(c).UpdateNodeGroup(ctx, r.Name, service.Input[nodegroup.UpdateNodeGroupInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) error {

@@ -20,6 +20,7 @@ func subnets() service.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.Sub
 		Identity: service.ByLabel,
 		ID:       func(s *subnet.Subnet) string { return s.ID },
 		States:   states(),
+		Inputs:   []any{subnet.CreateSubnetInput{}, subnet.UpdateSubnetInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *subnetRequest) (*subnet.Subnet, error) {
 			return subnet.NewClient(c).GetSubnet(ctx, r.Name)
 		},
@@ -27,18 +28,10 @@ func subnets() service.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.Sub
 			return subnet.NewClient(c).ListSubnets(ctx, labels)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *subnetRequest) (*subnet.Subnet, error) {
-			in, err := service.Convert[subnet.CreateSubnetInput](r.Parameters)
-			if err != nil {
-				return nil, err
-			}
-			return subnet.NewClient(c).CreateSubnet(ctx, in)
+			return subnet.NewClient(c).CreateSubnet(ctx, service.Input[subnet.CreateSubnetInput](r))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *subnetRequest) error {
-			in, err := service.Convert[subnet.UpdateSubnetInput](r.Parameters)
-			if err != nil {
-				return err
-			}
-			_, err = subnet.NewClient(c).UpdateSubnet(ctx, r.Name, in)
+			_, err := subnet.NewClient(c).UpdateSubnet(ctx, r.Name, service.Input[subnet.UpdateSubnetInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *subnetRequest) error {

@@ -5,6 +5,7 @@ package mapping_test
 
 import (
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +113,17 @@ func paths(of []mapping.Field) (all []string) {
 	return all
 }
 
-func TestInto(t *testing.T) {
+// into copies one struct into another.
+func into[From any](to any, from From) error {
+	at := reflect.ValueOf(to).Elem()
+	assign, err := mapping.Between[From](at.Type())
+	if err != nil {
+		return err
+	}
+	return assign(&from, at)
+}
+
+func TestBetween(t *testing.T) {
 	t.Parallel()
 	type input struct {
 		CIDRBlock   string
@@ -139,7 +150,7 @@ func TestInto(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := input{Kept: "k"}
-			if err := mapping.Into(&got, tc.from); err != nil {
+			if err := into(&got, tc.from); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -165,7 +176,7 @@ func TestCopyWhole(t *testing.T) {
 		metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)), metav1.Duration{Duration: time.Minute}}
 	var same, back sized
 	var text spelled
-	for _, err := range []error{mapping.Into(&same, from), mapping.Into(&text, from), mapping.Into(&back, text)} {
+	for _, err := range []error{into(&same, from), into(&text, from), into(&back, text)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,15 +202,15 @@ func TestNumbers(t *testing.T) {
 		Ratio float32
 	}
 	var to narrow
-	err := mapping.Into(&to, wide{ptr.To(int64(5_000_000_000)), ptr.To(0.1)})
+	err := into(&to, wide{ptr.To(int64(5_000_000_000)), ptr.To(0.1)})
 	if want := "field Size: 5000000000 is out of the range of int32"; err == nil || err.Error() != want || to.Size != 0 {
 		t.Errorf("error %v, want %s; size %d", err, want, to.Size)
 	}
-	if err := mapping.Into(&struct{ Size uint64 }{}, wide{Size: ptr.To(int64(-1))}); err == nil {
+	if err := into(&struct{ Size uint64 }{}, wide{Size: ptr.To(int64(-1))}); err == nil {
 		t.Error("a negative number that becomes a large one is no error")
 	}
 	var back wide
-	if err := mapping.Into(&back, to); err != nil || *back.Ratio != 0.1 {
+	if err := into(&back, to); err != nil || *back.Ratio != 0.1 {
 		t.Errorf("0.1 became %v, error %v", *back.Ratio, err)
 	}
 }
@@ -219,7 +230,7 @@ func TestElementsSayNothing(t *testing.T) {
 		By   map[string]*string
 	}
 	var got ours
-	if err := mapping.Into(&got, vendors{All: []vendorScaling{{}}, By: map[string]string{"a": ""}}); err != nil {
+	if err := into(&got, vendors{All: []vendorScaling{{}}, By: map[string]string{"a": ""}}); err != nil {
 		t.Fatal(err)
 	}
 	want := ours{One: &scaling{MinSize: ptr.To(int64(0))}, All: []*scaling{{MinSize: ptr.To(int64(0))}}, By: map[string]*string{"a": ptr.To("")}}
@@ -260,8 +271,8 @@ func TestMismatch(t *testing.T) {
 	if _, err := mapping.New[struct{ CreatedAt string }, vendorGroup](); err == nil {
 		t.Error("a field that cannot be set is no error")
 	}
-	if err := mapping.Into(group{}, group{}); err == nil {
-		t.Error("a copy into a value that nobody sees is no error")
+	if _, err := mapping.Between[group](reflect.TypeFor[string]()); err == nil {
+		t.Error("what is no struct is no error")
 	}
 	if _, err := mapping.New[struct{ Ratio float64 }, struct{ Ratio int }](); err == nil {
 		t.Error("cutting off fractions is no error")
