@@ -40,7 +40,9 @@ func (r *Reconciler) disconnect(ctx context.Context, p *pass) {
 }
 
 // disconnectFrom disconnects a client, whose errors may repeat secrets.
-func (r *Reconciler) disconnectFrom(ctx context.Context, external ExternalClient, mg resource.Managed, secrets func(context.Context) [][]byte) {
+func (r *Reconciler) disconnectFrom(
+	ctx context.Context, external ExternalClient, mg resource.Managed, secrets func(context.Context) [][]byte,
+) {
 	d, ok := optional[Disconnecter](external)
 	if !ok {
 		return

@@ -134,7 +134,9 @@ func TestRedactDrift(t *testing.T) {
 	t.Parallel()
 	for name, said := range map[string]managed.ExternalObservation{
 		"R234 N8 in words": {Diff: "differs: " + indiscreet()},
-		"R234 N8 by field": {Drift: []xpv1.FieldDifference{{Path: "tags", Desired: indiscreet(), Observed: "begins with " + canaryInput[:9] + "…"}}},
+		"R234 N8 by field": {Drift: []xpv1.FieldDifference{
+			{Path: "tags", Desired: indiscreet(), Observed: "begins with " + canaryInput[:9] + "…"},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
