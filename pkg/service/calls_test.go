@@ -239,6 +239,7 @@ func TestFindCreated(t *testing.T) {
 func TestAwait(t *testing.T) {
 	t.Parallel()
 	k := widgets()
+	k.Identity = service.ByToken
 	k.Await = func(context.Context, *vendor, *widgetRequest) error { return errors.New("it takes too long") }
 	w := newWidget(nil)
 	c := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1"}}, w)
@@ -267,6 +268,8 @@ func TestMistakes(t *testing.T) {
 		"NothingToFindBy":  {func(k *widgetKind) { k.List = nil }, "Identity ByLabel needs ID, and List or Find"},
 		"UnfindableFound":  {func(k *widgetKind) { k.Identity = service.Unfindable }, "Identity Unfindable needs ID, and no List or Find"},
 		"WaitsUnfindable":  {func(k *widgetKind) { k.Identity, k.Await = service.Unfindable, k.Delete }, "Identity Unfindable goes without Await"},
+		"N22 ToldOnce":     {func(k *widgetKind) { k.Await = k.Delete }, "and Await need Identity ByToken: what is told once would be lost"},
+		"N22 Repeated":     {func(k *widgetKind) { k.Identity, k.Await = service.ByToken, k.Delete }, ""},
 		"NeverEnforced":    {func(k *widgetKind) { k.Declared = nil }, ""},
 		"AnswerOfTheTypes": {func(*widgetKind) {}, ""},
 	}

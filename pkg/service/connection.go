@@ -107,6 +107,11 @@ func (s *served[C, P, O, V]) readTags() (err error) {
 			return err
 		}
 	}
+	if s.Await != nil && s.Identity != ByToken && (len(s.details[0]) > 0 || s.Connection != nil) {
+		return fmt.Errorf("connection details in what Create answers, by tags in %T or Kind.Connection, and Await need Identity ByToken: "+
+			"what is told once would be lost with a process that ends while it waits. Have the vendor repeat its answer, or have secrets "+
+			"made up before by +bowline:generated, and put tags of what every look tells into the observation", *new(V))
+	}
 	s.shown, err = shownSecrets(reflect.TypeFor[P]())
 	maps.Copy(s.shown, s.rules.Generated)
 	return err

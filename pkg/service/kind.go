@@ -42,7 +42,8 @@ type Kind[C, P, O, V any] struct {
 	Find func(ctx context.Context, c C, r *Request[P, V]) (*V, error)
 
 	// Await waits until what Create, Update or Delete began is done, for vendors whose calls have to be waited for. Such a
-	// kind's calls run in the background, each for AwaitTimeout at most (R197).
+	// kind's calls run in the background, each for AwaitTimeout at most (R197). What Create answers is stored only then, so
+	// that only with Identity ByToken it may tell connection details (N22).
 	Await        func(ctx context.Context, c C, r *Request[P, V]) error
 	AwaitTimeout time.Duration // default: 20 minutes
 

@@ -130,6 +130,19 @@ func TestMistakesInConnectionTags(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, none, struct{ Endpoints []endpoint }](), "fields in lists and maps cannot be connection details")
 	})
+	t.Run("N22 ToldOnceAndWaitedFor", func(t *testing.T) {
+		t.Parallel()
+		k := kindOf[none, endpoint, endpoint]()
+		k.Observed = func(*endpoint) (o endpoint) { return o }
+		k.Await = k.Delete
+		checkMistake(t, k, "and Await need Identity ByToken")
+		untold := kindOf[none, endpoint, none]()
+		untold.Observed = func(*none) (o endpoint) { return o }
+		untold.Await = untold.Delete
+		checkMistake(t, untold, "")
+		untold.Connection = func(*vendor, *none) managed.ConnectionDetails { return nil }
+		checkMistake(t, untold, "and Await need Identity ByToken")
+	})
 	t.Run("NoSecret", func(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[listed, none, struct{ Hosts []string }](), "of parameters only references to Secrets can be connection details")
