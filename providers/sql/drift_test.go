@@ -260,7 +260,7 @@ func (w *world) tells(ctx context.Context, mg resource.Managed, want []xpv1.Fiel
 	return nil
 }
 
-// allow says what may be done with an object's external resource.
+// allow says what may be done with an object's external resource, and waits until no pass does anything else.
 func (w *world) allow(t *testing.T, o resource.Managed, actions ...xpv1.ManagementAction) {
 	t.Helper()
 	w.Eventually(t, "the policies are stored", func(ctx context.Context) error {
@@ -269,5 +269,14 @@ func (w *world) allow(t *testing.T, o resource.Managed, actions ...xpv1.Manageme
 		}
 		o.SetManagementPolicies(actions)
 		return w.Client.Update(ctx, o)
+	})
+	w.Eventually(t, "the policies are obeyed", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		if seen := o.GetCondition(xpv1.TypeSynced).ObservedGeneration; seen != o.GetGeneration() {
+			return fmt.Errorf("generation %d, reconciled %d", o.GetGeneration(), seen)
+		}
+		return nil
 	})
 }
