@@ -164,6 +164,7 @@ func TestDrift(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cases, p := w.driftCases(t), w.planner(t)
+	p.covers(t, cases)
 	for name, tc := range cases {
 		t.Run("N8 plan of a new "+name, func(t *testing.T) { p.creates(t, tc) })
 	}

@@ -61,14 +61,33 @@ func (r readsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// plan says what a pass over the object would do.
-func (p *planner) plan(t *testing.T, mg resource.Managed) managed.Plan {
+func (p *planner) kind(t *testing.T, mg resource.Managed) schema.GroupKind {
 	t.Helper()
 	kind, err := p.Client.GroupVersionKindFor(mg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.of[kind.GroupKind()].Plan(t.Context(), mg)
+	return kind.GroupKind()
+}
+
+// covers wants a row for each kind of the provider.
+func (p *planner) covers(t *testing.T, cases map[string]driftCase) {
+	t.Helper()
+	rows := map[schema.GroupKind]bool{}
+	for _, tc := range cases {
+		rows[p.kind(t, tc.object)] = true
+	}
+	for kind := range p.of {
+		if !rows[kind] {
+			t.Errorf("N8 kind %s has no row: add one that says how it drifts", kind)
+		}
+	}
+}
+
+// plan says what a pass over the object would do.
+func (p *planner) plan(t *testing.T, mg resource.Managed) managed.Plan {
+	t.Helper()
+	plan, err := p.of[p.kind(t, mg)].Plan(t.Context(), mg)
 	if err != nil {
 		t.Fatal(err)
 	}
