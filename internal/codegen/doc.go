@@ -89,7 +89,8 @@
 //	+optional                           as everywhere; the field is a pointer, list or map with omitempty
 //	+immutable                          can be set once; enforced by the API server, which has to compare it, so that texts have
 //	                                    at most 1024 characters and lists and maps 64 items, in initProvider too; validation
-//	                                    markers of the field say otherwise
+//	                                    markers of the field say otherwise; a claim's own setting can be changed until the claim
+//	                                    has its managed resource
 //	+bowline:required                   demanded in forProvider or initProvider, by value, reference or selector, unless
 //	                                    managementPolicies exclude Create and Update; in the only item of a list with
 //	                                    MaxItems=1, too; in an optional struct only where that is given

@@ -22,8 +22,10 @@ type layer struct {
 func layers() []layer {
 	harness := []string{"controlplane/controlplanetest", "providertest"}
 	return []layer{
-		{folder: "apis", tests: harness,
-			reason: "API types are imported by every client; they bring nothing along."},
+		{folder: "apis", may: []string{"pkg/resource"}, tests: append(harness, "pkg/crd"),
+			reason: "Kinds are imported by every client; they bring nothing along but the roles that they have."},
+		{folder: "apis/common", tests: harness,
+			reason: "What all kinds have in common is imported by every one of them; it brings nothing along."},
 		{folder: "pkg", may: []string{"apis"}, tests: append(harness, "favouritecloud"),
 			reason: "Provider authors import pkg; it must not pull in a server or somebody's provider."},
 		{folder: "controlplane", may: []string{"apis", "pkg"},

@@ -172,6 +172,8 @@ func TestImports(t *testing.T) {
 	}{
 		"ApisUseApis":                {file: "apis/a/v1/a.go", imports: "apis/common/v1"},
 		"ApisNeverUsePkg":            {file: "apis/a/v1/a.go", imports: "pkg/meta", forbidden: true},
+		"ClaimsUseRoles":             {file: "apis/a/v1/a.go", imports: "pkg/resource"},
+		"CommonUsesNothing":          {file: "apis/common/v1/a.go", imports: "pkg/resource", forbidden: true},
 		"PkgUsesApis":                {file: "pkg/meta/a.go", imports: "apis/common/v1"},
 		"PkgNeverUsesControlplane":   {file: "pkg/meta/a.go", imports: "controlplane", forbidden: true},
 		"PkgTestsUseTheHarness":      {file: "pkg/meta/a_test.go", imports: "controlplane/controlplanetest"},

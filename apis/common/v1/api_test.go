@@ -23,7 +23,7 @@ func TestAPI(t *testing.T) {
 		value any
 		json  string
 	}{
-		"A1 R108 ResourceSpec": {
+		"A1 A6 R108 ResourceSpec": {
 			v1.ResourceSpec{
 				ManagementPolicies:               v1.ManagementPolicies{v1.ManagementActionAll},
 				ProviderConfigReference:          &v1.ProviderConfigReference{Name: "team"},
@@ -75,14 +75,20 @@ func TestAPI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := json.Marshal(tc.value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(decode(t, []byte(tc.json)), decode(t, got)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			wantJSON(t, tc.value, tc.json)
 		})
+	}
+}
+
+// wantJSON wants a value to be written as JSON says.
+func wantJSON(t *testing.T, value any, want string) {
+	t.Helper()
+	got, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(decode(t, []byte(want)), decode(t, got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -8,12 +8,32 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
 // keepSpec keeps the spec of a claim from being removed as a whole, and with it the rules on what was settled there: API
 // servers ask those of values that are there only.
 func keepSpec(schema *apiextensionsv1.JSONSchemaProps) {
 	addRule(schema, "!has(oldSelf.spec) || has(self.spec)", "spec cannot be removed: delete the claim and make another", ".spec")
+}
+
+// settle keeps a claim's own immutable settings as they were when its managed resource was made: they count then only, and
+// who changes them later would believe to have got what was not done. Before, they may change.
+func settle(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
+	spec := k.Lookup(k.Spec)
+	for _, f := range spec.Fields {
+		if f.Embedded || !f.Comment.Has("immutable") {
+			continue
+		}
+		rule := strings.ReplaceAll("!has(oldSelf.resourceRef) || has(self.F) == has(oldSelf.F) && (!has(self.F) || self.F == oldSelf.F)",
+			"F", celName(f.JSON))
+		message := f.JSON + " is settled, since the claim has its managed resource: delete the claim and make another"
+		edit(schema, []string{"spec"}, func(s *apiextensionsv1.JSONSchemaProps) {
+			addRule(s, rule, message, "."+f.JSON)
+			edit(s, []string{f.JSON}, bound)
+		})
+	}
 }
 
 // openTemplate makes of what controller-gen wrote the schema of a template: the template is demanded though JSON may leave

@@ -17,6 +17,7 @@ func constrain(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
 	switch k.Role {
 	case model.Claim:
 		keepSpec(schema)
+		settle(schema, k)
 	case model.Class:
 		openTemplate(schema)
 	}

@@ -1,0 +1,9 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds the claims for caches.
+//
+// +kubebuilder:object:generate=true
+// +groupName=cache.crossplane.io
+// +bowline:generate
+package v1alpha1

@@ -1,0 +1,261 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apis_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/bowline-dev/bowline/apis"
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	computev1alpha1 "github.com/bowline-dev/bowline/apis/compute/v1alpha1"
+	"github.com/bowline-dev/bowline/apis/crds"
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	storagev1alpha1 "github.com/bowline-dev/bowline/apis/storage/v1alpha1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+func TestMain(m *testing.M) {
+	all, err := crd.Load(crds.FS)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(controlplanetest.Main(m, all...))
+}
+
+// claimKinds are the portable kinds (9.1), each with its own settings.
+func claimKinds() map[schema.GroupVersionKind][]string {
+	return map[schema.GroupVersionKind][]string{
+		databasev1alpha1.PostgreSQLInstanceGroupVersionKind: {"engineVersion"},
+		databasev1alpha1.MySQLInstanceGroupVersionKind:      {"engineVersion"},
+		databasev1alpha1.FancySQLInstanceGroupVersionKind:   {"version"},
+		cachev1alpha1.RedisClusterGroupVersionKind:          {"engineVersion"},
+		storagev1alpha1.BucketGroupVersionKind:              {"localPermission", "name", "predefinedACL"},
+		computev1alpha1.KubernetesClusterGroupVersionKind:   {"clusterVersion"},
+	}
+}
+
+// A claimKind is one of them as Go and as the API server know it.
+type claimKind struct {
+	gvk        schema.GroupVersionKind
+	settings   []string
+	object     runtime.Object
+	list       runtime.Object
+	definition *apiextensionsv1.CustomResourceDefinition
+}
+
+func load(t *testing.T) []claimKind {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := apis.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := crd.Load(crds.FS)
+	if err != nil || len(definitions) != len(claimKinds()) {
+		t.Fatalf("%d definitions of %d kinds, %v", len(definitions), len(claimKinds()), err)
+	}
+	var all []claimKind
+	for gvk, settings := range claimKinds() {
+		k := claimKind{gvk: gvk, settings: settings}
+		var errs [2]error
+		k.object, errs[0] = scheme.New(gvk)
+		k.list, errs[1] = scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		i := slices.IndexFunc(definitions, func(d *apiextensionsv1.CustomResourceDefinition) bool {
+			return d.Spec.Group == gvk.Group && d.Spec.Names.Kind == gvk.Kind
+		})
+		if errs[0] != nil || errs[1] != nil || i < 0 {
+			t.Fatalf("%s: %v, definition %d", gvk, errs, i)
+		}
+		k.definition = definitions[i]
+		all = append(all, k)
+	}
+	return all
+}
+
+// schema returns the schema of a property, by its path from the top.
+func (k claimKind) schema(path ...string) apiextensionsv1.JSONSchemaProps {
+	s := *k.definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+	for _, name := range path {
+		s = s.Properties[name]
+	}
+	return s
+}
+
+// Rules that hold for every claim kind.
+func TestClaimKinds(t *testing.T) {
+	t.Parallel()
+	for rule, check := range map[string]func(*testing.T, claimKind){
+		"K30 A32 the role, and lists of it":            hasRole,
+		"K31 K39 the status is ResourceClaimStatus":    hasStatus,
+		"K32 the spec embeds ResourceClaimSpec":        embedsSpec,
+		"K33 status subresource":                       hasSubresource,
+		"K34 namespaced":                               isNamespaced,
+		"K36 A3 SetBindingPhase is that of the status": setsPhase,
+		"K37 K38 own settings beside the common ones":  hasSettings,
+		"K11 P90 every field is explained":             isExplained,
+		"T26 plural and singular":                      hasNames,
+		"T21 T22 columns":                              hasColumns,
+	} {
+		for _, k := range load(t) {
+			t.Run(rule+" "+k.gvk.Kind, func(t *testing.T) {
+				t.Parallel()
+				check(t, k)
+			})
+		}
+	}
+}
+
+func hasRole(t *testing.T, k claimKind) {
+	if _, ok := k.object.(resource.Claim); !ok {
+		t.Errorf("%T is no claim", k.object)
+	}
+	list, ok := k.list.(resource.ClaimList)
+	if !ok {
+		t.Fatalf("%T is no list of claims", k.list)
+	}
+	items := reflect.ValueOf(k.list).Elem().FieldByName("Items")
+	items.Set(reflect.MakeSlice(items.Type(), 2, 2))
+	list.GetItems()[1].SetName("second")
+	if got := items.Index(1).Addr().Interface().(resource.Claim).GetName(); got != "second" {
+		t.Errorf("items are copies: %q", got)
+	}
+}
+
+func field(t *testing.T, k claimKind, name string) reflect.StructField {
+	t.Helper()
+	f, ok := reflect.TypeOf(k.object).Elem().FieldByName(name)
+	if !ok {
+		t.Fatalf("there is no %s", name)
+	}
+	return f
+}
+
+func hasStatus(t *testing.T, k claimKind) {
+	f := field(t, k, "Status")
+	if f.Type != reflect.TypeFor[xpv1.ResourceClaimStatus]() || f.Anonymous || f.Tag.Get("json") != "status,omitempty" {
+		t.Errorf("status is a %s with the tag %q", f.Type, f.Tag.Get("json"))
+	}
+}
+
+func embedsSpec(t *testing.T, k claimKind) {
+	spec := field(t, k, "Spec")
+	if got := spec.Tag.Get("json"); got != "spec,omitempty" || len(k.schema().Required) > 0 {
+		t.Errorf("spec has the tag %q, and %v are required", got, k.schema().Required)
+	}
+	f, ok := spec.Type.FieldByName("ResourceClaimSpec")
+	if !ok || !f.Anonymous || f.Type != reflect.TypeFor[xpv1.ResourceClaimSpec]() || f.Tag.Get("json") != ",inline" {
+		t.Errorf("%s does not embed it inline", spec.Type)
+	}
+}
+
+func hasSubresource(t *testing.T, k claimKind) {
+	if s := k.definition.Spec.Versions[0].Subresources; s == nil || s.Status == nil {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func isNamespaced(t *testing.T, k claimKind) {
+	if got := k.definition.Spec.Scope; got != apiextensionsv1.NamespaceScoped {
+		t.Errorf("got %s", got)
+	}
+}
+
+func setsPhase(t *testing.T, k claimKind) {
+	claim := k.object.(resource.Claim)
+	claim.SetBindingPhase(xpv1.BindingPhaseBound)
+	status := reflect.ValueOf(k.object).Elem().FieldByName("Status").Interface().(xpv1.ResourceClaimStatus)
+	if status.BindingPhase != xpv1.BindingPhaseBound || claim.GetBindingPhase() != xpv1.BindingPhaseBound {
+		t.Errorf("got %q and %q", status.BindingPhase, claim.GetBindingPhase())
+	}
+}
+
+// hasSettings wants the keys of the wire contract (9.1) and no others, all of them optional.
+func hasSettings(t *testing.T, k claimKind) {
+	want := append([]string{"classRef", "classSelector", "resourceRef", "writeConnectionSecretToRef"}, k.settings...)
+	slices.Sort(want)
+	var got []string
+	for name := range k.schema("spec").Properties {
+		got = append(got, name)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(k.schema("spec").Required) > 0 {
+		t.Errorf("required %v, -want +got:\n%s", k.schema("spec").Required, diff)
+	}
+}
+
+func isExplained(t *testing.T, k claimKind) {
+	text := k.schema().Description
+	if !strings.Contains(text, "of your own") || !strings.Contains(text, "writeConnectionSecretToRef") {
+		t.Errorf("does not say what one gets, and where: %q", text)
+	}
+	for _, part := range []string{"spec", "status"} {
+		for name, s := range k.schema(part).Properties {
+			if s.Description == "" {
+				t.Errorf("%s.%s is not explained", part, name)
+			}
+		}
+	}
+}
+
+func hasNames(t *testing.T, k claimKind) {
+	n, singular := k.definition.Spec.Names, strings.ToLower(k.gvk.Kind)
+	if n.Singular != singular || n.Plural != singular+"s" || n.ListKind != k.gvk.Kind+"List" {
+		t.Errorf("got %+v", n)
+	}
+}
+
+func hasColumns(t *testing.T, k claimKind) {
+	var got []string
+	for _, c := range k.definition.Spec.Versions[0].AdditionalPrinterColumns {
+		got = append(got, c.Name+" "+c.JSONPath)
+	}
+	want := []string{
+		"PHASE .status.bindingPhase", "CLASS .spec.classRef.name", "RESOURCE .spec.resourceRef.name",
+		"READY .status.conditions[?(@.type=='Ready')].status", "AGE .metadata.creationTimestamp",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// kubectl get claims asks for the kinds of a category, which the server tells.
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	client, err := discovery.NewDiscoveryClientForConfig(controlplanetest.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range load(t) {
+		t.Run("T21 kubectl get claims lists "+k.gvk.Kind, func(t *testing.T) {
+			t.Parallel()
+			served, err := client.ServerResourcesForGroupVersion(k.gvk.GroupVersion().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range served.APIResources {
+				if r.Name == k.definition.Spec.Names.Plural {
+					if diff := cmp.Diff([]string{"claim", "claims"}, r.Categories); diff != "" {
+						t.Errorf("-want +got:\n%s", diff)
+					}
+					return
+				}
+			}
+			t.Error("it is not served")
+		})
+	}
+}
