@@ -40,4 +40,12 @@
 // A kind uses the configurations of the group that its definition names by the label bowline.dev/provider-config (N29):
 // a cluster-scoped kind those of kind ProviderConfig, a namespaced one those of kind ProviderConfig in its namespace and
 // ClusterProviderConfig (N2). Provider.Validate says what does not fit, all at once.
+//
+// # Plans
+//
+// Whoever wants to know what a pass would do, and nothing done, asks the reconciler of the kind, which Provider.Reconcilers
+// returns without a controller (N8):
+//
+//	reconcilers, err := fcp.Provider().Reconcilers(mgr) // mgr is started, to read credentials
+//	plan, err := reconcilers[kind].Plan(ctx, bucket)
 package provider
