@@ -1,0 +1,53 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sql_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+// TestWhereOnlyInitProviderSaysTheDatabase has a schema live its whole life in a database that spec.forProvider does not name.
+func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	schema := &v1alpha1.Schema{ObjectMeta: named("initially")}
+	schema.Spec.InitProvider.Database = ptr.To("postgres")
+	schema.Spec.ForProvider.Comment = ptr.To("old")
+	w.create(t, schema)
+	w.ready(t, schema)
+	w.Eventually(t, "the comment is to change", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(schema), schema); err != nil {
+			return err
+		}
+		schema.Spec.ForProvider.Comment = ptr.To("new")
+		return w.Client.Update(ctx, schema)
+	})
+	w.Eventually(t, "R138 the schema is updated where it is", func(ctx context.Context) error {
+		have, err := w.server.GetSchema(ctx, "postgres", "initially")
+		if err == nil && *have.Comment != "new" {
+			err = errors.New("its comment is " + *have.Comment)
+		}
+		return err
+	})
+	if schema.Spec.ForProvider.Database != nil {
+		t.Error("R146 the database of initProvider was taken over")
+	}
+	if err := w.Client.Delete(t.Context(), schema); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually(t, "R138 the schema is deleted where it was", func(ctx context.Context) error {
+		if _, err := w.server.GetSchema(ctx, "postgres", "initially"); !postgresql.IsNotFound(err) {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+}
