@@ -121,10 +121,12 @@ func TestProblems(t *testing.T) {
 		"a command":              {annotation("A", "$(cat /etc)"), []string{"names no connection key", "$$("}, true, nil},
 		"too many":               {object(many), []string{"65 keys", "at most 64"}, true, nil},
 		"many problems": {
-			object(map[string]string{"1": "$(", "2": "$(", "3": "$(", "4": "$(", "5": "$(", "6": "$("}), []string{"key \"5\"", "and 1 more"}, true, nil,
+			object(map[string]string{"1": "$(", "2": "$(", "3": "$(", "4": "$(", "5": "$(", "6": "$("}),
+			[]string{"key \"5\"", "and 1 more"}, true, nil,
 		},
 		"unknown key": {
-			object(map[string]string{"A": "$(user)", "B": "$(port)"}), []string{"key \"A\"", "no connection key \"user\"", "both, endpoint, password, port"}, false, []string{"B"},
+			object(map[string]string{"A": "$(user)", "B": "$(port)"}),
+			[]string{"key \"A\"", "no connection key \"user\"", "both, endpoint, password, port"}, false, []string{"B"},
 		},
 		"another derived key": {object(map[string]string{"A": "x", "B": "$(A)"}), []string{"no connection key \"A\""}, false, []string{"A"}},
 		"replaces an original": {
