@@ -1,0 +1,309 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package classes_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+const poll = 7 * time.Second
+
+// scheduling makes a scheduler, which is ready once it gave a class to a first claim.
+func scheduling(s *stage, class resource.ClassKind) *hand {
+	s.t.Helper()
+	h := &hand{stage: s}
+	s.start(func(mgr manager.Manager) error {
+		h.mgr = mgr
+		h.reconciler = claimscheduling.NewReconciler(mgr, itemClaims, class, claimscheduling.WithPollInterval(poll))
+		return nil
+	})
+	first := labels.Set{"for": "first"}
+	s.create(labelled(s.item("first"), first), labelled(s.gadget("first"), labels.Set{"for": "first-gadget"}))
+	if class == gadgetClass {
+		first["for"] = "first-gadget"
+	}
+	h.settled(s.claim("first", first))
+	return h
+}
+
+// defaulting makes a defaulter, which knows all classes.
+func defaulting(s *stage, class resource.ClassKind) *hand {
+	s.t.Helper()
+	h := &hand{stage: s}
+	s.start(func(mgr manager.Manager) error {
+		h.mgr = mgr
+		h.reconciler = claimdefaulting.NewReconciler(mgr, itemClaims, class, claimdefaulting.WithPollInterval(poll))
+		return nil
+	})
+	return h
+}
+
+// settled lets the reconciler look at a claim until that has a class.
+func (h *hand) settled(claim *shop.ItemClaim) {
+	h.t.Helper()
+	h.create(claim)
+	h.env.Eventually(h.t, claim.Name+" has a class", func(ctx context.Context) error {
+		if _, err := h.pass(claim); err != nil {
+			return err
+		}
+		if err := h.env.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		if claim.Spec.ClassReference == nil {
+			return errors.New("it has none")
+		}
+		return nil
+	})
+	h.take(writes)
+}
+
+func TestScheduling(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	small, none := labels.Set{"size": "small"}, (*corev1.ObjectReference)(nil)
+	s.create(labelled(s.item("b"), small), labelled(s.item("a"), small), labelled(s.gadget("z"), labels.Set{"size": "large"}))
+	h := scheduling(s, itemClass)
+	chosen := s.of(shop.ItemClassGroupVersionKind, "a")
+	explicit := s.of(shop.ItemClassGroupVersionKind, "b")
+	expression := func(key string, op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*shop.ItemClaim)
+		want   *corev1.ObjectReference
+		after  time.Duration
+	}{
+		"R235 R236 R237 R241 the first that matches by name": {want: chosen},
+		"R243 R238 a claim that names a class":               {func(c *shop.ItemClaim) { c.Spec.ClassReference = explicit }, explicit, 0},
+		"R243 R239 a claim that names its resource": {
+			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.ItemGroupVersionKind, "i") }, none, 0},
+		"R243 R235 a claim without a selector": {func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil }, none, 0},
+		"R244 a claim that is being deleted":   {func(c *shop.ItemClaim) { c.Finalizers = []string{"test.bowline.dev/stay"} }, none, 0},
+		"R240 nothing matches, look again": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = labels.Set{"size": "huge"} }, none, poll},
+		"R246 an expression": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector = expression("size", "In", "tiny", "small") }, chosen, 0},
+		"R246 an expression that excludes": {func(c *shop.ItemClaim) {
+			c.Spec.ClassSelector = expression("size", "DoesNotExist")
+			c.Spec.ClassSelector.MatchLabels = labels.Set{"for": "first"}
+		}, s.of(shop.ItemClassGroupVersionKind, "first"), 0},
+		"R241 N10 the one of another kind comes first": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector = expression("size", "In", "small", "large") }, none, poll},
+		"N10 a selector that cannot be understood": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector = expression("size", "Resembles", "small") }, none, poll},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := s.claim("", small)
+			claim.GenerateName = "claim-"
+			if tc.change != nil {
+				tc.change(claim)
+			}
+			s.create(claim)
+			if claim.Finalizers != nil {
+				s.delete(claim)
+			}
+			got, err := h.pass(claim)
+			if err != nil || got.RequeueAfter != tc.after {
+				t.Errorf("%v, %v, want %v", got, err, tc.after)
+			}
+			if err := s.gets(claim, tc.want)(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// An empty selector is one: it matches every class, the first of which is a gadget's.
+func TestEmptySelector(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	h := scheduling(s, gadgetClass)
+	t.Run("R246 R250 an empty selector matches every class", func(t *testing.T) {
+		claim := s.claim("any", labels.Set{})
+		s.create(claim)
+		if got, err := h.pass(claim); err != nil || got.RequeueAfter != 0 {
+			t.Error(got, err)
+		}
+		if err := s.gets(claim, s.of(shop.GadgetClassGroupVersionKind, "first"))(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDefaulting(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.create(byDefault(s.item("default"), "true"), byDefault(s.item("almost"), "yes"), byDefault(s.gadget("not"), "TRUE"), s.item("plain"))
+	h := defaulting(s, itemClass)
+	h.settled(s.claim("first", nil))
+	none, other := (*corev1.ObjectReference)(nil), s.of(shop.GadgetClassGroupVersionKind, "not")
+	for name, tc := range map[string]struct {
+		change func(*shop.ItemClaim)
+		want   *corev1.ObjectReference
+	}{
+		"R247 R248 R252 the one whose annotation is true": {want: s.of(shop.ItemClassGroupVersionKind, "default")},
+		"R253 R250 R247 a claim with a selector": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: labels.Set{"no": "such"}}
+			}, none},
+		"R253 R250 a claim with an empty selector": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector = &metav1.LabelSelector{} }, none},
+		"R253 R247 a claim that names a class": {func(c *shop.ItemClaim) { c.Spec.ClassReference = other }, other},
+		"R253 R247 a claim that names its resource": {
+			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.ItemGroupVersionKind, "i") }, none},
+		"R253 a claim that is being deleted": {func(c *shop.ItemClaim) { c.Finalizers = []string{"test.bowline.dev/stay"} }, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := s.claim("", nil)
+			claim.GenerateName = "claim-"
+			if tc.change != nil {
+				tc.change(claim)
+			}
+			s.create(claim)
+			if claim.Finalizers != nil {
+				s.delete(claim)
+			}
+			if got, err := h.pass(claim); err != nil || got.RequeueAfter != 0 {
+				t.Error(got, err)
+			}
+			if err := s.gets(claim, tc.want)(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What a pass writes, and that a pass over what is as it should be writes nothing.
+func TestWrites(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	h := scheduling(s, itemClass)
+	claim := s.claim("one", labels.Set{"for": "first"})
+	s.create(claim)
+	pass := func(t *testing.T, want ...string) {
+		t.Helper()
+		s.take(writes)
+		if got, err := h.pass(claim); err != nil || got != (reconcile.Result{}) {
+			t.Error(got, err)
+		}
+		got := s.take(writes)
+		for i := range got {
+			got[i] = strings.Replace(got[i], "/apis/shop.test.bowline.dev/v1/namespaces/NS", "", 1)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	t.Run("R245 one claim and one event, and nothing of the class is made", func(t *testing.T) {
+		pass(t, "PATCH /itemclaims/one", "POST /api/v1/namespaces/NS/events")
+	})
+	t.Run("R1 N13 nothing is left to do", func(t *testing.T) { pass(t) })
+	t.Run("R237 an event tells which class it is", func(t *testing.T) {
+		events := &corev1.EventList{}
+		if err := s.env.Client.List(t.Context(), events, client.InNamespace(s.env.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.UID == claim.UID && e.Reason == string(claimscheduling.ReasonClassSelected) &&
+				strings.Contains(e.Message, "ItemClass.shop.test.bowline.dev "+s.env.Prefix+"first") &&
+				e.Source.Component == "claimscheduling/scheduler.itemclaim.item.shop.test.bowline.dev" {
+				return
+			}
+		}
+		t.Errorf("got %+v", events.Items)
+	})
+	s.delete(claim)
+	t.Run("R16 a claim that is gone", func(t *testing.T) { pass(t) })
+}
+
+// Somebody writes to the claim after it was read and before the class is written.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		theirs func(*shop.ItemClaim, *corev1.ObjectReference)
+		want   string // the class in the end
+	}{
+		"R242 R17 another scheduler was first": {
+			func(c *shop.ItemClaim, ref *corev1.ObjectReference) { c.Spec.ClassReference = ref }, "theirs"},
+		"R17 somebody wrote something else": {
+			func(c *shop.ItemClaim, _ *corev1.ObjectReference) { c.Annotations = map[string]string{"a": "b"} }, "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			h := scheduling(s, itemClass)
+			claim := s.claim("contested", labels.Set{"for": "first"})
+			s.create(claim)
+			var once sync.Once
+			s.onRequest(func(req *http.Request) error {
+				if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/contested") {
+					once.Do(func() { s.change(claim, func() { tc.theirs(claim, s.of(shop.ItemClassGroupVersionKind, "theirs")) }) })
+				}
+				return nil
+			})
+			got, err := h.pass(claim)
+			if err != nil || got.RequeueAfter <= 0 {
+				t.Errorf("a conflict ends the pass with %v, %v", got, err)
+			}
+			if _, err := h.pass(claim); err != nil {
+				t.Error(err)
+			}
+			if err := s.gets(claim, s.of(shop.ItemClassGroupVersionKind, tc.want))(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A request that fails is tried again, and an event that fails does not matter.
+func TestTroubles(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	h := scheduling(s, itemClass)
+	claim := s.claim("troubled", labels.Set{"for": "first"})
+	s.create(claim)
+	s.onRequest(func(req *http.Request) error {
+		if req.Method == http.MethodPatch {
+			return errors.New("refused by the test")
+		}
+		return nil
+	})
+	if _, err := h.pass(claim); err == nil || !strings.Contains(err.Error(), "writing the class of the claim") {
+		t.Errorf("the error is %v", err)
+	}
+	s.onRequest(func(req *http.Request) error {
+		if strings.Contains(req.URL.Path, "/events") {
+			return errors.New("refused by the test")
+		}
+		return nil
+	})
+	if got, err := h.pass(claim); err != nil || got != (reconcile.Result{}) {
+		t.Error(got, err)
+	}
+	if err := s.gets(claim, s.of(shop.ItemClassGroupVersionKind, "first"))(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+var _ event.Recorder = (*recorder)(nil)

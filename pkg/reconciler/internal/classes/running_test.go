@@ -1,0 +1,274 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package classes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// assigners adds the scheduler and the defaulter of class kinds.
+func assigners(kinds ...resource.ClassKind) func(manager.Manager) error {
+	return func(mgr manager.Manager) error {
+		for _, class := range kinds {
+			if err := claimscheduling.NewReconciler(mgr, itemClaims, class).SetupWithManager(mgr); err != nil {
+				return err
+			}
+			if err := claimdefaulting.NewReconciler(mgr, itemClaims, class).SetupWithManager(mgr); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// everything adds all controllers that choose classes and tell of it.
+func everything(mgr manager.Manager) error {
+	if err := assigners(itemClass, gadgetClass)(mgr); err != nil {
+		return err
+	}
+	return claim.NewReconciler(mgr, itemClaims).SetupWithManager(mgr)
+}
+
+// watchClasses returns how often each claim of the test was given a class, once it is called.
+func (s *stage) watchClasses() func() map[string][]string {
+	s.t.Helper()
+	watcher, err := s.env.Client.Watch(s.t.Context(), &shop.ItemClaimList{}, client.InNamespace(s.env.Namespace))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	last := func() map[string][]string {
+		given := map[string][]string{}
+		end := s.claim("end-of-watch", labels.Set{"no": "such"})
+		s.create(end)
+		for e := range watcher.ResultChan() {
+			c, ok := e.Object.(*shop.ItemClaim)
+			if !ok || e.Type == watch.Deleted {
+				continue
+			}
+			if c.Name == end.Name {
+				watcher.Stop()
+				break
+			}
+			if ref := c.Spec.ClassReference; ref != nil {
+				if name := ref.Kind + " " + ref.Name; len(given[c.Name]) == 0 || given[c.Name][len(given[c.Name])-1] != name {
+					given[c.Name] = append(given[c.Name], name)
+				}
+			}
+		}
+		return given
+	}
+	return last
+}
+
+// Two providers in managers of their own serve one claim kind.
+func TestTwoManagers(t *testing.T) {
+	t.Parallel()
+	const claims = 20
+	for name, tc := range map[string]struct {
+		blind bool // the manager of items sees no gadget classes, as it might for a moment
+		wants labels.Set
+	}{
+		"R242 R2 R5 N10 both agree":                      {wants: labels.Set{"size": "any"}},
+		"R242 R17 they see different classes and race":   {blind: true, wants: labels.Set{"size": "any"}},
+		"R242 R251 N10 defaults, of which there is one":  {wants: nil},
+		"R242 R251 defaulters that see one default each": {blind: true, wants: nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			ofItems, ofGadgets := labels.Set{"size": "any", "only": "items"}, labels.Set{"size": "any", "only": "gadgets"}
+			item, gadget := labelled(s.item("class"), ofItems), byDefault(labelled(s.gadget("class"), ofGadgets), "true")
+			if tc.blind {
+				byDefault(item, "true")
+			}
+			s.create(item, gadget)
+			given := s.watchClasses()
+			s.startSide("items", tc.blind, assigners(itemClass))
+			s.startSide("gadgets", tc.blind, assigners(gadgetClass))
+			var all []*shop.ItemClaim
+			for i := range claims {
+				c := s.claim(fmt.Sprintf("claim-%d", i), tc.wants)
+				s.create(c)
+				all = append(all, c)
+			}
+			for _, c := range all {
+				s.env.Eventually(t, "it has a class", func(ctx context.Context) error {
+					if s.gets(c, s.of(shop.GadgetClassGroupVersionKind, "class"))(ctx) == nil {
+						return nil
+					}
+					err := s.gets(c, s.of(shop.ItemClassGroupVersionKind, "class"))(ctx)
+					if err == nil && !tc.blind {
+						t.Errorf("%s got the class that comes second", c.Name)
+					}
+					return err
+				})
+			}
+			got := given()
+			for _, c := range all {
+				if len(got[c.Name]) != 1 {
+					t.Errorf("%s got %v", c.Name, got[c.Name])
+				}
+			}
+		})
+	}
+}
+
+// startSide runs a manager that, if it is blind, sees of the classes only those of one side.
+func (s *stage) startSide(side string, blind bool, setup func(manager.Manager) error) {
+	s.t.Helper()
+	s.startWith(func(o *cache.Options) {
+		if blind {
+			only := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{mine: s.env.Namespace, "only": side})}
+			o.ByObject[&shop.ItemClass{}], o.ByObject[&shop.GadgetClass{}] = only, only
+		}
+	}, setup)
+}
+
+// Classes that come, change and go.
+func TestWakeups(t *testing.T) {
+	t.Parallel()
+	t.Run("R240 a class appears, and gets the labels later", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.start(everything)
+		one, two := s.claim("one", labels.Set{"size": "small"}), s.claim("two", labels.Set{"size": "large"})
+		s.create(one, two)
+		s.env.Eventually(t, "N10 it says so", s.shows(one, "NoMatchingClass", "size=small"))
+		s.env.Eventually(t, "N10 it says so", s.shows(two, "NoMatchingClass", "size=large"))
+		class := labelled(s.item("class"), labels.Set{"size": "small"})
+		s.create(class)
+		s.env.Eventually(t, "it appears", s.gets(one, s.of(shop.ItemClassGroupVersionKind, "class")))
+		s.change(class, func() { class.Labels["size"] = "large" })
+		s.env.Eventually(t, "it changes", s.gets(two, s.of(shop.ItemClassGroupVersionKind, "class")))
+		if err := s.gets(one, s.of(shop.ItemClassGroupVersionKind, "class"))(t.Context()); err != nil {
+			t.Errorf("R238: %v", err)
+		}
+	})
+	t.Run("R249 N10 a default appears, a second one, and goes", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.start(everything)
+		one, two := s.claim("one", nil), s.claim("two", nil)
+		s.create(one, s.item("plain"))
+		s.env.Eventually(t, "N10 it says so", s.shows(one, "NoMatchingClass", "default"))
+		item, gadget := byDefault(s.item("default"), "true"), byDefault(s.gadget("default"), "true")
+		s.create(item)
+		s.env.Eventually(t, "R248 it appears", s.gets(one, s.of(shop.ItemClassGroupVersionKind, "default")))
+		s.create(gadget)
+		s.env.Eventually(t, "R251 there are two", func(ctx context.Context) error {
+			// Until all know of the second, a claim gets the first, as it should.
+			any := s.claim("", nil)
+			any.GenerateName = "any-"
+			s.create(any)
+			list := &shop.ItemClaimList{}
+			if err := s.env.Client.List(ctx, list, client.InNamespace(s.env.Namespace)); err != nil {
+				return err
+			}
+			for _, c := range list.Items {
+				if c.GetCondition("Ready").Reason == "AmbiguousDefaultClass" {
+					return nil
+				}
+			}
+			return fmt.Errorf("no claim of %d says so", len(list.Items))
+		})
+		s.create(two)
+		s.env.Eventually(t, "N10 it names both", s.shows(two, "AmbiguousDefaultClass",
+			"GadgetClass.shop.test.bowline.dev "+gadget.Name, "ItemClass.shop.test.bowline.dev "+item.Name))
+		if two.Spec.ClassReference != nil {
+			t.Errorf("N10 it got %v", two.Spec.ClassReference)
+		}
+		s.delete(item)
+		s.env.Eventually(t, "it goes", s.gets(two, s.of(shop.GadgetClassGroupVersionKind, "default")))
+	})
+	t.Run("N10 a class that is being deleted is not for new claims", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		going, staying := labelled(s.item("a"), labels.Set{"size": "any"}), labelled(s.item("b"), labels.Set{"size": "any"})
+		going.Finalizers = []string{"test.bowline.dev/stay"}
+		s.create(going, staying)
+		s.delete(going)
+		s.start(everything)
+		c := s.claim("one", labels.Set{"size": "any"})
+		s.create(c)
+		s.env.Eventually(t, "it gets the other", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "b")))
+	})
+}
+
+// Many claims and few classes: what that costs.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	const claims = 100
+	s := newStage(t)
+	s.create(labelled(s.item("class"), labels.Set{"size": "any"}))
+	var all []*shop.ItemClaim
+	for i := range claims {
+		c := s.claim(fmt.Sprintf("claim-%d", i), labels.Set{"size": "any"})
+		if i%10 == 0 {
+			c = s.claim(c.Name, labels.Set{"size": "none"})
+		}
+		s.create(c)
+		all = append(all, c)
+	}
+	stop := s.start(everything)
+	for i, c := range all {
+		if i%10 == 0 {
+			s.env.Eventually(t, "it says why not", s.shows(c, "NoMatchingClass"))
+		} else {
+			s.env.Eventually(t, "it has a class", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "class")))
+		}
+	}
+	t.Run("N13 two writes for each claim, an event included", func(t *testing.T) {
+		var requests []string
+		s.env.Eventually(t, "all events are there", func(ctx context.Context) error {
+			requests = append(requests, s.take(func(string) bool { return true })...)
+			if n := count(requests, writes); n < 2*claims {
+				return fmt.Errorf("%d writes", n)
+			}
+			return nil
+		})
+		if n := count(requests, writes); n != 2*claims {
+			t.Errorf("%d writes for %d claims", n, claims)
+		}
+		// Discovery, and one list for each informer: what there are of claims, definitions and two class kinds.
+		if n := count(requests, func(r string) bool { return !writes(r) }); n > 40 {
+			t.Errorf("%d reads for %d claims: %v", n, claims, requests)
+		}
+	})
+	stop()
+	t.Run("R1 N13 a new process writes nothing where nothing changed", func(t *testing.T) {
+		s.start(everything)
+		last := s.claim("last", labels.Set{"size": "any"})
+		s.create(last)
+		s.env.Eventually(t, "it has a class", s.gets(last, s.of(shop.ItemClassGroupVersionKind, "class")))
+		for _, r := range s.take(writes) {
+			if !strings.HasSuffix(r, "/last") && !strings.HasSuffix(r, "/events") {
+				t.Error(r)
+			}
+		}
+	})
+}
+
+func count(requests []string, is func(string) bool) (n int) {
+	for _, r := range requests {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
