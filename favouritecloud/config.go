@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/redis"
 )
 
 // Default values of Config.
@@ -30,7 +31,7 @@ type Config struct {
 	// Listen is the host:port of the API. Port 0 picks a free one. Default: DefaultListen.
 	Listen string
 	// InstanceDir is the folder that holds the data of the instances, which is PostgreSQL's by far largest part.
-	// Default: DataDir/instances. When the cloud is root, PostgreSQL runs as another account (postgres, else nobody)
+	// Default: DataDir/instances. When the cloud is root, servers run as another account (postgres, else nobody)
 	// which must be able to reach the folder; if DataDir lies where it cannot, such as below /root, the default is
 	// /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances is a link to it. The choice is made
 	// at the first start and kept; a different InstanceDir is refused afterwards.
@@ -38,6 +39,8 @@ type Config struct {
 	// PostgresSearchPath is where PostgreSQL is looked for: folders, or patterns of folders as in filepath.Match.
 	// Default: the folders of PATH, then /usr/lib/postgresql/*/bin.
 	PostgresSearchPath []string
+	// RedisSearchPath is where Redis is looked for: folders. Default: the folders of PATH, then /usr/local/bin and /usr/bin.
+	RedisSearchPath []string
 	// RetryInterval is the longest pause before a failed instance is tried again. Shorter ones come first.
 	// Default: DefaultRetryInterval.
 	RetryInterval time.Duration
@@ -57,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PostgresSearchPath == nil {
 		c.PostgresSearchPath = postgres.DefaultSearchPath()
+	}
+	if c.RedisSearchPath == nil {
+		c.RedisSearchPath = redis.DefaultSearchPath()
 	}
 	if c.RetryInterval == 0 {
 		c.RetryInterval = DefaultRetryInterval

@@ -30,7 +30,7 @@ func TestServersOutliveTheCloudAndAreAdopted(t *testing.T) {
 	c, cloudProcess := spawnCloud(t, dir)
 	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	online := c.awaitOnline(t, "orders")
-	before := postmasters(t, dir)
+	before := serversIn(t, dir)
 	if session, err := unix.Getsid(before[0]); err != nil || session != before[0] {
 		t.Errorf("server %d is in session %d, error %v: a terminal's Ctrl-C would reach it", before[0], session, err)
 	}
@@ -42,13 +42,13 @@ func TestServersOutliveTheCloudAndAreAdopted(t *testing.T) {
 	if err != nil || i.Status != database.StatusOnline {
 		t.Errorf("an adopted server is not online from the first moment: %v, error %v", i, err)
 	}
-	if after := postmasters(t, dir); len(before) != 1 || len(after) != 1 || before[0] != after[0] {
+	if after := serversIn(t, dir); len(before) != 1 || len(after) != 1 || before[0] != after[0] {
 		t.Fatalf("servers before %v, after %v", before, after)
 	}
 
 	killServer(t, c, created)
 	c.stop()
-	if left := postmasters(t, dir); len(left) > 0 {
+	if left := serversIn(t, dir); len(left) > 0 {
 		t.Errorf("servers outlive a cloud that was asked to stop: %v", left)
 	}
 }
@@ -56,7 +56,7 @@ func TestServersOutliveTheCloudAndAreAdopted(t *testing.T) {
 // killServer kills the only server and returns when another one answers.
 func killServer(t *testing.T, c *cloud, created *database.CreatedInstance) {
 	t.Helper()
-	before := postmasters(t, c.dir)
+	before := serversIn(t, c.dir)
 	if len(before) != 1 {
 		t.Fatalf("servers: %v", before)
 	}
@@ -75,7 +75,7 @@ func killServer(t *testing.T, c *cloud, created *database.CreatedInstance) {
 		if err := conn.Close(t.Context()); err != nil {
 			return err.Error()
 		}
-		if after := postmasters(t, c.dir); len(after) != 1 || after[0] == before[0] {
+		if after := serversIn(t, c.dir); len(after) != 1 || after[0] == before[0] {
 			return fmt.Sprint(after)
 		}
 		return ""
@@ -89,7 +89,7 @@ func TestReusedPidIsNotBelieved(t *testing.T) {
 	c, cloudProcess := spawnCloud(t, dir)
 	stranger := c.create(t, database.CreateInstanceInput{Name: "stranger", FancinessLevel: 20})
 	c.awaitOnline(t, "stranger")
-	strangerPid := postmasters(t, dir)[0]
+	strangerPid := serversIn(t, dir)[0]
 	victim := c.create(t, database.CreateInstanceInput{Name: "victim", FancinessLevel: 20})
 	c.awaitOnline(t, "victim")
 
@@ -114,7 +114,7 @@ func TestReusedPidIsNotBelieved(t *testing.T) {
 	c, _ = spawnCloud(t, dir)
 	query(t, c.awaitOnline(t, "victim"), victim.Password, "select 'restarted'")
 	query(t, c.awaitOnline(t, "stranger"), stranger.Password, "select 'left alone'")
-	if servers := postmasters(t, dir); len(servers) != 2 || !slices.Contains(servers, strangerPid) {
+	if servers := serversIn(t, dir); len(servers) != 2 || !slices.Contains(servers, strangerPid) {
 		t.Errorf("servers %v; the other server was %d", servers, strangerPid)
 	}
 }
@@ -131,7 +131,7 @@ func TestLeftoversWithoutRecordAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	spawnCloud(t, dir)
-	if left := postmasters(t, dir); len(left) > 0 {
+	if left := serversIn(t, dir); len(left) > 0 {
 		t.Errorf("servers without a record: %v", left)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "instances", "database-1")); !errors.Is(err, fs.ErrNotExist) {
@@ -275,7 +275,7 @@ func (v *victim) awaitGone(t *testing.T, c *cloud, name string) {
 // verify compares servers, folders and records, and uses every password.
 func (v *victim) verify(t *testing.T) {
 	t.Helper()
-	if left := postmasters(t, v.dir); len(left) > 0 {
+	if left := serversIn(t, v.dir); len(left) > 0 {
 		t.Fatalf("round %d: servers outlive a stopped cloud: %v", v.round, left)
 	}
 	c, _ := spawnCloud(t, v.dir)
@@ -294,7 +294,7 @@ func (v *victim) verify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := postmasters(t, v.dir)
+	servers := serversIn(t, v.dir)
 	if want := len(v.passwords); len(listed) != want || len(folders) != want || len(servers) != want {
 		t.Fatalf("round %d: %d instances, %d folders, %d servers; want %d of each", v.round, len(listed), len(folders), len(servers), want)
 	}

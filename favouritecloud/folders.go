@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 )
 
@@ -53,13 +53,13 @@ type folders struct {
 	data           string
 	instances      string
 	state          *store.Store
-	account        postgres.Account
+	account        account.Account
 	adminTokenHash [sha256.Size]byte
 }
 
 // openFolders makes and locks the data folder.
 func openFolders(c Config) (*folders, error) {
-	// For root, others may pass through, as PostgreSQL's account must, but not look around. An existing folder stays as
+	// For root, others may pass through, as the servers' account must, but not look around. An existing folder stays as
 	// it is.
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
@@ -83,7 +83,7 @@ func openFolders(c Config) (*folders, error) {
 }
 
 func (f *folders) prepare(c Config) (err error) {
-	if f.account, err = postgres.FindAccount(); err != nil {
+	if f.account, err = account.Find(); err != nil {
 		return err
 	}
 	if f.instances, err = f.chooseInstances(c.InstanceDir); err != nil {
@@ -152,7 +152,7 @@ func (f *folders) chooseInstances(configured string) (string, error) {
 	return chosen, f.keepInstances(chosen)
 }
 
-// defaultInstances prefers the data folder, if the account that PostgreSQL runs as can get there.
+// defaultInstances prefers the data folder, if the account that servers run as can get there.
 func (f *folders) defaultInstances() (string, error) {
 	inside := filepath.Join(f.data, instancesLink)
 	reachable, err := f.account.CanReach(inside)
@@ -173,7 +173,7 @@ func (f *folders) keepInstances(chosen string) error {
 		return fmt.Errorf("making instance folder: %w", err)
 	}
 	if !reachable {
-		return fmt.Errorf("account %s, which PostgreSQL runs as, cannot reach the instance folder %s: choose another one, or let others enter the folders above it (chmod o+x)", f.account.Name, chosen)
+		return fmt.Errorf("account %s, which servers run as, cannot reach the instance folder %s: choose another one, or let others enter the folders above it (chmod o+x)", f.account.Name, chosen)
 	}
 	link := filepath.Join(f.data, instancesLink)
 	if chosen == link {

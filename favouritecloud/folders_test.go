@@ -28,7 +28,7 @@ func errorCause(err error) error {
 
 func TestUnreachableDataFolder(t *testing.T) {
 	t.Parallel()
-	requirePostgreSQL(t)
+	requireServers(t)
 	private := filepath.Join(t.TempDir(), "private")
 	if err := os.Mkdir(private, 0o700); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 		t.Fatal(err)
 	}
 	c.awaitGone(t, created.Name)
-	if left := postmasters(t, c.dir); len(left) > 0 {
+	if left := serversIn(t, c.dir); len(left) > 0 {
 		t.Errorf("servers run after the delete: %v", left)
 	}
 	folders, err := os.ReadDir(filepath.Join(c.dir, "instances"))
@@ -104,13 +104,13 @@ func TestUpdateDuringUpdate(t *testing.T) {
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
 	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	c.awaitOnline(t, "orders")
-	before := postmasters(t, c.dir)
+	before := serversIn(t, c.dir)
 	for _, level := range []int{30, 40} {
 		if _, err := c.databases.UpdateInstance(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the first update to be under way", func() string {
-			if after := postmasters(t, c.dir); slices.Equal(before, after) {
+			if after := serversIn(t, c.dir); slices.Equal(before, after) {
 				return fmt.Sprint(after)
 			}
 			return ""
@@ -135,7 +135,7 @@ func TestReasonOfAFailureIsShown(t *testing.T) {
 	if err := os.WriteFile(configuration, []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(postmasters(t, c.dir)[0], syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(serversIn(t, c.dir)[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the reason to be shown", func() string {
@@ -174,7 +174,7 @@ func TestStopAndStart(t *testing.T) {
 	online := c.awaitOnline(t, "orders")
 	execute(t, online, created.Password, "create table kept as select 'still there' as value")
 	c.stop()
-	if left := postmasters(t, dir); len(left) > 0 {
+	if left := serversIn(t, dir); len(left) > 0 {
 		t.Errorf("servers outlive the cloud: %v", left)
 	}
 	if _, err := favouritecloud.ReadEndpoint(dir); !os.IsNotExist(errorCause(err)) {

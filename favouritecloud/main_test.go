@@ -24,6 +24,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
@@ -65,10 +66,10 @@ func beCloud(dir string) int {
 	return 0
 }
 
-// newDataDir returns a folder that PostgreSQL's account can reach. No server may be left in it when the test ends.
+// newDataDir returns a folder that the servers' account can reach. No server may be left in it when the test ends.
 func newDataDir(t *testing.T) string {
 	t.Helper()
-	requirePostgreSQL(t)
+	requireServers(t)
 	parent := t.TempDir()
 	for _, folder := range []string{filepath.Dir(parent), parent} {
 		if err := os.Chmod(folder, 0o711); err != nil {
@@ -77,7 +78,7 @@ func newDataDir(t *testing.T) string {
 	}
 	dir := filepath.Join(parent, "cloud")
 	t.Cleanup(func() {
-		if left := postmasters(t, dir); len(left) > 0 {
+		if left := serversIn(t, dir); len(left) > 0 {
 			for _, pid := range left {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -87,17 +88,20 @@ func newDataDir(t *testing.T) string {
 	return dir
 }
 
-func requirePostgreSQL(t *testing.T) {
+func requireServers(t *testing.T) {
 	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatal("Redis is not installed: apt-get install redis-server")
+	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if _, onPath := exec.LookPath("initdb"); err != nil || (len(found) == 0 && onPath != nil) {
 		t.Fatal("PostgreSQL is not installed: apt-get install postgresql")
 	}
 }
 
-// postmasters finds the running servers below a folder, and what makes their data, the plain way: by the arguments of
+// serversIn finds the running servers below a folder, and what makes their data, the plain way: by the arguments of
 // all processes. A process that a server has just forked still has the server's arguments, and does not count.
-func postmasters(t *testing.T, folder string) []int {
+func serversIn(t *testing.T, folder string) []int {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -111,7 +115,9 @@ func postmasters(t *testing.T, folder string) []int {
 		if cmdlineErr != nil || statErr != nil || len(args) < 3 {
 			continue // It has ended, or is of no interest.
 		}
-		if string(args[1]) != "-D" || !strings.HasPrefix(string(args[2]), folder+"/") {
+		isPostgres := string(args[1]) == "-D" && strings.HasPrefix(string(args[2]), folder+"/")
+		isRedis := strings.HasPrefix(string(args[1]), folder+"/") && strings.HasSuffix(string(args[1]), "/redis.conf")
+		if !isPostgres && !isRedis {
 			continue
 		}
 		var pid, parent int
@@ -138,6 +144,7 @@ type cloud struct {
 	url       string
 	dir       string
 	databases *database.Client
+	caches    *cache.Client
 	networks  *network.Client
 	subnets   *subnet.Client
 	groups    *nodegroup.Client
@@ -199,7 +206,7 @@ func connect(t *testing.T, url, dir string, stop func()) *cloud {
 		t.Fatal(err)
 	}
 	return &cloud{
-		url: url, dir: dir, databases: database.NewClient(client), networks: network.NewClient(client),
+		url: url, dir: dir, databases: database.NewClient(client), caches: cache.NewClient(client), networks: network.NewClient(client),
 		subnets: subnet.NewClient(client), groups: nodegroup.NewClient(client), apiKey: key.Key, stop: stop,
 	}
 }

@@ -52,7 +52,7 @@ func TestChosenPassword(t *testing.T) {
 	}
 	online := c.awaitOnline(t, "orders")
 	execute(t, online, oddPassword, "create table kept as select 'still there' as value")
-	before := postmasters(t, dir)
+	before := serversIn(t, dir)
 
 	const second = `also 'odd' \\ \' größer`
 	c.setPassword(t, "orders", second)
@@ -63,7 +63,7 @@ func TestChosenPassword(t *testing.T) {
 	if opens(t, online, oddPassword) {
 		t.Error("the password before still opens the database")
 	}
-	if after := postmasters(t, dir); len(after) != 1 || after[0] != before[0] {
+	if after := serversIn(t, dir); len(after) != 1 || after[0] != before[0] {
 		t.Errorf("the server was restarted: %v became %v", before, after)
 	}
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/httpapi"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/nodegroup"
@@ -53,7 +54,7 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // URL returns the address of the API. It is valid once Ready is closed.
 func (s *Server) URL() string { return s.url }
 
-// Run serves until ctx ends or a part fails, and leaves no goroutine, port, lock or database server behind. It returns
+// Run serves until ctx ends or a part fails, and leaves no goroutine, port, lock or server behind. It returns
 // nil when ctx ended, and fails at once when another cloud uses the data folder or the port is taken.
 func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
@@ -79,13 +80,17 @@ func (s *Server) run(ctx context.Context) (err error) {
 		Store: f.state, Folder: f.instances, Account: f.account, SearchPath: s.config.PostgresSearchPath,
 		RetryInterval: s.config.RetryInterval, Parallel: runtime.NumCPU(), Log: s.config.Log.With("service", "database"),
 	})
+	caches := cache.New(cache.Config{
+		Store: f.state, Folder: f.instances, Account: f.account, SearchPath: s.config.RedisSearchPath,
+		RetryInterval: s.config.RetryInterval, Log: s.config.Log.With("service", "cache"),
+	})
 	networks, subnets := network.New(f.state)
 	groups := nodegroup.New(nodegroup.Config{
 		Store: f.state, SubnetExists: subnets.Exists, AutoscaleInterval: s.config.AutoscaleInterval,
 		Log: s.config.Log.With("service", "node groups"),
 	})
 	subnets.GuardBy(groups.CountUsers)
-	if err := databases.Recover(ctx); err != nil {
+	if err := errors.Join(databases.Recover(ctx), caches.Recover(ctx)); err != nil {
 		if ctx.Err() != nil {
 			err = nil // Asked to stop while cleaning up; the next start goes on with that.
 		}
@@ -95,9 +100,9 @@ func (s *Server) run(ctx context.Context) (err error) {
 	if s.config.CloudAdmin {
 		injector = faults.New()
 	}
-	run := func(ctx context.Context) error { return runAll(ctx, databases.Run, groups.Run) }
+	run := func(ctx context.Context) error { return runAll(ctx, databases.Run, caches.Run, groups.Run) }
 	return s.serve(ctx, listener, run, httpapi.New(httpapi.Config{
-		Store: f.state, Databases: databases, Networks: networks, Subnets: subnets, NodeGroups: groups, Faults: injector,
+		Store: f.state, Databases: databases, Caches: caches, Networks: networks, Subnets: subnets, NodeGroups: groups, Faults: injector,
 		AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
 	}))
 }

@@ -26,7 +26,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	}
 	c.stop()
 
-	if left := postmasters(t, dir); len(left) > 0 {
+	if left := serversIn(t, dir); len(left) > 0 {
 		t.Errorf("servers are left: %v", left)
 	}
 	listener, err := net.Listen("tcp", strings.TrimPrefix(c.url, "http://"))

@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package postgres
+// Package account says which account of the operating system servers run as, and where that account can get to.
+package account
 
 import (
 	"errors"
@@ -21,9 +22,9 @@ type Account struct {
 	UID, GID int
 }
 
-// FindAccount returns the account for new servers: this process's own, but for root, whom PostgreSQL refuses, the
-// account postgres or else nobody.
-func FindAccount() (Account, error) {
+// Find returns the account for new servers: this process's own, but for root, whom PostgreSQL refuses and no server needs
+// to be, the account postgres or else nobody.
+func Find() (Account, error) {
 	if os.Geteuid() != 0 {
 		return Account{Name: "uid " + strconv.Itoa(os.Geteuid()), UID: os.Geteuid(), GID: os.Getegid()}, nil
 	}
@@ -41,11 +42,11 @@ func FindAccount() (Account, error) {
 		}
 		return Account{Name: name, UID: uid, GID: gid}, nil
 	}
-	return Account{}, fmt.Errorf("finding an account for PostgreSQL, which refuses to run as root: %w", errors.Join(problems...))
+	return Account{}, fmt.Errorf("finding an account for servers, which must not run as root: %w", errors.Join(problems...))
 }
 
-// ownerOf returns the account that owns a folder: the one that its server must run as.
-func ownerOf(folder string) (Account, error) {
+// OwnerOf returns the account that owns a folder: the one that its server must run as.
+func OwnerOf(folder string) (Account, error) {
 	info, err := os.Stat(folder)
 	if err != nil {
 		return Account{}, err
@@ -57,13 +58,21 @@ func ownerOf(folder string) (Account, error) {
 	return Account{Name: "uid " + strconv.Itoa(int(stat.Uid)), UID: int(stat.Uid), GID: int(stat.Gid)}, nil
 }
 
-// attributes puts a process into a session of its own, out of reach of a terminal's signals, and under the account.
-func (a Account) attributes() *syscall.SysProcAttr {
+// Attributes puts a process into a session of its own, out of reach of a terminal's signals, and under the account.
+func (a Account) Attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
 		attr.Credential = &syscall.Credential{Uid: uint32(a.UID), Gid: uint32(a.GID)}
 	}
 	return attr
+}
+
+// Own gives a file or folder to the account.
+func (a Account) Own(path string) error {
+	if os.Geteuid() != 0 {
+		return nil // It is.
+	}
+	return os.Chown(path, a.UID, a.GID)
 }
 
 // CanReach reports whether the account may pass through every existing folder on the way to path, itself included.

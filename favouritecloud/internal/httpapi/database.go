@@ -8,8 +8,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
 	wire "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
@@ -27,18 +28,18 @@ func (a *API) handleDatabases() {
 }
 
 // createdJSON is the one answer with the password.
-func createdJSON(i store.Instance) ([]byte, error) {
+func createdJSON(i database.Record) ([]byte, error) {
 	return json.Marshal(wire.CreatedInstance{Instance: instanceJSON(i), Password: i.Password})
 }
 
 // instanceJSON shows a record, without its password.
-func instanceJSON(i store.Instance) wire.Instance {
+func instanceJSON(i database.Record) wire.Instance {
 	shown := wire.Instance{
 		ID: i.ID, Name: i.Name, FancinessLevel: i.FancinessLevel, Version: i.Version, Status: i.Status, Message: i.Message,
 		Port: i.Port, Username: postgres.Username, Labels: i.Labels, CreatedAt: i.CreatedAt.UTC().Truncate(time.Second),
 	}
 	if i.Port != 0 {
-		shown.Hostname = postgres.Host
+		shown.Hostname = ports.Host
 	}
 	return shown
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/nodegroup"
@@ -34,6 +35,8 @@ type Config struct {
 	Store *store.Store
 	// Databases is the database service.
 	Databases *database.Service
+	// Caches is the cache service.
+	Caches *cache.Service
 	// Networks is the service for networks.
 	Networks *network.Networks
 	// Subnets is the service for subnets.
@@ -60,6 +63,7 @@ func New(c Config) *API {
 	a.routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	a.handle("POST /v1/projects/{project}/keys", a.forAdmin(a.createKey))
 	a.handleDatabases()
+	a.handleCaches()
 	a.handleNetworks()
 	a.handleNodeGroups()
 	a.handleFaults()

@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package postgres
+// Package ports chooses the TCP ports that servers listen on.
+package ports
 
 import (
 	"errors"
@@ -11,18 +12,25 @@ import (
 	"strconv"
 )
 
-// Ports are taken from below the range from which Linux takes the ports of outgoing connections (32768 and up), so
-// that a server's port is rarely lost while the server is down.
-const (
-	firstPort = 20000
-	endPort   = 32768
-)
+// Host is the only address that servers listen on.
+const Host = "127.0.0.1"
 
-// FreePort returns a port of Host on which nobody listens and that is not refused by taken.
-func FreePort(taken func(port int) bool) (int, error) {
+// A Range holds the ports from First up to, but not with, End. Services have ranges of their own, so that none takes the
+// port of another's server that is down. All lie below the range from which Linux takes the ports of outgoing connections
+// (32768 and up), so that a server's port is rarely lost while the server is down.
+type Range struct{ First, End int }
+
+// Databases is the range of PostgreSQL servers.
+func Databases() Range { return Range{First: 20000, End: 26384} }
+
+// Caches is the range of Redis servers.
+func Caches() Range { return Range{First: 26384, End: 32768} }
+
+// Free returns a port of the range on which nobody listens and that is not refused by taken.
+func (r Range) Free(taken func(port int) bool) (int, error) {
 	const attempts = 1000
 	for range attempts {
-		port := firstPort + rand.IntN(endPort-firstPort)
+		port := r.First + rand.IntN(r.End-r.First)
 		if !taken(port) && IsFree(port) {
 			return port, nil
 		}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/process"
 )
 
@@ -26,20 +27,20 @@ const (
 	serverProgram = "postgres"
 	initProgram   = "initdb"
 
-	// killAfter is how long Clear lets a process end in an orderly way.
-	killAfter = 5 * time.Second
+	// initDelay is how long the children of a program that was told to end may go on.
+	initDelay = 5 * time.Second
 )
 
 // Cluster is a folder that holds the data of one PostgreSQL server.
 type Cluster struct {
 	folder  string
-	account Account
+	account account.Account
 }
 
 // NewCluster returns the cluster in a folder, which need not exist yet. folder must be absolute and free of symbolic
-// links. account is who owns the data of a cluster that is yet to be initialized.
-func NewCluster(folder string, account Account) *Cluster {
-	return &Cluster{folder: folder, account: account}
+// links. owner is who owns the data of a cluster that is yet to be initialized.
+func NewCluster(folder string, owner account.Account) *Cluster {
+	return &Cluster{folder: folder, account: owner}
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }
@@ -91,19 +92,17 @@ func (c *Cluster) initdb(ctx context.Context, with Installation, target, passwor
 	if err := os.WriteFile(passwordFile, []byte(password+"\n"), 0o600); err != nil {
 		return err
 	}
-	if os.Geteuid() == 0 {
-		for _, path := range []string{target, passwordFile} {
-			if err := os.Chown(path, c.account.UID, c.account.GID); err != nil {
-				return err
-			}
+	for _, path := range []string{target, passwordFile} {
+		if err := c.account.Own(path); err != nil {
+			return err
 		}
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(with.BinDir, initProgram), "-D", target,
 		"--username="+Username, "--pwfile="+passwordFile, "--auth=scram-sha-256", "--encoding=UTF8", "--locale="+locale(),
 		"--wal-segsize=1",
 		"--no-sync") // One call of syncfs afterwards is four times as fast.
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.folder, environment(with), c.account.attributes()
-	cmd.WaitDelay = killAfter // Its children may outlive it with the output open.
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.folder, environment(with), c.account.Attributes()
+	cmd.WaitDelay = initDelay // Its children may outlive it with the output open.
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("running initdb as %s: %w: %s", c.account.Name, err, lastLine(string(out)))
 	}
@@ -149,53 +148,10 @@ func (c *Cluster) Remove(ctx context.Context) error {
 	return nil
 }
 
-// Clear ends every PostgreSQL process that works in the folder. The data survives, as after a crash.
+// Clear ends every PostgreSQL process that works in the folder. The data survives, as after a crash. Servers are asked for
+// an immediate shutdown, in which they free their shared memory.
 func (c *Cluster) Clear(ctx context.Context) error {
-	deadline := time.Now().Add(killAfter)
-	for {
-		running, err := process.InFolder(c.folder, serverProgram, initProgram)
-		if err != nil {
-			return fmt.Errorf("ending processes of %s: %w", c.folder, err)
-		}
-		if len(running) == 0 {
-			return nil
-		}
-		err = endAll(ctx, running, deadline)
-		for _, p := range running {
-			p.Close()
-		}
-		if err != nil {
-			return fmt.Errorf("ending processes of %s: %w", c.folder, err)
-		}
-	}
-}
-
-// endAll asks servers for an immediate shutdown, in which they free their shared memory, and kills what remains after
-// the deadline.
-func endAll(ctx context.Context, running []*process.Process, deadline time.Time) error {
-	polite, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	for _, p := range running {
-		sig := unix.SIGKILL
-		if info, err := p.Inspect(); err == nil && info.Command == serverProgram && time.Now().Before(deadline) {
-			sig = unix.SIGQUIT
-		}
-		if err := p.Signal(sig); err != nil && !errors.Is(err, process.ErrGone) {
-			return err
-		}
-	}
-	for _, p := range running {
-		if p.Wait(polite) == nil {
-			continue
-		}
-		if err := p.Signal(unix.SIGKILL); err != nil && !errors.Is(err, process.ErrGone) {
-			return err
-		}
-		if err := p.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return process.EndIn(ctx, c.folder, map[string]unix.Signal{serverProgram: unix.SIGQUIT, initProgram: unix.SIGKILL})
 }
 
 // lastLine returns what a PostgreSQL program said at last that looks like a cause.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
 )
 
 // ErrWrongPassword reports that the server refuses every password that was tried.
@@ -44,7 +46,7 @@ func (s *Server) SetPassword(ctx context.Context, present, wanted string) error 
 
 // connect opens a session that writes no statement to the server's log, since statements hold passwords.
 func (s *Server) connect(ctx context.Context, password string) (*pgconn.PgConn, error) {
-	target := fmt.Sprintf("host=%s port=%d user=%s database=postgres sslmode=disable", Host, s.settings.Port, Username)
+	target := fmt.Sprintf("host=%s port=%d user=%s database=postgres sslmode=disable", ports.Host, s.settings.Port, Username)
 	config, err := pgconn.ParseConfig(target)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)

@@ -12,6 +12,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
 )
 
 const pingTimeout = 2 * time.Second
@@ -19,7 +21,7 @@ const pingTimeout = 2 * time.Second
 // acceptsConnections knocks as a client does, up to the question for the password.
 func acceptsConnections(ctx context.Context, port int) bool {
 	dialer := net.Dialer{Timeout: pingTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(Host, strconv.Itoa(port)))
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(ports.Host, strconv.Itoa(port)))
 	if err != nil {
 		return false
 	}

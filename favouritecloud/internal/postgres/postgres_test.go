@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/process"
 )
 
@@ -44,7 +45,7 @@ func TestParsePidFile(t *testing.T) {
 
 func TestIsServer(t *testing.T) {
 	t.Parallel()
-	c := NewCluster("/c", Account{})
+	c := NewCluster("/c", account.Account{})
 	started := time.Unix(1700000000, 0)
 	cases := map[string]struct {
 		reason string
@@ -155,34 +156,6 @@ func TestLastLine(t *testing.T) {
 	}
 }
 
-func TestCanReach(t *testing.T) {
-	t.Parallel()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stranger := Account{UID: 54321, GID: 54321}
-	private, open := filepath.Join(root, "private"), filepath.Join(root, "open")
-	for _, f := range []struct {
-		path string
-		mode os.FileMode
-	}{{filepath.Dir(root), 0o711}, {root, 0o711}, {private, 0o700}, {open, 0o711}} {
-		if err := errors.Join(os.MkdirAll(f.path, 0o700), os.Chmod(f.path, f.mode)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for path, want := range map[string]bool{
-		private: false, filepath.Join(private, "new"): false, open: true, filepath.Join(open, "new", "er"): true,
-	} {
-		if got, err := stranger.CanReach(path); err != nil || got != want {
-			t.Errorf("%s: got %t, %v", path, got, err)
-		}
-	}
-	if got, err := (Account{UID: os.Geteuid()}).CanReach(private); err != nil || !got {
-		t.Errorf("ourselves: got %t, %v", got, err)
-	}
-}
-
 func TestPing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -224,15 +197,4 @@ func answerOnce(listener net.Listener, answer string) error {
 	}
 	_, err = conn.Write([]byte(answer))
 	return errors.Join(err, conn.Close())
-}
-
-func TestFreePort(t *testing.T) {
-	t.Parallel()
-	first, err := FreePort(func(int) bool { return false })
-	if err != nil || first < firstPort || first >= endPort {
-		t.Fatalf("got %d, %v", first, err)
-	}
-	if _, err := FreePort(func(int) bool { return true }); err == nil {
-		t.Error("found a port though all are taken")
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -19,15 +18,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/process"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/serverlog"
 )
 
-// Host is the only address that servers listen on.
-const Host = "127.0.0.1"
-
 const (
-	// maxLogBytes is the size at which the log of the run before is set aside when a server starts.
-	maxLogBytes = 4 << 20
 	// maxStartSkew is how much the two records of a server's start may differ: one is rounded, one is written a
 	// moment later.
 	maxStartSkew = 10 * time.Second
@@ -39,7 +36,7 @@ const (
 
 // Settings are what a server is started with.
 type Settings struct {
-	// Port is the TCP port on Host.
+	// Port is the TCP port on ports.Host.
 	Port int
 	// MaxConnections is the number of connections that the server allows.
 	MaxConnections int
@@ -49,7 +46,7 @@ func (s Settings) args() []string {
 	return []string{
 		"-c", "port=" + strconv.Itoa(s.Port),
 		"-c", "max_connections=" + strconv.Itoa(s.MaxConnections),
-		"-c", "listen_addresses=" + Host,
+		"-c", "listen_addresses=" + ports.Host,
 		"-c", "unix_socket_directories=",
 		"-c", "shared_buffers=16MB",
 		"-c", "jit=off",
@@ -120,11 +117,8 @@ func (c *Cluster) Running() (*Server, error) {
 		}
 		return nil, nil
 	}
-	s := &Server{process: p, cluster: c, settings: settingsFrom(info.Args)}
-	if log, err := os.Stat(c.log()); err == nil {
-		s.logStart = log.Size() // What it said before is not about what happens now.
-	}
-	return s, nil
+	start := serverlog.Size(c.log()) // What it said before is not about what happens now.
+	return &Server{process: p, cluster: c, settings: settingsFrom(info.Args), logStart: start}, nil
 }
 
 // isServer distrusts the pid file: after a crash of the machine its pid may belong to anybody, also to a server of
@@ -145,40 +139,23 @@ func (c *Cluster) Start(ctx context.Context, with Installation, settings Setting
 	if err := os.Remove(filepath.Join(c.data(), pidFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("starting server: removing pid file of the one before: %w", err)
 	}
-	account, err := ownerOf(c.data())
+	owner, err := account.OwnerOf(c.data())
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)
 	}
-	log, logStart, err := c.openLog()
+	log, logStart, err := serverlog.Open(c.log())
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // The server writes it, not we.
 	cmd := exec.Command(filepath.Join(with.BinDir, serverProgram), append([]string{"-D", c.data()}, settings.args()...)...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.folder, environment(with), account.attributes()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.folder, environment(with), owner.Attributes()
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := process.Start(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)
 	}
 	return &Server{process: p, cluster: c, settings: settings, logStart: logStart}, nil
-}
-
-func (c *Cluster) openLog() (log *os.File, size int64, err error) {
-	if info, err := os.Stat(c.log()); err == nil && info.Size() > maxLogBytes {
-		if err := os.Rename(c.log(), c.log()+".old"); err != nil {
-			return nil, 0, err
-		}
-	}
-	log, err = os.OpenFile(c.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, 0, err
-	}
-	size, err = log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, 0, errors.Join(err, log.Close())
-	}
-	return log, size, nil
 }
 
 // WaitReady returns nil as soon as the server accepts connections. It fails when the server ends, with the reason that
@@ -209,24 +186,7 @@ func (s *Server) isReady(ctx context.Context) bool {
 }
 
 // lastWords returns the last cause in the log since we know the server.
-func (s *Server) lastWords() string {
-	const enough = 64 << 10
-	log, err := os.Open(s.cluster.log())
-	if err != nil {
-		return err.Error()
-	}
-	defer log.Close() //nolint:errcheck // Read only.
-	end, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err.Error()
-	}
-	start := max(s.logStart, end-enough)
-	words, err := io.ReadAll(io.NewSectionReader(log, start, end-start))
-	if err != nil {
-		return err.Error()
-	}
-	return lastLine(string(words))
-}
+func (s *Server) lastWords() string { return lastLine(serverlog.Since(s.cluster.log(), s.logStart)) }
 
 // Stop ends the server in an orderly way: clients are disconnected, everything is written back. If that takes too long
 // it is ended as in a crash, which loses nothing either but makes the next start slower.

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules holds what every service of the cloud demands of names, labels and texts. What breaks a rule is refused
+// Package rules holds what every service of the cloud demands of names, labels, texts and passwords. What breaks a rule is refused
 // with a message for people; see package refusal.
 package rules
 
@@ -71,6 +71,19 @@ func Text(what, text string) error {
 	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > maxTextLength ||
 		strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return refusal.Invalid("%s is not valid: use at most %d printable characters", what, maxTextLength)
+	}
+	return nil
+}
+
+// Password refuses passwords that are short, or that a configuration file or terminal would mangle. Nil is none.
+func Password(password *string) error {
+	const least, most = 8, 128
+	if password == nil {
+		return nil
+	}
+	if n := utf8.RuneCountInString(*password); n < least || n > most || !utf8.ValidString(*password) ||
+		strings.ContainsFunc(*password, unicode.IsControl) {
+		return refusal.Invalid("password is not valid: use %d to %d characters, none of them a control character", least, most)
 	}
 	return nil
 }

@@ -7,5 +7,5 @@
 // the cloud, the only one on its folder. The file holds the passwords of instances and is readable by its owner only;
 // of API keys it holds hashes.
 //
-// Database instances, keys and settings have methods of their own; all else is in a Table.
+// Keys and settings have methods of their own, instances that are servers are in Instances; all else is in a Table.
 package store

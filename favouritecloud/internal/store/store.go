@@ -34,21 +34,16 @@ type Store struct {
 	pidPath string
 }
 
-// buckets are the tables. Ids are eight bytes, big endian, so that they sort; names are project, zero byte, name.
+// buckets are the tables that every state has. Ids are eight bytes, big endian, so that they sort; names are project, zero
+// byte, name.
 type buckets struct {
-	settings    []byte // name to text
-	projects    []byte // name to project
-	keys        []byte // key id to key
-	instances   []byte // id to Instance
-	names       []byte // project and name to id
-	idempotency []byte // project and key to replay
+	settings []byte // name to text
+	projects []byte // name to project
+	keys     []byte // key id to key
 }
 
 func tables() buckets {
-	return buckets{
-		settings: []byte("settings"), projects: []byte("projects"), keys: []byte("keys"),
-		instances: []byte("database.instances"), names: []byte("database.names"), idempotency: []byte("database.idempotency"),
-	}
+	return buckets{settings: []byte("settings"), projects: []byte("projects"), keys: []byte("keys")}
 }
 
 // Open opens the state in a folder, or makes it. When another process has it open the error comes within about a
@@ -88,7 +83,7 @@ func (s *Store) prepare() error {
 	}
 	t := tables()
 	return s.db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{t.settings, t.projects, t.keys, t.instances, t.names, t.idempotency} {
+		for _, name := range [][]byte{t.settings, t.projects, t.keys} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
@@ -129,8 +124,11 @@ func put(b *bbolt.Bucket, key []byte, value any) error {
 	return b.Put(key, data)
 }
 
-// get decodes a value and returns ErrNotFound when there is none.
+// get decodes a value and returns ErrNotFound when there is none, or not even a table.
 func get(b *bbolt.Bucket, key []byte, value any) error {
+	if b == nil {
+		return ErrNotFound
+	}
 	data := b.Get(key)
 	if data == nil {
 		return ErrNotFound

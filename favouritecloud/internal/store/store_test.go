@@ -26,10 +26,20 @@ func open(t *testing.T, folder string) *store.Store {
 	return s
 }
 
+// record is one of some service.
+type record struct {
+	store.Instance
+	Size int
+}
+
+func instances(s *store.Store) *store.Instances[record, *record] {
+	return store.NewInstances[record](s, "some")
+}
+
 func create(t *testing.T, s *store.Store, project, name, key string) (id int, replayed bool, err error) {
 	t.Helper()
-	i := store.Instance{Project: project, Name: name, IdempotencyKey: key}
-	body, replayed, err := s.CreateInstance(&i, func(i store.Instance) ([]byte, error) { return json.Marshal(i.ID) })
+	i := record{Instance: store.Instance{Project: project, Name: name, IdempotencyKey: key}, Size: 7}
+	body, replayed, err := instances(s).Create(&i, func(i record) ([]byte, error) { return json.Marshal(i.ID) })
 	if err == nil {
 		err = json.Unmarshal(body, &id)
 	}
@@ -61,7 +71,7 @@ func TestInstances(t *testing.T) {
 	}
 	for n, step := range steps {
 		if step.forget != 0 {
-			if err := s.ForgetInstance(step.forget); err != nil {
+			if err := instances(s).Forget(step.forget); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -76,7 +86,7 @@ func TestInstances(t *testing.T) {
 			t.Errorf("step %d: id %d, replayed %t, error %v", n, id, replayed, err)
 		}
 	}
-	list, err := s.ProjectInstances("p")
+	list, err := instances(s).OfProject("p")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +102,33 @@ func TestInstances(t *testing.T) {
 	}
 }
 
+func TestServicesAreApart(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir())
+	defer s.Close() //nolint:errcheck // The test is over.
+	if _, _, err := create(t, s, "p", "a", "k"); err != nil {
+		t.Fatal(err)
+	}
+	other := store.NewInstances[record](s, "other")
+	_, byName := other.ByName("p", "a")
+	_, byID := other.Get(1)
+	_, replay := other.Replay("p", "k")
+	if list, err := other.OfProject("p"); len(list) > 0 || err != nil {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	if list, err := other.All(); len(list) > 0 || err != nil {
+		t.Errorf("all are %v, %v", list, err)
+	}
+	for _, err := range []error{byName, byID, replay} {
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("found what is another service's: %v", err)
+		}
+	}
+	if err := other.Forget(1); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRefusedChangeWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
@@ -101,17 +138,17 @@ func TestRefusedChangeWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := errors.New("refused")
-	_, err = s.UpdateInstance(id, func(i *store.Instance) error {
+	_, err = instances(s).Update(id, func(i *record) error {
 		i.Port = 1
 		return refused
 	})
 	if !errors.Is(err, refused) {
 		t.Errorf("error %v", err)
 	}
-	if i, err := s.Instance(id); err != nil || i.Port != 0 {
-		t.Errorf("port %d, error %v", i.Port, err)
+	if i, err := instances(s).Get(id); err != nil || i.Port != 0 || i.Size != 7 {
+		t.Errorf("port %d, size %d, error %v", i.Port, i.Size, err)
 	}
-	if _, err := s.UpdateInstance(99, func(*store.Instance) error { return nil }); !errors.Is(err, store.ErrNotFound) {
+	if _, err := instances(s).Update(99, func(*record) error { return nil }); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("changing nothing: %v", err)
 	}
 }

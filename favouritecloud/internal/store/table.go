@@ -34,11 +34,7 @@ func NewTable[T any](name string) Table[T] { return Table[T]{bucket: "table." + 
 
 // Get returns a record. The error is ErrNotFound when there is none.
 func (t Table[T]) Get(tx *Tx, project, name string) (record T, err error) {
-	b := tx.bolt.Bucket([]byte(t.bucket))
-	if b == nil {
-		return record, ErrNotFound
-	}
-	err = get(b, inProject(project, name), &record)
+	err = get(tx.bolt.Bucket([]byte(t.bucket)), inProject(project, name), &record)
 	return record, err
 }
 

@@ -1,10 +1,6 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package database is the cloud's database service: instances that are PostgreSQL servers.
-//
-// What is wanted is a record in the store; what is real is a folder and a process. Service answers the API by changing
-// records. One worker per record compares and acts, one pass at a time: each pass reads everything afresh, may stop
-// anywhere, and is safe to repeat, by this process or the next. Nothing is known only in memory, so a cloud that was
-// killed continues where it was, and adopts the servers that went on without it.
+// Package database is the cloud's database service: instances that are PostgreSQL servers. How it works is in package
+// fleet; this one knows what a request may ask for, and how a server is made, changed and ended.
 package database

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
@@ -27,7 +25,7 @@ func (s *Service) validateCreate(ctx context.Context, in api.CreateInstanceInput
 	if err := rules.Labels(in.Labels); err != nil {
 		return err
 	}
-	if err := validatePassword(in.Password); err != nil {
+	if err := rules.Password(in.Password); err != nil {
 		return err
 	}
 	if in.Version == nil {
@@ -42,23 +40,10 @@ func validateUpdate(in api.UpdateInstanceInput) error {
 			return err
 		}
 	}
-	if err := validatePassword(in.Password); err != nil {
+	if err := rules.Password(in.Password); err != nil {
 		return err
 	}
 	return rules.Labels(in.Labels)
-}
-
-// validatePassword refuses passwords that are short, or that a configuration file or terminal would mangle.
-func validatePassword(password *string) error {
-	const least, most = 8, 128
-	if password == nil {
-		return nil
-	}
-	if n := utf8.RuneCountInString(*password); n < least || n > most || !utf8.ValidString(*password) ||
-		strings.ContainsFunc(*password, unicode.IsControl) {
-		return refusal.Invalid("password is not valid: use %d to %d characters, none of them a control character", least, most)
-	}
-	return nil
 }
 
 func validateFanciness(level int) error {
@@ -71,7 +56,7 @@ func validateFanciness(level int) error {
 // validateVersion refuses versions that are not installed. With nothing installed at all every number passes: the
 // instance then fails with a message that says what to install, and comes up once that is done.
 func (s *Service) validateVersion(ctx context.Context, version string) error {
-	installed, err := postgres.FindInstallations(ctx, s.SearchPath)
+	installed, err := postgres.FindInstallations(ctx, s.searchPath)
 	if err != nil {
 		return err
 	}

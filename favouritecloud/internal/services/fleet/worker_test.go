@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package database
+package fleet
 
 import (
 	"context"
@@ -13,11 +13,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
-	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
+// record is one of a service whose servers do nothing.
+type record struct{ store.Instance }
+
+// idle is a Server that never runs.
+type idle struct{}
+
+func (idle) Running(context.Context, record) (bool, error) { return false, nil }
+func (idle) Provide(context.Context, record) (Seen, error) { return Seen{}, nil }
+func (idle) Exited() <-chan struct{}                       { return nil }
+func (idle) Stop(context.Context) error                    { return nil }
+func (idle) Remove(context.Context) error                  { return nil }
+
 // newTestWorker returns a worker of a new instance in the given state. It is not started.
-func newTestWorker(t *testing.T, status string) *worker {
+func newTestWorker(t *testing.T, status string) *worker[record, *record] {
 	t.Helper()
 	state, err := store.Open(t.TempDir())
 	if err != nil {
@@ -28,19 +39,28 @@ func newTestWorker(t *testing.T, status string) *worker {
 			t.Error(err)
 		}
 	})
-	record := store.Instance{Project: "p", Name: "a", Status: status, FancinessLevel: 10}
-	if _, _, err := state.CreateInstance(&record, func(store.Instance) ([]byte, error) { return []byte("1"), nil }); err != nil {
+	f := New[record](Config[record]{
+		Store: state, Service: "some", Folder: t.TempDir(), RetryInterval: 10 * time.Second, Log: slog.New(slog.DiscardHandler),
+		NewServer: func(Site[record]) Server[record] { return idle{} },
+	})
+	made := record{store.Instance{Project: "p", Name: "a"}}
+	if _, _, err := f.Create(made, nil, func(record) ([]byte, error) { return []byte("1"), nil }); err != nil {
 		t.Fatal(err)
 	}
-	s := New(Config{
-		Store: state, Folder: t.TempDir(), RetryInterval: 10 * time.Second, Parallel: 1, Log: slog.New(slog.DiscardHandler),
+	const first = 1
+	_, err = f.records.Update(first, func(r *record) error {
+		r.Status = status
+		return nil
 	})
-	return newWorker(s, record.ID, context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newWorker(f, first, context.Background())
 }
 
 func TestPausesGrowToTheRetryInterval(t *testing.T) {
 	t.Parallel()
-	w := newTestWorker(t, api.StatusCreating)
+	w := newTestWorker(t, StatusCreating)
 	var pauses []time.Duration
 	for range 8 {
 		pauses = append(pauses, w.failed(errors.New("no luck")))
@@ -59,17 +79,17 @@ func TestPausesGrowToTheRetryInterval(t *testing.T) {
 func TestFailureIsShown(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ before, after string }{
-		"while being made":   {api.StatusCreating, api.StatusFailed},
-		"while it ran":       {api.StatusOnline, api.StatusFailed},
-		"while restarting":   {api.StatusUpdating, api.StatusFailed},
-		"deletions continue": {api.StatusDeleting, api.StatusDeleting},
+		"while being made":   {StatusCreating, StatusFailed},
+		"while it ran":       {StatusOnline, StatusFailed},
+		"while restarting":   {StatusUpdating, StatusFailed},
+		"deletions continue": {StatusDeleting, StatusDeleting},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newTestWorker(t, tc.before)
 			w.failed(errors.New("no luck"))
-			i, err := w.service.Store.Instance(w.id)
+			i, err := w.fleet.records.Get(w.id)
 			if err != nil || i.Status != tc.after || i.Message != "no luck" {
 				t.Errorf("status %s, message %q, error %v", i.Status, i.Message, err)
 			}
@@ -80,13 +100,13 @@ func TestFailureIsShown(t *testing.T) {
 func TestRecoverCallsNothingOnlineThatIsNot(t *testing.T) {
 	t.Parallel()
 	for before, after := range map[string]string{
-		api.StatusOnline: api.StatusFailed, api.StatusCreating: api.StatusCreating, api.StatusDeleting: api.StatusDeleting,
+		StatusOnline: StatusFailed, StatusCreating: StatusCreating, StatusDeleting: StatusDeleting,
 	} {
 		w := newTestWorker(t, before)
-		if err := w.service.Recover(t.Context()); err != nil {
+		if err := w.fleet.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if i, err := w.service.Store.Instance(w.id); err != nil || i.Status != after {
+		if i, err := w.fleet.records.Get(w.id); err != nil || i.Status != after {
 			t.Errorf("%s became %s, error %v", before, i.Status, err)
 		}
 	}

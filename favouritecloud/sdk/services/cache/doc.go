@@ -1,0 +1,12 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cache is the client of the favourite cloud's cache service, whose instances are Redis servers.
+//
+//	c := cache.NewClient(client)
+//	created, err := c.CreateInstance(ctx, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 64})
+//	… until GetInstance reports StatusOnline …
+//	url := created.URL(created.Password)
+//
+// The package also holds the JSON types of the service, which the cloud itself uses to answer.
+package cache
