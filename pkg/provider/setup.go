@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/bowline-dev/bowline/pkg/credentials"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/limits"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -136,10 +135,7 @@ func (s *Setup) addKind(k placed[Kind], r *managed.Reconciler) error {
 	if concurrency <= 0 {
 		concurrency = defaultConcurrency
 	}
-	options := controller.Options{MaxConcurrentReconciles: concurrency}
-	if ptr.Deref(s.mgr.GetControllerOptions().UsePriorityQueue, true) {
-		options.NewQueue = queue.New(s.mgr.GetLogger())
-	}
+	options := controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(s.mgr)}
 	wake := waker{setup: s, group: k.configs, reconciler: r}
 	b := ctrl.NewControllerManagedBy(s.mgr).
 		Named(managed.ControllerName(k.gvk.GroupKind())).

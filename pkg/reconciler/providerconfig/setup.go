@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -30,6 +31,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Named(controllerName(r.kind)).
 		For(mustNew[resource.ProviderConfig](mgr.GetScheme(), r.kind)).
 		WithOptions(controller.Options{
+			NewQueue:    queue.Of(mgr),
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, time.Minute),
 		})
 	for _, kind := range r.users {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -28,6 +30,15 @@ type queue struct {
 	ending bool
 	count  int            // of workers that wait
 	wait   sync.WaitGroup // for them
+}
+
+// Of returns what makes the queues of a manager's controllers, for controller.Options.NewQueue: nil, which leaves it to
+// controller-runtime, where the manager wants no priorities.
+func Of(mgr manager.Manager) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	if !ptr.Deref(mgr.GetControllerOptions().UsePriorityQueue, true) {
+		return nil
+	}
+	return New(mgr.GetLogger())
 }
 
 // New returns what makes the queue of a controller, for controller.Options.NewQueue.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/bowline-dev/bowline/pkg/provider/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 )
 
 // A busy queue is shut down, again and again: no worker stays.
