@@ -1,0 +1,221 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secret_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+)
+
+var nothing map[string]string
+
+func requestFor(o client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
+}
+
+// Whoever writes one side alone, or takes the name of another, gets nothing.
+func TestConsent(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		given func(s *stage, from, to *corev1.Secret) // how they come to be
+		want  map[string]string                       // what the copy holds after a pass
+		err   bool
+	}{
+		"R287 R289 both agree": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from, to)
+			s.agree(from, to)
+		}, want: map[string]string{"password": "s3cret"}},
+		"R288 nobody says anything": {given: func(s *stage, from, to *corev1.Secret) { s.create(from, to) }},
+		"R289 a forged destination": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from)
+			meta.AllowPropagationFrom(to, from)
+			s.create(to)
+		}},
+		"R289 a forged destination that names itself on its own": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from, to)
+			s.change(to, func() { meta.AllowPropagation(from.DeepCopy(), to); meta.AllowPropagationTo(to, to) })
+		}},
+		"R288 R289 the source alone agrees": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from, to)
+			s.change(from, func() { meta.AllowPropagationTo(from, to) })
+		}},
+		"R289 the source was made anew": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from, to)
+			s.agree(from, to)
+			s.remake(from)
+		}},
+		"R289 the destination was made anew": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from, to)
+			s.agree(from, to)
+			s.remake(to)
+		}},
+		"R289 another destination says that it is the one": {given: func(s *stage, from, to *corev1.Secret) {
+			ours := s.copy("ours")
+			s.create(from, to, ours)
+			s.agree(from, ours)
+			s.change(to, func() { to.Annotations = ours.Annotations })
+		}},
+		"N30 the source is no connection secret": {given: func(s *stage, from, to *corev1.Secret) {
+			from.Type = corev1.SecretTypeOpaque
+			s.create(from, to)
+			s.agree(from, to)
+		}},
+		"N30 the destination is no connection secret": {given: func(s *stage, from, to *corev1.Secret) {
+			to.Type = corev1.SecretTypeOpaque
+			s.create(from, to)
+			s.agree(from, to)
+		}},
+		"R289 the source is a copy itself": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from, to)
+			s.agree(from, to)
+			s.change(from, func() { meta.AllowPropagationFrom(from, to) })
+		}},
+		"R295 the destination is going away": {given: func(s *stage, from, to *corev1.Secret) {
+			to.Finalizers = []string{"example.org/hold"}
+			s.create(from, to)
+			s.agree(from, to)
+			if err := s.Client.Delete(s.t.Context(), to); err != nil {
+				s.t.Fatal(err)
+			}
+			s.t.Cleanup(func() {
+				_ = s.Client.Patch(context.Background(), to, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+			})
+		}},
+		"R293 the source is missing": {given: func(s *stage, from, to *corev1.Secret) {
+			to.Data = content(map[string]string{"password": "earlier"})
+			s.create(from, to)
+			s.agree(from, to)
+			if err := s.Client.Delete(s.t.Context(), from); err != nil {
+				s.t.Fatal(err)
+			}
+		}, want: map[string]string{"password": "earlier"}, err: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			from, to := s.source("db", map[string]string{"password": "s3cret"}), s.copy("db")
+			tc.given(s, from, to)
+			data, _, err := s.reconciled(to)
+			if (err != nil) != tc.err {
+				t.Errorf("error %v", err)
+			}
+			if err := holds(&corev1.Secret{Data: data}, tc.want); err != nil {
+				t.Error(err)
+			}
+			if writes := s.takeRequests(http.MethodPatch, http.MethodPut, http.MethodPost); tc.want["password"] != "s3cret" && len(writes) > 0 {
+				t.Errorf("writes: %q", writes)
+			}
+		})
+	}
+}
+
+// remake deletes a Secret and makes one of the same name, which says the same.
+func (s *stage) remake(secret *corev1.Secret) {
+	s.t.Helper()
+	if err := s.Client.Delete(s.t.Context(), secret); err != nil {
+		s.t.Fatal(err)
+	}
+	secret.ResourceVersion, secret.UID = "", ""
+	s.create(secret)
+}
+
+func TestPass(t *testing.T) {
+	t.Parallel()
+	t.Run("R16 R293 a secret that does not exist", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		if _, requeue, err := s.reconciled(s.copy("nobody")); !errors.Is(err, errMissing) || err.Error() != "missing" || requeue != 0 {
+			t.Errorf("requeue after %v, error %v", requeue, err)
+		}
+	})
+	t.Run("R288 the source itself", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		from, _ := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
+		data, requeue, err := s.reconciled(from)
+		if err := errors.Join(err, holds(&corev1.Secret{Data: data}, map[string]string{"a": "b"})); err != nil || requeue != 0 {
+			t.Errorf("requeue after %v, error %v", requeue, err)
+		}
+	})
+	t.Run("R294 N13 a second pass writes nothing", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
+		for _, want := range []int{1, 0, 0} {
+			_, _, err := s.reconciled(to)
+			if writes := s.takeRequests(http.MethodPatch, http.MethodPut, http.MethodPost); err != nil || len(writes) != want {
+				t.Errorf("error %v, writes %q instead of %d", err, writes, want)
+			}
+		}
+	})
+	t.Run("R17 somebody writes meanwhile", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
+		s.write = func(*http.Request) {
+			s.write = nil
+			s.change(to, func() { to.Data = content(map[string]string{"c": "theirs"}) })
+		}
+		data, requeue, err := s.reconciled(to)
+		if err := errors.Join(err, holds(&corev1.Secret{Data: data}, map[string]string{"c": "theirs"})); err != nil || requeue == 0 {
+			t.Errorf("requeue after %v, error %v", requeue, err)
+		}
+		data, requeue, err = s.reconciled(to)
+		if err := errors.Join(err, holds(&corev1.Secret{Data: data}, map[string]string{"a": "b"})); err != nil || requeue != 0 {
+			t.Errorf("afterwards: requeue after %v, error %v", requeue, err)
+		}
+	})
+	t.Run("R16 it goes away meanwhile", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
+		s.write = func(*http.Request) { _ = s.Client.Delete(s.t.Context(), to) }
+		if _, requeue, err := s.reconciled(to); !errors.Is(err, errMissing) || err.Error() != "missing" || requeue != 0 {
+			t.Errorf("requeue after %v, error %v", requeue, err)
+		}
+	})
+	t.Run("R234 a copy that cannot be changed", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, to := s.bound("db", map[string]string{"password": "hushhush"}, s.claim("db", ""))
+		s.change(to, func() { to.Immutable = new(true) })
+		_, _, err := s.reconciled(to)
+		if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), "hushhush") || !strings.Contains(err.Error(), s.Namespace+"/db") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// What is cached is not enough to write by: it says what was so.
+func TestLiveConsent(t *testing.T) {
+	t.Parallel()
+	t.Run("R289 consent is taken back between the look and the write", func(t *testing.T) {
+		s := newStage(t)
+		from, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
+		first := true
+		s.read = func(req *http.Request) error {
+			if req.URL.Path == "/apis/"+shop.GroupVersion.String() && first { // after the first look
+				first = false
+				s.change(from, func() { meta.ForbidPropagationTo(from, to.UID) })
+			}
+			return nil
+		}
+		data, _, err := s.reconciled(to)
+		if err := errors.Join(err, holds(&corev1.Secret{Data: data}, nothing)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,85 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secret_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// ItemSecretController is as the guides have it.
+type ItemSecretController struct{}
+
+func (c *ItemSecretController) SetupWithManager(mgr ctrl.Manager) error {
+	p := resource.NewPredicates(resource.AnyOf(
+		resource.AllOf(resource.IsControlledByKind(shop.ItemClaimGroupVersionKind), resource.IsPropagated()),
+		resource.AllOf(resource.IsControlledByKind(shop.ItemGroupVersionKind), resource.IsPropagator()),
+	))
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(strings.ToLower(fmt.Sprintf("connectionsecret.%s.%s", shop.ItemKind, shop.GroupVersion.Group))).
+		Watches(&corev1.Secret{}, &resource.EnqueueRequestForPropagated{}).
+		For(&corev1.Secret{}).
+		WithEventFilter(p).
+		Complete(secret.NewReconciler(mgr))
+}
+
+// The long form of the guides serves the Secrets of one claim kind and one managed kind.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	item, gadget := &shop.Item{}, &shop.Gadget{}
+	item.Name, gadget.Name = s.Prefix+"item", s.Prefix+"gadget"
+	claim, other := s.claim("claim", url), &shop.OtherClaim{}
+	other.Namespace, other.Name = s.Namespace, "other"
+	s.create(item, gadget, claim, other)
+	from := s.source("item", map[string]string{"password": "1"}, ownedBy(item, shop.ItemGroupVersionKind))
+	foreign := s.source("gadget", map[string]string{"password": "1"}, ownedBy(gadget, shop.GadgetGroupVersionKind))
+	to := s.copy("item", ownedBy(claim, shop.ItemClaimGroupVersionKind))
+	beside := s.copy("gadget", ownedBy(other, shop.OtherClaimGroupVersionKind))
+	s.create(from, foreign, to, beside)
+	controlplanetest.RunManager(t, s.config(), s.options(), func(mgr manager.Manager) error {
+		return (&ItemSecretController{}).SetupWithManager(mgr)
+	})
+	s.agree(foreign, beside)
+	s.agree(from, to)
+	t.Run("A67 A41 A42 R285 the copy follows its source", func(t *testing.T) {
+		s.holds(to, map[string]string{"password": "1", "URL": "redis://:1@h"})
+		s.change(from, func() { from.Data["password"] = []byte("2") })
+		s.holds(to, map[string]string{"password": "2", "URL": "redis://:2@h"})
+	})
+	t.Run("R285 R292 edits of the copy are reverted", func(t *testing.T) {
+		s.change(to, func() { to.Data["password"] = []byte("mine") })
+		s.holds(to, map[string]string{"password": "2", "URL": "redis://:2@h"})
+	})
+	t.Run("R286 secrets of other kinds are not its own", func(t *testing.T) {
+		s.change(foreign, func() { foreign.Data["password"] = []byte("2") })
+		s.change(beside, func() { beside.Labels = map[string]string{"a": "b"} })
+		s.change(from, func() { from.Data["password"] = []byte("3") }) // had those come through, they would have come first
+		s.holds(to, map[string]string{"password": "3", "URL": "redis://:3@h"})
+		s.holds(beside, nothing)
+		for _, request := range s.takeRequests(http.MethodPatch) {
+			if request == "PATCH "+path(beside) {
+				t.Error(request)
+			}
+		}
+	})
+	t.Run("R13 its name", func(t *testing.T) {
+		const want = "connectionsecret.item.shop.test.bowline.dev"
+		if got := secret.ControllerName(resource.ManagedKind(shop.ItemGroupVersionKind)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}

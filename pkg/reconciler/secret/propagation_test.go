@@ -1,0 +1,243 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secret_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
+)
+
+// What happens to a Secret and its copy while the controller runs.
+func TestPropagation(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	from, to := s.bound("db", map[string]string{"username": "app", "password": "first"}, s.claim("db", ""))
+	s.change(to, func() { to.Labels = map[string]string{"team": "orders"} })
+	s.start()
+	t.Run("R284 R287 the copy is filled", func(t *testing.T) {
+		s.holds(to, map[string]string{"username": "app", "password": "first"})
+	})
+	t.Run("R284 R285 a change arrives within a second", func(t *testing.T) {
+		took := time.Hour
+		for _, password := range []string{"second", "third", "fourth"} { // a busy machine may be late once
+			s.change(from, func() { from.Data["password"] = []byte(password) })
+			took = min(took, s.holds(to, map[string]string{"username": "app", "password": password}))
+		}
+		if took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+	t.Run("R292 keys that the source lost vanish", func(t *testing.T) {
+		s.change(from, func() { delete(from.Data, "username") })
+		s.holds(to, map[string]string{"password": "fourth"})
+	})
+	t.Run("R285 R292 edits of the copy are reverted", func(t *testing.T) {
+		s.change(to, func() { to.Data = content(map[string]string{"password": "mine", "more": "x"}) })
+		s.holds(to, map[string]string{"password": "fourth"})
+		s.change(to, func() { to.Data = nil })
+		s.holds(to, map[string]string{"password": "fourth"})
+	})
+	t.Run("R295 the rest of the copy stays", func(t *testing.T) {
+		before := to.DeepCopy()
+		s.change(from, func() {
+			from.Data["password"], from.Labels = []byte("fifth"), map[string]string{"theirs": "x"}
+		})
+		s.holds(to, map[string]string{"password": "fifth"})
+		if to.Labels["team"] != "orders" || len(to.Labels) != 1 || len(to.OwnerReferences) != 1 {
+			t.Errorf("labels %v, owners %v", to.Labels, to.OwnerReferences)
+		}
+		if diff := cmp.Diff(before.Annotations, to.Annotations); diff != "" {
+			t.Errorf("annotations -want +got:\n%s", diff)
+		}
+	})
+	t.Run("R294 R295 N13 changes of metadata make no request", func(t *testing.T) {
+		s.takeRequests()
+		s.change(to, func() { to.Labels["team"] = "billing" })
+		s.change(from, func() { from.Labels = nil })
+		after, beside := s.bound("after", map[string]string{"a": "b"}, s.claim("after", "")) // others have had their turn then
+		s.holds(beside, map[string]string{"a": "b"})
+		_ = after
+		for _, request := range s.takeRequests(http.MethodGet, http.MethodPatch) {
+			if request == "PATCH "+path(to) || request == "GET "+path(from) {
+				t.Error(request)
+			}
+		}
+	})
+}
+
+func path(secret *corev1.Secret) string {
+	return "/api/v1/namespaces/" + secret.Namespace + "/secrets/" + secret.Name
+}
+
+// One controller serves all kinds, and all destinations of a source.
+func TestAllKinds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	item, gadget := &shop.Item{}, &shop.Gadget{}
+	item.Name, gadget.Name = s.Prefix+"item", s.Prefix+"gadget"
+	claim, other := s.claim("claim", ""), &shop.OtherClaim{}
+	other.Namespace, other.Name = s.Namespace, "other"
+	target := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "target"}}
+	s.create(item, gadget, claim, other, target)
+	first := s.source("item", map[string]string{"a": "1"}, ownedBy(item, shop.ItemGroupVersionKind))
+	second := s.source("gadget", map[string]string{"a": "2"}, ownedBy(gadget, shop.GadgetGroupVersionKind))
+	byClaim := s.copy("by-claim", ownedBy(claim, shop.ItemClaimGroupVersionKind))
+	byOther := s.copy("by-other", ownedBy(other, shop.OtherClaimGroupVersionKind))
+	byTarget := s.copy("by-target", ownedBy(target, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+	s.create(first, second, byClaim, byOther, byTarget)
+	s.start()
+	s.agree(first, byClaim)
+	s.agree(first, byTarget)
+	s.agree(second, byOther)
+	t.Run("R7 all kinds of managed resources and claims", func(t *testing.T) {
+		s.holds(byClaim, map[string]string{"a": "1"})
+		s.holds(byOther, map[string]string{"a": "2"})
+	})
+	t.Run("R291 several destinations of one source", func(t *testing.T) {
+		s.change(first, func() { first.Data["a"] = []byte("3") })
+		s.holds(byClaim, map[string]string{"a": "3"})
+		s.holds(byTarget, map[string]string{"a": "3"})
+		if err := holds(byOther, map[string]string{"a": "2"}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("R306 edits of a copy that no claim controls", func(t *testing.T) {
+		s.change(byTarget, func() { byTarget.Data["a"] = []byte("mine") })
+		s.holds(byTarget, map[string]string{"a": "3"})
+	})
+	t.Run("N30 nobody lists what is no claim", func(t *testing.T) {
+		if lists := s.takeRequests(http.MethodGet); slices.Contains(lists, "GET /api/v1/namespaces/"+s.Namespace+"/configmaps") {
+			t.Errorf("requests: %q", lists)
+		}
+	})
+	t.Run("R289 consent that is taken back", func(t *testing.T) {
+		s.change(first, func() { meta.ForbidPropagationTo(first, byTarget.UID) })
+		s.change(first, func() { first.Data["a"] = []byte("4") })
+		s.holds(byClaim, map[string]string{"a": "4"})
+		s.holds(byTarget, map[string]string{"a": "3"})
+	})
+}
+
+// Many passwords change at once.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	const many = 100
+	s := newStage(t)
+	claim := s.claim("claim", "")
+	s.create(claim)
+	sources, copies := make([]*corev1.Secret, many), make([]*corev1.Secret, many)
+	for i := range many {
+		name := "s" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		sources[i] = s.source(name, map[string]string{"password": "first"})
+		copies[i] = s.copy(name, ownedBy(claim, shop.ItemClaimGroupVersionKind))
+		s.create(sources[i], copies[i])
+		s.agree(sources[i], copies[i])
+	}
+	s.start()
+	for _, c := range copies {
+		s.holds(c, map[string]string{"password": "first"})
+	}
+	s.takeRequests()
+	for _, source := range sources {
+		s.change(source, func() { source.Data["password"] = []byte("second") })
+	}
+	took := time.Duration(0)
+	for _, c := range copies {
+		took += s.holds(c, map[string]string{"password": "second"})
+	}
+	t.Run("R284 R294 one write for each change", func(t *testing.T) {
+		if writes := s.takeRequests(http.MethodPatch, http.MethodPut, http.MethodPost); len(writes) != many {
+			t.Errorf("%d writes for %d changes", len(writes), many)
+		}
+		if took > 5*time.Second {
+			t.Errorf("the last copy came %v after the last change", took)
+		}
+	})
+}
+
+// What a source says no more is waited for with patience.
+func TestMissingSource(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	from, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
+	s.start()
+	s.holds(to, map[string]string{"a": "b"})
+	t.Run("R293 a copy outlives its source in silence", func(t *testing.T) {
+		if err := s.Client.Delete(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		_, other := s.bound("other", map[string]string{"c": "d"}, s.claim("other", ""))
+		s.holds(other, map[string]string{"c": "d"})
+		s.holds(to, map[string]string{"a": "b"})
+		if errors := s.takeErrors(); len(errors) > 0 {
+			t.Errorf("errors: %q", errors)
+		}
+	})
+	t.Run("R293 another look at it is an error, and tried again more and more seldom", func(t *testing.T) {
+		begun, count := time.Now(), 0
+		s.change(to, func() { to.Labels = map[string]string{"a": "b"} })
+		s.Eventually(t, "five errors", func(context.Context) error {
+			if count += len(s.takeErrors()); count < 5 {
+				return fmt.Errorf("%d errors", count)
+			}
+			return nil
+		})
+		if took := time.Since(begun); took < time.Second {
+			t.Errorf("five errors in %v", took)
+		}
+	})
+	t.Run("R293 a new source that both agree to is taken", func(t *testing.T) {
+		from := s.source("db", map[string]string{"a": "new"})
+		s.create(from)
+		s.agree(from, to)
+		s.holds(to, map[string]string{"a": "new"})
+	})
+}
+
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	options := s.options()
+	options.Metrics.BindAddress = "0"
+	mgr, err := manager.New(s.Config, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("R7 R13 one controller of a name", func(t *testing.T) {
+		if err := secret.NewReconciler(mgr).SetupWithManager(mgr); err != nil {
+			t.Fatal(err)
+		}
+		if err := secret.NewReconciler(mgr).SetupWithManager(mgr); err == nil {
+			t.Error("a second one is accepted")
+		}
+	})
+}
+
+var errMissing = errors.New("missing")
+
+// reconciled is what one pass over a Secret came to.
+func (s *stage) reconciled(of *corev1.Secret) (data map[string][]byte, requeue time.Duration, err error) {
+	s.t.Helper()
+	result, err := s.byHand().Reconcile(s.t.Context(), requestFor(of))
+	have := &corev1.Secret{}
+	if missing := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(of), have); missing != nil {
+		return nil, result.RequeueAfter, errors.Join(err, errMissing)
+	}
+	return have.Data, result.RequeueAfter, err
+}
