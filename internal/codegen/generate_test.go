@@ -80,9 +80,11 @@ func TestGeneratedFiles(t *testing.T) {
 		}
 		slices.Sort(got)
 		want := []string{
+			"crds/claims.cloud.example.org_machineclaims.yaml",
 			"crds/cloud.example.org_providerconfigs.yaml", "crds/cloud.m.example.org_clusterproviderconfigs.yaml",
-			"crds/cloud.m.example.org_providerconfigs.yaml", "crds/compute.cloud.example.org_machines.yaml",
-			"crds/compute.cloud.m.example.org_machines.yaml",
+			"crds/cloud.m.example.org_providerconfigs.yaml",
+			"crds/compute.cloud.example.org_machineclasses.yaml", "crds/compute.cloud.example.org_machines.yaml",
+			"crds/compute.cloud.m.example.org_machines.yaml", "crds/network.cloud.example.org_gatewayclasses.yaml",
 			"crds/network.cloud.example.org_gateways.yaml", "crds/network.cloud.example.org_groups.yaml",
 			"crds/network.cloud.example.org_networks.yaml", "crds/network.cloud.m.example.org_gateways.yaml",
 			"crds/network.cloud.m.example.org_groups.yaml", "crds/network.cloud.m.example.org_networks.yaml", "crds/zz_generated.crds.go",

@@ -72,23 +72,7 @@ func TestAccessors(t *testing.T) {
 	for name, mg := range map[string]resource.Managed{"cluster-scoped": &compute.Machine{}, "namespaced": &localcompute.Machine{}} {
 		t.Run("T10 T12 what is set is got, "+name, func(t *testing.T) {
 			t.Parallel()
-			of := reflect.ValueOf(mg)
-			pairs := 0
-			for method := range of.Type().Methods() {
-				name, isSetter := strings.CutPrefix(method.Name, "Set")
-				_, inherited := reflect.TypeFor[*metav1.ObjectMeta]().MethodByName(method.Name)
-				get := of.MethodByName("Get" + name)
-				if !isSetter || inherited || method.Type.IsVariadic() || !get.IsValid() {
-					continue
-				}
-				value := example(method.Type.In(1))
-				of.MethodByName(method.Name).Call([]reflect.Value{value})
-				if diff := cmp.Diff(value.Interface(), get.Call(nil)[0].Interface()); diff != "" {
-					t.Errorf("%s -set +got:\n%s", method.Name, diff)
-				}
-				pairs++
-			}
-			if pairs < 7 {
+			if pairs := setAndGet(t, mg); pairs < 7 {
 				t.Errorf("only %d pairs of methods", pairs)
 			}
 		})
@@ -121,14 +105,43 @@ func TestAccessors(t *testing.T) {
 	})
 }
 
+// setAndGet calls each setter of an object that has a getter, compares, and returns how many there are.
+func setAndGet(t *testing.T, object any) int {
+	t.Helper()
+	of := reflect.ValueOf(object)
+	pairs := 0
+	for method := range of.Type().Methods() {
+		name, isSetter := strings.CutPrefix(method.Name, "Set")
+		_, inherited := reflect.TypeFor[*metav1.ObjectMeta]().MethodByName(method.Name)
+		get := of.MethodByName("Get" + name)
+		if !isSetter || inherited || method.Type.IsVariadic() || !get.IsValid() {
+			continue
+		}
+		value := example(method.Type.In(1))
+		of.MethodByName(method.Name).Call([]reflect.Value{value})
+		if diff := cmp.Diff(value.Interface(), get.Call(nil)[0].Interface()); diff != "" {
+			t.Errorf("%s -set +got:\n%s", method.Name, diff)
+		}
+		pairs++
+	}
+	return pairs
+}
+
 // example returns a value that is not empty.
 func example(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch t.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(t.Elem()))
+		if t.Elem().Kind() != reflect.Struct {
+			break
+		}
 		if name := v.Elem().FieldByName("Name"); name.IsValid() {
 			name.SetString("example")
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			v.Field(i).Set(example(v.Field(i).Type()))
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(t, 1, 1))

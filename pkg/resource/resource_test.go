@@ -24,15 +24,24 @@ func bucket(change func(*unstructured.Managed)) *unstructured.Managed {
 
 func TestSetBindable(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ have, want xpv1.BindingPhase }{
-		"A43 K40 unset":     {want: xpv1.BindingPhaseUnbound},
-		"K40 unbindable":    {have: xpv1.BindingPhaseUnbindable, want: xpv1.BindingPhaseUnbound},
-		"K40 unbound":       {have: xpv1.BindingPhaseUnbound, want: xpv1.BindingPhaseUnbound},
-		"K40 bound stays":   {have: xpv1.BindingPhaseBound, want: xpv1.BindingPhaseBound},
-		"N4 released stays": {have: xpv1.BindingPhaseReleased, want: xpv1.BindingPhaseReleased},
+	orders := &corev1.ObjectReference{Name: "orders"}
+	for name, tc := range map[string]struct {
+		have, want xpv1.BindingPhase
+		claim      *corev1.ObjectReference
+	}{
+		"A43 K40 unset":            {want: xpv1.BindingPhaseUnbound},
+		"K40 unbindable":           {have: xpv1.BindingPhaseUnbindable, want: xpv1.BindingPhaseUnbound},
+		"K40 unbound":              {have: xpv1.BindingPhaseUnbound, want: xpv1.BindingPhaseUnbound},
+		"K40 asked for by a claim": {want: xpv1.BindingPhaseUnbound, claim: orders},
+		"K40 bound stays":          {have: xpv1.BindingPhaseBound, want: xpv1.BindingPhaseBound, claim: orders},
+		"N4 released stays":        {have: xpv1.BindingPhaseReleased, want: xpv1.BindingPhaseReleased, claim: orders},
+		"N4 released and offered":  {have: xpv1.BindingPhaseReleased, want: xpv1.BindingPhaseUnbound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mg := bucket(func(mg *unstructured.Managed) { mg.SetBindingPhase(tc.have) })
+			mg := bucket(func(mg *unstructured.Managed) {
+				mg.SetBindingPhase(tc.have)
+				mg.SetClaimReference(tc.claim)
+			})
 			resource.SetBindable(mg)
 			if got := mg.GetBindingPhase(); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)

@@ -103,6 +103,9 @@ func TestRoles(t *testing.T) {
 			kind("// +bowline:providerconfig", "Host string", "xpv1.ProviderConfigStatus"),
 			&summary{Role: model.ProviderConfig, Scope: model.Cluster},
 		},
+		"T12 ResourceClaimSpec and ResourceClaimStatus": {
+			kind("", "xpv1.ResourceClaimSpec", "xpv1.ResourceClaimStatus"), &summary{Role: model.Claim, Scope: model.Namespaced},
+		},
 		"T12 none of these": {kind("", "Host string", "Ready bool"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +178,9 @@ func Example() {
 		}
 	}
 	// Output:
+	// apis/claims/v1alpha1 MachineClaim Namespaced claim
 	// apis/compute/v1alpha1 Machine Cluster managed resource
+	// apis/compute/v1alpha1 MachineClass Cluster class
 	// apis/namespaced/compute/v1alpha1 Machine Namespaced managed resource
 	// apis/namespaced/network/v1alpha1 Gateway Namespaced managed resource
 	// apis/namespaced/network/v1alpha1 Group Namespaced managed resource
@@ -183,6 +188,7 @@ func Example() {
 	// apis/namespaced/v1alpha1 ClusterProviderConfig Cluster provider configuration
 	// apis/namespaced/v1alpha1 ProviderConfig Namespaced provider configuration
 	// apis/network/v1alpha1 Gateway Cluster managed resource
+	// apis/network/v1alpha1 GatewayClass Cluster class
 	// apis/network/v1alpha1 Group Cluster managed resource
 	// apis/network/v1alpha1 Network Cluster managed resource
 	// apis/v1alpha1 ProviderConfig Cluster provider configuration

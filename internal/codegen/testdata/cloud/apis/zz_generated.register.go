@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	claimsv1alpha1 "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/claims/v1alpha1"
 	computev1alpha1 "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/compute/v1alpha1"
 	namespacedcomputev1alpha1 "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/compute/v1alpha1"
 	namespacednetworkv1alpha1 "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/network/v1alpha1"
@@ -21,6 +22,7 @@ import (
 // AddToScheme adds all kinds of the API to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	return errors.Join(
+		claimsv1alpha1.AddToScheme(s),
 		computev1alpha1.AddToScheme(s),
 		namespacedcomputev1alpha1.AddToScheme(s),
 		namespacednetworkv1alpha1.AddToScheme(s),

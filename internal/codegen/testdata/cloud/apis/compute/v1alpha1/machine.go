@@ -142,7 +142,8 @@ type Boot struct {
 	// +optional
 	Firmware *string `json:"firmware,omitempty"`
 
-	// KernelID is the id of the machine whose kernel is used.
+	// KernelID is the id of the machine whose kernel is used. It cannot change.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="kernelId cannot change"
 	// +crossplane:generate:reference:type=Machine
 	// +optional
 	KernelID *string `json:"kernelId,omitempty"`
@@ -168,6 +169,7 @@ type MachineObservation struct {
 // +kubebuilder:resource:scope=Cluster,shortName=vm
 // +kubebuilder:printcolumn:name="SIZE",type=string,JSONPath=`.spec.forProvider.size`
 // +bowline:scopes=Cluster,Namespaced
+// +bowline:class=MachineClaim.claims.cloud.example.org,BuildClaim.claims.cloud.example.org
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

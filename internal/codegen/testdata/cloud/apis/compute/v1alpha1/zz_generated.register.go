@@ -28,10 +28,18 @@ var (
 	MachineGroupVersionKind = GroupVersion.WithKind(MachineKind)
 )
 
+// Kind metadata of MachineClass (A70).
+var (
+	MachineClassKind             = reflect.TypeOf(MachineClass{}).Name()
+	MachineClassKindAPIVersion   = MachineClassKind + "." + GroupVersion.String()
+	MachineClassGroupVersionKind = GroupVersion.WithKind(MachineClassKind)
+)
+
 // AddToScheme adds the kinds of this package to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Machine{}, &MachineList{},
+		&MachineClass{}, &MachineClassList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

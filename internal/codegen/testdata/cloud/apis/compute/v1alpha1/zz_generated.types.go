@@ -124,3 +124,32 @@ type MachineList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Machine `json:"items"`
 }
+
+// A MachineClassSpecTemplate says what is made for a claim.
+type MachineClassSpecTemplate struct {
+	xpv1.ClassSpecTemplate `json:",inline"`
+
+	// ForProvider are the settings that each machine is made with, and kept at.
+	ForProvider MachineParameters `json:"forProvider"`
+}
+
+// A MachineClass is a template: each claim that uses it gets a machine of its own, made with these settings. A
+// change of the class counts for what is made after it.
+//
+// +kubebuilder:object:root=true
+type MachineClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// SpecTemplate is what becomes the spec of each machine.
+	SpecTemplate MachineClassSpecTemplate `json:"specTemplate,omitempty"`
+}
+
+// MachineClassList contains a list of MachineClass.
+//
+// +kubebuilder:object:root=true
+type MachineClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MachineClass `json:"items"`
+}

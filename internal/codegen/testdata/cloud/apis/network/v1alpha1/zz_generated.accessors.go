@@ -108,6 +108,47 @@ func (l *GatewayList) GetItems() []resource.Managed {
 	return items
 }
 
+// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+func (r *GatewayClass) Parameters() *GatewayParameters { return &r.SpecTemplate.ForProvider }
+
+// SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *GatewayClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
+	r.SpecTemplate.ProviderConfigReference = v
+}
+
+// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *GatewayClass) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	return r.SpecTemplate.ProviderConfigReference
+}
+
+// SetReclaimPolicy satisfies resource.Reclaimer.
+func (r *GatewayClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) { r.SpecTemplate.ReclaimPolicy = v }
+
+// SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
+func (r *GatewayClass) SetWriteConnectionSecretsToNamespace(v string) {
+	r.SpecTemplate.WriteConnectionSecretsToNamespace = v
+}
+
+// GetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
+func (r *GatewayClass) GetWriteConnectionSecretsToNamespace() string {
+	return r.SpecTemplate.WriteConnectionSecretsToNamespace
+}
+
+// SetClaimLimits satisfies resource.ClaimLimiter.
+func (r *GatewayClass) SetClaimLimits(v xpv1.ClaimLimits) { r.SpecTemplate.Claims = v }
+
+// GetClaimLimits satisfies resource.ClaimLimiter.
+func (r *GatewayClass) GetClaimLimits() xpv1.ClaimLimits { return r.SpecTemplate.Claims }
+
+// GetItems satisfies resource.ClassList.
+func (l *GatewayClassList) GetItems() []resource.Class {
+	items := make([]resource.Class, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}
+
 // Parameters returns the settings that the group is kept at, to read and to change.
 func (r *Group) Parameters() *GroupParameters { return &r.Spec.ForProvider }
 

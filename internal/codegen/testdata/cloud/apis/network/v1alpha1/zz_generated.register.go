@@ -25,6 +25,13 @@ var (
 	GatewayGroupVersionKind = GroupVersion.WithKind(GatewayKind)
 )
 
+// Kind metadata of GatewayClass (A70).
+var (
+	GatewayClassKind             = reflect.TypeOf(GatewayClass{}).Name()
+	GatewayClassKindAPIVersion   = GatewayClassKind + "." + GroupVersion.String()
+	GatewayClassGroupVersionKind = GroupVersion.WithKind(GatewayClassKind)
+)
+
 // Kind metadata of Group (A70).
 var (
 	GroupKind             = reflect.TypeOf(Group{}).Name()
@@ -43,6 +50,7 @@ var (
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Gateway{}, &GatewayList{},
+		&GatewayClass{}, &GatewayClassList{},
 		&Group{}, &GroupList{},
 		&Network{}, &NetworkList{},
 	)

@@ -29,6 +29,15 @@ type GatewayList struct {
 	Items           []Gateway `json:"items"`
 }
 
+// GatewayClassList contains a list of GatewayClass.
+//
+// +kubebuilder:object:root=true
+type GatewayClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []GatewayClass `json:"items"`
+}
+
 // GroupInitParameters are settings that a group is created with and not kept at.
 type GroupInitParameters struct {
 	// Quotas of the group, by what they limit.

@@ -1,0 +1,197 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package codegen_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	claims "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/claims/v1alpha1"
+	compute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/compute/v1alpha1"
+	network "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/network/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// Roles are satisfied, says the compiler (T12).
+var (
+	_ resource.Claim     = &claims.MachineClaim{}
+	_ resource.ClaimList = &claims.MachineClaimList{}
+	_ interface {
+		resource.Class
+		Parameters() *compute.MachineParameters
+	} = &compute.MachineClass{}
+	_ resource.Class     = &network.GatewayClass{}
+	_ resource.ClassList = &compute.MachineClassList{}
+	_ resource.ClassList = &network.GatewayClassList{}
+)
+
+func TestClaimAccessors(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		object any
+		pairs  int
+	}{
+		"T10 T12 K30 a claim":         {&claims.MachineClaim{}, 5},
+		"T10 T12 K20 a class":         {&compute.MachineClass{}, 4},
+		"T10 T13 K20 a class by hand": {&network.GatewayClass{}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if pairs := setAndGet(t, tc.object); pairs != tc.pairs {
+				t.Errorf("%d pairs of methods, want %d", pairs, tc.pairs)
+			}
+		})
+	}
+	t.Run("T12 settings are those of the class", func(t *testing.T) {
+		t.Parallel()
+		class := &compute.MachineClass{}
+		class.Parameters().Size = "large"
+		if class.SpecTemplate.ForProvider.Size != "large" {
+			t.Errorf("got %+v", class.SpecTemplate)
+		}
+	})
+	t.Run("T14 items of lists are their own", func(t *testing.T) {
+		t.Parallel()
+		machines := &compute.MachineClassList{Items: make([]compute.MachineClass, 2)}
+		asked := &claims.MachineClaimList{Items: make([]claims.MachineClaim, 2)}
+		machines.GetItems()[1].SetName("b")
+		asked.GetItems()[1].SetName("b")
+		if machines.Items[1].Name != "b" || asked.Items[1].Name != "b" {
+			t.Errorf("got %+v %+v", machines.Items, asked.Items)
+		}
+	})
+	t.Run("T13 methods written by hand are kept", func(t *testing.T) {
+		t.Parallel()
+		claim := &claims.MachineClaim{}
+		claim.SetBindingPhase(xpv1.BindingPhaseReleased)
+		if got := claim.GetBindingPhase(); got != xpv1.BindingPhaseUnbound {
+			t.Errorf("SetBindingPhase by hand left %q", got)
+		}
+		if got := (&network.GatewayClass{}).GetReclaimPolicy(); got != xpv1.ReclaimRetain {
+			t.Errorf("GetReclaimPolicy by hand: %q", got)
+		}
+		if got := (&compute.MachineClass{}).GetReclaimPolicy(); got != "" {
+			t.Errorf("generated: %q", got)
+		}
+	})
+}
+
+// template returns a class with settings.
+func template(t *testing.T, gvk schema.GroupVersionKind, name, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	u.SetGroupVersionKind(gvk)
+	u.SetName(name)
+	return u
+}
+
+func TestClassAdmission(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	c := client.WithFieldValidation(env.Client, metav1.FieldValidationStrict)
+	machines, gateways := compute.MachineClassGroupVersionKind, network.GatewayClassGroupVersionKind
+	for name, tc := range map[string]struct {
+		gvk             schema.GroupVersionKind
+		common, refused string
+		forProvider     string
+	}{
+		"K24 a status":               {gateways, `status: {}`, "unknown field", `{}`},
+		"K23 no settings":            {machines, ``, "forProvider: Required", ``},
+		"K23 O32 all by value":       {machines, ``, "", `{image: a, networkId: b}`},
+		"K23 O32 one by selector":    {machines, ``, "", `{image: a, networkIdSelector: {}}`},
+		"K23 O32 without a demanded": {machines, ``, "specTemplate.forProvider.image is required", `{networkId: b}`},
+		"K23 O32 within what is set": {machines, ``, "boot.firmware is required", `{image: a, networkId: b, boot: {}}`},
+		"K23 of other values":        {machines, ``, "Unsupported value", `{size: huge, image: a, networkId: b}`},
+		"N33 resolved anew": {machines, ``, "must not be Always",
+			`{image: a, networkIdRef: {name: a, policy: {resolve: Always}}}`},
+		"K27 all that is common": {gateways, `reclaimPolicy: Retain, claims: {max: 3}, providerConfigRef: {name: a}`, "", `{}`},
+		"K27 N2 a configuration of other kinds": {gateways, `providerConfigRef: {kind: ClusterProviderConfig, name: a}`,
+			"leave kind out", `{}`},
+		"K27 a policy that is none": {gateways, `reclaimPolicy: Orphan`, "Unsupported value", `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := "writeConnectionSecretsToNamespace: a"
+			for _, more := range []string{tc.common, strings.TrimSuffix("forProvider: "+tc.forProvider, "forProvider: ")} {
+				if more != "" {
+					text += ", " + more
+				}
+			}
+			object := template(t, tc.gvk, env.Prefix+strings.ToLower(strings.Map(letter, name)), "{specTemplate: {"+text+"}}")
+			err := c.Create(t.Context(), object)
+			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("got %v, want %q", err, tc.refused)
+			}
+			if err == nil {
+				remove(t, env, object)
+			}
+		})
+	}
+}
+
+func TestEmptyClass(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	for name, tc := range map[string]struct{ text, refused string }{
+		"K21 nothing":                 {`{}`, "specTemplate: Required"},
+		"K27 no namespace of secrets": {`{specTemplate: {forProvider: {}}}`, "writeConnectionSecretsToNamespace: Required"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := env.Client.Create(t.Context(), template(t, network.GatewayClassGroupVersionKind, env.Prefix+"empty", tc.text))
+			if err == nil || !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("got %v, want %q", err, tc.refused)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, env *controlplanetest.Env, object client.Object) {
+	t.Helper()
+	if err := env.Client.Delete(t.Context(), object); err != nil {
+		t.Error(err)
+	}
+}
+
+// A class may be edited, though what is made from it may not.
+func TestClassEdit(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	class := template(t, compute.MachineClassGroupVersionKind, env.Prefix+"edited", `{specTemplate: {writeConnectionSecretsToNamespace: a,
+		forProvider: {image: a, networkId: b, boot: {firmware: f, kernelId: k}, disks: [{name: d, type: ssd}]}}}`)
+	if err := env.Client.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ name, patch string }{
+		{"K23 an immutable setting", `{image: other}`},
+		{"K23 one within", `{boot: {firmware: other}}`},
+		{"K23 one by a rule of the author's", `{boot: {kernelId: other}}`},
+		{"K23 what holds one", `{boot: null}`},
+		{"K23 one in a list", `{disks: [{name: d, type: hdd}]}`},
+		{"K23 what it comes from", `{networkId: null, networkIdRef: {name: c}}`},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			patch, err := yaml.YAMLToJSON(fmt.Appendf(nil, "{specTemplate: {forProvider: %s}}", step.patch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := env.Client.Patch(t.Context(), class.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	remove(t, env, class)
+}
