@@ -1,0 +1,312 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// The way of a claim: what is made of its class, what both sides say of each other, and that nothing is written any more then.
+func TestProvision(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	class, claim := s.newClass(nil), s.newClaim(s.claim, nil)
+	s.create(class, claim)
+	s.pass()
+	item := s.item()
+
+	t.Run("R262 P2 the name begins with namespace and name of the claim", func(t *testing.T) {
+		want := regexp.MustCompile("^" + regexp.QuoteMeta(s.env.Namespace) + "-orders-[bcdfghjklmnpqrstvwxz2456789]{5}$")
+		if !want.MatchString(item.Name) || item.GenerateName != s.env.Namespace+"-orders-" {
+			t.Errorf("name %q, generateName %q", item.Name, item.GenerateName)
+		}
+	})
+	t.Run("R257 R258 R261 R215 the spec comes from the class, references are set after all configurators", func(t *testing.T) {
+		want := shop.ItemSpec{ForProvider: shop.ItemParameters{Colour: new("red")}}
+		want.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionAll}
+		want.DeletionPolicy = xpv1.DeletionDelete
+		want.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: "default"}
+		want.ReclaimPolicy = xpv1.ReclaimDelete
+		want.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: s.env.Namespace, Name: string(claim.UID)}
+		want.ClassReference = s.classRef(s.class)
+		want.ClassReference.UID = class.UID
+		want.ClaimReference = &corev1.ObjectReference{
+			APIVersion: shop.GroupVersion.String(), Kind: shop.ItemClaimKind, Namespace: s.env.Namespace, Name: "orders", UID: claim.UID,
+		}
+		if diff := cmp.Diff(want, item.Spec); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+	t.Run("R267 R269 N17 the claim names it at once, and waits until it can be bound", func(t *testing.T) {
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, item.Name, "Wait")
+		ref := s.claimOf("orders").Spec.ResourceReference
+		if ref == nil || ref.Name != item.Name || ref.UID != item.UID || ref.Kind != shop.ItemKind {
+			t.Errorf("spec.resourceRef is %v", ref)
+		}
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonProvisioned}, s.events.take()); diff != "" {
+			t.Errorf("events, -want +got:\n%s", diff)
+		}
+	})
+
+	s.ready(item, "hunter2")
+	s.pass()
+	t.Run("R273 R282 both sides say that they are bound", func(t *testing.T) {
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		if got := s.item().Status.BindingPhase; got != xpv1.BindingPhaseBound {
+			t.Errorf("the managed resource's phase is %q", got)
+		}
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBound}, s.events.take()); diff != "" {
+			t.Errorf("events, -want +got:\n%s", diff)
+		}
+	})
+	t.Run("R266 P3 the claim shows the external name", func(t *testing.T) {
+		if got := meta.GetExternalName(s.claimOf("orders")); got != "item-0815" {
+			t.Errorf("external name %q", got)
+		}
+	})
+	t.Run("N13 a further pass writes nothing", func(t *testing.T) {
+		var writes []string
+		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+			writes = append(writes, request)
+			return nil, nil
+		}))
+		if rest := s.pass(); len(writes) > 0 || rest.RequeueAfter > 0 || len(s.events.take()) > 0 {
+			t.Errorf("it wrote %v and comes back after %v", writes, rest.RequeueAfter)
+		}
+	})
+}
+
+// What an author of configurators can count on.
+func TestConfigurators(t *testing.T) {
+	t.Parallel()
+	t.Run("R259 A63 A64 A65 they run in order, and an error stops provisioning", func(t *testing.T) {
+		t.Parallel()
+		var ran []string
+		step := func(name string, err error) claimbinding.ManagedConfigurator {
+			return claimbinding.ManagedConfiguratorFn(func(context.Context, resource.Claim, resource.Class, resource.Managed) error {
+				ran = append(ran, name)
+				return err
+			})
+		}
+		s := newStage(t, claimbinding.WithManagedConfigurators(step("a", nil), step("b", errors.New("size 3 is sold out")), step("c", nil)))
+		s.create(s.newClass(nil), s.newClaim("orders", nil))
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "size 3 is sold out")
+		if diff := cmp.Diff([]string{"a", "b"}, ran); diff != "" || len(s.items()) > 0 || len(s.claimOf("orders").Finalizers) > 0 {
+			t.Errorf("%d managed resources; ran, -want +got:\n%s", len(s.items()), diff)
+		}
+	})
+	t.Run("R283 D27 a claim that contradicts its class is refused, one that does not gets what it asks for", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.ForProvider.Size = new(int64(1)) }),
+			s.newClaim("orders", func(c *shop.ItemClaim) { c.Spec.Size = new(int64(2)) }))
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "spec.size contradicts the class")
+		claim := s.claimOf("orders")
+		s.edit(claim, func() { claim.Spec.Size = new(int64(1)) })
+		s.pass()
+		if got := s.item().Spec.ForProvider.Size; got == nil || *got != 1 {
+			t.Errorf("size %v", got)
+		}
+	})
+	t.Run("R264 R265 A66 the claim's external name is proposed, and overwrites none", func(t *testing.T) {
+		t.Parallel()
+		claim, item := &shop.ItemClaim{}, &shop.Item{}
+		claim.Namespace, claim.Name = "team", "orders"
+		meta.SetExternalName(claim, "orders-db")
+		c := claimbinding.NewObjectMetaConfigurator(newScheme(t))
+		if err := c.Configure(t.Context(), claim, nil, item); err != nil {
+			t.Fatal(err)
+		}
+		if meta.GetExternalName(item) != "orders-db" || !meta.IsExternalNameProposed(item) || item.GenerateName != "team-orders-" {
+			t.Errorf("got %v", item.ObjectMeta)
+		}
+		item = &shop.Item{}
+		meta.SetExternalName(item, "chosen")
+		if err := c.Configure(t.Context(), claim, nil, item); err != nil {
+			t.Fatal(err)
+		}
+		if meta.GetExternalName(item) != "chosen" || meta.IsExternalNameProposed(item) {
+			t.Errorf("got %v", item.ObjectMeta)
+		}
+	})
+	t.Run("R261 a configurator cannot give the managed resource to another claim", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, claimbinding.WithManagedConfigurators(claimbinding.ManagedConfiguratorFn(
+			func(_ context.Context, _ resource.Claim, _ resource.Class, mg resource.Managed) error {
+				mg.(*shop.Item).Spec.ClaimReference = &corev1.ObjectReference{Name: "another"}
+				return nil
+			})))
+		claim := s.newClaim("orders", nil)
+		s.create(s.newClass(nil), claim)
+		s.pass()
+		if got := s.item().Spec.ClaimReference; got.UID != claim.UID || got.Name != "orders" {
+			t.Errorf("spec.claimRef is %v", got)
+		}
+	})
+}
+
+// What becomes of reclaim policy, of classes that are not there, and of their later changes.
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	t.Run("N4 the class's reclaim policy counts", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.ReclaimPolicy = xpv1.ReclaimRetain }), s.newClaim("orders", nil))
+		s.pass()
+		if got := s.item().Spec.ReclaimPolicy; got != xpv1.ReclaimRetain {
+			t.Errorf("reclaim policy %q", got)
+		}
+	})
+	t.Run("R276 N10 a missing class is an error until it is there", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.newClaim("orders", nil))
+		if rest := s.pass(); rest.RequeueAfter == 0 {
+			t.Error("nobody comes back")
+		}
+		s.wantState("orders", "Unbound", xpv1.ReasonClassNotFound, xpv1.ReasonReconcileError, s.class, "kubectl get classes")
+		if len(s.items()) > 0 || len(s.claimOf("orders").Finalizers) > 0 {
+			t.Error("something was made")
+		}
+		s.create(s.newClass(nil))
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
+		_ = s.item()
+	})
+	t.Run("R277 editing and deleting the class changes nothing afterwards", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		class := s.newClass(nil)
+		s.edit(class, func() {
+			class.SpecTemplate.ForProvider.Colour = new("blue")
+			class.SpecTemplate.WriteConnectionSecretsToNamespace = "elsewhere"
+		})
+		s.pass()
+		s.delete(class)
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		if diff := cmp.Diff(item, s.item()); diff != "" {
+			t.Errorf("-before +after:\n%s", diff)
+		}
+	})
+	t.Run("R281 claims of other kinds of class or managed resource are left alone", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.newClass(nil), s.newClaim("orders", func(c *shop.ItemClaim) { c.Spec.ClassReference.Kind = shop.GadgetClassKind }),
+			s.newClaim("others", func(c *shop.ItemClaim) {
+				c.Spec.ResourceReference = &corev1.ObjectReference{APIVersion: shop.GroupVersion.String(), Kind: shop.GadgetKind, Name: "g"}
+			}))
+		for _, name := range []string{"orders", "others"} {
+			s.passOf(name)
+			if got := s.claimOf(name); len(got.Finalizers)+len(got.Status.Conditions) > 0 {
+				t.Errorf("claim %s was touched: %v", name, got)
+			}
+		}
+		if len(s.items()) > 0 {
+			t.Error("something was made")
+		}
+	})
+	t.Run("R16 a claim that is gone ends quietly", func(t *testing.T) {
+		t.Parallel()
+		if rest := newStage(t).pass(); rest.RequeueAfter > 0 {
+			t.Errorf("comes back after %v", rest.RequeueAfter)
+		}
+	})
+	t.Run("R17 a conflict is never a success", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.newClass(nil), s.newClaim("orders", nil))
+		once := false
+		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+			if strings.HasSuffix(request, "/orders") && !once {
+				once = true
+				claim := s.claimOf("orders")
+				s.edit(claim, func() { claim.Labels = map[string]string{"edited": "meanwhile"} })
+			}
+			return nil, nil
+		}))
+		if rest := s.pass(); rest.RequeueAfter == 0 || len(s.items()) > 0 {
+			t.Errorf("comes back after %v, %d managed resources", rest.RequeueAfter, len(s.items()))
+		}
+		s.pass()
+		_ = s.item()
+	})
+}
+
+// A managed resource that is not ready says why on its claim, without names of places that only the platform team may see.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		ready, synced xpv1.Condition
+		want          string
+		never         string
+	}{
+		"N17 being created": {ready: xpv1.Creating(), synced: xpv1.ReconcileSuccess(), want: "(Creating)"},
+		"N17 the vendor's own words": {
+			ready:  xpv1.Creating(),
+			synced: xpv1.ReconcileError(errors.New("creating the external resource: quota exceeded")),
+			want:   "quota exceeded",
+		},
+		"N17 names of credentials stay with the platform team": {
+			ready:  xpv1.Creating(),
+			synced: xpv1.ReconcileError(errors.New("connecting to the provider: secret bowline-system/cloud-key does not exist")),
+			want:   "Ask your platform team", never: "cloud-key",
+		},
+		"N17 paused": {ready: xpv1.Creating(), synced: xpv1.ReconcilePaused(), want: "paused"},
+	}
+	s := newStage(t)
+	s.create(s.newClass(nil), s.newClaim("orders", nil))
+	s.pass()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			item := s.item()
+			s.status(item, func() { item.SetConditions(tc.ready, tc.synced) })
+			s.pass()
+			s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, tc.want)
+			message := s.claimOf("orders").GetCondition(xpv1.TypeReady).Message
+			if tc.never != "" && strings.Contains(message, tc.never) {
+				t.Errorf("the message tells %q: %s", tc.never, message)
+			}
+		})
+	}
+	t.Run("R282 a bound claim says that its managed resource cannot be used", func(t *testing.T) {
+		s.ready(s.item(), "hunter2")
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		item := s.item()
+		s.status(item, func() { item.SetConditions(xpv1.Unavailable().WithMessage("It restarts.")) })
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonUnavailable, xpv1.ReasonReconcileSuccess, "It restarts.")
+	})
+}
+
+func TestControllerName(t *testing.T) {
+	t.Parallel()
+	t.Run("R12 A62", func(t *testing.T) {
+		got := claimbinding.ControllerName(
+			resource.ClaimKind(metav1.GroupVersionKind{Group: "database.crossplane.io", Kind: "FancySQLInstance"}),
+			resource.ManagedKind(metav1.GroupVersionKind{Group: "fcp.crossplane.io", Kind: "FavouriteDBInstance"}))
+		if got != "fancysqlinstance.favouritedbinstance.fcp.crossplane.io" {
+			t.Errorf("got %q", got)
+		}
+	})
+}

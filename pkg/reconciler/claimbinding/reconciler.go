@@ -1,0 +1,183 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// Finalizer keeps a claim until its managed resource was deleted or released (R279).
+const Finalizer = "finalizer.resourceclaim.crossplane.io"
+
+// LabelClaimUID on a managed resource that was made for a claim is the UID of that claim.
+const LabelClaimUID = "bowline.dev/claim-uid"
+
+const (
+	defaultPollInterval = time.Minute
+	conflictDelay       = 100 * time.Millisecond
+)
+
+// A Reconciler binds claims of one kind to managed resources of one kind (R6).
+type Reconciler struct {
+	client client.Client
+	live   client.Reader // past the cache, for what must be certain
+	scheme *runtime.Scheme
+
+	claimKind   schema.GroupVersionKind
+	classKind   schema.GroupVersionKind
+	managedKind schema.GroupVersionKind
+
+	configurators []ManagedConfigurator
+	recorder      event.Recorder
+	log           logr.Logger
+	poll          time.Duration
+
+	waiting *waiters
+	indexed bool // managed resources by the claim that they name
+}
+
+// A ReconcilerOption changes one thing about a Reconciler.
+type ReconcilerOption func(*Reconciler)
+
+// WithManagedConfigurators sets what makes the spec of a managed resource from class and claim (A63). They run in the given
+// order, and an error of any stops provisioning (R259). What the class says of ProviderConfig, reclaim policy and connection
+// Secret needs no configurator. Default: NewObjectMetaConfigurator alone.
+func WithManagedConfigurators(c ...ManagedConfigurator) ReconcilerOption {
+	return func(r *Reconciler) { r.configurators = c }
+}
+
+// WithPollInterval sets how often a claim is looked at that waits for something no watch may tell of. Default: 1 minute.
+func WithPollInterval(d time.Duration) ReconcilerOption {
+	return func(r *Reconciler) { r.poll = d }
+}
+
+// WithRecorder sets who records events. Default: the API server's events, source claimbinding/<controller name>.
+func WithRecorder(er event.Recorder) ReconcilerOption {
+	return func(r *Reconciler) { r.recorder = er }
+}
+
+// WithLogger sets the logger. Default: the manager's.
+func WithLogger(l logr.Logger) ReconcilerOption {
+	return func(r *Reconciler) { r.log = l }
+}
+
+// NewReconciler returns a reconciler that binds claims of the first kind, with classes of the second, to managed resources of
+// the third (A62). All must be in the manager's scheme with their lists; the managed kind must be cluster-scoped and satisfy
+// resource.BindableManaged (N28).
+func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.ClassKind, with resource.ManagedKind, o ...ReconcilerOption) *Reconciler {
+	name := ControllerName(of, with)
+	r := &Reconciler{
+		client:        mgr.GetClient(),
+		live:          mgr.GetAPIReader(),
+		scheme:        mgr.GetScheme(),
+		claimKind:     schema.GroupVersionKind(of),
+		classKind:     schema.GroupVersionKind(by),
+		managedKind:   schema.GroupVersionKind(with),
+		configurators: []ManagedConfigurator{NewObjectMetaConfigurator(mgr.GetScheme())},
+		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claimbinding/"+name),
+		log:           mgr.GetLogger().WithValues("controller", name),
+		poll:          defaultPollInterval,
+		waiting:       newWaiters(),
+	}
+	for _, apply := range o {
+		apply(r)
+	}
+	// Kinds that the scheme lacks are the caller's mistake, to be seen at once.
+	_, _, _, _ = r.newClaim(), r.newClass(), r.newManaged(), r.newManagedList()
+	return r
+}
+
+// ControllerName returns the name of the controller of a claim kind and a managed kind, in lower case:
+// <claim kind>.<managed kind>.<group of the managed kind> (R12).
+func ControllerName(of resource.ClaimKind, with resource.ManagedKind) string {
+	return strings.ToLower(of.Kind + "." + schema.GroupVersionKind(with).GroupKind().String())
+}
+
+// Reconcile moves one claim one pass closer to being bound, or to being gone.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r.waiting.forget(req.NamespacedName)
+	claim := r.newClaim()
+	err := r.client.Get(ctx, req.NamespacedName, claim)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the claim: %w", err)
+	}
+	if err != nil || !r.serves(claim) {
+		return r.afterStrays(r.reclaimStrays(ctx, req.NamespacedName))
+	}
+	p := &pass{claim: claim}
+	return r.settle(ctx, p, run(ctx, p, r.lifecycle(claim)))
+}
+
+// lifecycle is the order of everything. Read it first; each step lives in the file of its name.
+func (r *Reconciler) lifecycle(claim resource.Claim) []step {
+	if meta.WasDeleted(claim) {
+		return []step{r.checkFinalizer, r.recall, r.reclaim, r.unreserve, r.letGo}
+	}
+	return []step{r.find, r.checkClass, r.configure, r.reserve, r.hold, r.provision, r.refer, r.awaitBindable, r.bind,
+		r.propagate, r.showName, r.checkReady}
+}
+
+// serves is true for claims that this controller looks after: those that name a managed resource of its kind, or none and
+// a class of its kind (R281). The version does not count: kinds get new ones, and claims keep their references.
+func (r *Reconciler) serves(claim resource.Claim) bool {
+	if ref := claim.GetResourceReference(); ref != nil {
+		return isOf(ref, r.managedKind)
+	}
+	return isOf(claim.GetClassReference(), r.classKind)
+}
+
+// isOf is true for a reference to an object of the kind, of whatever version.
+func isOf(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {
+	return ref != nil && ref.GroupVersionKind().GroupKind() == kind.GroupKind()
+}
+
+// afterStrays ends a pass over a claim that this controller does not look after.
+func (r *Reconciler) afterStrays(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func (r *Reconciler) newClaim() resource.Claim { return mustNew[resource.Claim](r.scheme, r.claimKind) }
+
+func (r *Reconciler) newClass() resource.Class { return mustNew[resource.Class](r.scheme, r.classKind) }
+
+func (r *Reconciler) newManaged() resource.BindableManaged {
+	return mustNew[resource.BindableManaged](r.scheme, r.managedKind)
+}
+
+func (r *Reconciler) newManagedList() client.ObjectList {
+	return mustNew[client.ObjectList](r.scheme, r.managedKind.GroupVersion().WithKind(r.managedKind.Kind+"List"))
+}
+
+// mustNew makes an empty object. It fails only where the program was put together wrongly.
+func mustNew[T runtime.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
+	o, err := scheme.New(kind)
+	if err != nil {
+		panic(fmt.Sprintf("kind %s: %v", kind, err))
+	}
+	object, ok := o.(T)
+	if !ok {
+		panic(fmt.Sprintf("kind %s: %T does not satisfy %s", kind, o, reflect.TypeFor[T]()))
+	}
+	return object
+}

@@ -1,0 +1,124 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// checkFinalizer ends the pass over a deleted claim that has nothing, or was let go.
+func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
+	if !meta.FinalizerExists(p.claim, Finalizer) {
+		return vanish()
+	}
+	return next()
+}
+
+// recall finds the managed resource of a deleted claim: the one that the claim names, if that one names the claim too, or what
+// was made for it. It asks the API server itself: what is overlooked now would never be found again.
+func (r *Reconciler) recall(ctx context.Context, p *pass) outcome {
+	ref := p.claim.GetResourceReference()
+	if ref == nil {
+		made, err := r.made(ctx, p.claim.GetUID())
+		if err != nil {
+			return fail(err)
+		}
+		if len(made) > 0 {
+			p.managed = made[0]
+		}
+		return next()
+	}
+	mg := r.newManaged()
+	err := r.live.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fail(fmt.Errorf("reading the managed resource: %w", err))
+	case err == nil && r.belongs(mg, p.claim):
+		p.managed = mg
+	}
+	return next()
+}
+
+// reclaim does with the managed resource of a deleted claim what its reclaim policy says (R279).
+func (r *Reconciler) reclaim(ctx context.Context, p *pass) outcome {
+	if p.managed == nil || meta.WasDeleted(p.managed) {
+		return next()
+	}
+	if p.managed.GetReclaimPolicy() == xpv1.ReclaimDelete {
+		if err := r.remove(ctx, p.managed); err != nil {
+			return fail(err)
+		}
+		p.note(ReasonDeleted, fmt.Sprintf("Deleted managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
+		return next()
+	}
+	if err := r.stopPropagation(ctx, p); err != nil {
+		return fail(err)
+	}
+	if p.managed.GetBindingPhase() == xpv1.BindingPhaseReleased {
+		return next()
+	}
+	if err := r.writePhase(ctx, p, xpv1.BindingPhaseReleased); err != nil {
+		return ignoreNotFound(err, "releasing the managed resource")
+	}
+	p.note(ReasonReleased, fmt.Sprintf("Released managed resource %s %q, which is kept for an administrator.", r.managedKind.Kind,
+		p.managed.GetName()))
+	return next()
+}
+
+// remove deletes a managed resource, unless anybody changed it since it was read: its reclaim policy, for example.
+func (r *Reconciler) remove(ctx context.Context, mg resource.BindableManaged) error {
+	uid, version := mg.GetUID(), mg.GetResourceVersion()
+	err := r.client.Delete(ctx, mg, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the managed resource: %w", err)
+	}
+	return nil
+}
+
+// stopPropagation ends that the connection Secret of a managed resource which is kept goes on to the claim. The copy goes with
+// the claim.
+func (r *Reconciler) stopPropagation(ctx context.Context, p *pass) error {
+	source, err := r.source(ctx, p.managed)
+	if err != nil || source == nil {
+		return err
+	}
+	own, err := r.copies(ctx, p.claim)
+	if err != nil {
+		return err
+	}
+	to := map[types.UID]struct{}{}
+	for _, secret := range own {
+		to[secret.UID] = struct{}{}
+	}
+	if ref := p.claim.GetWriteConnectionSecretToReference(); ref != nil {
+		name := types.NamespacedName{Namespace: p.claim.GetNamespace(), Name: ref.Name}
+		named := meta.PropagatesTo(source)
+		maps.DeleteFunc(named, func(_ types.UID, of types.NamespacedName) bool { return of != name })
+		for uid := range named {
+			to[uid] = struct{}{}
+		}
+	}
+	return r.revoke(ctx, source, to)
+}
+
+// letGo lets the deletion of the claim finish.
+func (r *Reconciler) letGo(ctx context.Context, p *pass) outcome {
+	if err := r.writeClaim(ctx, p, func(claim resource.Claim) { meta.RemoveFinalizer(claim, Finalizer) }); err != nil {
+		if apierrors.IsNotFound(err) {
+			return vanish()
+		}
+		return fail(fmt.Errorf("removing the finalizer: %w", err))
+	}
+	return vanish()
+}

@@ -1,0 +1,130 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// concurrency is how many claims are looked after at the same time: they wait for the API server only.
+const concurrency = 4
+
+// SetupWithManager adds a controller to the manager, by the name that ControllerName returns. It watches claims that name the
+// class kind or the managed kind (R255), managed resources (R254), classes and connection Secrets, and so comes back at once where
+// a controller that is put together by hand comes back within the poll interval: for a class that appears or whose limit is
+// raised, a place in a class that is given up, a managed resource that is made or lets a claim have it, a Secret.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	// Managed resources are watched anyway, so their index costs no request.
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim); err != nil {
+		return fmt.Errorf("indexing managed resources by claim: %w", err)
+	}
+	r.indexed = true
+	mine := resource.NewPredicates(resource.AnyOf(
+		resource.HasClassReferenceKind(resource.ClassKind(r.classKind)),
+		resource.HasManagedResourceReferenceKind(resource.ManagedKind(r.managedKind)),
+	))
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName(resource.ClaimKind(r.claimKind), resource.ManagedKind(r.managedKind))).
+		For(r.newClaim(), builder.WithPredicates(mine)).
+		Watches(r.newClaim(), r.placesOfClaims()).
+		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
+		Watches(r.newManaged(), handler.EnqueueRequestsFromMapFunc(r.waitingForManaged)).
+		Watches(r.newManaged(), r.placesOfManaged()).
+		Watches(r.newClass(), handler.EnqueueRequestsFromMapFunc(r.waitingForClass)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.concernedBySecret)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, time.Minute),
+		}).
+		Complete(r)
+}
+
+func (r *Reconciler) waitingForManaged(_ context.Context, o client.Object) []reconcile.Request {
+	return r.waiting.on(managedTopic(o.GetName()))
+}
+
+func (r *Reconciler) waitingForClass(_ context.Context, o client.Object) []reconcile.Request {
+	return r.waiting.on(classTopic(o.GetName()))
+}
+
+// placesOfClaims tells claims that wait for a place in a class that another claim of it is gone.
+func (r *Reconciler) placesOfClaims() handler.EventHandler {
+	return handler.Funcs{
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if claim, ok := e.Object.(resource.Claim); ok {
+				r.freed(claim.GetClassReference(), q)
+			}
+		},
+	}
+}
+
+// placesOfManaged tells claims that wait for a place in a class that something which was made from it serves no claim any more.
+func (r *Reconciler) placesOfManaged() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			was, before := e.ObjectOld.(resource.BindableManaged)
+			is, after := e.ObjectNew.(resource.BindableManaged)
+			if before && after && was.GetBindingPhase() != is.GetBindingPhase() && is.GetBindingPhase() == xpv1.BindingPhaseReleased {
+				r.freed(is.GetClassReference(), q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if mg, ok := e.Object.(resource.BindableManaged); ok {
+				r.freed(mg.GetClassReference(), q)
+			}
+		},
+	}
+}
+
+func (r *Reconciler) freed(class *corev1.ObjectReference, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	if !isOf(class, r.classKind) {
+		return
+	}
+	for _, request := range r.waiting.on(classTopic(class.Name)) {
+		q.Add(request)
+	}
+}
+
+// concernedBySecret returns the claims to which a connection Secret matters: that which controls it, that which its managed
+// resource belongs to, and those that wait for its name.
+func (r *Reconciler) concernedBySecret(ctx context.Context, o client.Object) []reconcile.Request {
+	requests := r.waiting.on(secretTopic(o.GetNamespace(), o.GetName()))
+	owner := metav1.GetControllerOf(o)
+	if owner == nil {
+		return requests
+	}
+	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() {
+	case r.claimKind.GroupKind():
+		key := types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	case r.managedKind.GroupKind():
+		mg := r.newManaged()
+		if err := r.client.Get(ctx, types.NamespacedName{Name: owner.Name}, mg); err != nil {
+			return requests // it comes with an event of its own
+		}
+		if ref := mg.GetClaimReference(); ref != nil && r.names(ref, meta.NamespacedNameOf(ref)) {
+			requests = append(requests, reconcile.Request{NamespacedName: meta.NamespacedNameOf(ref)})
+		}
+	}
+	return requests
+}
