@@ -48,6 +48,7 @@ func (w *world) driftCases(t *testing.T) map[string]driftCase {
 	cluster, namespaced := w.clusterNetwork(), w.network("drifting")
 	return map[string]driftCase{
 		"FavouriteDBInstance": w.databaseDrift(),
+		"CacheInstance":       w.cacheDrift(),
 		"cluster Network":     w.networkDrift(cluster),
 		"Network":             w.networkDrift(namespaced),
 		"Subnet":              w.subnetDrift(n.ID),

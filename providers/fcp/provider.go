@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fcp is the provider of the favourite cloud: its databases, networks, subnets and node groups.
+// Package fcp is the provider of the favourite cloud: its databases, caches, networks, subnets and node groups.
 package fcp
 
 import (
@@ -23,6 +23,7 @@ func Provider() provider.Provider {
 		Configs: []resource.ProviderConfig{
 			&v1alpha3.ProviderConfig{}, &namespacedv1alpha3.ProviderConfig{}, &namespacedv1alpha3.ClusterProviderConfig{},
 		},
-		Kinds: controller.Kinds(),
+		Kinds:   controller.Kinds(),
+		Classes: controller.Classes(),
 	}
 }

@@ -43,6 +43,7 @@ func TestProvider(t *testing.T) {
 		"R138 R141 R143 R144 R146 R150 node group":             nodeGroupLives,
 		"R138 R143 R144 R146 network as created":               initialNetwork,
 		"D19 R138 R146 database as created":                    initialDatabase,
+		"R38 R39 R150 R211 P15 P62 P65 cache":                  cacheLives,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +60,7 @@ func TestProviderAlone(t *testing.T) {
 		"N5 N22 lost answers":                     lostAnswers,
 		"N5 N26 failed creation":                  failedCreation,
 		"R150 R221 P61 P64 chosen password":       chosenPassword,
+		"R221 P61 P64 chosen password of a cache": chosenCachePassword,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

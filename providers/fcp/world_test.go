@@ -29,6 +29,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
@@ -126,6 +127,7 @@ func (w *world) startControllers(t *testing.T, o []managed.ReconcilerOption) {
 	options.DefaultNamespaces = map[string]cache.Config{w.Namespace: {}}
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{testLabel: w.Namespace})}
 	options.ByObject[&databasev1alpha3.FavouriteDBInstance{}] = mine
+	options.ByObject[&cachev1alpha3.CacheInstance{}] = mine
 	options.ByObject[&networkv1alpha3.Network{}] = mine
 	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
 	controlplanetest.RunManager(t, w.Config, ctrl.Options{Scheme: w.Scheme, Cache: options}, func(mgr ctrl.Manager) error {

@@ -25,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp/apis"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/crds"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 // Kinds under the names that the tables of this package use.
 const (
 	database          = "database"
+	cache             = "cache"
 	clusterNetwork    = "cluster network"
 	namespacedNetwork = "network"
 	subnet            = "subnet"
@@ -56,6 +58,7 @@ const (
 func managedKinds() map[string]managedKind {
 	return map[string]managedKind{
 		database:          {databasev1alpha3.FavouriteDBInstanceGroupVersionKind, `{fancinessLevel: 10}`},
+		cache:             {cachev1alpha3.CacheInstanceGroupVersionKind, `{memoryMegabytes: 8}`},
 		clusterNetwork:    {networkv1alpha3.NetworkGroupVersionKind, `{cidrBlock: 10.0.0.0/16}`},
 		namespacedNetwork: {namespacednetworkv1alpha3.NetworkGroupVersionKind, `{cidrBlock: 10.0.0.0/16}`},
 		subnet:            {namespacednetworkv1alpha3.SubnetGroupVersionKind, `{networkId: net-1, cidrBlock: 10.0.1.0/24}`},
@@ -227,12 +230,13 @@ func TestColumns(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
 	config := []string{"Name", "PROJECT", "ENDPOINT", "USERS", "SECRET", "AGE"}
+	class := []string{"Name", "PROVIDER-CONFIG", "RECLAIM-POLICY", "MAX", "DEFAULT", "AGE"}
 	want := map[schema.GroupVersionKind][]string{
-		v1alpha3.ProviderConfigGroupVersionKind:                  config,
-		namespacedv1alpha3.ProviderConfigGroupVersionKind:        config,
-		namespacedv1alpha3.ClusterProviderConfigGroupVersionKind: config,
-		databasev1alpha3.FavouriteDBInstanceClassGroupVersionKind: {
-			"Name", "PROVIDER-CONFIG", "RECLAIM-POLICY", "MAX", "DEFAULT", "AGE"},
+		v1alpha3.ProviderConfigGroupVersionKind:                   config,
+		namespacedv1alpha3.ProviderConfigGroupVersionKind:         config,
+		namespacedv1alpha3.ClusterProviderConfigGroupVersionKind:  config,
+		databasev1alpha3.FavouriteDBInstanceClassGroupVersionKind: class,
+		cachev1alpha3.CacheInstanceClassGroupVersionKind:          class,
 	}
 	for _, k := range managedKinds() {
 		want[k.gvk] = []string{"Name", "READY", "SYNCED", "EXTERNAL-NAME", "AGE"}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	coreapis "github.com/bowline-dev/bowline/apis"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -53,6 +55,7 @@ func TestClassKinds(t *testing.T) {
 		"K26 K29 beside its managed kind":           isBeside,
 		"K27 its common keys":                       hasTemplateKeys,
 		"N10 its definition names its claim kinds":  namesClaims,
+		"K37 these are kinds of the core":           claimsAreCore,
 		"K7 classes are root objects":               isRootObject,
 		"K14 list kind of classes":                  hasList,
 	} {
@@ -131,6 +134,22 @@ func namesClaims(t *testing.T, k rootKind) {
 	kinds := strings.Split(k.definition.Annotations["bowline.dev/claim-kinds"], ",")
 	if first := k.definition.Labels["bowline.dev/claim-kind"]; first == "" || first != kinds[0] {
 		t.Errorf("label %q, annotation %q", first, kinds)
+	}
+}
+
+func claimsAreCore(t *testing.T, k rootKind) {
+	scheme := runtime.NewScheme()
+	if err := coreapis.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	core := map[string]bool{}
+	for gvk := range scheme.AllKnownTypes() {
+		core[strings.ToLower(gvk.GroupKind().String())] = true
+	}
+	for kind := range strings.SplitSeq(k.definition.Annotations["bowline.dev/claim-kinds"], ",") {
+		if !core[kind] {
+			t.Errorf("%s is no kind of the core", kind)
+		}
 	}
 }
 

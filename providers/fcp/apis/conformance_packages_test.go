@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
@@ -34,6 +35,7 @@ import (
 func groups() map[string]schema.GroupVersion {
 	return map[string]schema.GroupVersion{
 		v1alpha3.Group:                  v1alpha3.GroupVersion,
+		cachev1alpha3.Group:             cachev1alpha3.GroupVersion,
 		databasev1alpha3.Group:          databasev1alpha3.GroupVersion,
 		networkv1alpha3.Group:           networkv1alpha3.GroupVersion,
 		namespacedv1alpha3.Group:        namespacedv1alpha3.GroupVersion,

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
@@ -22,6 +23,7 @@ import (
 // AddToScheme adds all kinds of the API to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	return errors.Join(
+		cachev1alpha3.AddToScheme(s),
 		databasev1alpha3.AddToScheme(s),
 		computev1alpha3.AddToScheme(s),
 		namespacednetworkv1alpha3.AddToScheme(s),

@@ -41,7 +41,7 @@ func system(clouds *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]) 
 	}
 }
 
-// states are those that all services but the database have.
+// states are those that all services have whose objects are no servers.
 func states() map[string]service.State {
 	return map[string]service.State{"CREATING": service.Creating, "AVAILABLE": service.Ready, "DELETING": service.Deleting}
 }

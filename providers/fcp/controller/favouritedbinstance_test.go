@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
@@ -43,11 +44,12 @@ func (c *scriptedCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (c *scriptedCloud) client(t *testing.T) managed.ExternalClient {
 	t.Helper()
-	return connect(t, favouriteDBInstances(), c)
+	return connect(t, favouriteDBInstances(), orders(), v1alpha3.FavouriteDBInstanceGroupVersionKind, c)
 }
 
-// connect returns the external client of one pass.
-func connect[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], to *scriptedCloud) managed.ExternalClient {
+// connect returns the external client of one pass over an object.
+func connect[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], mg resource.Managed, of schema.GroupVersionKind,
+	to *scriptedCloud) managed.ExternalClient {
 	t.Helper()
 	server := httptest.NewServer(to)
 	t.Cleanup(server.Close)
@@ -55,11 +57,11 @@ func connect[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], to
 	if err != nil {
 		t.Fatal(err)
 	}
-	connecter, _, err := service.NewConnecter(system(nil), k, v1alpha3.FavouriteDBInstanceGroupVersionKind.GroupKind(), client)
+	connecter, _, err := service.NewConnecter(system(nil), k, of.GroupKind(), client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	external, err := connecter.Connect(t.Context(), orders())
+	external, err := connecter.Connect(t.Context(), mg)
 	if err != nil {
 		t.Fatal(err)
 	}

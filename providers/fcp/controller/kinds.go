@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/service"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
@@ -23,6 +24,7 @@ func Kinds() []provider.Kind {
 	in := system(clouds())
 	return slices.Concat(
 		service.Serve(in, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}),
+		service.Serve(in, cacheInstances(), &cachev1alpha3.CacheInstance{}),
 		service.Serve(in, networks(), &networkv1alpha3.Network{}, &namespacednetworkv1alpha3.Network{}),
 		service.Serve(in, subnets(), &namespacednetworkv1alpha3.Subnet{}),
 		service.Serve(in, nodeGroups(), &computev1alpha3.NodeGroup{}),

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
@@ -22,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/service"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
@@ -33,6 +36,10 @@ func TestObservation(t *testing.T) {
 	t.Run("database", func(t *testing.T) {
 		t.Parallel()
 		checkShown(t, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}, filled[database.Instance]())
+	})
+	t.Run("cache", func(t *testing.T) {
+		t.Parallel()
+		checkShown(t, cacheInstances(), &cachev1alpha3.CacheInstance{}, filled[cache.Instance]())
 	})
 	t.Run("network", func(t *testing.T) {
 		t.Parallel()
@@ -69,7 +76,7 @@ func checkShown[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V],
 			t.Parallel()
 			mg := empty.DeepCopyObject().(service.Object[P, O])
 			meta.SetExternalName(mg, "some")
-			c := connect(t, k, &scriptedCloud{status: http.StatusOK, answer: tc.answer})
+			c := connect(t, k, mg, schema.GroupVersionKind{}, &scriptedCloud{status: http.StatusOK, answer: tc.answer})
 			if _, err := c.Observe(t.Context(), mg); err != nil {
 				t.Fatal(err)
 			}

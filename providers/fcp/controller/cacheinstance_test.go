@@ -1,0 +1,145 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
+)
+
+func sessions() *v1alpha3.CacheInstance {
+	i := &v1alpha3.CacheInstance{ObjectMeta: metav1.ObjectMeta{Name: "sessions", UID: "uid"}}
+	i.Spec.ForProvider = v1alpha3.CacheInstanceParameters{
+		Name: new("another"), MemoryMegabytes: new(64), EvictionPolicy: new("allkeys-lru"), EngineVersion: new("7.0"),
+		Labels: map[string]string{"team": "red"},
+	}
+	meta.SetExternalName(i, "sessions-cache")
+	return i
+}
+
+func labelsOfCache() map[string]string {
+	labels := meta.GetExternalLabels(sessions(), v1alpha3.CacheInstanceGroupVersionKind.GroupKind(), resource.ProviderConfigName(sessions()))
+	labels["team"] = "red"
+	return labels
+}
+
+func theirCache(status string) cache.Instance {
+	return cache.Instance{
+		ID: 42, Name: "sessions-cache", MemoryMegabytes: 64, EvictionPolicy: "allkeys-lru", EngineVersion: "7.0", Status: status,
+		Hostname: "127.0.0.1", Port: 26400, Username: "default", Labels: labelsOfCache(),
+	}
+}
+
+func TestObserveCache(t *testing.T) {
+	t.Parallel()
+	changed := func(change func(*cache.Instance)) cache.Instance {
+		i := theirCache("ONLINE")
+		change(&i)
+		return i
+	}
+	cases := map[string]struct {
+		have     cache.Instance
+		ready    xpv1.ConditionReason
+		upToDate bool
+		failed   bool
+	}{
+		"R31 online":            {have: theirCache("ONLINE"), ready: xpv1.ReasonAvailable, upToDate: true},
+		"R31 creating":          {have: theirCache("CREATING"), ready: xpv1.ReasonCreating, upToDate: true},
+		"R31 deleting":          {have: theirCache("DELETING"), ready: xpv1.ReasonDeleting, upToDate: true},
+		"R31 updating":          {have: theirCache("UPDATING"), ready: "Before", upToDate: true},
+		"R183 failed":           {have: theirCache("FAILED"), ready: xpv1.ReasonUnavailable, upToDate: true, failed: true},
+		"another version":       {have: changed(func(i *cache.Instance) { i.EngineVersion = "7.2" }), ready: xpv1.ReasonAvailable, upToDate: true, failed: true},
+		"R39 another memory":    {have: changed(func(i *cache.Instance) { i.MemoryMegabytes = 8 }), ready: xpv1.ReasonAvailable},
+		"R39 another policy":    {have: changed(func(i *cache.Instance) { i.EvictionPolicy = "noeviction" }), ready: xpv1.ReasonAvailable},
+		"P15 a label is lost":   {have: changed(func(i *cache.Instance) { delete(i.Labels, "team") }), ready: xpv1.ReasonAvailable},
+		"P15 a label of others": {have: changed(func(i *cache.Instance) { i.Labels["foreign"] = "yes" }), ready: xpv1.ReasonAvailable, upToDate: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := sessions()
+			i.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
+			cloud := &scriptedCloud{status: http.StatusOK, answer: tc.have}
+			o, err := connect(t, cacheInstances(), i, v1alpha3.CacheInstanceGroupVersionKind, cloud).Observe(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := i.GetCondition(xpv1.TypeReady).Reason; got != tc.ready {
+				t.Errorf("Ready: %s, want %s", got, tc.ready)
+			}
+			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != "uid" || (o.Failed != nil) != tc.failed {
+				t.Errorf("observation %+v, owner %q", o, *o.Owner)
+			}
+			details := managed.ConnectionDetails{"endpoint": []byte("127.0.0.1"), "port": []byte("26400"), "username": []byte("default")}
+			if diff := cmp.Diff(details, o.ConnectionDetails); diff != "" {
+				t.Errorf("R211 details -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCacheSendsWhatIsDeclared(t *testing.T) {
+	t.Parallel()
+	labels := map[string]any{}
+	for key, value := range labelsOfCache() {
+		labels[key] = value
+	}
+	cloud := &scriptedCloud{status: http.StatusCreated, answer: cache.CreatedInstance{Instance: theirCache("CREATING"), Password: "as-answered"}}
+	client := connect(t, cacheInstances(), sessions(), v1alpha3.CacheInstanceGroupVersionKind, cloud)
+	client.(managed.SecretInputUser).UseSecretInputs(map[string][]byte{"passwordSecretRef": []byte("chosen-password")})
+	created, err := client.Create(t.Context(), sessions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"name": "sessions-cache", "memory_megabytes": 64.0, "eviction_policy": "allkeys-lru", "engine_version": "7.0",
+		"password": "chosen-password", "labels": labels,
+	}
+	if diff := cmp.Diff(want, cloud.body); diff != "" || cloud.token != "uid" {
+		t.Errorf("N22 R42 P61 token %q, body -want +got:\n%s", cloud.token, diff)
+	}
+	if got := string(created.ConnectionDetails[xpv1.ResourceCredentialsSecretPasswordKey]); got != "as-answered" {
+		t.Errorf("R207 password %q", got)
+	}
+	cloud.answer = theirCache("ONLINE")
+	if _, err := client.Observe(t.Context(), sessions()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Update(t.Context(), sessions()); err != nil {
+		t.Fatal(err)
+	}
+	delete(want, "name")
+	delete(want, "engine_version")
+	if diff := cmp.Diff(want, cloud.body); diff != "" {
+		t.Errorf("R36 P61 only what can be updated is sent -want +got:\n%s", diff)
+	}
+}
+
+func TestDefaultNameOfCache(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		declared *string
+		want     string
+	}{
+		"D19 forProvider.name seeds the external name": {new("declared"), "declared"},
+		"D19 R63 the object's name without it":         {nil, "sessions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := cacheInstances().Name(sessions(), &v1alpha3.CacheInstanceParameters{Name: tc.declared}); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
