@@ -80,10 +80,15 @@ func (r *Reconciler) copyAt(ctx context.Context, claim resource.Claim, key types
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err == nil && !metav1.IsControlledBy(secret, claim) {
+	if err == nil && !isCopy(secret, claim) {
 		err = &foreignSecretError{key.Name}
 	}
 	return secret, err
+}
+
+// isCopy is true for a Secret that can only be a copy of ours.
+func isCopy(secret *corev1.Secret, claim resource.Claim) bool {
+	return secret.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(secret, claim)
 }
 
 // writeCopy makes the copy in one write that says whose it is and where its content is from. A copy of another source, one that

@@ -46,7 +46,7 @@ func (r *Reconciler) overtaken(ctx context.Context, claim resource.Claim, key ty
 			return nil, err
 		}
 	}
-	if secret.Type != xpv1.SecretTypeConnection || !metav1.IsControlledBy(secret, claim) {
+	if !isCopy(secret, claim) {
 		return nil, &foreignSecretError{key.Name}
 	}
 	return secret, nil
@@ -101,7 +101,7 @@ func (r *Reconciler) copies(ctx context.Context, claim resource.Claim) (own []co
 		return nil, fmt.Errorf("listing connection Secrets: %w", err)
 	}
 	for _, secret := range list.Items {
-		if secret.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(&secret, claim) {
+		if isCopy(&secret, claim) {
 			own = append(own, secret)
 		}
 	}

@@ -1,0 +1,190 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+)
+
+// agreed checks that the claim has a copy of the item's Secret and that both agree on it, and nothing else.
+func (s *stage) agreed(name string, claim *shop.ItemClaim, item *shop.Item) {
+	s.t.Helper()
+	source, to := &corev1.Secret{}, &corev1.Secret{}
+	if !s.get(item.Spec.WriteConnectionSecretToReference.Name, source) || !s.get(name, to) {
+		s.t.Fatal("one of the Secrets is not there")
+	}
+	if diff := cmp.Diff(source.Data, to.Data); diff != "" || to.Type != xpv1.SecretTypeConnection {
+		s.t.Errorf("type %q; data, -source +copy:\n%s", to.Type, diff)
+	}
+	if !metav1.IsControlledBy(to, claim) || !metav1.IsControlledBy(source, item) {
+		s.t.Errorf("owners of the copy %v, of the source %v", to.OwnerReferences, source.OwnerReferences)
+	}
+	if !meta.PropagationAllowed(source, to) || len(meta.PropagatesTo(source)) != 1 {
+		s.t.Errorf("annotations of the source %v, of the copy %v", source.Annotations, to.Annotations)
+	}
+}
+
+// The claim's copy of the connection Secret.
+func TestPropagate(t *testing.T) {
+	t.Parallel()
+	t.Run("R270 R271 R272 the claim gets a copy of its own, and both sides agree", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		s.agreed("orders-connection", claim, item)
+	})
+	t.Run("R278 a claim that names no Secret gets none", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, _ := s.bound(func(c *shop.ItemClaim) { c.Spec.WriteConnectionSecretToReference = nil })
+		list := &corev1.SecretList{}
+		if err := s.env.Client.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range list.Items {
+			if metav1.IsControlledBy(&secret, claim) {
+				t.Errorf("it has %s", secret.Name)
+			}
+		}
+	})
+	t.Run("R278 another name: the old copy goes, the new one appears", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+		s.pass()
+		s.agreed("renamed", claim, item)
+		if s.secret("orders-connection") != nil {
+			t.Error("the old copy is still there")
+		}
+		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference = nil })
+		s.pass()
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		if to := meta.PropagatesTo(source); len(to) > 0 || s.secret("renamed") != nil {
+			t.Errorf("the source goes on to %v", to)
+		}
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R271 a copy that somebody deleted, or whose marks somebody forged, is put right", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		forged := &corev1.Secret{}
+		s.get("orders-connection", forged)
+		s.edit(forged, func() {
+			forged.Annotations[meta.AnnotationKeyPropagateFromName] = "another"
+			forged.Data["password"] = []byte("forged")
+		})
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+		s.delete(forged)
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+	})
+	t.Run("R271 a source that was published anew is followed", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.delete(source)
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, "no connection details")
+		s.ready(item, "hunter3")
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R270 keys that the claim derives are there from the beginning", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.bound(func(c *shop.ItemClaim) {
+			c.Annotations = map[string]string{connection.AnnotationKeyConnectionKeys: `{"LOGIN": "$(username):$(password)"}`}
+		})
+		if got := s.secret("orders-connection")["LOGIN"]; got != "admin:hunter2" {
+			t.Errorf("LOGIN is %q", got)
+		}
+	})
+	t.Run("R282 a mistake in derived keys shows, and keeps nothing else from working", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, _ := s.bound(nil)
+		s.edit(claim, func() {
+			claim.Annotations[connection.AnnotationKeyConnectionKeys] = `{"URL": "$(nothing)"}`
+		})
+		for range 2 {
+			s.pass()
+			s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+		}
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.take()); diff != "" {
+			t.Errorf("events, -want +got:\n%s", diff)
+		}
+	})
+}
+
+// Secrets that are not the claim's, or not the managed resource's, are neither overwritten nor read.
+func TestForeignSecrets(t *testing.T) {
+	t.Parallel()
+	foreign := map[string]func(*stage, *corev1.Secret){
+		"R278 somebody's own":   func(_ *stage, secret *corev1.Secret) { secret.Type = corev1.SecretTypeOpaque },
+		"R278 a connection's":   func(_ *stage, secret *corev1.Secret) { secret.Type = xpv1.SecretTypeConnection },
+		"R278 made to look own": func(s *stage, secret *corev1.Secret) { s.forge(secret) },
+	}
+	for name, change := range foreign {
+		t.Run(name+" stays as it is", func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			claim := s.newClaim("orders", nil)
+			s.create(s.newClass(nil), claim)
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "orders-connection"}}
+			secret.Data = map[string][]byte{"mine": []byte("precious")}
+			change(s, secret)
+			s.create(secret)
+			s.pass()
+			s.ready(s.item(), "hunter2")
+			if rest := s.pass(); rest.RequeueAfter == 0 {
+				t.Error("nobody comes back")
+			}
+			s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "orders-connection", "name another")
+			if diff := cmp.Diff(map[string]string{"mine": "precious"}, s.secret("orders-connection")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			s.delete(secret)
+			s.pass()
+			s.agreed("orders-connection", claim, s.item())
+		})
+	}
+	t.Run("R272 a source that is not the managed resource's own is not copied", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		item := s.newItem("legacy", s.toNamespace)
+		stolen := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "legacy-source"}}
+		stolen.Type, stolen.Data = xpv1.SecretTypeConnection, map[string][]byte{"password": []byte("stolen")}
+		s.create(item, stolen)
+		s.status(item, func() { item.SetBindingPhase(xpv1.BindingPhaseUnbound) })
+		s.create(s.newClaim("orders", s.static(item.Name)))
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, "no connection details")
+		if got := s.secret("orders-connection"); got != nil {
+			t.Errorf("it was copied: %v", got)
+		}
+	})
+}
+
+// forge gives a Secret that is no connection Secret the claim as controller.
+func (s *stage) forge(secret *corev1.Secret) {
+	secret.OwnerReferences = []metav1.OwnerReference{meta.AsController(s.claimOf("orders"), shop.ItemClaimGroupVersionKind)}
+}

@@ -1,0 +1,198 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+)
+
+// toNamespace lets claims of the test's namespace have an item.
+func (s *stage) toNamespace(item *shop.Item) {
+	item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "elsewhere, " + s.env.Namespace}
+}
+
+// toClaim lets one claim have an item, as an administrator writes it who does not know UIDs.
+func (s *stage) toClaim(name string) func(*shop.Item) {
+	return func(item *shop.Item) {
+		item.Spec.ClaimReference = &corev1.ObjectReference{
+			APIVersion: shop.GroupVersion.String(), Kind: shop.ItemClaimKind, Namespace: s.env.Namespace, Name: name,
+		}
+	}
+}
+
+// Who gets a managed resource that exists already.
+func TestStatic(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		item  func(*stage) func(*shop.Item)
+		ready xpv1.ConditionReason
+	}{
+		"R256 R263 N27 its annotation lists the namespace": {
+			item: func(s *stage) func(*shop.Item) { return s.toNamespace }, ready: xpv1.ReasonAvailable,
+		},
+		"N27 its annotation lists all namespaces": {item: func(*stage) func(*shop.Item) {
+			return func(item *shop.Item) { item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "*"} }
+		}, ready: xpv1.ReasonAvailable},
+		"R256 N27 its claimRef names the claim without UID": {
+			item: func(s *stage) func(*shop.Item) { return s.toClaim("orders") }, ready: xpv1.ReasonAvailable,
+		},
+		"N27 it does not agree": {item: func(*stage) func(*shop.Item) { return nil }, ready: xpv1.ReasonNotAllowed},
+		"N27 it agrees with others": {item: func(*stage) func(*shop.Item) {
+			return func(item *shop.Item) {
+				item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "elsewhere"}
+			}
+		}, ready: xpv1.ReasonNotAllowed},
+		"R274 its claimRef names another claim": {item: func(s *stage) func(*shop.Item) {
+			return func(item *shop.Item) { s.toNamespace(item); s.toClaim("others")(item) }
+		}, ready: xpv1.ReasonNotAllowed},
+		"R274 its claimRef names an earlier claim of the same name": {item: func(s *stage) func(*shop.Item) {
+			return func(item *shop.Item) {
+				s.toNamespace(item)
+				s.toClaim("orders")(item)
+				item.Spec.ClaimReference.UID = "earlier"
+			}
+		}, ready: xpv1.ReasonNotAllowed},
+		"R274 its claimRef names a claim of another kind": {item: func(s *stage) func(*shop.Item) {
+			return func(item *shop.Item) { s.toClaim("orders")(item); item.Spec.ClaimReference.Kind = shop.OtherClaimKind }
+		}, ready: xpv1.ReasonNotAllowed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			item := s.newItem("legacy", tc.item(s))
+			s.create(item)
+			s.ready(item, "hunter2")
+			before := s.item()
+			s.create(s.newClaim("orders", s.static(item.Name)))
+			s.pass()
+			if tc.ready == xpv1.ReasonAvailable {
+				s.wantState("orders", "Bound", tc.ready, xpv1.ReasonReconcileSuccess)
+				after, claim := s.item(), s.claimOf("orders")
+				if after.Spec.ClaimReference.UID != claim.UID || after.Status.BindingPhase != xpv1.BindingPhaseBound {
+					t.Errorf("claimRef %v, phase %q", after.Spec.ClaimReference, after.Status.BindingPhase)
+				}
+				if s.secret("orders-connection")["password"] != "hunter2" || after.Spec.ReclaimPolicy != "" {
+					t.Errorf("secret %v, reclaim policy %q", s.secret("orders-connection"), after.Spec.ReclaimPolicy)
+				}
+				return
+			}
+			s.wantState("orders", "Unbound", tc.ready, xpv1.ReasonReconcileError, item.Name, "ask your platform team")
+			if s.item().ResourceVersion != before.ResourceVersion || s.secret("orders-connection") != nil {
+				t.Error("something was written")
+			}
+			claim := s.claimOf("orders")
+			if len(claim.Finalizers) > 0 {
+				t.Error("a claim that has nothing holds on to itself")
+			}
+		})
+	}
+}
+
+// A static claim waits for what is not there or not ready, and two never get the same.
+func TestStaticWaits(t *testing.T) {
+	t.Parallel()
+	t.Run("R275 a missing managed resource is an error until it is there", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		item := s.newItem("legacy", s.toNamespace)
+		s.create(s.newClaim("orders", s.static(item.Name)))
+		if rest := s.pass(); rest.RequeueAfter == 0 {
+			t.Error("nobody comes back")
+		}
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "does not exist")
+		s.create(item)
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, "not ready")
+		if got := s.item().Spec.ClaimReference; got != nil {
+			t.Errorf("bound before it could be used, to %v", got)
+		}
+		s.ready(item, "hunter2")
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R274 of two claims that want the same one gets it", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		item := s.newItem("legacy", s.toNamespace)
+		s.create(item)
+		s.ready(item, "hunter2")
+		s.create(s.newClaim("orders", s.static(item.Name)), s.newClaim("others", s.static(item.Name)))
+		raced := false
+		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+			if !raced && request == fmt.Sprintf("PATCH /apis/shop.test.bowline.dev/v1/items/%s", item.Name) {
+				raced = true // the other claim has passed all checks too, and is faster now
+				other := *s
+				other.restart(s.env.Config)
+				other.passOf("others")
+			}
+			return nil, nil
+		}))
+		s.pass()
+		s.restart(s.env.Config)
+		s.pass()
+		s.wantState("others", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		s.wantState("orders", "Unbound", xpv1.ReasonNotAllowed, xpv1.ReasonReconcileError)
+		if s.secret("orders-connection") != nil {
+			t.Error("the loser has a Secret")
+		}
+	})
+	t.Run("R280 a lost managed resource shows on the claim, and is not replaced", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		s.edit(item, func() { item.Finalizers = []string{"test.bowline.dev/hold"} })
+		s.delete(item)
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonResourceLost, xpv1.ReasonReconcileSuccess, "being deleted")
+		s.edit(item, func() { item.Finalizers = nil })
+		for range 2 {
+			s.pass()
+			s.wantState("orders", "Unbound", xpv1.ReasonResourceLost, xpv1.ReasonReconcileError, "gone", "make another")
+		}
+		if len(s.items()) > 0 {
+			t.Error("it was replaced")
+		}
+		s.delete(s.claimOf("orders"))
+		s.pass()
+		if s.get("orders", &shop.ItemClaim{}) {
+			t.Error("the claim cannot go")
+		}
+	})
+	t.Run("R280 one of the same name is another one", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		s.delete(item)
+		another := s.newItem("x", nil)
+		another.Name = item.Name
+		s.create(another)
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonResourceLost, xpv1.ReasonReconcileError)
+		s.delete(another)
+	})
+	t.Run("R274 a claim whose managed resource was given to another gets no more changes", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		s.edit(item, func() { s.toClaim("others")(item) })
+		s.create(s.newClaim("others", s.static(item.Name)))
+		s.pass()
+		s.passOf("others")
+		s.wantState("orders", "Unbound", xpv1.ReasonNotAllowed, xpv1.ReasonReconcileError)
+		s.wantState("others", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		if to := meta.PropagatesTo(source); len(to) != 1 {
+			t.Errorf("the Secret goes on to %v", to)
+		}
+	})
+}
