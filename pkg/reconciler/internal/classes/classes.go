@@ -5,7 +5,6 @@ package classes
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,21 +106,21 @@ func (c *Classes) known() error {
 		return fmt.Errorf("looking for classes: %w", c.failed)
 	}
 	if c.listed == nil || !c.listed() {
-		return errors.New("the definitions of classes could not be listed yet")
+		return fmt.Errorf("listing definitions of classes: %w", errNotYet)
 	}
 	for name, offers := range c.definitions {
 		if offers && c.kinds[name] == nil {
-			return fmt.Errorf("%s could not be listed yet", name)
+			return fmt.Errorf("listing %s: %w", name, errNotYet)
 		}
 	}
 	for _, own := range c.own {
 		if name := nameOfOwn(own); c.kinds[name] == nil && !c.seen[own.GroupKind()] {
-			return fmt.Errorf("%s could not be listed yet", name)
+			return fmt.Errorf("listing %s: %w", name, errNotYet)
 		}
 	}
 	for name, k := range c.kinds {
-		if !k.known() {
-			return fmt.Errorf("%s could not be listed yet", name)
+		if err := k.known(); err != nil {
+			return fmt.Errorf("listing %s: %w", name, err)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -85,7 +87,10 @@ func (s *stage) startWith(change func(*cache.Options), setup func(manager.Manage
 	rc := rest.CopyConfig(s.env.Config)
 	rc.QPS = -1
 	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{s, next} })
-	options := manager.Options{Scheme: newScheme(s.t), Cache: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(what)}}
+	options := manager.Options{
+		Logger: logr.New(log.NullLogSink{}),
+		Scheme: newScheme(s.t), Cache: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(what)},
+	}
 	classes.CacheDefinitions(&options.Cache)
 	change(&options.Cache)
 	return controlplanetest.RunManager(s.t, rc, options, setup)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -28,19 +29,30 @@ const (
 	// before it serves the kind.
 	soon = 50 * time.Millisecond
 	late = 10 * time.Second
+	// notable is from when on it is logged that something is missing.
+	notable = time.Second
 )
+
+var errNotYet = errors.New("not known yet")
 
 var definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// kind is what is known of the classes of one kind.
+// kind is what is known of the classes of one kind. One that the server does not serve has no informer, and no classes.
 type kind struct {
-	gvk          schema.GroupVersionKind // empty while the server does not serve the kind, and so has no classes of it
+	gvk          schema.GroupVersionKind
 	informer     cache.Informer
 	registration toolscache.ResourceEventHandlerRegistration
 	classes      map[string]Class
+	err          error // why they cannot be known
 }
 
-func (k *kind) known() bool { return k.informer == nil || k.registration.HasSynced() }
+// known is nil if all classes of the kind are known.
+func (k *kind) known() error {
+	if k.err == nil && k.informer != nil && !k.registration.HasSynced() {
+		return errNotYet
+	}
+	return k.err
+}
 
 // usable is true if the kind need not be opened again.
 func (k *kind) usable() bool { return k != nil && k.informer != nil && !k.informer.IsStopped() }
@@ -49,6 +61,7 @@ func (k *kind) usable() bool { return k != nil && k.informer != nil && !k.inform
 func (c *Classes) run(ctx context.Context) error {
 	again, wait := time.NewTimer(0), soon
 	defer again.Stop()
+	logged := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -58,9 +71,12 @@ func (c *Classes) run(ctx context.Context) error {
 		case <-again.C:
 			wait = min(2*wait, late)
 		}
-		if err := c.look(ctx); err != nil {
-			c.log.V(1).Info("Looking for classes again soon", "reason", err.Error())
+		if err := c.look(ctx); err != nil && ctx.Err() == nil {
 			again.Reset(wait)
+			if wait > notable && err.Error() != logged {
+				logged = err.Error()
+				c.log.Info("Classes are missing", "reason", logged)
+			}
 		}
 	}
 }
@@ -74,11 +90,13 @@ func (c *Classes) sign() {
 
 // look opens what is new and closes what is gone, and tells what changed. An error says what is missing.
 func (c *Classes) look(ctx context.Context) error {
-	if err := c.watchDefinitions(); err != nil {
+	if err := c.watchDefinitions(ctx); err != nil {
 		return fmt.Errorf("watching definitions of classes: %w", err)
 	}
 	c.closeGone(ctx)
-	return errors.Join(c.openOffered(), c.openOwn(), c.tell())
+	c.openOffered(ctx)
+	c.openOwn(ctx)
+	return errors.Join(c.absent(), c.tell())
 }
 
 // tell passes news on once all is known.
@@ -102,14 +120,14 @@ func (c *Classes) tell() error {
 }
 
 // watchDefinitions has it told of the definitions of all class kinds.
-func (c *Classes) watchDefinitions() error {
+func (c *Classes) watchDefinitions(ctx context.Context) error {
 	c.mu.Lock()
 	watching := c.listed != nil
 	c.mu.Unlock()
 	if watching {
 		return nil
 	}
-	informer, err := c.informer(definitions)
+	informer, err := c.informer(ctx, definitions)
 	if err != nil {
 		return err
 	}
@@ -186,7 +204,7 @@ func (c *Classes) closeGone(ctx context.Context) {
 }
 
 // openOffered watches the classes of definitions that are for these claims.
-func (c *Classes) openOffered() (missing error) {
+func (c *Classes) openOffered(ctx context.Context) {
 	opened := c.opened()
 	for _, name := range c.offered() {
 		if opened[name].usable() {
@@ -194,55 +212,57 @@ func (c *Classes) openOffered() (missing error) {
 		}
 		plural, group, _ := strings.Cut(name, ".")
 		gvk, err := c.mgr.GetRESTMapper().KindFor(schema.GroupVersionResource{Group: group, Resource: plural})
-		if err == nil {
-			err = c.open(name, gvk)
-		}
-		if apimeta.IsNoMatchError(err) {
-			c.keep(name, &kind{})
-		}
 		if err != nil {
-			missing = fmt.Errorf("watching %s: %w", name, err)
+			c.keep(name, &kind{err: served(err)})
+			continue
 		}
+		c.open(ctx, name, gvk)
 	}
-	return missing
 }
 
 // openOwn watches the caller's own class kinds that no definition says are for these claims.
-func (c *Classes) openOwn() (missing error) {
+func (c *Classes) openOwn(ctx context.Context) {
 	opened := c.opened()
 	for _, own := range c.own {
-		name := nameOfOwn(own)
-		if c.wasSeen(own) || opened[name].usable() {
-			continue
-		}
-		err := c.open(name, own)
-		if apimeta.IsNoMatchError(err) {
-			c.keep(name, &kind{})
-		}
-		if err != nil {
-			missing = fmt.Errorf("watching %s: %w", name, err)
+		if name := nameOfOwn(own); !c.wasSeen(own) && !opened[name].usable() {
+			c.open(ctx, name, own)
 		}
 	}
-	return missing
 }
 
 // open watches the classes of one kind.
-func (c *Classes) open(name string, gvk schema.GroupVersionKind) error {
-	informer, err := c.informer(gvk)
-	if err != nil {
-		return err
+func (c *Classes) open(ctx context.Context, name string, gvk schema.GroupVersionKind) {
+	k := &kind{gvk: gvk, classes: map[string]Class{}}
+	informer, err := c.informer(ctx, gvk)
+	if err == nil {
+		k.registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { c.seeClass(k, o) },
+			UpdateFunc: func(_, after any) { c.seeClass(k, after) },
+			DeleteFunc: func(o any) { c.loseClass(k, object(o)) },
+		})
 	}
-	k := &kind{gvk: gvk, informer: informer, classes: map[string]Class{}}
-	k.registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { c.seeClass(k, o) },
-		UpdateFunc: func(_, after any) { c.seeClass(k, after) },
-		DeleteFunc: func(o any) { c.loseClass(k, object(o)) },
-	})
-	if err != nil {
-		return err
+	if k.err = served(err); err == nil {
+		k.informer = informer
 	}
 	c.keep(name, k)
-	return nil
+}
+
+// served is nil for an error that says that a kind is not served, and so has no classes.
+func served(err error) error {
+	if apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// absent says which kinds are not served yet: others choose without them.
+func (c *Classes) absent() (all error) {
+	for name, k := range c.opened() {
+		if k.informer == nil {
+			all = errors.Join(all, fmt.Errorf("%s: not served yet", name))
+		}
+	}
+	return all
 }
 
 // seeClass takes a class that appeared or changed. One that is being deleted is not for new claims.
@@ -299,9 +319,7 @@ func (c *Classes) keep(name string, k *kind) {
 	} else if k.informer != nil && !strings.HasPrefix(name, ofOwn) {
 		c.seen[k.gvk.GroupKind()] = true
 	}
-	if before == nil || k == nil || before.informer != k.informer {
-		c.news = true
-	}
+	c.news = c.news || before == nil || k == nil || before.informer != k.informer
 }
 
 // offered returns the names of the definitions of classes for these claims.
@@ -329,10 +347,16 @@ func (c *Classes) wasSeen(k schema.GroupVersionKind) bool {
 	return c.seen[k.GroupKind()]
 }
 
-// informer returns that of the manager's cache for the metadata of a kind.
-func (c *Classes) informer(of schema.GroupVersionKind) (cache.Informer, error) {
-	// It lives as long as the manager, and nobody waits for it here.
-	return c.mgr.GetCache().GetInformer(context.Background(), metadata(of), cache.BlockUntilSynced(false))
+// informer returns that of the manager's cache for the metadata of a kind. It asks first whether objects of the kind can be
+// listed: an informer that cannot would keep every controller of the manager from starting, and one that begins before the
+// server serves the kind comes back only after a second.
+func (c *Classes) informer(ctx context.Context, of schema.GroupVersionKind) (cache.Informer, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(of.GroupVersion().WithKind(of.Kind + "List"))
+	if err := c.mgr.GetAPIReader().List(ctx, list, client.Limit(1)); err != nil {
+		return nil, err
+	}
+	return c.mgr.GetCache().GetInformer(ctx, metadata(of), cache.BlockUntilSynced(false))
 }
 
 func metadata(of schema.GroupVersionKind) *metav1.PartialObjectMetadata {

@@ -1,0 +1,292 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package classes_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+)
+
+// A judge is the core controller, pass by pass, and the clock that it goes by.
+type judge struct {
+	*hand
+	events *recorder
+	now    atomic.Int64
+}
+
+const patience = 10 * time.Second
+
+// judging makes a core controller, which knows all classes.
+func judging(s *stage) *judge {
+	s.t.Helper()
+	j := &judge{hand: &hand{stage: s}, events: &recorder{}}
+	s.start(func(mgr manager.Manager) error {
+		j.mgr = mgr
+		j.reconciler = claim.NewReconciler(mgr, itemClaims, claim.WithRecorder(j.events), claim.WithPatience(patience),
+			claim.WithClock(func() time.Time { return time.Unix(j.now.Load(), 0) }))
+		return nil
+	})
+	first := s.claim("first", labels.Set{"no": "such"})
+	s.create(first)
+	s.env.Eventually(s.t, "N10 the first claim says why", func(ctx context.Context) error {
+		if _, err := j.pass(first); err != nil {
+			return err
+		}
+		return s.shows(first, "NoMatchingClass")(ctx)
+	})
+	s.take(writes)
+	j.events.events = nil
+	return j
+}
+
+// Every verdict on a claim that nobody serves.
+func TestJudgement(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+	j := judging(s)
+	strange := shop.GroupVersion.WithKind("StrangeClass")
+	for name, tc := range map[string]struct {
+		change func(*shop.ItemClaim)
+		reason string // none: the claim is left alone
+		words  []string
+		after  time.Duration
+	}{
+		"N10 no class has the labels": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = labels.Set{"size": "huge"} },
+			"NoMatchingClass", []string{"size=huge", "kubectl get classes --show-labels"}, 0},
+		"N10 the selector cannot be understood": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Resembles"}}
+			},
+			"NoMatchingClass", []string{"spec.classSelector cannot be understood", "Resembles"}, 0},
+		"N10 there is no default": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil },
+			"NoMatchingClass", []string{"no default class", "spec.classSelector"}, 0},
+		"N10 a class of a kind that nobody offers": {
+			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(strange, "x") },
+			"ClassNotFound", []string{"spec.classRef", "StrangeClass.shop.test.bowline.dev in version v1", "install the provider"}, 0},
+		"N10 a class of a version that nobody serves": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v9"), "class")
+			},
+			"ClassNotFound", []string{"version v9"}, 0},
+		"N10 a managed resource of a kind that nobody offers": {
+			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x") },
+			"ClassNotFound", []string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
+		"N10 a class that is offered, whether it exists or not, is the binder's": {
+			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "nowhere") }, "", nil, 0},
+		"N10 a managed resource that is offered is the binder's": {
+			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GadgetGroupVersionKind, "nowhere") }, "", nil, 0},
+		"N10 one of two references that is offered is the binder's": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference, c.Spec.ResourceReference = s.of(strange, "x"), s.of(shop.ItemGroupVersionKind, "nowhere")
+			}, "", nil, 0},
+		"N10 a claim that a binder began with": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference, c.Finalizers = s.of(strange, "x"), []string{"finalizer.resourceclaim.crossplane.io"}
+			}, "", nil, 0},
+		"N10 a claim that gets a class in a moment": {nil, "", nil, patience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.claim("", labels.Set{"size": "small"})
+			c.GenerateName = "claim-"
+			if tc.change != nil {
+				tc.change(c)
+			}
+			s.create(c)
+			for range 2 { // the second pass over the same changes nothing
+				if got, err := j.pass(c); err != nil || got.RequeueAfter != tc.after {
+					t.Errorf("got %v, %v, want %v", got, err, tc.after)
+				}
+			}
+			if err := s.shows(c, tc.reason, tc.words...)(t.Context()); err != nil {
+				t.Error(err)
+			}
+			want := 0
+			if tc.reason != "" {
+				want = 1
+				if c.GetBindingPhase() != xpv1.BindingPhaseUnbound {
+					t.Errorf("it is %q", c.GetBindingPhase())
+				}
+			}
+			if got := s.take(writes); len(got) != want {
+				t.Errorf("N13: %d writes, want %d: %v", len(got), want, got)
+			}
+			if got := j.events.take(); len(got) != want || want > 0 && string(got[0]) != tc.reason {
+				t.Errorf("events %v, want %d", got, want)
+			}
+		})
+	}
+}
+
+func (r *recorder) take() []event.Reason {
+	reasons := r.reasons()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = nil
+	return reasons
+}
+
+// Nobody gives the claim the class that it is to get: its provider does not run.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+	j := judging(s)
+	c := s.claim("waits", labels.Set{"size": "small"})
+	s.create(c)
+	pass := func(want time.Duration) {
+		t.Helper()
+		if got, err := j.pass(c); err != nil || got.RequeueAfter != want {
+			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+	}
+	t.Run("N10 first it waits", func(t *testing.T) {
+		pass(patience)
+		j.now.Add(4)
+		pass(patience - 4*time.Second)
+		if err := s.shows(c, "")(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("N10 then it says so", func(t *testing.T) {
+		j.now.Add(6)
+		pass(0)
+		if err := s.shows(c, "Binding", "ItemClass.shop.test.bowline.dev "+s.env.Prefix+"class", "provider")(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("N13 once", func(t *testing.T) {
+		s.take(writes)
+		pass(0)
+		if got := s.take(writes); len(got) != 0 {
+			t.Error(got)
+		}
+	})
+	t.Run("R16 a claim that is gone, and made anew", func(t *testing.T) {
+		s.delete(c)
+		pass(0)
+		c = s.claim("waits", labels.Set{"size": "small"})
+		s.create(c)
+		pass(patience)
+	})
+}
+
+// The claim gets a class between the pass's look and its word.
+func TestWordsThatComeTooLate(t *testing.T) {
+	t.Parallel()
+	t.Run("R17 N10 it never speaks over the binder", func(t *testing.T) {
+		s := newStage(t)
+		j := judging(s)
+		c := s.claim("contested", labels.Set{"size": "small"})
+		s.create(c)
+		var once sync.Once
+		s.onRequest(func(req *http.Request) error {
+			if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/status") {
+				once.Do(func() {
+					s.change(c, func() { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "class") })
+					c.SetConditions(xpv1.Waiting(xpv1.ReasonBinding, "the binder's"))
+					if err := s.env.Client.Status().Update(t.Context(), c); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return nil
+		})
+		if got, err := j.pass(c); err != nil || got.RequeueAfter <= 0 {
+			t.Errorf("a conflict ends the pass with %v, %v", got, err)
+		}
+		if got, err := j.pass(c); err != nil || got != (reconcile.Result{}) {
+			t.Error(got, err)
+		}
+		if err := s.shows(c, "Binding", "the binder's")(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := j.events.take(); len(got) != 0 {
+			t.Errorf("N13: events %v", got)
+		}
+	})
+}
+
+// While a class kind cannot be listed nobody chooses, since its classes might come first, and the claim says so after a while.
+func TestClassesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	t.Run("N10 nobody chooses among some of the classes", func(t *testing.T) {
+		s := newStage(t)
+		var open atomic.Bool
+		s.onRequest(func(req *http.Request) error {
+			if strings.HasSuffix(req.URL.Path, "/gadgetclasses") && !open.Load() {
+				return fmt.Errorf("refused by the test")
+			}
+			return nil
+		})
+		s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+		s.start(assigners(itemClass))
+		s.start(func(mgr manager.Manager) error {
+			return claim.NewReconciler(mgr, itemClaims, claim.WithPatience(200*time.Millisecond)).SetupWithManager(mgr)
+		})
+		c, strange := s.claim("waits", labels.Set{"size": "small"}), s.claim("strange", nil)
+		strange.Spec.ClassReference = s.of(shop.GroupVersion.WithKind("StrangeClass"), "x")
+		s.create(c, strange)
+		s.env.Eventually(t, "it says so", s.shows(c, "NoMatchingClass", "could not be found out", "platform team"))
+		if err := s.gets(c, nil)(t.Context()); err != nil {
+			t.Error(err)
+		}
+		open.Store(true)
+		s.env.Eventually(t, "it gets a class", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "class")))
+		s.env.Eventually(t, "the other is judged", s.shows(strange, "ClassNotFound"))
+	})
+}
+
+// All that a claim of another kind is offered is what definitions say.
+func TestKindsOfClaims(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.start(func(mgr manager.Manager) error {
+		return claim.NewReconciler(mgr, otherClaims).SetupWithManager(mgr)
+	})
+	other := func(name, class string) *shop.OtherClaim {
+		c := &shop.OtherClaim{ObjectMeta: s.meta(s.env.Namespace, name)}
+		c.Spec.ClassReference = s.of(shop.GroupVersion.WithKind(class), "x")
+		return c
+	}
+	items, gadgets := other("items", "ItemClass"), other("gadgets", "GadgetClass")
+	s.create(items, gadgets)
+	s.env.Eventually(t, "N10 gadgets are not for it", func(ctx context.Context) error {
+		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(gadgets), gadgets); err != nil {
+			return err
+		}
+		if got := gadgets.GetCondition(xpv1.TypeReady); got.Reason != xpv1.ReasonClassNotFound {
+			return fmt.Errorf("it shows %s %q", got.Reason, got.Message)
+		}
+		return nil
+	})
+	t.Run("N10 the annotation names all claim kinds", func(t *testing.T) {
+		if err := s.env.Client.Get(t.Context(), client.ObjectKeyFromObject(items), items); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(xpv1.ResourceClaimStatus{}, items.Status); diff != "" {
+			t.Errorf("items are for it:\n%s", diff)
+		}
+	})
+}
