@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/sql"
@@ -12,6 +13,7 @@ import (
 // providers is the list of those built in. To add one, add a line.
 func providers() []provider.Provider {
 	return []provider.Provider{
+		core.Provider(),
 		fcp.Provider(),
 		sql.Provider(),
 	}

@@ -23,6 +23,8 @@ type layout struct {
 	provider Provider
 	kinds    []placed[Kind]
 	configs  []placed[resource.ProviderConfig]
+	claims   []placed[resource.Claim]
+	classes  []placedClass
 }
 
 // placed is a kind or a configuration with what its definition says.
@@ -60,6 +62,15 @@ func (p Provider) layout() (*layout, error) {
 	for i, kind := range p.Kinds {
 		b.placeKind(i, kind)
 	}
+	for _, claim := range p.Claims {
+		b.placeClaim(claim)
+	}
+	if err := b.loadCore(); err != nil {
+		return nil, err
+	}
+	for i, class := range p.Classes {
+		b.placeClass(i, class)
+	}
 	if err := errors.Join(b.mistakes...); err != nil {
 		return nil, err
 	}
@@ -71,6 +82,7 @@ type layoutBuilder struct {
 	layout
 	scheme      *runtime.Scheme
 	definitions []*apiextensionsv1.CustomResourceDefinition
+	core        []*apiextensionsv1.CustomResourceDefinition // of claim kinds, if there are classes
 	mistakes    []error
 	seen        []schema.GroupVersionKind
 }
@@ -176,6 +188,17 @@ func (l *layout) addToScheme(s *runtime.Scheme) error {
 	}
 	for _, c := range l.configs {
 		known = known && s.Recognizes(c.gvk)
+	}
+	for _, c := range l.claims {
+		known = known && s.Recognizes(c.gvk)
+	}
+	for _, c := range l.classes {
+		known = known && s.Recognizes(c.class)
+		if !s.Recognizes(c.claim) {
+			if err := addCore(s); err != nil {
+				return err
+			}
+		}
 	}
 	if known {
 		return nil

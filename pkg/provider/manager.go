@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
@@ -61,6 +62,8 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		return nil, err
 	}
 	config.Wrap(counters.WrapTransport)
+	held := managed.CacheOptions()
+	claim.CacheDefinitions(&held)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Logger:                 cfg.logger(),
@@ -71,7 +74,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		// The process ends when the manager does, so the next leader need not wait for the lease to run out.
 		LeaderElectionReleaseOnCancel: true,
 		LeaderElectionNamespace:       cfg.LeaseNamespace,
-		Cache:                         managed.CacheOptions(),
+		Cache:                         held,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)

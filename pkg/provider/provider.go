@@ -38,6 +38,17 @@ type Provider struct {
 	// Kinds are the managed kinds that it serves.
 	Kinds []Kind
 
+	// Claims are empty claims of the kinds that the provider defines itself, as the core does (K37). Their core controllers say
+	// why a claim gets nothing (N10).
+	Claims []resource.Claim
+
+	// Classes say which claims can be satisfied with which of its kinds (R8).
+	Classes []Class
+
+	// PropagatesSecrets makes the provider carry changes of connection Secrets on to claims, for all kinds of all providers
+	// (O15). One provider of an installation does it: the core.
+	PropagatesSecrets bool
+
 	// Options are given to the reconcilers of all its kinds, before those of the kind.
 	Options []managed.ReconcilerOption
 

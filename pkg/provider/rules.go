@@ -5,6 +5,7 @@ package provider
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -24,7 +25,28 @@ func (p Provider) Rules() ([]rbacv1.PolicyRule, error) {
 	for _, c := range l.configs {
 		configs.add(c.gvk.Group, c.plural)
 	}
-	return slices.Concat(configs.rules(), kinds.rules(), p.ExtraRules), nil
+	return slices.Concat(configs.rules(), kinds.rules(), l.claimRules(), p.ExtraRules), nil
+}
+
+// claimRules let the controllers of claims write claims and what they become, and count in classes who uses them.
+func (l *layout) claimRules() []rbacv1.PolicyRule {
+	claims, classes, made := byGroup{}, byGroup{}, byGroup{}
+	for _, c := range l.claims {
+		claims.add(c.gvk.Group, c.plural)
+	}
+	for _, c := range l.classes {
+		claims.add(c.claim.Group, c.claims)
+		classes.add(c.class.Group, c.classes)
+		made.add(c.managed.Group, c.made)
+	}
+	rules := slices.Concat(claims.rules(), classes.only("get", "list", "watch", "patch"), made.only("create", "delete"))
+	if len(l.classes) > 0 {
+		rules = append(rules,
+			// copies whose claim is content with another name go; others go with their owners
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}},
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}})
+	}
+	return rules
 }
 
 // CommonRules are what the controllers of every provider must be allowed in all namespaces.
@@ -44,17 +66,26 @@ func CommonRules() []rbacv1.PolicyRule {
 // byGroup holds resources by API group.
 type byGroup map[string][]string
 
-func (b byGroup) add(group, resource string) { b[group] = append(b[group], resource) }
+func (b byGroup) add(group, resource string) {
+	if !slices.Contains(b[group], resource) {
+		b[group] = append(b[group], resource)
+	}
+}
+
+// only lets controllers do some things with objects.
+func (b byGroup) only(verbs ...string) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	for _, group := range slices.Sorted(maps.Keys(b)) {
+		resources := slices.Sorted(slices.Values(b[group]))
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs})
+	}
+	return rules
+}
 
 // rules let controllers look at objects, and write their metadata, specs and statuses.
 func (b byGroup) rules() []rbacv1.PolicyRule {
-	groups := make([]string, 0, len(b))
-	for group := range b {
-		groups = append(groups, group)
-	}
-	slices.Sort(groups)
 	var rules []rbacv1.PolicyRule
-	for _, group := range groups {
+	for _, group := range slices.Sorted(maps.Keys(b)) {
 		resources := slices.Sorted(slices.Values(b[group]))
 		statuses := make([]string, 0, len(resources))
 		for _, r := range resources {

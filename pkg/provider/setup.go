@@ -98,7 +98,7 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 			return err
 		}
 	}
-	return errors.Join(s.errs...)
+	return errors.Join(append(s.errs, s.addClaims())...)
 }
 
 // shared returns the options that all kinds of the provider have in common.

@@ -24,6 +24,7 @@ func Provider() provider.Provider {
 		Configs: []resource.ProviderConfig{
 			&v1alpha1.ProviderConfig{}, &namespacedv1alpha1.ProviderConfig{}, &namespacedv1alpha1.ClusterProviderConfig{},
 		},
-		Kinds: controller.Kinds(),
+		Kinds:   controller.Kinds(),
+		Classes: controller.Classes(),
 	}
 }

@@ -58,6 +58,7 @@ type TenantDatabaseObservation struct {
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster
+// +bowline:class=PostgreSQLInstance.database.crossplane.io
 type TenantDatabase struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

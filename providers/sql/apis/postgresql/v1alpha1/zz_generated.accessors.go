@@ -598,3 +598,53 @@ func (l *TenantDatabaseList) GetItems() []resource.Managed {
 	}
 	return items
 }
+
+// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+func (r *TenantDatabaseClass) Parameters() *TenantDatabaseParameters {
+	return &r.SpecTemplate.ForProvider
+}
+
+// SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *TenantDatabaseClass) SetProviderConfigReference(v *xpv1.ProviderConfigReference) {
+	r.SpecTemplate.ProviderConfigReference = v
+}
+
+// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+func (r *TenantDatabaseClass) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	return r.SpecTemplate.ProviderConfigReference
+}
+
+// SetReclaimPolicy satisfies resource.Reclaimer.
+func (r *TenantDatabaseClass) SetReclaimPolicy(v xpv1.ReclaimPolicy) {
+	r.SpecTemplate.ReclaimPolicy = v
+}
+
+// GetReclaimPolicy satisfies resource.Reclaimer.
+func (r *TenantDatabaseClass) GetReclaimPolicy() xpv1.ReclaimPolicy {
+	return r.SpecTemplate.ReclaimPolicy
+}
+
+// SetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
+func (r *TenantDatabaseClass) SetWriteConnectionSecretsToNamespace(v string) {
+	r.SpecTemplate.WriteConnectionSecretsToNamespace = v
+}
+
+// GetWriteConnectionSecretsToNamespace satisfies resource.ConnectionSecretsNamespacer.
+func (r *TenantDatabaseClass) GetWriteConnectionSecretsToNamespace() string {
+	return r.SpecTemplate.WriteConnectionSecretsToNamespace
+}
+
+// SetClaimLimits satisfies resource.ClaimLimiter.
+func (r *TenantDatabaseClass) SetClaimLimits(v xpv1.ClaimLimits) { r.SpecTemplate.Claims = v }
+
+// GetClaimLimits satisfies resource.ClaimLimiter.
+func (r *TenantDatabaseClass) GetClaimLimits() xpv1.ClaimLimits { return r.SpecTemplate.Claims }
+
+// GetItems satisfies resource.ClassList.
+func (l *TenantDatabaseClassList) GetItems() []resource.Class {
+	items := make([]resource.Class, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}

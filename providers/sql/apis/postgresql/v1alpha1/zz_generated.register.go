@@ -70,6 +70,13 @@ var (
 	TenantDatabaseGroupVersionKind = GroupVersion.WithKind(TenantDatabaseKind)
 )
 
+// Kind metadata of TenantDatabaseClass (A70).
+var (
+	TenantDatabaseClassKind             = reflect.TypeOf(TenantDatabaseClass{}).Name()
+	TenantDatabaseClassKindAPIVersion   = TenantDatabaseClassKind + "." + GroupVersion.String()
+	TenantDatabaseClassGroupVersionKind = GroupVersion.WithKind(TenantDatabaseClassKind)
+)
+
 // AddToScheme adds the kinds of this package to a scheme (A72).
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
@@ -80,6 +87,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Role{}, &RoleList{},
 		&Schema{}, &SchemaList{},
 		&TenantDatabase{}, &TenantDatabaseList{},
+		&TenantDatabaseClass{}, &TenantDatabaseClassList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -482,3 +482,32 @@ type TenantDatabaseList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []TenantDatabase `json:"items"`
 }
+
+// A TenantDatabaseClassSpecTemplate says what is made for a claim.
+type TenantDatabaseClassSpecTemplate struct {
+	xpv1.ClassSpecTemplate `json:",inline"`
+
+	// ForProvider are the settings that each tenant database is made with, and kept at.
+	ForProvider TenantDatabaseParameters `json:"forProvider"`
+}
+
+// A TenantDatabaseClass is a template: each claim that uses it gets a tenant database of its own, made with these
+// settings. A change of the class counts for what is made after it.
+//
+// +kubebuilder:object:root=true
+type TenantDatabaseClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// SpecTemplate is what becomes the spec of each tenant database.
+	SpecTemplate TenantDatabaseClassSpecTemplate `json:"specTemplate,omitempty"`
+}
+
+// TenantDatabaseClassList contains a list of TenantDatabaseClass.
+//
+// +kubebuilder:object:root=true
+type TenantDatabaseClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TenantDatabaseClass `json:"items"`
+}

@@ -1,0 +1,67 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
+	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// addClaims adds the controllers of claims: those of the claim kinds that the provider defines, of each of its classes, and
+// of Secrets. Each has its documented name (N21).
+func (s *Setup) addClaims() error {
+	for _, c := range s.layout.claims {
+		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.mgr); err != nil {
+			return err
+		}
+	}
+	for _, c := range s.layout.classes {
+		if !s.installed(c.claim) {
+			continue
+		}
+		if err := SetupClass(s.mgr, resource.ClaimKind(c.claim), resource.ClassKind(c.class), resource.ManagedKind(c.managed),
+			c.is.Configurators...); err != nil {
+			return fmt.Errorf("class %s for claims of kind %s: %w", c.class.GroupKind(), c.claim.GroupKind(), err)
+		}
+	}
+	if s.layout.provider.PropagatesSecrets {
+		return secret.NewReconciler(s.mgr).SetupWithManager(s.mgr)
+	}
+	return nil
+}
+
+// installed is true if the API server has a claim kind. A provider works without (R3).
+func (s *Setup) installed(claims schema.GroupVersionKind) bool {
+	_, err := s.mgr.GetRESTMapper().RESTMapping(claims.GroupKind(), claims.Version)
+	if meta.IsNoMatchError(err) {
+		s.mgr.GetLogger().Info("Claims are not served, since their kind is not installed: install the core's definitions and start again",
+			"provider", s.layout.provider.Name, "claims", claims.GroupKind().String())
+		return false
+	}
+	return true // or it will be said by those who need it
+}
+
+// SetupClass adds all controllers of a triple of kinds to a manager: those that choose a class for a claim, and the one that
+// binds it. The kinds have to be in the manager's scheme, and installed. Provider.SetupWithManager calls it for its Classes.
+func SetupClass(mgr ctrl.Manager, of resource.ClaimKind, by resource.ClassKind, with resource.ManagedKind,
+	configurators ...claimbinding.ManagedConfigurator) error {
+	if err := claimscheduling.NewReconciler(mgr, of, by).SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := claimdefaulting.NewReconciler(mgr, of, by).SetupWithManager(mgr); err != nil {
+		return err
+	}
+	all := append([]claimbinding.ManagedConfigurator{claimbinding.NewObjectMetaConfigurator(mgr.GetScheme())}, configurators...)
+	return claimbinding.NewReconciler(mgr, of, by, with, claimbinding.WithManagedConfigurators(all...)).SetupWithManager(mgr)
+}

@@ -1,0 +1,87 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A Class says that classes of one kind turn claims of one kind into managed resources of one kind (R5, R6). See ClassOf for
+// the usual way to make one. A class kind that serves several claim kinds has one for each.
+type Class struct {
+	// Claim is an empty claim, of a kind of the core (K37) or of anybody's.
+	Claim resource.Claim
+
+	// Object is an empty class, and Managed an empty managed resource as it makes. Both are among the provider's own kinds.
+	Object  resource.Class
+	Managed resource.BindableManaged
+
+	// Configurators make the managed resource of a claim, after claimbinding.NewObjectMetaConfigurator (R258, R259).
+	Configurators []claimbinding.ManagedConfigurator
+}
+
+// A ParameterizedClass is a class with settings of type P, as the generator makes them.
+type ParameterizedClass[P any] interface {
+	resource.Class
+	Parameters() *P
+}
+
+// A ParameterizedManaged is a managed resource with settings of type P, as the generator makes them.
+type ParameterizedManaged[P any] interface {
+	resource.BindableManaged
+	Parameters() *P
+}
+
+// ClassOf returns what gives each claim a managed resource with the settings of its class. carry puts what the claim itself
+// says into these settings, and refuses what contradicts the class (D27); see Agree.
+//
+//	provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1.BucketClass{}, &v1.Bucket{},
+//		func(c *databasev1alpha1.PostgreSQLInstance, p *v1.BucketParameters) error {
+//			return provider.Agree("engineVersion", c.Spec.EngineVersion, &p.Version)
+//		})
+func ClassOf[CM resource.Claim, P any](
+	claim CM, class ParameterizedClass[P], made ParameterizedManaged[P], carry func(claim CM, p *P) error,
+) Class {
+	configure := func(_ context.Context, cm resource.Claim, cs resource.Class, mg resource.Managed) error {
+		from, ok := cm.(CM)
+		if !ok {
+			return fmt.Errorf("resource claim is not a %s", kindOf(claim))
+		}
+		by, ok := cs.DeepCopyObject().(ParameterizedClass[P])
+		if !ok {
+			return fmt.Errorf("resource class is not a %s", kindOf(class))
+		}
+		to, ok := mg.(ParameterizedManaged[P])
+		if !ok {
+			return fmt.Errorf("managed resource is not a %s", kindOf(made))
+		}
+		*to.Parameters() = *by.Parameters()
+		return carry(from, to.Parameters())
+	}
+	return Class{
+		Claim: claim, Object: class, Managed: made,
+		Configurators: []claimbinding.ManagedConfigurator{claimbinding.ManagedConfiguratorFn(configure)},
+	}
+}
+
+// Agree gives a setting the value that a claim asks for, if it asks. Where the class says another one that is an error: a
+// class keeps its word, and a claim is not ignored (D27).
+func Agree[T comparable](field string, claimed *T, setting **T) error {
+	switch {
+	case claimed == nil:
+		return nil
+	case *setting != nil && **setting != *claimed:
+		return fmt.Errorf("spec.%s is %v, but the class stands for %v: leave it out, or choose another class", field, *claimed, **setting)
+	}
+	*setting = claimed
+	return nil
+}
+
+// kindOf is the kind of an object by the name of its type.
+func kindOf(o any) string { return reflect.TypeOf(o).Elem().Name() }
