@@ -102,6 +102,8 @@ one, keeps it as declared and hands you its credentials in a Secret. It needs no
 		newAPIServerCmd(std, folder),
 		newControllersCmd(p, std),
 		newCloudCmd(std, folder),
+		newUserCmd(program, std, folder),
+		newRBACCmd(p.Providers, std),
 		newGenerateCmd(std),
 		newVersionCmd(std),
 	)

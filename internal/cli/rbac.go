@@ -7,12 +7,22 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/bowline-dev/bowline/apis/crds"
+	"github.com/bowline-dev/bowline/internal/cli/personas"
+	"github.com/bowline-dev/bowline/internal/cli/team"
+	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -24,78 +34,137 @@ const (
 	fieldManager       = "bowline"
 )
 
-// leaseRules lets the controllers elect a leader in their own namespace.
-func leaseRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{
-		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
-		Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
-	}}
+func newRBACCmd(providers []provider.Provider, std Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rbac",
+		Short: "Print the roles of the controllers and of people, for a cluster",
+		Long: `Prints, as YAML, the service account of the controllers with its rights, and the cluster roles bowline-admin, bowline-edit
+and bowline-view, which are aggregated to admin, edit and view of Kubernetes, so that whoever edits a namespace may use
+claims in it. Teams made with bowline user may list classes by bowline-browse; bind that to whom else you like.
+
+bowline up applies all of this by itself. A cluster needs it once, and again after an update of Bowline.`,
+		Example: `  bowline rbac | kubectl apply --server-side -f -`,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			objects, err := identities(providers)
+			if err != nil {
+				return err
+			}
+			for _, o := range objects {
+				content, err := yaml.Marshal(o.Object)
+				if err != nil {
+					return fmt.Errorf("encoding %s %s: %w", o.GetKind(), o.GetName(), err)
+				}
+				if _, err := fmt.Fprintf(std.Out, "---\n%s", content); err != nil {
+					return fmt.Errorf("writing roles: %w", err)
+				}
+			}
+			return nil
+		},
+	}
 }
 
-// applyIdentity makes the controllers' namespace, service account, roles and bindings what they should be.
-func applyIdentity(ctx context.Context, c kubernetes.Interface, from []provider.Provider) error {
-	rules := provider.CommonRules()
-	for _, p := range from {
-		own, err := p.Rules()
-		if err != nil {
-			return err
+// applyIdentities makes namespaces, roles, bindings and the controllers' service account what they should be.
+func applyIdentities(ctx context.Context, cfg *rest.Config, from []provider.Provider) error {
+	objects, err := identities(from)
+	if err != nil {
+		return err
+	}
+	mapper := meta.NewDefaultRESTMapper(nil) // known by heart, which saves the server a discovery
+	for _, o := range objects {
+		scope := meta.RESTScopeRoot
+		if o.GetNamespace() != "" {
+			scope = meta.RESTScopeNamespace
 		}
-		rules = append(rules, own...)
+		mapper.Add(o.GroupVersionKind(), scope)
 	}
-	subject := rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(systemNamespace).WithName(controllersAccount)
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	steps := []struct {
-		what  string
-		apply func() error
-	}{
-		{"namespace", func() error {
-			_, err := c.CoreV1().Namespaces().Apply(ctx, corev1ac.Namespace(systemNamespace), options)
-			return err
-		}},
-		{"service account", func() error {
-			account := corev1ac.ServiceAccount(controllersAccount, systemNamespace)
-			_, err := c.CoreV1().ServiceAccounts(systemNamespace).Apply(ctx, account, options)
-			return err
-		}},
-		{"cluster role", func() error {
-			role := rbacv1ac.ClusterRole(controllersAccount).WithRules(ruleConfigurations(rules)...)
-			_, err := c.RbacV1().ClusterRoles().Apply(ctx, role, options)
-			return err
-		}},
-		{"cluster role binding", func() error {
-			binding := rbacv1ac.ClusterRoleBinding(controllersAccount).WithSubjects(subject).
-				WithRoleRef(roleRef("ClusterRole"))
-			_, err := c.RbacV1().ClusterRoleBindings().Apply(ctx, binding, options)
-			return err
-		}},
-		{"role", func() error {
-			role := rbacv1ac.Role(controllersAccount, systemNamespace).WithRules(ruleConfigurations(leaseRules())...)
-			_, err := c.RbacV1().Roles(systemNamespace).Apply(ctx, role, options)
-			return err
-		}},
-		{"role binding", func() error {
-			binding := rbacv1ac.RoleBinding(controllersAccount, systemNamespace).WithSubjects(subject).WithRoleRef(roleRef("Role"))
-			_, err := c.RbacV1().RoleBindings(systemNamespace).Apply(ctx, binding, options)
-			return err
-		}},
+	c, err := client.New(cfg, client.Options{Mapper: mapper})
+	if err != nil {
+		return fmt.Errorf("creating client: %w", err)
 	}
-	for _, step := range steps {
-		if err := step.apply(); err != nil {
-			return fmt.Errorf("applying the controllers' %s: %w", step.what, err)
+	for _, o := range objects {
+		err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(fieldManager), client.ForceOwnership)
+		if err != nil {
+			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
 	return nil
 }
 
-func roleRef(kind string) *rbacv1ac.RoleRefApplyConfiguration {
-	return rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind(kind).WithName(controllersAccount)
+// identities are what the controllers, and the people who use them, are and may do.
+func identities(from []provider.Provider) ([]*unstructured.Unstructured, error) {
+	definitions, err := crd.Load(crds.FS)
+	if err != nil {
+		return nil, err
+	}
+	rules := provider.CommonRules()
+	for _, p := range from {
+		own, err := p.Rules()
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, own...)
+		theirs, err := p.Definitions()
+		if err != nil {
+			return nil, err
+		}
+		definitions = append(definitions, theirs...)
+	}
+	objects := controllersIdentity(rules)
+	for _, role := range personas.Roles(definitions...) {
+		objects = append(objects, &role)
+	}
+	objects = append(objects,
+		&corev1.Namespace{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: team.Namespace}},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta:   typeMeta(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Name: personas.Browse},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: team.Group}},
+			RoleRef:    roleRef("ClusterRole", personas.Browse),
+		})
+	return bare(objects)
 }
 
-func ruleConfigurations(rules []rbacv1.PolicyRule) []*rbacv1ac.PolicyRuleApplyConfiguration {
-	var all []*rbacv1ac.PolicyRuleApplyConfiguration
-	for _, r := range rules {
-		all = append(all, rbacv1ac.PolicyRule().WithAPIGroups(r.APIGroups...).WithResources(r.Resources...).
-			WithResourceNames(r.ResourceNames...).WithVerbs(r.Verbs...))
+// controllersIdentity has what the controllers need, in the order in which it can be made.
+func controllersIdentity(rules []rbacv1.PolicyRule) []runtime.Object {
+	everywhere, here := metav1.ObjectMeta{Name: controllersAccount}, metav1.ObjectMeta{Name: controllersAccount, Namespace: systemNamespace}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: systemNamespace, Name: controllersAccount}}
+	leases := []rbacv1.PolicyRule{{ // to elect a leader
+		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+		Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+	}}
+	return []runtime.Object{
+		&corev1.Namespace{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}},
+		&corev1.ServiceAccount{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "ServiceAccount"), ObjectMeta: here},
+		&rbacv1.ClusterRole{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRole"), ObjectMeta: everywhere, Rules: rules},
+		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"), ObjectMeta: everywhere,
+			Subjects: subjects, RoleRef: roleRef("ClusterRole", controllersAccount)},
+		&rbacv1.Role{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "Role"), ObjectMeta: here, Rules: leases},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "RoleBinding"), ObjectMeta: here,
+			Subjects: subjects, RoleRef: roleRef("Role", controllersAccount)},
 	}
-	return all
+}
+
+func typeMeta(version schema.GroupVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: version.String(), Kind: kind}
+}
+
+func roleRef(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+// bare returns the objects with what they say and no more: fields that are the server's would be applied as empty.
+func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
+	all := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %T: %w", o, err)
+		}
+		unstructured.RemoveNestedField(content, "status")
+		unstructured.RemoveNestedField(content, "spec")
+		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+		all = append(all, &unstructured.Unstructured{Object: content})
+	}
+	return all, nil
 }

@@ -153,14 +153,14 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
 	}
-	if err := applyIdentity(ctx, client, o.providers); err != nil {
+	if err := applyIdentities(ctx, admin, o.providers); err != nil {
 		return err
 	}
 	token := controllersToken(o.dataDir, client, log.own("bowline"))
 	if err := token.refresh(ctx); err != nil {
 		return err
 	}
-	log.own("bowline").Debug("The controllers' identity is ready")
+	log.own("bowline").Debug("The identities of controllers and people are ready")
 	working, err := controllers(controllersConfig{
 		providers: o.providers, rest: token.config(admin), log: log.controllers(), reconcilers: reconcilers,
 		metrics: o.controllers.metrics,

@@ -1,0 +1,112 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package personas
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Names of the cluster roles.
+const (
+	View   = "bowline-view"
+	Edit   = "bowline-edit"
+	Admin  = "bowline-admin"
+	Browse = "bowline-browse"
+)
+
+// aggregateTo begins the label that adds a role's rules to one of Kubernetes' own.
+const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
+
+// Roles returns the cluster roles for the kinds of these definitions. What a kind is, its categories say; a kind of none of
+// the categories claims, classes, managed and provider is in no role.
+func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.ClusterRole {
+	k := classify(definitions)
+	return []rbacv1.ClusterRole{
+		role(View, "view", k.claims.may(read()), k.classes.may(read()), events()),
+		role(Edit, "edit", k.claims.may(write()), k.classes.may(read()), secrets(), events()),
+		role(Admin, "admin", k.claims.may(write()), k.classes.may(write()), k.clusterScoped.may(write()), k.namespaced.may(read()),
+			secrets(), events()),
+		role(Browse, "", k.classes.may(read())),
+	}
+}
+
+func read() []string { return []string{"get", "list", "watch"} }
+
+// write is on objects, not on their statuses: these are what controllers say.
+func write() []string {
+	return []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+}
+
+// secrets lets people read how to connect. Secrets are made by the controllers; to write them is another right.
+func secrets() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: read()}}
+}
+
+// events are what kubectl describe shows of an object.
+func events() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: read()}}
+}
+
+func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterRole {
+	r := rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      slices.Concat(rules...),
+	}
+	if aggregated != "" {
+		r.Labels = map[string]string{aggregateTo + aggregated: "true"}
+	}
+	return r
+}
+
+// kinds are definitions by what their objects are.
+type kinds struct {
+	claims, classes           byGroup
+	clusterScoped, namespaced byGroup // managed resources and their configurations
+}
+
+func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
+	k := kinds{claims: byGroup{}, classes: byGroup{}, clusterScoped: byGroup{}, namespaced: byGroup{}}
+	for _, d := range definitions {
+		is := func(category string) bool { return slices.Contains(d.Spec.Names.Categories, category) }
+		switch { // what is several things at once counts for the one that the fewest may write
+		case (is("managed") || is("provider")) && d.Spec.Scope == apiextensionsv1.ClusterScoped:
+			k.clusterScoped.add(d)
+		case is("managed") || is("provider"):
+			k.namespaced.add(d)
+		case is("classes"):
+			k.classes.add(d)
+		case is("claims"):
+			k.claims.add(d)
+		}
+	}
+	return k
+}
+
+// byGroup holds the resources of each API group.
+type byGroup map[string][]string
+
+func (b byGroup) add(d *apiextensionsv1.CustomResourceDefinition) {
+	b[d.Spec.Group] = append(b[d.Spec.Group], d.Spec.Names.Plural)
+}
+
+// may returns one rule for each group, always in the same order.
+func (b byGroup) may(verbs []string) []rbacv1.PolicyRule {
+	groups := make([]string, 0, len(b))
+	for group := range b {
+		groups = append(groups, group)
+	}
+	slices.Sort(groups)
+	rules := make([]rbacv1.PolicyRule, 0, len(groups))
+	for _, group := range groups {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{group}, Resources: slices.Sorted(slices.Values(b[group])), Verbs: verbs,
+		})
+	}
+	return rules
+}

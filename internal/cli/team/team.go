@@ -1,0 +1,207 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/internal/cli/personas"
+)
+
+// Namespace holds the service accounts of all teams, and nothing else.
+const Namespace = "bowline-teams"
+
+// Group has the accounts of all teams as its members.
+const Group = "system:serviceaccounts:" + Namespace
+
+const (
+	labelTeam           = "bowline.dev/team"           // on accounts and bindings: the name of the team
+	annotationNamespace = "bowline.dev/team-namespace" // on accounts: where the team works
+	annotationTokenEnds = "bowline.dev/token-ends"     // on accounts: when the last token ends, RFC 3339
+
+	fieldManager = "bowline"
+)
+
+// Bounds of the life of a token.
+const (
+	MinDuration = 10 * time.Minute // Kubernetes makes none that is shorter
+	MaxDuration = 90 * 24 * time.Hour
+)
+
+// Roles that a team can have in its namespace; package personas says what they are.
+func Roles() []string { return []string{"edit", "view", "admin"} }
+
+// A Team is who works in a namespace.
+type Team struct {
+	Name      string    `json:"name"`
+	Namespace string    `json:"namespace"`
+	Role      string    `json:"role"`               // one of Roles, or empty if the team has lost its binding
+	Since     time.Time `json:"since"`              // when the account was made
+	TokenEnds time.Time `json:"tokenEnds,omitzero"` // when the token that was made last ends; zero if there was none
+}
+
+// A Request says what a team is to be.
+type Request struct {
+	Name      string        // lower case letters, digits and hyphens
+	Namespace string        // where it works; made if it is missing
+	Role      string        // one of Roles
+	Duration  time.Duration // how long its token works, from MinDuration to MaxDuration
+}
+
+// Validate returns all that is wrong with the request by itself.
+func (r Request) Validate() error {
+	var errs []error
+	for _, problem := range validation.IsDNS1123Label(r.Name) {
+		errs = append(errs, fmt.Errorf("team %q: %s", r.Name, problem))
+	}
+	for _, problem := range validation.IsDNS1123Label(r.Namespace) {
+		errs = append(errs, fmt.Errorf("namespace %q: %s", r.Namespace, problem))
+	}
+	if strings.HasPrefix(r.Namespace, "kube-") || strings.HasPrefix(r.Namespace, "bowline-") {
+		errs = append(errs, fmt.Errorf("namespace %q belongs to the system: give the team one of its own", r.Namespace))
+	}
+	if !slices.Contains(Roles(), r.Role) {
+		errs = append(errs, fmt.Errorf("unknown role %q; there are %s", r.Role, strings.Join(Roles(), ", ")))
+	}
+	return errors.Join(append(errs, validateDuration(r.Duration))...)
+}
+
+func validateDuration(d time.Duration) error {
+	if d < MinDuration || d > MaxDuration {
+		return fmt.Errorf("a token can work from 10m to %.0fh, not %s; it can be renewed at any time", MaxDuration.Hours(), d)
+	}
+	return nil
+}
+
+// A Grant is the access of a team: what Token opens until Team.TokenEnds.
+type Grant struct {
+	Team
+	Token         string
+	MadeNamespace bool // the namespace did not exist before
+}
+
+// An UnknownError says that there is no team of a name.
+type UnknownError struct {
+	Name  string
+	Known []string // the teams that there are
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is no team %q, nor any other", e.Name)
+	}
+	return fmt.Sprintf("there is no team %q; there are %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// Accounts are the teams of one control plane. All methods need the rights of an administrator.
+type Accounts struct {
+	kube    kubernetes.Interface
+	dynamic dynamic.Interface
+}
+
+// NewAccounts makes no request yet.
+func NewAccounts(cfg *rest.Config) (*Accounts, error) {
+	kube, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	return &Accounts{kube: kube, dynamic: objects}, nil
+}
+
+// Create makes a team and its first token. A team that exists gets the role of the request, if it has another, and a new
+// token; it stays in its namespace. Refused are namespaces that belong to the system, and those where the platform keeps
+// credentials: the team could read them.
+func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
+	if err := r.Validate(); err != nil {
+		return Grant{}, err
+	}
+	if err := a.checkRole(ctx, roleName(r.Role)); err != nil {
+		return Grant{}, err
+	}
+	if err := a.checkNamespace(ctx, r.Namespace); err != nil {
+		return Grant{}, err
+	}
+	if err := a.checkAccount(ctx, r); err != nil {
+		return Grant{}, err
+	}
+	made, err := a.ensureNamespace(ctx, r.Namespace)
+	if err != nil {
+		return Grant{}, err
+	}
+	if _, err := a.ensureNamespace(ctx, Namespace); err != nil {
+		return Grant{}, err
+	}
+	if err := a.ensureAccount(ctx, r); err != nil {
+		return Grant{}, err
+	}
+	if err := a.ensureBinding(ctx, r); err != nil {
+		return Grant{}, err
+	}
+	grant, err := a.Renew(ctx, r.Name, r.Duration)
+	grant.MadeNamespace = made
+	return grant, err
+}
+
+// Renew makes another token for a team. Those it has go on working until they end; to stop them, revoke the team. The error
+// is an UnknownError if there is no such team.
+func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Grant, error) {
+	if err := validateDuration(d); err != nil {
+		return Grant{}, err
+	}
+	t, err := a.get(ctx, name)
+	if err != nil {
+		return Grant{}, err
+	}
+	if t.Role == "" {
+		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, a token would open nothing; create the team again", name, t.Namespace)
+	}
+	token, ends, err := a.newToken(ctx, name, d)
+	if err != nil {
+		return Grant{}, err
+	}
+	t.TokenEnds = ends
+	return Grant{Team: t, Token: token}, nil
+}
+
+// get returns one team.
+func (a *Accounts) get(ctx context.Context, name string) (Team, error) {
+	all, err := a.List(ctx)
+	if err != nil {
+		return Team{}, err
+	}
+	names := make([]string, 0, len(all))
+	for _, t := range all {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return Team{}, &UnknownError{Name: name, Known: names}
+}
+
+// roleName is the cluster role of a role.
+func roleName(role string) string { return "bowline-" + role }
+
+// roleOf is one of Roles, or empty for another cluster role.
+func roleOf(clusterRole string) string {
+	switch clusterRole {
+	case personas.Edit, personas.View, personas.Admin:
+		return strings.TrimPrefix(clusterRole, "bowline-")
+	}
+	return ""
+}

@@ -1,0 +1,328 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/cli/personas"
+	"github.com/bowline-dev/bowline/internal/cli/team"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, configurations(), classes())) }
+
+// configurations and classes are kinds whose objects name namespaces with Secrets.
+func configurations() *apiextensionsv1.CustomResourceDefinition {
+	return definition("providerconfigs", "ProviderConfig", "provider")
+}
+
+func classes() *apiextensionsv1.CustomResourceDefinition {
+	return definition("classes", "Class", "classes")
+}
+
+func definition(plural, kind, category string) *apiextensionsv1.CustomResourceDefinition {
+	const group = "team.test.bowline.dev"
+	anything := true
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: plural, Kind: kind, ListKind: kind + "List", Singular: strings.ToLower(kind), Categories: []string{category},
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &anything,
+				}},
+			}},
+		},
+	}
+}
+
+// A world is one control plane with its teams; the names of a test's are its own.
+type world struct {
+	*controlplanetest.Env
+	accounts *team.Accounts
+	name     string // of the test's team
+}
+
+func newWorld(t *testing.T, objs ...client.Object) *world {
+	t.Helper()
+	env := controlplanetest.New(t, objs...)
+	shared := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team.Namespace}}}
+	for _, role := range personas.Roles() {
+		shared = append(shared, &role)
+	}
+	for _, o := range shared {
+		if err := env.Client.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	accounts, err := team.NewAccounts(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{Env: env, accounts: accounts, name: env.Prefix + "team"}
+}
+
+func (w *world) request() team.Request {
+	return team.Request{Name: w.name, Namespace: w.Namespace, Role: "edit", Duration: time.Hour}
+}
+
+func (w *world) create(t *testing.T, r team.Request) team.Grant {
+	t.Helper()
+	grant, err := w.accounts.Create(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+// as returns a client with a token and nothing else of the administrator.
+func (w *world) as(t *testing.T, token string) kubernetes.Interface {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(&rest.Config{
+		Host: w.Config.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: w.Config.CAData, CAFile: w.Config.CAFile},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// opens is nil if the Secrets of the test's namespace can be listed with a token.
+func (w *world) opens(ctx context.Context, c kubernetes.Interface) error {
+	_, err := c.CoreV1().Secrets(w.Namespace).List(ctx, metav1.ListOptions{})
+	return err
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	begin := time.Now()
+	first := w.create(t, w.request())
+	if first.MadeNamespace || first.Token == "" || first.TokenEnds.Sub(begin).Round(time.Minute) != time.Hour {
+		t.Errorf("granted until %s, namespace made: %t", first.TokenEnds, first.MadeNamespace)
+	}
+	c := w.as(t, first.Token)
+	w.Eventually(t, "the token opens the namespace", func(ctx context.Context) error { return w.opens(ctx, c) })
+
+	second := w.create(t, w.request())
+	if second.Token == first.Token || second.Since != first.Since {
+		t.Error("made again, the team has the same token or another account")
+	}
+	third, err := w.accounts.Renew(t.Context(), w.name, 2*time.Hour)
+	if err != nil || third.TokenEnds.Sub(begin).Round(time.Minute) != 2*time.Hour || third.Namespace != w.Namespace || third.Role != "edit" {
+		t.Errorf("renewed: %v, %v", third.Team, err)
+	}
+	if diff := cmp.Diff(&third.Team, w.listed(t), cmpopts.EquateApproxTime(time.Second)); diff != "" {
+		t.Errorf("listed: -want +got:\n%s", diff)
+	}
+	for i, token := range []string{first.Token, second.Token, third.Token} {
+		if err := w.opens(t.Context(), w.as(t, token)); err != nil {
+			t.Errorf("token %d does not work: %v", i, err)
+		}
+	}
+
+	if _, err := w.accounts.Revoke(t.Context(), w.name); err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{first.Token, second.Token, third.Token} {
+		c := w.as(t, token)
+		w.Eventually(t, "the server has seen that the token opens nothing", func(ctx context.Context) error {
+			if err := w.opens(ctx, c); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+				return fmt.Errorf("want a refusal, got %v", err)
+			}
+			return nil
+		})
+	}
+	if w.listed(t) != nil {
+		t.Error("a revoked team is listed")
+	}
+	var unknown *team.UnknownError
+	if _, err := w.accounts.Revoke(t.Context(), w.name); !errors.As(err, &unknown) {
+		t.Errorf("revoked twice: %v", err)
+	}
+	if _, err := w.accounts.Renew(t.Context(), w.name, time.Hour); !errors.As(err, &unknown) {
+		t.Errorf("renewed after revoking: %v", err)
+	}
+}
+
+func (w *world) listed(t *testing.T) *team.Team {
+	t.Helper()
+	all, err := w.accounts.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(all, func(x team.Team) bool { return x.Name == w.name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// The account of a team is part of its tokens: one that is made anew under the same name revives none of them.
+func TestTokensOfAnEarlierAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	old := w.as(t, w.create(t, w.request()).Token)
+	w.Eventually(t, "the old token opens the namespace", func(ctx context.Context) error { return w.opens(ctx, old) })
+	if _, err := w.accounts.Revoke(t.Context(), w.name); err != nil {
+		t.Fatal(err)
+	}
+	fresh := w.as(t, w.create(t, w.request()).Token)
+	w.Eventually(t, "the new token opens the namespace", func(ctx context.Context) error { return w.opens(ctx, fresh) })
+	w.Eventually(t, "the old one does not", func(ctx context.Context) error { // the server remembers a good token for ten seconds
+		if err := w.opens(ctx, old); !apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("want Unauthorized, got %v", err)
+		}
+		return nil
+	})
+}
+
+func TestRoleChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.request()
+	w.create(t, r)
+	r.Role = "view"
+	if got := w.create(t, r); got.Role != "view" {
+		t.Errorf("role %q", got.Role)
+	}
+	c := w.as(t, w.create(t, r).Token)
+	w.Eventually(t, "a viewer sees no Secrets", func(ctx context.Context) error {
+		if err := w.opens(ctx, c); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("want Forbidden, got %v", err)
+		}
+		return nil
+	})
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "bowline-team-" + w.name}}
+	if err := w.Client.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.listed(t); got.Role != "" {
+		t.Errorf("without its binding the team has role %q", got.Role)
+	}
+	if _, err := w.accounts.Renew(t.Context(), w.name, time.Hour); err == nil || !strings.Contains(err.Error(), "create the team again") {
+		t.Errorf("a token that opens nothing was made: %v", err)
+	}
+}
+
+func TestMissingNamespace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.request()
+	r.Namespace = w.Prefix + "new"
+	if got := w.create(t, r); !got.MadeNamespace {
+		t.Error("nobody is told that the namespace is new")
+	}
+	if err := w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	object := func(kind string, content map[string]any) *unstructured.Unstructured {
+		content["apiVersion"], content["kind"] = "team.test.bowline.dev/v1", kind
+		return &unstructured.Unstructured{Object: content}
+	}
+	cases := map[string]struct {
+		reason string
+		change func(*team.Request)
+		given  func(*world) client.Object
+		want   string
+	}{
+		"name":          {reason: "It becomes the name of objects.", change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
+		"system's":      {reason: "There are Secrets of the system.", change: func(r *team.Request) { r.Namespace = "kube-system" }, want: "belongs to the system"},
+		"the teams'":    {reason: "A team could act as another.", change: func(r *team.Request) { r.Namespace = team.Namespace }, want: "belongs to the system"},
+		"role":          {reason: "Only our own roles are bound.", change: func(r *team.Request) { r.Role = "cluster-admin" }, want: "there are edit, view, admin"},
+		"short":         {reason: "The server makes no shorter tokens.", change: func(r *team.Request) { r.Duration = time.Minute }, want: "from 10m"},
+		"endless":       {reason: "A lost token must end by itself.", change: func(r *team.Request) { r.Duration = 100 * 24 * time.Hour }, want: "to 2160h"},
+		"other account": {reason: "A team takes over nobody's account.", given: func(w *world) client.Object { return w.account(nil) }, want: "is no team's"},
+		"works elsewhere": {
+			reason: "One name is one namespace, so that its kubeconfig opens no second one by surprise.",
+			given:  func(w *world) client.Object { return w.account(map[string]string{"bowline.dev/team": w.name}) }, want: "works in namespace"},
+		"credentials": {
+			reason: "The team could read the credentials of a provider.",
+			given: func(w *world) client.Object {
+				return object("ProviderConfig", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
+					"credentials": map[string]any{"source": "Secret", "secretRef": map[string]any{"namespace": w.Namespace, "name": "key"}}}})
+			},
+			want: "ProviderConfig",
+		},
+		"Secrets of managed resources": {
+			reason: "The team could read the connection Secrets of all claims of a class.",
+			given: func(w *world) client.Object {
+				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
+					"writeConnectionSecretsToNamespace": w.Namespace}})
+			},
+			want: "Class",
+		},
+		"Secrets that a class names": {
+			reason: "The team could read the password that databases of a class begin with.",
+			given: func(w *world) client.Object {
+				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
+					"forProvider": map[string]any{"users": []any{map[string]any{
+						"passwordSecretRef": map[string]any{"namespace": w.Namespace, "name": "first"}}}}}})
+			},
+			want: "Class",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if tc.given != nil {
+				o := tc.given(w)
+				if err := w.Client.Create(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := w.Client.Delete(context.Background(), o); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			r := w.request()
+			if tc.change != nil {
+				tc.change(&r)
+			}
+			if _, err := w.accounts.Create(t.Context(), r); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// account is one in the teams' namespace that has the name of the test's team.
+func (w *world) account(labels map[string]string) client.Object {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: team.Namespace, Name: w.name, Labels: labels}}
+}
+
+func ExampleRequest_Validate() {
+	r := team.Request{Name: "shop", Namespace: "kube-system", Role: "edit", Duration: time.Hour}
+	fmt.Println(r.Validate())
+	// Output: namespace "kube-system" belongs to the system: give the team one of its own
+}
