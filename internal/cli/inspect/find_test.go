@@ -1,0 +1,112 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/inspect/inspecttest"
+)
+
+func TestMain(m *testing.M) { os.Exit(inspecttest.Main(m)) }
+
+const objects = `
+apiVersion: database.crossplane.io/v1alpha1
+kind: FancySQLInstance
+metadata: {name: orders, namespace: $NS}
+---
+apiVersion: database.crossplane.io/v1alpha1
+kind: PostgreSQLInstance
+metadata: {name: both, namespace: $NS}
+---
+apiVersion: foreign.example.org/v1
+kind: WidgetClaim
+metadata: {name: both, namespace: $NS}
+---
+apiVersion: foreign.example.org/v1
+kind: Widget
+metadata: {name: $Pwidget}
+`
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s := inspecttest.New(t)
+	s.Put(t, objects)
+	cluster := s.Cluster(t)
+	for name, tc := range map[string]struct {
+		words     string
+		namespace string // default: that of the test
+		want      string // kind and name
+		err       string // a part of it
+	}{
+		"kind/name":             {words: "fancysqlinstance/orders", want: "FancySQLInstance orders"},
+		"kind and name":         {words: "fancysqlinstances orders", want: "FancySQLInstance orders"},
+		"kind as in YAML":       {words: "FancySQLInstance/orders", want: "FancySQLInstance orders"},
+		"kind with its group":   {words: "fancysqlinstances.database.crossplane.io/orders", want: "FancySQLInstance orders"},
+		"kind with its version": {words: "fancysqlinstances.v1alpha1.database.crossplane.io/orders", want: "FancySQLInstance orders"},
+		"claim by name":         {words: "orders", want: "FancySQLInstance orders"},
+		"third party":           {words: "widgets/$Pwidget", want: "Widget $Pwidget"},
+		"kubernetes' own":       {words: "ns/$NS", want: "Namespace $NS"},
+		"two claims":            {words: "both", err: "name one of them: postgresqlinstance.database.crossplane.io/both, widgetclaim.foreign.example.org/both"},
+		"two claims, one meant": {words: "widgetclaim/both", want: "WidgetClaim both"},
+		"no such claim":         {words: "order", err: "there are fancysqlinstance/orders, postgresqlinstance/both, widgetclaim/both; for another kind of object say KIND/order"},
+		"no such object":        {words: "widget/other", err: `there is no widget.foreign.example.org "other"; there are`},
+		"no such kind":          {words: "gadget/other", err: `the server has no kind "gadget"; all kinds: kubectl api-resources; kinds of claims: `},
+		"elsewhere":             {words: "fancysqlinstance/orders", namespace: "default", err: "in another namespace: -n $NS"},
+		"elsewhere by name":     {words: "orders", namespace: "default", err: `there is no claim "orders" in namespace "default"; there is one in another namespace: -n`},
+		"three words":           {words: "a b c", err: inspect.ErrWords.Error()},
+		"no name":               {words: "widget/", err: inspect.ErrWords.Error()},
+		"no kind":               {words: "/orders", err: inspect.ErrWords.Error()},
+		"too many parts":        {words: "a/b/c", err: inspect.ErrWords.Error()},
+		"no word":               {words: "", err: inspect.ErrWords.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := inspect.Query{Words: strings.Fields(s.Fill(tc.words)), Namespace: s.Namespace}
+			if tc.namespace != "" {
+				q.Namespace = tc.namespace
+			}
+			got, err := cluster.Find(t.Context(), q)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), s.Fill(tc.err)) {
+					t.Errorf("got error: %v\nwant in it: %s", err, s.Fill(tc.err))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := got.Object.GetKind() + " " + got.Object.GetName(); found != s.Fill(tc.want) {
+				t.Errorf("found %s", found)
+			}
+		})
+	}
+}
+
+// A user of one namespace is told what may not be read, and finds the own things.
+func TestFindAsUser(t *testing.T) {
+	t.Parallel()
+	s := inspecttest.New(t)
+	s.Put(t, objects)
+	cluster := s.As(t, rbacv1.PolicyRule{APIGroups: []string{"database.crossplane.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}})
+	for name, tc := range map[string]struct{ words, err string }{
+		"own claim":              {words: "orders"},
+		"forbidden kind":         {words: "widget/$Pwidget", err: "you may not read widget.foreign.example.org"},
+		"claim of any kind":      {words: "none", err: "you may not read widgetclaim.foreign.example.org in namespace"},
+		"nothing told of others": {words: "fancysqlinstance/none", err: `there is no fancysqlinstance.database.crossplane.io "none" in namespace "$NS"; there are fancysqlinstance/orders`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := cluster.Find(t.Context(), inspect.Query{Words: strings.Fields(s.Fill(tc.words)), Namespace: s.Namespace})
+			if (tc.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), s.Fill(tc.err)) {
+				t.Errorf("got error: %v\nwant in it: %s", err, s.Fill(tc.err))
+			}
+		})
+	}
+}
