@@ -48,8 +48,9 @@ type stage struct {
 	read func(*http.Request) error
 
 	mu       sync.Mutex
-	requests []string // as METHOD path, without watches
-	errors   []string // that controllers logged
+	requests []string  // as METHOD path, without watches
+	last     time.Time // when one was made
+	errors   []string  // that controllers logged
 }
 
 func newStage(t *testing.T) *stage {
@@ -218,6 +219,12 @@ func (s *stage) takeRequests(methods ...string) (some []string) {
 	return some
 }
 
+func (s *stage) lastRequest() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
 // log keeps what controllers call an error.
 func (s *stage) log(_, line string) {
 	if strings.Contains(line, "Reconciler error") {
@@ -227,13 +234,17 @@ func (s *stage) log(_, line string) {
 	}
 }
 
-// takeErrors returns the errors so far and forgets them.
-func (s *stage) takeErrors() []string {
+// takeErrors returns the errors so far about a Secret of the team and forgets all.
+func (s *stage) takeErrors(about *corev1.Secret) (some []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	errors := s.errors
+	for _, line := range s.errors {
+		if strings.Contains(line, client.ObjectKeyFromObject(about).String()) {
+			some = append(some, line)
+		}
+	}
 	s.errors = nil
-	return errors
+	return some
 }
 
 type tap struct {
@@ -244,7 +255,7 @@ type tap struct {
 func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Get("watch") == "" {
 		t.mu.Lock()
-		t.requests = append(t.requests, req.Method+" "+req.URL.Path)
+		t.requests, t.last = append(t.requests, req.Method+" "+req.URL.Path), time.Now()
 		t.mu.Unlock()
 	}
 	switch {
