@@ -7,12 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +24,7 @@ type class string
 const (
 	leaked          class = "leaked"           // an external resource that belongs to no object
 	duplicated      class = "duplicated"       // one more for an object that has one
-	credentialsLost class = "credentials-lost" // a connection secret that does not open the database
+	credentialsLost class = "credentials-lost" // a connection secret that does not open the server
 	stuck           class = "stuck"            // an object that is not as it should be in time
 	needsHuman      class = "needs-human"      // an object that waits for a person, where none is needed
 )
@@ -94,10 +91,10 @@ func list(all []external) string {
 	return "[" + strings.Join(lines, ", ") + "]"
 }
 
-// connectTime bounds one connection to a database, which is on this machine.
+// connectTime bounds one connection to a server, which is on this machine.
 const connectTime = 10 * time.Second
 
-// opens returns nil if the object's connection secret, should it name one, opens the real database.
+// opens returns nil if the object's connection secret, should it name one, opens the real server.
 func (t *try) opens(ctx context.Context) error {
 	ref, wanted := resource.ConnectionSecretReference(t.object)
 	if !wanted {
@@ -109,21 +106,8 @@ func (t *try) opens(ctx context.Context) error {
 	if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
 		return err
 	}
-	value := func(key string) string { return string(secret.Data[key]) }
-	password := value(xpv1.ResourceCredentialsSecretPasswordKey)
-	if t.password != "" && password != t.password {
+	if t.password != "" && string(secret.Data[xpv1.ResourceCredentialsSecretPasswordKey]) != t.password {
 		return errors.New("the connection secret does not hold the password that the person chose last")
 	}
-	u := url.URL{
-		Scheme:   "postgres",
-		User:     url.UserPassword(value(xpv1.ResourceCredentialsSecretUserKey), password),
-		Host:     net.JoinHostPort(value(xpv1.ResourceCredentialsSecretEndpointKey), value(xpv1.ResourceCredentialsSecretPortKey)),
-		Path:     "postgres",
-		RawQuery: "sslmode=disable", // it is on this machine
-	}
-	connection, err := pgx.Connect(ctx, u.String())
-	if err != nil {
-		return fmt.Errorf("connecting with what the connection secret holds: %w", err)
-	}
-	return connection.Close(ctx)
+	return t.kind.opens(ctx, secret.Data)
 }

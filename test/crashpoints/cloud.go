@@ -13,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
@@ -59,6 +60,7 @@ type project struct {
 	name      string
 	key       string
 	databases *database.Client
+	caches    *cache.Client
 	networks  *network.Client
 	subnets   *subnet.Client
 	groups    *nodegroup.Client
@@ -78,7 +80,7 @@ func (c *cloud) newProject(ctx context.Context, name string) (*project, error) {
 	}
 	p := &project{
 		name: name, key: key.Key,
-		databases: database.NewClient(client), networks: network.NewClient(client),
+		databases: database.NewClient(client), caches: cache.NewClient(client), networks: network.NewClient(client),
 		subnets: subnet.NewClient(client), groups: nodegroup.NewClient(client),
 	}
 	n, err := p.networks.CreateNetwork(ctx, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/8"})
@@ -131,7 +133,11 @@ func (p *project) all(ctx context.Context) ([]external, error) {
 	for _, d := range databases {
 		add(d.Name, d.Status, fmt.Sprint(d.FancinessLevel), d.Labels, p.databases.DeleteInstance)
 	}
-	return found, errors.Join(groupsErr, subnetsErr, networksErr, databasesErr)
+	caches, cachesErr := p.caches.ListInstances(ctx, nil)
+	for _, c := range caches {
+		add(c.Name, c.Status, fmt.Sprint(c.MemoryMegabytes), c.Labels, p.caches.DeleteInstance)
+	}
+	return found, errors.Join(groupsErr, subnetsErr, networksErr, databasesErr, cachesErr)
 }
 
 // empty removes all that all lists, and returns when it is gone.

@@ -21,7 +21,7 @@
 //
 //	leaked            external resources that belong to no object
 //	duplicated        external resources beyond the first of one object
-//	credentials-lost  connection secrets that do not open the database, which is really tried
+//	credentials-lost  connection secrets that do not open the server, which is really tried
 //	stuck             objects that a minute later are not Ready and Synced, not as declared, or not gone
 //	needs-human       objects that wait for a person to tell how their creation ended
 //

@@ -10,10 +10,12 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/test/crashpoints/door"
 )
 
 const (
@@ -32,12 +34,14 @@ type kind struct {
 	change  func(resource.Managed)
 	// setting returns what the object declares for the setting that change changes, as external has it.
 	setting func(resource.Managed) string
+	// opens tries whether a connection secret of the kind opens what it is for; nil for kinds that have none.
+	opens door.Try
 	// more are operations that only this kind has.
 	more []operation
 }
 
 func kinds() []kind {
-	return []kind{databases(), clusterNetworks(), networks(), subnets(), nodeGroups()}
+	return []kind{databases(), caches(), clusterNetworks(), networks(), subnets(), nodeGroups()}
 }
 
 func databases() kind {
@@ -57,7 +61,31 @@ func databases() kind {
 		setting: func(mg resource.Managed) string {
 			return fmt.Sprint(mg.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.FancinessLevel)
 		},
-		more: []operation{createWithPassword(), rotatePassword()},
+		opens: door.PostgreSQL,
+		more: withPassword(func(mg resource.Managed, password *xpv1.SecretKeySelector) {
+			mg.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.PasswordSecretRef = password
+		}),
+	}
+}
+
+func caches() kind {
+	of := func(mg resource.Managed) *cachev1alpha3.CacheInstanceParameters {
+		return mg.(*cachev1alpha3.CacheInstance).Parameters()
+	}
+	return kind{
+		name: "CacheInstance",
+		declare: func(s *site, m metav1.ObjectMeta) resource.Managed {
+			m.Name = s.namespace + "-" + m.Name // cluster-scoped
+			c := &cachev1alpha3.CacheInstance{ObjectMeta: m}
+			c.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: s.namespace}
+			c.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: s.namespace, Name: connectionSecret}
+			c.Spec.ForProvider.MemoryMegabytes = new(8)
+			return c
+		},
+		change:  func(mg resource.Managed) { of(mg).MemoryMegabytes = new(16) },
+		setting: func(mg resource.Managed) string { return fmt.Sprint(*of(mg).MemoryMegabytes) },
+		opens:   door.Redis,
+		more:    withPassword(func(mg resource.Managed, password *xpv1.SecretKeySelector) { of(mg).PasswordSecretRef = password }),
 	}
 }
 

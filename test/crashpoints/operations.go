@@ -13,7 +13,6 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
 // An operation is something that the controllers are made to do.
@@ -97,25 +96,20 @@ func withConfig() []operation {
 	}
 }
 
-// createWithPassword creates a database with a password that a person chose.
-func createWithPassword() operation {
-	return operation{name: "create-with-password", write: choosePassword, begin: create}
-}
-
-// rotatePassword changes the password that a person chose.
-func rotatePassword() operation {
-	return operation{name: "rotate", write: choosePassword, existing: true, begin: func(ctx context.Context, t *try) error {
-		t.password = "the second password"
-		return t.site.client.Update(ctx, t.passwordSecret())
-	}}
-}
-
-func choosePassword(ctx context.Context, t *try) error {
-	t.password = "the first password"
-	t.object.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{
-		Namespace: t.site.namespace, Name: passwordSecret, Key: passwordSecret,
+// withPassword are the operations on a server whose password a person chose: its creation, and another choice.
+func withPassword(refer func(mg resource.Managed, password *xpv1.SecretKeySelector)) []operation {
+	choose := func(ctx context.Context, t *try) error {
+		t.password = "the first password"
+		refer(t.object, &xpv1.SecretKeySelector{Namespace: t.site.namespace, Name: passwordSecret, Key: passwordSecret})
+		return t.site.client.Create(ctx, t.passwordSecret())
 	}
-	return t.site.client.Create(ctx, t.passwordSecret())
+	return []operation{
+		{name: "create-with-password", write: choose, begin: create},
+		{name: "rotate", write: choose, existing: true, begin: func(ctx context.Context, t *try) error {
+			t.password = "the second password"
+			return t.site.client.Update(ctx, t.passwordSecret())
+		}},
+	}
 }
 
 func (t *try) passwordSecret() *corev1.Secret {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
@@ -68,6 +69,7 @@ func (s *site) start(ctx context.Context, life *lifeline.Life, configs bool) (*p
 	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
 	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{siteLabel: s.namespace})}
 	options.ByObject[&databasev1alpha3.FavouriteDBInstance{}] = mine
+	options.ByObject[&cachev1alpha3.CacheInstance{}] = mine
 	options.ByObject[&networkv1alpha3.Network{}] = mine
 	named := cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, s.namespace)}
 	options.ByObject[&v1alpha3.ProviderConfig{}] = named

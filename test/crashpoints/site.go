@@ -21,6 +21,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
@@ -93,7 +94,7 @@ func (s *site) meta(name string) metav1.ObjectMeta {
 // objects lists all managed resources of the site.
 func (s *site) objects(ctx context.Context) (all []resource.Managed, err error) {
 	for _, list := range []client.ObjectList{
-		&databasev1alpha3.FavouriteDBInstanceList{}, &networkv1alpha3.NetworkList{}, &namespacednetworkv1alpha3.NetworkList{},
+		&databasev1alpha3.FavouriteDBInstanceList{}, &cachev1alpha3.CacheInstanceList{}, &networkv1alpha3.NetworkList{}, &namespacednetworkv1alpha3.NetworkList{},
 		&namespacednetworkv1alpha3.SubnetList{}, &computev1alpha3.NodeGroupList{},
 	} {
 		if err := s.client.List(ctx, list, client.MatchingLabels{siteLabel: s.namespace}); err != nil {
