@@ -52,14 +52,20 @@ type stage struct {
 
 func newStage(t *testing.T, o ...claimbinding.ReconcilerOption) *stage {
 	t.Helper()
-	env := controlplanetest.NewWithScheme(t, newScheme(t))
+	s := stageIn(t, controlplanetest.NewWithScheme(t, newScheme(t)), o...)
+	t.Cleanup(s.strike)
+	return s
+}
+
+// stageIn is newStage in a namespace that the test uses one time after the other; it calls strike in between.
+func stageIn(t *testing.T, env *controlplanetest.Env, o ...claimbinding.ReconcilerOption) *stage {
+	t.Helper()
 	s := &stage{t: t, env: env, class: env.Prefix + "gold", claim: "orders", events: &recorder{}}
 	s.options = append([]claimbinding.ReconcilerOption{
 		claimbinding.WithRecorder(s.events),
 		claimbinding.WithManagedConfigurators(
 			claimbinding.ManagedConfiguratorFn(configureItem), claimbinding.NewObjectMetaConfigurator(newScheme(t))),
 	}, o...)
-	t.Cleanup(s.strike)
 	s.restart(env.Config)
 	return s
 }
@@ -156,6 +162,9 @@ func (s *stage) strike() {
 	for _, o := range left {
 		_ = client.IgnoreNotFound(s.env.Client.Patch(ctx, o, unhold))
 		_ = client.IgnoreNotFound(s.env.Client.Delete(ctx, o))
+	}
+	if err := s.env.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(s.env.Namespace)); err != nil {
+		s.t.Error(err)
 	}
 }
 
