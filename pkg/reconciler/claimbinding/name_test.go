@@ -1,0 +1,34 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestNameFor(t *testing.T) {
+	t.Parallel()
+	t.Run("N11 R268 the same for the same claim, another for another claim or attempt", func(t *testing.T) {
+		if nameFor("team-orders-", "a", 0) != nameFor("team-orders-", "a", 0) {
+			t.Error("it changes")
+		}
+		names := map[string]bool{}
+		for _, uid := range []string{"a", "b", "c"} {
+			for attempt := range attempts {
+				names[nameFor("team-orders-", types.UID(uid), attempt)] = true
+			}
+		}
+		if len(names) != 3*attempts {
+			t.Errorf("%d names", len(names))
+		}
+	})
+	t.Run("P2 R262 as long as the API server makes them", func(t *testing.T) {
+		if got := nameFor(strings.Repeat("x", 80), "a", 0); len(got) != 63 {
+			t.Errorf("%q has %d characters", got, len(got))
+		}
+	})
+}

@@ -1,0 +1,192 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+)
+
+// limited is a class that so many claims may use.
+func (s *stage) limited(most int64) *shop.ItemClass {
+	return s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.Claims.Max = &most })
+}
+
+// places is what the class says of who uses it.
+func (s *stage) places() string {
+	s.t.Helper()
+	class := &shop.ItemClass{}
+	s.get(s.class, class)
+	return class.Annotations[claimbinding.AnnotationKeyClaims]
+}
+
+// How many claims may use a class.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	t.Run("N10 a claim beyond the limit waits, and has the place of one that goes", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.limited(1), s.newClaim("orders", nil), s.newClaim("others", nil))
+		s.pass()
+		if rest := s.passOf("others"); rest.RequeueAfter == 0 {
+			t.Error("nobody comes back")
+		}
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
+		s.wantState("others", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess, "1 claims", "Wait")
+		if len(s.items()) != 1 || len(s.claimOf("others").Finalizers) > 0 {
+			t.Errorf("%d managed resources", len(s.items()))
+		}
+		s.delete(s.claimOf("orders"))
+		s.pass()
+		if got := s.places(); got != "" {
+			t.Errorf("the class still counts %s", got)
+		}
+		s.passOf("others")
+		s.wantState("others", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("N10 raising the limit lets it in, lowering it throws nobody out", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		class := s.limited(0)
+		s.create(class, s.newClaim("orders", nil), s.newClaim("others", nil))
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess)
+		s.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(2)) })
+		s.pass()
+		s.passOf("others")
+		s.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(1)) })
+		for _, item := range s.items() {
+			s.ready(&item, "hunter2")
+		}
+		s.pass()
+		s.passOf("others")
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		s.wantState("others", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("N10 claims count that were served before there was a limit", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		class := s.newClass(nil)
+		s.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(1)) })
+		s.create(s.newClaim("others", nil))
+		s.passOf("others")
+		s.wantState("others", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess)
+		s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+		s.delete(s.claimOf("orders"))
+		s.pass()
+		s.passOf("others")
+		s.wantState("others", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("N10 places of claims that are gone, or use another class, heal", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		class := s.limited(2)
+		moved := s.newClaim("moved", func(c *shop.ItemClaim) { c.Spec.ClassReference = s.classRef("another") })
+		s.create(class, moved, s.newClaim("orders", nil), s.newClaim("others", nil))
+		of := func(kind, name string) string {
+			return fmt.Sprintf(`{"apiVersion":"shop.test.bowline.dev/v1","kind":%q,"namespace":%q,"name":%q}`, kind, s.env.Namespace, name)
+		}
+		s.edit(class, func() {
+			class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: fmt.Sprintf(`{"gone":%s,"before":%s,%q:%s}`,
+				of(shop.OtherClaimKind, "gone"), of(shop.ItemClaimKind, "orders"), moved.UID, of(shop.ItemClaimKind, "moved"))}
+		})
+		s.pass()
+		s.passOf("others")
+		if got := s.places(); len(s.items()) != 2 || strings.Contains(got, "gone") || strings.Contains(got, "moved") {
+			t.Errorf("%d managed resources; the class counts %s", len(s.items()), got)
+		}
+	})
+	t.Run("N10 a damaged count serves nobody and says what to do", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		class := s.limited(2)
+		class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: "2"}
+		s.create(class, s.newClaim("orders", nil))
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileError, claimbinding.AnnotationKeyClaims, "remove")
+	})
+	t.Run("N10 no race exceeds the limit", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.limited(3))
+		var work sync.WaitGroup
+		for i := range 12 {
+			name := fmt.Sprintf("claim-%d", i)
+			s.create(s.newClaim(name, nil))
+			another := newReconciler(t, s.env.Config, s.options...) // a process of its own
+			work.Go(func() {
+				racer := *s
+				racer.reconciler = another
+				for range 6 {
+					_, _ = racer.tryPass(name)
+				}
+			})
+		}
+		work.Wait()
+		if got := len(s.items()); got != 3 {
+			t.Errorf("%d managed resources, want 3; the class counts %s", got, s.places())
+		}
+	})
+}
+
+// Which namespaces may use a class.
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		selector *metav1.LabelSelector
+		ready    xpv1.ConditionReason
+		synced   xpv1.ConditionReason
+	}{
+		"N10 its label matches": {
+			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}},
+			ready:    xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess,
+		},
+		"N10 an empty selector matches all": {selector: &metav1.LabelSelector{}, ready: xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess},
+		"N10 its label does not match": {
+			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}},
+			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
+		},
+		"N10 a selector that cannot be understood": {
+			selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}},
+			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			ns := &corev1.Namespace{}
+			s.get(s.env.Namespace, ns)
+			s.edit(ns, func() { ns.Labels["tier"] = "gold" })
+			class := s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.Claims.NamespaceSelector = tc.selector })
+			s.create(class, s.newClaim("orders", nil))
+			s.pass()
+			s.wantState("orders", "Unbound", tc.ready, tc.synced)
+			if made := len(s.items()); (made > 0) != (tc.ready == xpv1.ReasonBinding) {
+				t.Errorf("%d managed resources", made)
+			}
+		})
+	}
+	t.Run("R277 N10 a class that is closed to a namespace keeps whom it serves", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.bound(nil)
+		class := s.newClass(nil)
+		s.edit(class, func() {
+			class.SpecTemplate.Claims.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}}
+		})
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+}
