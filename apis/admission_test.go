@@ -109,6 +109,8 @@ func TestSettled(t *testing.T) {
 		{"K38 a claim without anything may change its mind", `{engineVersion: "15", classRef: {apiVersion: a/v1, kind: B, name: c}}`, ""},
 		{"K38 and take another class", `{classRef: {apiVersion: a/v1, kind: B, name: d}}`, ""},
 		{"K38 it gets a managed resource", `{resourceRef: {apiVersion: a/v1, kind: R, name: r}}`, ""},
+		{"R273 whose UID is known later", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: u}}`, ""},
+		{"R273 and stays", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: v}}`, "spec.resourceRef is settled"},
 		{"K38 which it keeps", `{resourceRef: {apiVersion: a/v1, kind: R, name: other}}`, "spec.resourceRef is settled"},
 		{"K38 and cannot give back", `{resourceRef: null}`, "spec.resourceRef is settled"},
 		{"K38 nor change its class", `{classRef: {apiVersion: a/v1, kind: B, name: other}}`, "spec.classRef is settled"},

@@ -9,7 +9,7 @@ import (
 )
 
 // A ResourceClaimSpec is the common part of a claim's spec (K38, A2).
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || has(self.resourceRef) && self.resourceRef == oldSelf.resourceRef",message="spec.resourceRef is settled: a claim keeps its managed resource; delete the claim and make another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || has(self.resourceRef) && self.resourceRef.apiVersion == oldSelf.resourceRef.apiVersion && self.resourceRef.kind == oldSelf.resourceRef.kind && self.resourceRef.name == oldSelf.resourceRef.name && (!has(oldSelf.resourceRef.uid) || has(self.resourceRef.uid) && self.resourceRef.uid == oldSelf.resourceRef.uid)",message="spec.resourceRef is settled: a claim keeps its managed resource; delete the claim and make another"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.resourceRef) || !has(oldSelf.classRef) || has(self.classRef) && self.classRef == oldSelf.classRef",message="spec.classRef is settled, since the claim has its managed resource: delete the claim and make another"
 type ResourceClaimSpec struct {
 	// ClassSelector chooses by labels what you get: for example a small or a large database. A class that carries all of these
