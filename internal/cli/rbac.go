@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,10 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/bowline-dev/bowline/apis/crds"
 	"github.com/bowline-dev/bowline/internal/cli/personas"
 	"github.com/bowline-dev/bowline/internal/cli/team"
-	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -93,10 +92,7 @@ func applyIdentities(ctx context.Context, cfg *rest.Config, from []provider.Prov
 
 // identities are what the controllers, and the people who use them, are and may do.
 func identities(from []provider.Provider) ([]*unstructured.Unstructured, error) {
-	definitions, err := crd.Load(crds.FS)
-	if err != nil {
-		return nil, err
-	}
+	var definitions []*apiextensionsv1.CustomResourceDefinition
 	rules := provider.CommonRules()
 	for _, p := range from {
 		own, err := p.Rules()
