@@ -117,7 +117,7 @@ func TestProblems(t *testing.T) {
 		"no key name":            {"{\"\": \"x\"}", []string{"key \"\"", "letters, digits"}, true, nil},
 		"endless key name":       {annotation(strings.Repeat("x", 9999), "x"), []string{"xxx...\"", "up to 253"}, true, nil},
 		"not closed":             {annotation("A", "x $(password"), []string{"key \"A\"", "closing parenthesis", "$$("}, true, nil},
-		"names nothing":          {annotation("A", "$()"), []string{"key \"A\"", "$() names no connection key"}, true, nil},
+		"names nothing":          {annotation("A", "$()"), []string{"key \"A\"", "\"$()\" names no connection key"}, true, nil},
 		"a command":              {annotation("A", "$(cat /etc)"), []string{"names no connection key", "$$("}, true, nil},
 		"too many":               {object(many), []string{"65 keys", "at most 64"}, true, nil},
 		"many problems": {

@@ -132,7 +132,7 @@ func parse(template string) (parts []part, err error) {
 				return nil, errors.New("$( has no closing parenthesis: write $(name), or $$( for the characters themselves")
 			}
 			if invalid := validation.IsConfigMapKey(key); len(invalid) > 0 {
-				return nil, fmt.Errorf("$(%s) names no connection key: write $(name), or $$( for the characters themselves", shorten(key))
+				return nil, fmt.Errorf("%s names no connection key: write $(name), or $$( for the characters themselves", quote("$("+key+")"))
 			}
 			parts = append(parts, part{text: text.String()}, part{key: key})
 			text.Reset()
