@@ -59,7 +59,8 @@ type FaultRule struct {
 type FaultMatch struct {
 	// Method is an HTTP method, for example "POST".
 	Method string `json:"method,omitempty"`
-	// Service is the first word of the path after the project: "database", "networks", "subnets" or "node-groups".
+	// Service is the first word of the path after the project: "database", "cache", "networks", "subnets" or
+	// "node-groups".
 	Service string `json:"service,omitempty"`
 }
 
