@@ -1,0 +1,205 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// Nobody waits for a timer: whatever a claim waits for wakes it.
+func TestWakes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(setUp)
+
+	t.Run("R276 a class that appears", func(t *testing.T) {
+		w.create(w.newClaim("orders", nil))
+		w.shows("orders", xpv1.ReasonClassNotFound)
+		w.hold(true)
+		w.create(w.limited(1))
+		w.shows("orders", xpv1.ReasonBinding)
+	})
+	t.Run("R254 R269 its managed resource", func(t *testing.T) {
+		w.hold(false)
+		w.shows("orders", xpv1.ReasonAvailable)
+		w.agreed("orders-connection", w.claimOf("orders"), w.item())
+	})
+	t.Run("N10 a limit that is raised", func(t *testing.T) {
+		w.create(w.newClaim("second", nil))
+		w.shows("second", xpv1.ReasonLimitReached)
+		class := w.newClass(nil)
+		w.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(2)) })
+		w.shows("second", xpv1.ReasonAvailable)
+	})
+	t.Run("N10 R279 another claim that goes", func(t *testing.T) {
+		w.create(w.newClaim("third", nil))
+		w.shows("third", xpv1.ReasonLimitReached)
+		w.delete(w.claimOf("second"))
+		w.shows("third", xpv1.ReasonAvailable)
+	})
+	t.Run("N10 another claim that somebody tears away", func(t *testing.T) {
+		w.create(w.newClaim("fourth", nil))
+		w.shows("fourth", xpv1.ReasonLimitReached)
+		third := w.claimOf("third")
+		w.edit(third, func() { third.Finalizers = nil })
+		w.delete(third)
+		w.shows("fourth", xpv1.ReasonAvailable)
+	})
+	t.Run("R275 N27 a managed resource that appears, and agrees", func(t *testing.T) {
+		item := w.labelled("legacy", nil)
+		w.create(w.newClaim("static", w.static(item.Name)))
+		w.shows("static", xpv1.ReasonBinding)
+		w.create(item)
+		w.shows("static", xpv1.ReasonNotAllowed)
+		w.mend(item, func() { item.Annotations[meta.AnnotationKeyAllowedNamespaces] = w.env.Namespace })
+		w.shows("static", xpv1.ReasonAvailable)
+	})
+	t.Run("R278 a Secret in the way that goes", func(t *testing.T) {
+		secret := w.connectionSecret("renamed")
+		w.create(secret)
+		claim := w.claimOf("orders")
+		w.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+		w.shows("orders", xpv1.ReasonBinding)
+		w.delete(secret)
+		w.shows("orders", xpv1.ReasonAvailable)
+	})
+	t.Run("R280 a managed resource that is lost", func(t *testing.T) {
+		item := &shop.Item{}
+		w.get(w.claimOf("orders").Spec.ResourceReference.Name, item)
+		w.delete(item)
+		w.shows("orders", xpv1.ReasonResourceLost)
+	})
+}
+
+// mend is edit against controllers that write too.
+func (w *world) mend(item *shop.Item, change func()) {
+	w.t.Helper()
+	w.env.Eventually(w.t, "nobody writes to "+item.Name+" at the same time", func(ctx context.Context) error {
+		if !w.get(item.Name, item) {
+			return errors.New("it is gone")
+		}
+		change()
+		return w.env.Client.Update(ctx, item)
+	})
+}
+
+// The controller as the guide for providers puts it together by hand, with the kinds of a class and a managed resource where
+// the guide mixes them up (D34).
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(func(mgr manager.Manager, r *claimbinding.Reconciler) error {
+		name := strings.ToLower(fmt.Sprintf("%s.%s.%s", shop.ItemClaimKind, shop.ItemKind, shop.Group))
+		p := resource.NewPredicates(resource.AnyOf(
+			resource.HasClassReferenceKind(resource.ClassKind(shop.ItemClassGroupVersionKind)),
+			resource.HasManagedResourceReferenceKind(resource.ManagedKind(shop.ItemGroupVersionKind)),
+			resource.IsManagedKind(resource.ManagedKind(shop.ItemGroupVersionKind), mgr.GetScheme()),
+		))
+		return ctrl.NewControllerManagedBy(mgr).
+			Named(name).
+			Watches(&shop.Item{}, &resource.EnqueueRequestForClaim{}).
+			For(&shop.ItemClaim{}).
+			WithEventFilter(p).
+			Complete(r)
+	})
+	t.Run("R254 R255 R6 A62 it binds, and lets go", func(t *testing.T) {
+		w.create(w.newClass(nil), w.newClaim("orders", nil), w.newClaim("gadgets", func(c *shop.ItemClaim) {
+			c.Spec.ClassReference.Kind = shop.GadgetClassKind
+		}))
+		w.shows("orders", xpv1.ReasonAvailable)
+		w.agreed("orders-connection", w.claimOf("orders"), w.item())
+		if others := w.claimOf("gadgets"); len(others.Status.Conditions) > 0 {
+			t.Errorf("another controller's claim was touched: %v", others.Status)
+		}
+		item := w.item()
+		w.delete(w.claimOf("orders"))
+		w.gone(w.newClaim("orders", nil))
+		w.gone(item)
+	})
+}
+
+// On a cache that lags behind, with several workers and processes that come and go, each claim gets one managed resource.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	t.Run("N11 R268 R274 as many managed resources as claims", func(t *testing.T) {
+		t.Parallel()
+		const claims = 40
+		w := newWorld(t)
+		w.create(w.newClass(nil))
+		stop := w.start(setUp)
+		for i := range claims {
+			w.create(w.newClaim(fmt.Sprintf("claim-%d", i), nil))
+			if i%10 == 9 {
+				stop()
+				stop = w.start(setUp)
+			}
+		}
+		for i := range claims {
+			w.shows(fmt.Sprintf("claim-%d", i), xpv1.ReasonAvailable)
+		}
+		seen := map[string]bool{}
+		for _, item := range w.items() {
+			ref := item.Spec.ClaimReference
+			claim := w.claimOf(ref.Name)
+			if seen[ref.Name] || claim.UID != ref.UID || claim.Spec.ResourceReference.Name != item.Name {
+				t.Errorf("%s and %s do not name each other alone", item.Name, ref.Name)
+			}
+			seen[ref.Name] = true
+			if got := w.secret(ref.Name + "-connection")["password"]; got != "of "+item.Name {
+				t.Errorf("the Secret of %s is %q", ref.Name, got)
+			}
+		}
+		if len(seen) != claims || w.shelf.count() != claims {
+			t.Errorf("%d managed resources for %d claims; %d on the shelf", len(seen), claims, w.shelf.count())
+		}
+		for i := range claims {
+			w.delete(w.claimOf(fmt.Sprintf("claim-%d", i)))
+		}
+		for _, item := range w.items() {
+			w.gone(&item)
+		}
+		if left := w.shelf.count(); left > 0 {
+			t.Errorf("%d are left on the shelf", left)
+		}
+	})
+}
+
+// What binding costs, and that a bound claim costs nothing.
+func TestRequestBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(w.newClass(nil))
+	w.hold(true)
+	w.start(setUp)
+	w.create(w.newClaim("orders", nil))
+	w.shows("orders", xpv1.ReasonBinding)
+	w.hold(false)
+	w.shows("orders", xpv1.ReasonAvailable)
+	t.Run("N13 R226 looking again writes nothing", func(t *testing.T) {
+		w.takeWrites()
+		claim := w.claimOf("orders")
+		for i := range 5 { // each makes a pass over both
+			w.edit(claim, func() { claim.Labels = map[string]string{"edited": fmt.Sprint(i)} })
+		}
+		quiet := time.After(time.Second) // there is no sign of a pass that does nothing
+		<-quiet
+		if writes := w.takeWrites(); len(writes) > 0 {
+			t.Errorf("it wrote %v", writes)
+		}
+	})
+}
