@@ -51,3 +51,33 @@ func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
 		return nil
 	})
 }
+
+// TestWhatOnlyInitProviderGrants has a grant change whose privileges spec.forProvider does not have.
+func TestWhatOnlyInitProviderGrants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.server.CreateRole(t.Context(), postgresql.Role{Name: "reader"}); err != nil {
+		t.Fatal(err)
+	}
+	grant := &v1alpha1.Grant{ObjectMeta: named("reads")}
+	p := &grant.Spec.ForProvider
+	p.Role, p.Target = ptr.To("reader"), v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: ptr.To("postgres")}
+	grant.Spec.InitProvider.Privileges = []string{"CONNECT"}
+	w.create(t, grant)
+	w.ready(t, grant)
+	w.Eventually(t, "the grant is to be passed on", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(grant), grant); err != nil {
+			return err
+		}
+		grant.Spec.ForProvider.GrantOption = ptr.To(true)
+		return w.Client.Update(ctx, grant)
+	})
+	of := postgresql.Grant{Role: "reader", On: postgresql.Target{Kind: postgresql.OnDatabase, Database: "postgres"}}
+	w.Eventually(t, "R144 what was granted stays", func(ctx context.Context) error {
+		have, err := w.server.GetGrant(ctx, of)
+		if err == nil && (have.GrantOption == nil || !*have.GrantOption) {
+			err = errors.New("it is not to be passed on")
+		}
+		return err
+	})
+}

@@ -29,6 +29,9 @@ func grants() service.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObse
 			return s.CreateGrant(ctx, r.Want)
 		},
 		Update: func(ctx context.Context, s *server, r *grantRequest) error {
+			if len(r.Want.Privileges) == 0 { // only spec.initProvider has them: they stay as they are
+				r.Want.Privileges = r.Have.Privileges
+			}
 			return s.UpdateGrant(ctx, r.Want)
 		},
 		Delete: func(ctx context.Context, s *server, r *grantRequest) error {
