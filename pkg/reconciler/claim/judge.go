@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
@@ -49,32 +46,23 @@ func (r *Reconciler) judge(claim resource.Claim) verdict {
 		"that. Ask your platform team whether the provider of this class runs.", class))}
 }
 
-// judgeReferences finds whether nobody serves the kinds that a claim names.
+// judgeReferences finds whether nobody serves what a claim names. Where it names a managed resource only that counts, as it
+// does for package claimbinding.
 func (r *Reconciler) judgeReferences(claim resource.Claim) verdict {
-	var message string
-	for _, named := range []struct {
-		field, what string
-		ref         *corev1.ObjectReference
-		offers      func(schema.GroupVersionKind) (bool, error)
-	}{
-		{"resourceRef", "managed resources", claim.GetResourceReference(), r.classes.OffersResource},
-		{"classRef", "classes", claim.GetClassReference(), r.classes.OffersClass},
-	} {
-		if named.ref == nil {
-			continue
-		}
-		offers, err := named.offers(named.ref.GroupVersionKind())
-		if err != nil {
-			return r.unknown(err)
-		}
-		if offers {
-			return verdict{} // its controllers speak for the claim
-		}
-		message = fmt.Sprintf("spec.%s names kind %s in version %s, and no provider has such %s for claims of this kind. Name another one, "+
-			"or ask your platform team to install the provider.", named.field, named.ref.GroupVersionKind().GroupKind(),
-			named.ref.GroupVersionKind().Version, named.what)
+	field, what, ref, offers := "classRef", "classes", claim.GetClassReference(), r.classes.OffersClass
+	if mg := claim.GetResourceReference(); mg != nil {
+		field, what, ref, offers = "resourceRef", "managed resources", mg, r.classes.OffersResource
 	}
-	return verdict{ready: xpv1.Waiting(xpv1.ReasonClassNotFound, message)}
+	kind := ref.GroupVersionKind().GroupKind()
+	offered, err := offers(kind)
+	switch {
+	case err != nil:
+		return r.unknown(err)
+	case offered:
+		return verdict{} // its controllers speak for the claim
+	}
+	return verdict{ready: xpv1.Waiting(xpv1.ReasonClassNotFound, fmt.Sprintf("spec.%s names kind %s, and no provider has such %s for claims "+
+		"of this kind. Name another one, or ask your platform team to install the provider.", field, kind, what))}
 }
 
 // unknown is the verdict while it cannot be known which classes there are. Why is for the log: it is about the platform.

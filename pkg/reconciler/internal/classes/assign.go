@@ -5,6 +5,7 @@ package classes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ const (
 	ConflictDelay = 100 * time.Millisecond
 
 	defaultPollInterval = 10 * time.Second
+	unknownDelay        = time.Second
 	concurrency         = 8 // claims that get a class at the same time
 )
 
@@ -91,7 +93,7 @@ func (a *Assigner) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	}
 	class, err := a.classes.Choose(claim)
 	if err != nil || class.Kind.GroupKind() != a.class.GroupKind() {
-		return a.later(), nil // the core controller tells why (N10), or another kind's gives the class
+		return a.later(err), nil // the core controller tells why (N10), or another kind's gives the class
 	}
 	if err := a.assign(ctx, claim, class); apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: ConflictDelay}, nil // somebody wrote first, perhaps a class (R17, R242)
@@ -122,10 +124,13 @@ func (a *Assigner) assign(ctx context.Context, claim resource.Claim, class Class
 	return nil
 }
 
-// later is when to look again at a claim that gets no class now.
-func (a *Assigner) later() reconcile.Result {
+// later is when to look again at a claim that gets no class now: soon if that is only because not all classes are known yet.
+func (a *Assigner) later(why error) reconcile.Result {
 	if a.woken.Load() {
 		return reconcile.Result{}
+	}
+	if _, settled := errors.AsType[*NoChoiceError](why); why != nil && !settled {
+		return reconcile.Result{RequeueAfter: min(unknownDelay, a.PollInterval)}
 	}
 	return reconcile.Result{RequeueAfter: a.PollInterval}
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -132,24 +131,22 @@ func nameOfOwn(k schema.GroupVersionKind) string { return ofOwn + k.GroupKind().
 // ofOwn begins names that no definition has.
 const ofOwn = "classes of kind "
 
-// OffersClass is true if classes of the kind are for these claims. An error says that this is not known yet.
-func (c *Classes) OffersClass(of schema.GroupVersionKind) (bool, error) {
+// OffersClass is true if classes of the kind, of whatever version, are for these claims. An error says that this is not known
+// yet.
+func (c *Classes) OffersClass(of schema.GroupKind) (bool, error) {
 	c.mu.Lock()
-	err, offers := c.known(), false
+	defer c.mu.Unlock()
 	for _, k := range c.kinds {
-		offers = offers || k.gvk.GroupKind() == of.GroupKind()
+		if k.gvk.GroupKind() == of {
+			return true, nil
+		}
 	}
-	c.mu.Unlock()
-	if err != nil || !offers {
-		return false, err
-	}
-	_, err = c.mgr.GetRESTMapper().RESTMapping(of.GroupKind(), of.Version)
-	return !apimeta.IsNoMatchError(err), nil
+	return false, c.known()
 }
 
 // OffersResource is true if classes for these claims provide managed resources of the kind.
-func (c *Classes) OffersResource(of schema.GroupVersionKind) (bool, error) {
-	return c.OffersClass(of.GroupVersion().WithKind(of.Kind + suffix))
+func (c *Classes) OffersResource(of schema.GroupKind) (bool, error) {
+	return c.OffersClass(schema.GroupKind{Group: of.Group, Kind: of.Kind + suffix})
 }
 
 // ControllerName returns the documented name of a controller of claims and what classes provide (R10, R11): the role and

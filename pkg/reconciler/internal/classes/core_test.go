@@ -84,12 +84,7 @@ func TestJudgement(t *testing.T) {
 			"NoMatchingClass", []string{"no default class", "spec.classSelector"}, 0},
 		"N10 a class of a kind that nobody offers": {
 			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(strange, "x") },
-			"ClassNotFound", []string{"spec.classRef", "StrangeClass.shop.test.bowline.dev in version v1", "install the provider"}, 0},
-		"N10 a class of a version that nobody serves": {
-			func(c *shop.ItemClaim) {
-				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v9"), "class")
-			},
-			"ClassNotFound", []string{"version v9"}, 0},
+			"ClassNotFound", []string{"spec.classRef", "StrangeClass.shop.test.bowline.dev", "install the provider"}, 0},
 		"N10 a managed resource of a kind that nobody offers": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x") },
 			"ClassNotFound", []string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
@@ -97,10 +92,19 @@ func TestJudgement(t *testing.T) {
 			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "nowhere") }, "", nil, 0},
 		"N10 a managed resource that is offered is the binder's": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GadgetGroupVersionKind, "nowhere") }, "", nil, 0},
-		"N10 one of two references that is offered is the binder's": {
+		"N10 a class that is offered in another version is the binder's": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v0"), "class")
+			}, "", nil, 0},
+		"N10 the managed resource counts, and is offered": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassReference, c.Spec.ResourceReference = s.of(strange, "x"), s.of(shop.ItemGroupVersionKind, "nowhere")
 			}, "", nil, 0},
+		"N10 the managed resource counts, and is not offered": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "class")
+				c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x")
+			}, "ClassNotFound", []string{"spec.resourceRef"}, 0},
 		"N10 a claim that a binder began with": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassReference, c.Finalizers = s.of(strange, "x"), []string{"finalizer.resourceclaim.crossplane.io"}
