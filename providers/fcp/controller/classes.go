@@ -6,8 +6,12 @@ package controller
 import (
 	"errors"
 
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
@@ -21,6 +25,10 @@ func Classes() []provider.Class {
 		provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1alpha3.FavouriteDBInstanceClass{}, &v1alpha3.FavouriteDBInstance{},
 			func(claim *databasev1alpha1.PostgreSQLInstance, p *v1alpha3.FavouriteDBInstanceParameters) error {
 				return errors.Join(ownName(p.Name), provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.Version))
+			}),
+		provider.ClassOf(&cachev1alpha1.RedisCluster{}, &cachev1alpha3.CacheInstanceClass{}, &cachev1alpha3.CacheInstance{},
+			func(claim *cachev1alpha1.RedisCluster, p *cachev1alpha3.CacheInstanceParameters) error {
+				return errors.Join(ownName(ptr.Deref(p.Name, "")), provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.EngineVersion))
 			}),
 	}
 }
