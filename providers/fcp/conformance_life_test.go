@@ -131,7 +131,8 @@ func generatedPassword(t *testing.T, w *world) {
 		return secret.Data
 	}
 	first := string(read()["password"])
-	if keys := slices.Sorted(maps.Keys(secret.Data)); !cmp.Equal(keys, []string{"endpoint", "password", "port", "username"}) || len(first) < 16 {
+	keys := slices.Sorted(maps.Keys(secret.Data))
+	if !cmp.Equal(keys, []string{"database", "endpoint", "password", "port", "username"}) || len(first) < 16 {
 		t.Errorf("R211 P62 keys %v, password of %d characters", keys, len(first))
 	}
 	w.Eventually(t, "P62 the password opens the server", func(ctx context.Context) error { return w.opens(ctx, first) })

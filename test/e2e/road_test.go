@@ -89,7 +89,7 @@ func (r *road) published(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := slices.Sorted(maps.Keys(secret.Data))
-	if diff := cmp.Diff([]string{"endpoint", "password", "port", "username"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"database", "endpoint", "password", "port", "username"}, keys); diff != "" {
 		t.Errorf("keys of the Secret -want +got:\n%s", diff)
 	}
 	if owner := metav1.GetControllerOf(secret); owner == nil || owner.Name != "orders" || owner.Kind != databasev1alpha3.FavouriteDBInstanceKind {

@@ -24,8 +24,8 @@ type PostgreSQLInstanceSpec struct {
 }
 
 // A PostgreSQLInstance asks for a PostgreSQL database of your own. Create it in your namespace, and name a Secret in
-// writeConnectionSecretToRef: when the claim is ready, that holds endpoint, port, username and password. As long as it is not,
-// the condition Ready says what it waits for. What happens to the data when you delete it is for the class to say.
+// writeConnectionSecretToRef: when the claim is ready, that holds endpoint, port, database, username and password. As long as
+// it is not, the condition Ready says what it waits for. What happens to the data when you delete it is for the class to say.
 //
 // +kubebuilder:object:root=true
 type PostgreSQLInstance struct {

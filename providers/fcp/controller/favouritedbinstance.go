@@ -9,6 +9,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -19,6 +20,9 @@ type instance struct {
 	database.Instance
 	Password string `connection:"password"` // told once, at creation
 }
+
+// maintenanceDatabase is the database that every PostgreSQL server has from the start, and the only one that the cloud makes.
+const maintenanceDatabase = "postgres"
 
 type instanceRequest = service.Request[v1alpha3.FavouriteDBInstanceParameters, instance]
 
@@ -64,6 +68,10 @@ func favouriteDBInstances() service.Kind[*sdk.Client, v1alpha3.FavouriteDBInstan
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *instanceRequest) error {
 			return database.NewClient(c).DeleteInstance(ctx, r.Name)
+		},
+		// Applications find all that they need in the Secret, as with every other kind that serves claims.
+		Connection: func(*sdk.Client, *instance) managed.ConnectionDetails {
+			return managed.ConnectionDetails{"database": []byte(maintenanceDatabase)}
 		},
 	}
 }

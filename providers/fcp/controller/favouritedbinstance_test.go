@@ -125,7 +125,9 @@ func TestObserve(t *testing.T) {
 			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != tc.owner || (o.Failed != nil) != tc.failed {
 				t.Errorf("observation %+v, owner %q", o, *o.Owner)
 			}
-			details := managed.ConnectionDetails{"endpoint": []byte("127.0.0.1"), "port": []byte("5432"), "username": []byte("postgres")}
+			details := managed.ConnectionDetails{
+				"endpoint": []byte("127.0.0.1"), "port": []byte("5432"), "database": []byte("postgres"), "username": []byte("postgres"),
+			}
 			if diff := cmp.Diff(details, o.ConnectionDetails); diff != "" {
 				t.Errorf("R211 details -want +got:\n%s", diff)
 			}

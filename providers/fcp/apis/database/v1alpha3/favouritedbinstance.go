@@ -85,8 +85,8 @@ type FavouriteDBInstanceObservation struct {
 }
 
 // A FavouriteDBInstance is a database instance of the favourite cloud: a PostgreSQL server of its own. How to connect
-// is written to the Secret that spec.writeConnectionSecretToRef names, under the keys endpoint, port, username and
-// password.
+// is written to the Secret that spec.writeConnectionSecretToRef names, under the keys endpoint, port, database, username
+// and password.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster
