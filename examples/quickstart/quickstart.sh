@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# From YAML to a running PostgreSQL. `make quickstart` runs this; running it again is fine. It keeps everything in
-# QUICKSTART_DIR (default .quickstart in the checkout), which `make clean-quickstart` stops and removes.
+# From a six-line claim to a running PostgreSQL, as two people: a platform engineer and an application team. `make quickstart`
+# runs this; running it again is fine. It keeps everything in QUICKSTART_DIR (default .quickstart in the checkout), which
+# `make clean-quickstart` stops and removes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -11,13 +12,17 @@ patience=120 # seconds until the database must be ready
 export BOWLINE_DATA_DIR=$dir
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-kubectl() { bin/bowline kubectl "$@"; }
-secret() { kubectl get secret hello-connection -n quickstart -o "jsonpath={.data.$1}" | base64 -d; }
+platform() { bin/bowline kubectl "$@"; }
+team() { bin/bowline kubectl --kubeconfig "$dir/shop.kubeconfig" "$@"; }
+secret() { team get secret orders -o "jsonpath={.data.$1}" | base64 -d; }
 
 clean() {
 	[[ -d $dir ]] || { echo "Nothing to clean: $dir does not exist."; return; }
 	if bin/bowline status --data-dir "$dir" >/dev/null 2>&1; then
-		kubectl delete favouritedbinstances --all --timeout=60s || echo "Not all databases could be deleted in order; removing everything all the same."
+		# Claims first: their databases go with them. Then what somebody made without a claim.
+		platform delete claims --all --all-namespaces --timeout=60s &&
+			platform delete managed --all --all-namespaces --timeout=60s ||
+			echo "Not everything could be deleted in order; removing it all the same."
 	fi
 	bin/bowline down --data-dir "$dir"
 	# Where PostgreSQL's account cannot reach the folder, the cloud keeps its databases elsewhere, behind a link.
@@ -26,27 +31,27 @@ clean() {
 }
 
 credentials() {
-	if kubectl get secret favourite-cloud -n quickstart >/dev/null 2>&1; then
+	if platform get secret favourite-cloud -n quickstart >/dev/null 2>&1; then
 		echo "secret/favourite-cloud unchanged"
 		return
 	fi
 	bin/bowline cloud key create --project quickstart --data-dir "$dir" |
-		kubectl create secret generic favourite-cloud -n quickstart --from-file=credentials=/dev/stdin
+		platform create secret generic favourite-cloud -n quickstart --from-file=credentials=/dev/stdin
 }
 
-# ready waits for the database and shows what it waits for, once per change.
+# ready waits for the claim and shows what it waits for, once per change.
 ready() {
 	local shown='' now deadline=$((SECONDS + patience))
 	while ((SECONDS < deadline)); do
-		now=$(kubectl get favouritedbinstance hello -o jsonpath='{range .status.conditions[*]}{.type}={.status} ({.reason}) {.message} {end}')
+		now=$(team get postgresqlinstance orders -o jsonpath='{range .status.conditions[?(@.type=="Ready")]}{.type}={.status} ({.reason}) {.message}{end}')
 		if [[ $now != "$shown" ]]; then
-			printf '  %3ss  %s\n' "$SECONDS" "${now:-waiting for the controller}"
+			printf '  %3ss  %s\n' "$SECONDS" "$now"
 			shown=$now
 		fi
-		[[ $now == *"Ready=True"* ]] && return
+		[[ $now == "Ready=True"* ]] && return
 		sleep 0.3
 	done
-	echo "The database is not ready after $patience seconds. What the object says is above; the log is $dir/bowline.log." >&2
+	echo "The claim is not ready after $patience seconds. What it says is above; the log is $dir/bowline.log." >&2
 	return 1
 }
 
@@ -65,31 +70,45 @@ fi
 say "1. Start a control plane and a small cloud in $dir"
 bin/bowline up --detach --data-dir "$dir" --listen "$listen" --cloud-listen "$cloud"
 
-say "2. Apply examples/quickstart: a namespace, the cloud's API key, a ProviderConfig, one database"
-kubectl apply -f examples/quickstart/namespace.yaml
+say "2. The platform: a namespace of its own, the cloud's API key, how to reach the cloud, and a class of databases"
+platform apply -f examples/quickstart/namespace.yaml
 credentials
-sed "s#http://127.0.0.1:7070#http://$cloud#" examples/quickstart/providerconfig.yaml | kubectl apply -f -
-kubectl apply -f examples/quickstart/database.yaml
+sed "s#http://127.0.0.1:7070#http://$cloud#" examples/quickstart/providerconfig.yaml | platform apply -f -
+platform apply -f examples/quickstart/class.yaml
 
-say "3. Wait for the database"
+say "3. The platform: let team shop work in namespace shop"
+bin/bowline user create shop --namespace shop --output "$dir/shop.kubeconfig" | sed -n 1,2p
+
+say "4. The team: see what there is to claim, and claim it (examples/quickstart/claim.yaml)"
+team get classes
+sed 's/^/  | /' examples/quickstart/claim.yaml
+team apply -f examples/quickstart/claim.yaml
 SECONDS=0
 ready
 
-say "4. Connect with what the Secret says, and ask: select version()"
+say "5. The team: connect with what the Secret says, and ask: select version()"
 ask 'select version()'
 
-say "5. What there is now"
-kubectl get favouritedbinstances,providerconfigs.fcp.crossplane.io
-kubectl get secret hello-connection -n quickstart
+say "6. The team: look for the platform's Secrets, and be refused"
+if team get secrets -n quickstart 2>&1; then
+	echo "This should have been refused." >&2
+	exit 1
+fi
+
+say "7. What there is now, for the team"
+team get claims,secrets
+say "   ... and for the platform"
+platform get managed,classes
+platform get secrets -n quickstart
 
 cat <<TEXT
 
-Look around:
+Look around, as the platform; with --kubeconfig $dir/shop.kubeconfig as the team:
   bin/bowline status
-  bin/bowline kubectl describe favouritedbinstance hello
-  bin/bowline kubectl explain favouritedbinstance.spec.forProvider
-  bin/bowline kubectl patch favouritedbinstance hello --type merge -p '{"spec":{"forProvider":{"fancinessLevel":80}}}'
-  bin/bowline kubectl delete favouritedbinstance hello
+  bin/bowline kubectl explain postgresqlinstance.spec
+  bin/bowline kubectl describe postgresqlinstance orders -n shop
+  bin/bowline kubectl get managed
+  bin/bowline kubectl delete postgresqlinstance orders -n shop
 Stop and remove everything:
   make clean-quickstart
 TEXT

@@ -13,7 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// The quickstart works, works again, and cleans up after itself; what the README says to type next works too.
+// The quickstart tells its story to both of its users, tells it again, and cleans up after itself; what the README says to type
+// next works too.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -35,8 +36,16 @@ func TestQuickstart(t *testing.T) {
 	}
 	defer shell("examples/quickstart/quickstart.sh clean")
 	for range 2 {
-		if out := shell("examples/quickstart/quickstart.sh"); !strings.Contains(out, "PostgreSQL 1") {
-			t.Errorf("the quickstart shows no answer of PostgreSQL:\n%s", out)
+		out := shell("examples/quickstart/quickstart.sh")
+		for what, said := range map[string]string{
+			"the claim's way":               "Ready=True (Available)",
+			"an answer of PostgreSQL":       "PostgreSQL 1",
+			"what the team is refused":      `cannot list resource "secrets" in API group "" in the namespace "quickstart"`,
+			"the platform's view of things": "favouritedbinstance.database.fcp.crossplane.io/shop-orders-",
+		} {
+			if !strings.Contains(out, said) {
+				t.Errorf("the quickstart does not show %s, %q:\n%s", what, said, out)
+			}
 		}
 	}
 	shell(commands(t, filepath.Join(root, "README.md"), "bin/bowline status"))
