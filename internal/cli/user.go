@@ -157,12 +157,18 @@ all that the team made in it, stay.`,
 			if err != nil {
 				return err
 			}
-			t, err := accounts.Revoke(cmd.Context(), args[0])
+			t, others, err := accounts.Revoke(cmd.Context(), args[0])
 			if err != nil {
 				return explainRights(err)
 			}
-			_, err = fmt.Fprintf(std.Out, "Team %s has no access any more. Namespace %s, and all that the team made in it, is still there.\n", t.Name, t.Namespace)
-			return err
+			fmt.Fprintf(std.Out, "Team %s has no access any more. Namespace %s, and all that the team made in it, is still there.\n", t.Name, t.Namespace)
+			if len(others) > 0 {
+				fmt.Fprintf(std.Out, "Somebody else gave the team more rights. A team of the same name would have them again; to prevent that:\n")
+			}
+			for _, binding := range others {
+				fmt.Fprintf(std.Out, "  kubectl delete %s\n", binding)
+			}
+			return nil
 		},
 	}
 }

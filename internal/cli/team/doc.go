@@ -10,7 +10,7 @@
 //	accounts, err := team.NewAccounts(cfg)
 //	grant, err := accounts.Create(ctx, team.Request{Name: "shop", Namespace: "shop", Role: "edit", Duration: 24 * time.Hour})
 //	... hand over grant.Token ...
-//	_, err = accounts.Revoke(ctx, "shop")
+//	_, _, err = accounts.Revoke(ctx, "shop")
 //
 // The accounts of all teams have a namespace of their own, Namespace. Were they in the team's, whoever edits that namespace
 // could make tokens of theirs that never end, or act as them; were they in bowline-system, whoever manages teams could make

@@ -47,28 +47,53 @@ func (a *Accounts) List(ctx context.Context) ([]Team, error) {
 	return teams, nil
 }
 
-// Revoke takes away all access of a team, and returns what it was. The bindings go first: no token opens anything from then
-// on. The error is an UnknownError if nothing of such a team is left.
-func (a *Accounts) Revoke(ctx context.Context, name string) (Team, error) {
+// Revoke takes away all access of a team, and returns what it was. The bindings go first: with them gone no token opens
+// anything. Bindings that somebody else made for the team are returned, as kind and name: they would hold for a team of the
+// same name, too. The error is an UnknownError if nothing of such a team is left.
+func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []string, err error) {
 	bindings, err := a.bindings(ctx, labelTeam+"="+name)
 	if err != nil {
-		return Team{}, err
+		return Team{}, nil, err
 	}
-	t, err := a.get(ctx, name)
-	if err != nil && len(bindings) == 0 {
-		return Team{}, err
+	if t, err = a.get(ctx, name); err != nil && len(bindings) == 0 {
+		return Team{}, nil, err
 	}
 	for _, b := range bindings {
 		if err := a.kube.RbacV1().RoleBindings(b.Namespace).Delete(ctx, b.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return Team{}, fmt.Errorf("deleting role binding %s/%s: %w", b.Namespace, b.Name, err)
+			return Team{}, nil, fmt.Errorf("deleting role binding %s/%s: %w", b.Namespace, b.Name, err)
 		}
 		t.Name, t.Namespace = name, b.Namespace
 	}
 	err = a.kube.CoreV1().ServiceAccounts(Namespace).Delete(ctx, name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return Team{}, fmt.Errorf("deleting service account %s/%s: %w", Namespace, name, err)
+		return Team{}, nil, fmt.Errorf("deleting service account %s/%s: %w", Namespace, name, err)
 	}
-	return t, nil
+	others, err = a.boundByOthers(ctx, name)
+	return t, others, err
+}
+
+// boundByOthers returns the bindings that name a team's account, whoever made them.
+func (a *Accounts) boundByOthers(ctx context.Context, name string) ([]string, error) {
+	var found []string
+	inNamespaces, err := a.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing role bindings: %w", err)
+	}
+	for _, b := range inNamespaces.Items {
+		if slices.Contains(b.Subjects, subject(name)) {
+			found = append(found, fmt.Sprintf("rolebinding %s -n %s", b.Name, b.Namespace))
+		}
+	}
+	everywhere, err := a.kube.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing cluster role bindings: %w", err)
+	}
+	for _, b := range everywhere.Items {
+		if slices.Contains(b.Subjects, subject(name)) {
+			found = append(found, "clusterrolebinding "+b.Name)
+		}
+	}
+	return found, nil
 }
 
 // bindings returns those that were made for teams.

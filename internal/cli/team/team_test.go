@@ -146,7 +146,7 @@ func TestLife(t *testing.T) {
 		}
 	}
 
-	if _, err := w.accounts.Revoke(t.Context(), w.name); err != nil {
+	if _, _, err := w.accounts.Revoke(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
 	for _, token := range []string{first.Token, second.Token, third.Token} {
@@ -162,7 +162,7 @@ func TestLife(t *testing.T) {
 		t.Error("a revoked team is listed")
 	}
 	var unknown *team.UnknownError
-	if _, err := w.accounts.Revoke(t.Context(), w.name); !errors.As(err, &unknown) {
+	if _, _, err := w.accounts.Revoke(t.Context(), w.name); !errors.As(err, &unknown) {
 		t.Errorf("revoked twice: %v", err)
 	}
 	if _, err := w.accounts.Renew(t.Context(), w.name, time.Hour); !errors.As(err, &unknown) {
@@ -188,7 +188,7 @@ func TestTokensOfAnEarlierAccount(t *testing.T) {
 	w := newWorld(t)
 	old := w.as(t, w.create(t, w.request()).Token)
 	w.Eventually(t, "the old token opens the namespace", func(ctx context.Context) error { return w.opens(ctx, old) })
-	if _, err := w.accounts.Revoke(t.Context(), w.name); err != nil {
+	if _, _, err := w.accounts.Revoke(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
 	fresh := w.as(t, w.create(t, w.request()).Token)
@@ -199,6 +199,31 @@ func TestTokensOfAnEarlierAccount(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What somebody else bound to a team stays, and is told.
+func TestBindingsOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, w.request())
+	theirs := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "more"},
+		Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.ServiceAccountKind, Namespace: team.Namespace, Name: w.name},
+			{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "somebody"},
+		},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+	}
+	if err := w.Client.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	_, others, err := w.accounts.Revoke(t.Context(), w.name)
+	if diff := cmp.Diff([]string{"rolebinding more -n " + w.Namespace}, others); diff != "" || err != nil {
+		t.Errorf("%v\n-want +got:\n%s", err, diff)
+	}
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestRoleChanges(t *testing.T) {

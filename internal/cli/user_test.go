@@ -1,0 +1,145 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/team"
+)
+
+// TestUser makes a team on a control plane to which the roles come as they come to a cluster: as YAML.
+func TestUser(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	dir := m.dataDir()
+	m.start("The API server is ready", "apiserver", "--data-dir", dir, "--listen", "127.0.0.1:0")
+	admin := controlplane.KubeconfigPath(dir)
+	file := filepath.Join(t.TempDir(), "shop.kubeconfig")
+	create := []string{"user", "create", "shop", "--namespace", "shop", "--kubeconfig", admin, "-o", file}
+
+	if got := m.run(create...); got.code != exitError || !strings.Contains(got.err, "bowline rbac | kubectl apply") {
+		t.Errorf("without roles: %s", got)
+	}
+	roles := filepath.Join(t.TempDir(), "roles.yaml")
+	if err := os.WriteFile(roles, []byte(m.must("rbac")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.must("kubectl", "apply", "-f", roles)
+
+	if got := m.must(create...); !strings.Contains(got, "made now") || !strings.Contains(got, "user renew shop --kubeconfig "+admin) {
+		t.Errorf("create says:\n%s", got)
+	}
+	first := read(t, file)
+	m.must("kubectl", "--kubeconfig", file, "get", "secrets")
+	if got := m.must(append(create, "--role", "view")...); !strings.Contains(got, "role view") || strings.Contains(got, "made now") {
+		t.Errorf("a second create says:\n%s", got)
+	}
+	if read(t, file) == first {
+		t.Error("a second create did not write another token")
+	}
+	m.must("user", "renew", "shop", "-o", file, "--duration", "10m")
+	var teams []team.Team
+	if err := json.Unmarshal([]byte(m.must("user", "list", "-o", "json")), &teams); err != nil || len(teams) != 1 || teams[0].Role != "view" {
+		t.Errorf("list: %v, %v", teams, err)
+	}
+	if got := m.must("user", "list"); !strings.Contains(got, "shop") || !strings.Contains(got, "(in ") {
+		t.Errorf("list says:\n%s", got)
+	}
+	if got := m.run("user", "list", "--kubeconfig", file); got.code != exitError || !strings.Contains(got.err, "this takes an administrator") {
+		t.Errorf("the team lists teams: %s", got)
+	}
+
+	m.must("user", "revoke", "shop")
+	if got := m.run("kubectl", "--kubeconfig", file, "get", "configmaps"); got.code == exitOK {
+		t.Errorf("after revoke: %s", got)
+	}
+	for _, verb := range []string{"revoke", "renew"} {
+		if got := m.run("user", verb, "shop"); got.code != exitError || !strings.Contains(got.err, `no team "shop"`) {
+			t.Errorf("%s after revoke: %s", verb, got)
+		}
+	}
+	if got := m.must("user", "list"); !strings.Contains(got, "There are no teams") {
+		t.Errorf("list says:\n%s", got)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v, %v", path, info, err)
+	}
+	return string(content)
+}
+
+// TestUserUsage covers what is decided before anything is touched.
+func TestUserUsage(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv(dataDirVariable, t.TempDir())
+	cases := map[string]struct {
+		args string
+		code int
+		say  string // a part of what is printed, on either stream
+	}{
+		"help":         {args: "user --help", code: exitOK, say: "user revoke shop"},
+		"no team":      {args: "user create --namespace shop", code: exitUsage, say: "say which team"},
+		"no namespace": {args: "user create shop", code: exitUsage, say: "--namespace NS"},
+		"bad name":     {args: "user create Shop --namespace shop", code: exitUsage, say: "lower case"},
+		"system's":     {args: "user create shop --namespace bowline-system", code: exitUsage, say: "one of its own"},
+		"bad role":     {args: "user create shop --namespace shop --role root", code: exitUsage, say: "there are edit, view, admin"},
+		"too long":     {args: "user create shop --namespace shop --duration 9999h", code: exitUsage, say: "from 10m to 2160h"},
+		"no server":    {args: "user create shop --namespace shop", code: exitError, say: "with --kubeconfig"},
+		"bad output":   {args: "user list -o xml", code: exitUsage, say: "there is json"},
+		"bad verb":     {args: "user revok", code: exitUsage, say: "did you mean revoke?"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			code := Run(t.Context(), append([]string{"bowline"}, strings.Fields(tc.args)...), Streams{Out: &out, Err: &out})
+			if code != tc.code || !strings.Contains(out.String(), tc.say) {
+				t.Errorf("exit code %d\n%s", code, &out)
+			}
+		})
+	}
+}
+
+// A file that is not the team's own is never written over.
+func TestUserKeepsOtherFiles(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	config := func(current, user, secret string) string {
+		return `{"current-context": "` + current + `", "users": [{"name": "` + user + `", "user": {"token": "` + secret + `"}}]}`
+	}
+	cases := map[string]struct {
+		content string
+		written bool
+	}{
+		"the team's":             {content: config("shop", "shop", "x"), written: true},
+		"another team's":         {content: config("audit", "audit", "x")},
+		"with somebody's access": {content: config("shop", "me", "x")},
+		"no kubeconfig":          {content: "important"},
+		"empty":                  {content: ""},
+	}
+	for name, tc := range cases {
+		path := filepath.Join(folder, strings.ReplaceAll(name, " ", "-"))
+		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkOverwrite(path, "shop"); (err == nil) != tc.written {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := checkOverwrite(filepath.Join(folder, "missing"), "shop"); err != nil {
+		t.Error(err)
+	}
+}
