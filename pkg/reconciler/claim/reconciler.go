@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	defaultPatience = 10 * time.Second
+	defaultPatience = 30 * time.Second
 	concurrency     = 8 // claims that are judged at the same time
 )
 
@@ -48,7 +48,7 @@ type Reconciler struct {
 type Option func(*Reconciler)
 
 // WithPatience sets how long others get to act on a claim, or the classes to become known, before the claim says that it waits
-// for that. Default: 10 seconds.
+// for that. Default: 30 seconds.
 func WithPatience(d time.Duration) Option {
 	return func(r *Reconciler) { r.patience = d }
 }

@@ -17,4 +17,7 @@
 // It writes spec.classRef and nothing else. A claim that no class matches is left to package claim, which says so on the claim;
 // it is looked at again as soon as classes change. Package claimdefaulting is for claims without a selector, package
 // claimbinding goes on with the class.
+//
+// It lists and watches definitions of kinds, and the metadata of all classes for its claims, also those of other providers. While
+// it may not, it chooses nothing and logs why: a class that it cannot see might be the one.
 package claimscheduling

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
@@ -305,5 +304,3 @@ func TestTroubles(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-var _ event.Recorder = (*recorder)(nil)

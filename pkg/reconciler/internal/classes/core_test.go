@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
@@ -54,7 +53,7 @@ func judging(s *stage) *judge {
 		return s.shows(first, "NoMatchingClass")(ctx)
 	})
 	s.take(writes)
-	j.events.events = nil
+	j.events.take()
 	return j
 }
 
@@ -126,29 +125,27 @@ func TestJudgement(t *testing.T) {
 			if err := s.shows(c, tc.reason, tc.words...)(t.Context()); err != nil {
 				t.Error(err)
 			}
-			want := 0
-			if tc.reason != "" {
-				want = 1
-				if c.GetBindingPhase() != xpv1.BindingPhaseUnbound {
-					t.Errorf("it is %q", c.GetBindingPhase())
-				}
-			}
-			if got := s.take(writes); len(got) != want {
-				t.Errorf("N13: %d writes, want %d: %v", len(got), want, got)
-			}
-			if got := j.events.take(); len(got) != want || want > 0 && string(got[0]) != tc.reason {
-				t.Errorf("events %v, want %d", got, want)
-			}
+			j.said(t, c, tc.reason)
 		})
 	}
 }
 
-func (r *recorder) take() []event.Reason {
-	reasons := r.reasons()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = nil
-	return reasons
+// said wants one write and one event of a reason, or neither if there is none.
+func (j *judge) said(t *testing.T, c *shop.ItemClaim, reason string) {
+	t.Helper()
+	want := 0
+	if reason != "" {
+		want = 1
+		if c.GetBindingPhase() != xpv1.BindingPhaseUnbound {
+			t.Errorf("it is %q", c.GetBindingPhase())
+		}
+	}
+	if got := j.take(writes); len(got) != want {
+		t.Errorf("N13: %d writes, want %d: %v", len(got), want, got)
+	}
+	if got := j.events.take(); len(got) != want || want > 0 && string(got[0]) != reason {
+		t.Errorf("events %v, want %d", got, want)
+	}
 }
 
 // Nobody gives the claim the class that it is to get: its provider does not run.

@@ -259,12 +259,14 @@ func (r *recorder) Event(_ context.Context, _ client.Object, e event.Event) erro
 	return nil
 }
 
-func (r *recorder) reasons() (reasons []event.Reason) {
+// take returns the reasons of the events so far, and forgets them.
+func (r *recorder) take() (reasons []event.Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
 		reasons = append(reasons, e.Reason)
 	}
+	r.events = nil
 	return reasons
 }
 
