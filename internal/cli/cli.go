@@ -97,6 +97,8 @@ one, keeps it as declared and hands you its credentials in a Secret. It needs no
 		newUpCmd(program, p.Providers, std, folder),
 		newDownCmd(std, folder),
 		newStatusCmd(std, folder),
+		newTraceCmd(std, folder),
+		newWhyCmd(std, folder),
 		newLeaksCmd(std, folder),
 		newKubectlCmd(std, folder),
 		newAPIServerCmd(std, folder),

@@ -34,6 +34,12 @@ func (e *NotFoundError) Error() string { return e.text }
 // ErrWords reports that the words of a query do not name one object.
 var ErrWords = errors.New("name one object as KIND/NAME or KIND NAME, or a claim by its NAME")
 
+// Check reports words that cannot name one object, without asking anybody.
+func (q Query) Check() error {
+	_, _, err := q.split()
+	return err
+}
+
 // Find returns the one object that a query means. Its errors say what to type instead.
 func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 	word, name, err := q.split()
