@@ -33,7 +33,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bowline-dev/bowline/pkg/core"
+	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	"github.com/bowline-dev/bowline/providers/sql"
 )
 
 // patience bounds every wait for the program itself.
@@ -191,7 +194,11 @@ func (p *Plane) newClient(t testing.TB) client.WithWatch {
 	}
 	config.QPS = -1
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.Provider().AddToScheme(scheme)); err != nil {
+	err = clientgoscheme.AddToScheme(scheme)
+	for _, kinds := range []provider.Provider{core.Provider(), fcp.Provider(), sql.Provider()} {
+		err = errors.Join(err, kinds.AddToScheme(scheme))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})

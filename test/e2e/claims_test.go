@@ -1,0 +1,215 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	sqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+// vault is the namespace of the classes' connection Secrets.
+const vault = "vault"
+
+// A market is a stage with a server that many share, so that there are two providers for one claim kind.
+type market struct {
+	*stage
+
+	shared *postgresql.Server
+}
+
+// Scenarios of the contract's annex C that are about claims. Each has a namespace and classes of its own; a default class is
+// the matter of one only.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	m := &market{stage: newStage(t)}
+	m.shared = m.Share(t, "max_connections=60")
+	create(t, m.Plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: vault}})
+	for name, scenario := range map[string]func(*testing.T, *market){
+		"AnnexC 2 R257 R262 R264 R266 R270 R273 dynamic":                dynamic,
+		"AnnexC 3 R247 R248 default class":                              byDefault,
+		"AnnexC 4 R256 N4 N27 static":                                   static,
+		"AnnexC 11 N10 two providers":                                   twoProviders,
+		"AnnexC 11 R242 N10 two providers in two managers":              twoManagers,
+		"R257 R283 moved to another provider by a label":                moved,
+		"R279 N4 retained, read with the old password, and bound again": retained,
+		"R279 deleted with all that there was":                          deletedWithAll,
+		"D27 R259 R283 a claim that contradicts its class":              contradicted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, m)
+		})
+	}
+}
+
+// place makes a namespace for the claims of a team, and labels for the classes that are for them.
+func (m *market) place(t *testing.T, name string) (namespace string, labels map[string]string) {
+	t.Helper()
+	create(t, m.Plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return name, map[string]string{"for": name}
+}
+
+// postgres returns a claim that asks for a class by labels; without any, for the default class.
+func postgres(namespace, name string, labels map[string]string) *databasev1alpha1.PostgreSQLInstance {
+	c := &databasev1alpha1.PostgreSQLInstance{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if labels != nil {
+		c.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: labels}
+	}
+	c.Spec.WriteConnectionSecretToReference = &xpv1.LocalSecretReference{Name: name}
+	return c
+}
+
+// bound waits until a claim is bound, both sides agree, and the Secret opens the database.
+func (m *market) bound(t *testing.T, claim resource.Claim) (b *plane.Binding) {
+	t.Helper()
+	m.Eventually(t, within, claim.GetName()+" is bound", func(ctx context.Context) (err error) {
+		b, err = m.Bound(ctx, claim)
+		return err
+	})
+	if err := application(t.Context(), b.Copy.Data, ""); err != nil {
+		t.Errorf("%s: %v", claim.GetName(), err)
+	}
+	return b
+}
+
+// application is what a team runs: it keeps orders in whatever database its Secret leads to, and looks for one.
+func application(ctx context.Context, secret map[string][]byte, wanted string) error {
+	conn, err := plane.Open(ctx, secret)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "create table if not exists orders (name text primary key)"); err != nil {
+		return err
+	}
+	if wanted == "" {
+		_, err := conn.Exec(ctx, "insert into orders values ('tea') on conflict do nothing")
+		return err
+	}
+	var found int
+	if err := conn.QueryRow(ctx, "select count(*) from orders where name = $1", wanted).Scan(&found); err != nil {
+		return err
+	}
+	if found != 1 {
+		return fmt.Errorf("the order of %s is not there", wanted)
+	}
+	return nil
+}
+
+// made returns the managed resources of both providers that were made for a claim.
+func (m *market) made(ctx context.Context, claim resource.Claim) (all []resource.BindableManaged, err error) {
+	return madeIn(ctx, m.Client, claim)
+}
+
+func madeIn(ctx context.Context, c client.Client, claim resource.Claim) (all []resource.BindableManaged, err error) {
+	servers, databases := &databasev1alpha3.FavouriteDBInstanceList{}, &sqlv1alpha1.TenantDatabaseList{}
+	err = errors.Join(c.List(ctx, servers), c.List(ctx, databases))
+	ours := func(mg resource.BindableManaged) {
+		if of := mg.GetClaimReference(); of != nil && of.UID == claim.GetUID() {
+			all = append(all, mg)
+		}
+	}
+	for i := range servers.Items {
+		ours(&servers.Items[i])
+	}
+	for i := range databases.Items {
+		ours(&databases.Items[i])
+	}
+	return all, err
+}
+
+// madeOne checks that nothing but the managed resource of the binding was made for a claim, and that it is called after it.
+func (m *market) madeOne(t *testing.T, claim resource.Claim, b *plane.Binding) {
+	t.Helper()
+	all, err := m.made(t.Context(), claim)
+	if err != nil || len(all) != 1 || all[0].GetUID() != b.Managed.GetUID() {
+		t.Errorf("%d managed resources were made for %s (%v), want one", len(all), claim.GetName(), err)
+	}
+	name := regexp.MustCompile("^" + claim.GetNamespace() + "-" + claim.GetName() + "-[a-z0-9]{5}$")
+	if !name.MatchString(b.Managed.GetName()) {
+		t.Errorf("the managed resource is called %s, want %s", b.Managed.GetName(), name)
+	}
+}
+
+// waits waits until a claim says why it is not served, in the given words, and checks that nothing was made for it.
+func (m *market) waits(t *testing.T, claim resource.Claim, reason xpv1.ConditionReason, words ...string) {
+	t.Helper()
+	m.Eventually(t, within, claim.GetName()+" says what it waits for", func(ctx context.Context) error {
+		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		ready := claim.GetCondition(xpv1.TypeReady)
+		if ready.Status != corev1.ConditionFalse || ready.Reason != reason || claim.GetBindingPhase() != xpv1.BindingPhaseUnbound {
+			return fmt.Errorf("it is %q; Ready is %s: %s %s", claim.GetBindingPhase(), ready.Status, ready.Reason, ready.Message)
+		}
+		return contains(ready.Message, words)
+	})
+	all, err := m.made(t.Context(), claim)
+	if err != nil || len(all) > 0 {
+		t.Errorf("%d managed resources were made for %s (%v), want none", len(all), claim.GetName(), err)
+	}
+	if _, err := m.Secret(t.Context(), claim.GetNamespace(), claim.GetName()); !apierrors.IsNotFound(err) {
+		t.Errorf("Secret of %s, which has nothing: %v", claim.GetName(), err)
+	}
+}
+
+// remove deletes an object and waits until it is gone.
+func (m *market) remove(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := m.Client.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	m.Eventually(t, within, o.GetName()+" is gone", func(ctx context.Context) error {
+		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s is still there: %v", o.GetName(), err)
+		}
+		return nil
+	})
+}
+
+// nothingLeft waits until nothing is left of a binding: no managed resource, nothing behind it, no Secret of either side.
+func (m *market) nothingLeft(t *testing.T, b *plane.Binding) {
+	t.Helper()
+	m.Eventually(t, within, "nothing is left of "+b.Managed.GetName(), func(ctx context.Context) error {
+		for _, o := range []client.Object{b.Managed, b.Source, b.Copy} {
+			o = o.DeepCopyObject().(client.Object)
+			if err := m.Client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("%T %s/%s: %v", o, o.GetNamespace(), o.GetName(), err)
+			}
+		}
+		return m.nothingOutside(ctx, b)
+	})
+}
+
+func (m *market) nothingOutside(ctx context.Context, b *plane.Binding) error {
+	if _, ok := b.Managed.(*databasev1alpha3.FavouriteDBInstance); ok {
+		left, err := m.cloud.Databases.ListInstances(ctx, plane.Mine(b.Managed.GetUID()))
+		if err != nil || len(left) > 0 {
+			return fmt.Errorf("the cloud has %d instances: %w", len(left), err)
+		}
+		return nil
+	}
+	_, noDatabase := m.shared.GetDatabase(ctx, b.Managed.GetName())
+	_, noRole := m.shared.GetRole(ctx, b.Managed.GetName())
+	if !postgresql.IsNotFound(noDatabase) || !postgresql.IsNotFound(noRole) {
+		return errors.Join(errors.New("the shared server has a database or a role"), noDatabase, noRole)
+	}
+	return nil
+}
