@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -130,6 +132,49 @@ func TestGuide(t *testing.T) {
 		w.delete(w.claimOf("orders"))
 		w.gone(w.newClaim("orders", nil))
 		w.gone(item)
+	})
+}
+
+// A class may satisfy several claim kinds: their controllers share the managed kind, and each serves its own claims.
+func TestTwoClaimKinds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(func(mgr manager.Manager, r *claimbinding.Reconciler) error {
+		other := claimbinding.NewReconciler(mgr, resource.ClaimKind(shop.OtherClaimGroupVersionKind),
+			resource.ClassKind(shop.ItemClassGroupVersionKind), resource.ManagedKind(shop.ItemGroupVersionKind),
+			claimbinding.WithManagedConfigurators(claimbinding.ManagedConfiguratorFn(
+				func(_ context.Context, _ resource.Claim, _ resource.Class, mg resource.Managed) error {
+					mg.SetLabels(map[string]string{mine: w.env.Namespace})
+					return nil
+				})))
+		return errors.Join(r.SetupWithManager(mgr), other.SetupWithManager(mgr))
+	})
+	t.Run("R6 R281 claims of the same name and different kinds get one managed resource each", func(t *testing.T) {
+		claim := w.newClaim("orders", nil)
+		other := &shop.OtherClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.env.Namespace, Name: "orders"}}
+		other.Spec.ResourceClaimSpec = *claim.Spec.ResourceClaimSpec.DeepCopy()
+		other.Spec.WriteConnectionSecretToReference.Name = "other-connection"
+		w.create(w.newClass(nil), claim, other)
+		w.shows("orders", xpv1.ReasonAvailable)
+		w.env.Eventually(t, "the other claim is bound", func(ctx context.Context) error {
+			if err := w.env.Client.Get(ctx, w.key("orders"), other); err != nil {
+				return err
+			}
+			if got := other.GetCondition(xpv1.TypeReady); got.Reason != xpv1.ReasonAvailable {
+				return fmt.Errorf("it is %s: %s", got.Reason, got.Message)
+			}
+			return nil
+		})
+		of := map[types.UID]bool{}
+		for _, item := range w.items() {
+			of[item.Spec.ClaimReference.UID] = true
+		}
+		if len(w.items()) != 2 || !of[w.claimOf("orders").UID] || !of[other.UID] {
+			t.Errorf("%d managed resources, of %v", len(w.items()), of)
+		}
+		w.delete(other)
+		w.gone(other)
+		w.shows("orders", xpv1.ReasonAvailable)
 	})
 }
 

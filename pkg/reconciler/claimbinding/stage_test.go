@@ -146,9 +146,8 @@ func newScheme(t *testing.T) *runtime.Scheme {
 func (s *stage) strike() {
 	ctx := context.Background()
 	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	claims, items, classes := &shop.ItemClaimList{}, &shop.ItemList{}, &shop.ItemClassList{}
 	var left []client.Object
-	for _, list := range []client.ObjectList{claims, items, classes} {
+	for _, list := range []client.ObjectList{&shop.ItemClaimList{}, &shop.OtherClaimList{}, &shop.ItemList{}, &shop.ItemClassList{}} {
 		if err := s.env.Client.List(ctx, list); err != nil {
 			s.t.Error(err)
 		}
