@@ -7,5 +7,6 @@
 // through the same code (services.go), which it describes as a list of services with one lifetime (stack.go). The others
 // are clients of a server that runs: they find it by its data folder (locate.go).
 //
-// Which providers exist is a list in providers.go.
+// Which providers exist is a list in providers.go. What people may do with their kinds is in package personas, who the people
+// are in package team.
 package cli

@@ -44,7 +44,8 @@ The team gets in with a kubeconfig whose token ends by itself. You do this as th
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "file that names the cluster and its administrator (default: the server that runs)")
+	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "",
+		"file that names the cluster and its administrator (default: the server that runs)")
 	cmd.AddCommand(newUserCreateCmd(f, std), newUserRenewCmd(f, std), newUserRevokeCmd(f, std), newUserListCmd(f, std))
 	return cmd
 }
@@ -161,7 +162,8 @@ all that the team made in it, stay.`,
 			if err != nil {
 				return explainRights(err)
 			}
-			fmt.Fprintf(std.Out, "Team %s has no access any more. Namespace %s, and all that the team made in it, is still there.\n", t.Name, t.Namespace)
+			fmt.Fprintf(std.Out, "Team %s has no access any more. Namespace %s, and all that the team made in it, is still there.\n",
+				t.Name, t.Namespace)
 			if len(others) > 0 {
 				fmt.Fprintf(std.Out, "Somebody else gave the team more rights. A team of the same name would have them again; to prevent that:\n")
 			}

@@ -41,7 +41,8 @@ func (f *userFlags) administrator() (*rest.Config, *clientcmdapi.Cluster, error)
 	}
 	context := file.Contexts[file.CurrentContext]
 	if context == nil || file.Clusters[context.Cluster] == nil {
-		return nil, nil, fmt.Errorf("reading kubeconfig %s: its current context names no cluster; choose one with kubectl config use-context", path)
+		return nil, nil, fmt.Errorf("reading kubeconfig %s: its current context names no cluster; choose one with "+
+			"kubectl config use-context", path)
 	}
 	cluster := file.Clusters[context.Cluster]
 	if err := clientcmdapi.FlattenContent(&cluster.CertificateAuthority, &cluster.CertificateAuthorityData, ""); err != nil {

@@ -59,7 +59,8 @@ func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []st
 		return Team{}, nil, err
 	}
 	for _, b := range bindings {
-		if err := a.kube.RbacV1().RoleBindings(b.Namespace).Delete(ctx, b.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		err := a.kube.RbacV1().RoleBindings(b.Namespace).Delete(ctx, b.Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
 			return Team{}, nil, fmt.Errorf("deleting role binding %s/%s: %w", b.Namespace, b.Name, err)
 		}
 		t.Name, t.Namespace = name, b.Namespace

@@ -168,7 +168,8 @@ func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Gra
 		return Grant{}, err
 	}
 	if t.Role == "" {
-		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, a token would open nothing; create the team again", name, t.Namespace)
+		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, a token would open nothing; create the team again",
+			name, t.Namespace)
 	}
 	token, ends, err := a.newToken(ctx, name, d)
 	if err != nil {

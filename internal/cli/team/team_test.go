@@ -279,13 +279,37 @@ func TestRefused(t *testing.T) {
 		given  func(*world) client.Object
 		want   string
 	}{
-		"name":          {reason: "It becomes the name of objects.", change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
-		"system's":      {reason: "There are Secrets of the system.", change: func(r *team.Request) { r.Namespace = "kube-system" }, want: "belongs to the system"},
-		"the teams'":    {reason: "A team could act as another.", change: func(r *team.Request) { r.Namespace = team.Namespace }, want: "belongs to the system"},
-		"role":          {reason: "Only our own roles are bound.", change: func(r *team.Request) { r.Role = "cluster-admin" }, want: "there are edit, view, admin"},
-		"short":         {reason: "The server makes no shorter tokens.", change: func(r *team.Request) { r.Duration = time.Minute }, want: "from 10m"},
-		"endless":       {reason: "A lost token must end by itself.", change: func(r *team.Request) { r.Duration = 100 * 24 * time.Hour }, want: "to 2160h"},
-		"other account": {reason: "A team takes over nobody's account.", given: func(w *world) client.Object { return w.account(nil) }, want: "is no team's"},
+		"name": {reason: "It becomes the name of objects.", change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
+		"system's": {
+			reason: "There are Secrets of the system.",
+			change: func(r *team.Request) { r.Namespace = "kube-system" },
+			want:   "belongs to the system",
+		},
+		"the teams'": {
+			reason: "A team could act as another.",
+			change: func(r *team.Request) { r.Namespace = team.Namespace },
+			want:   "belongs to the system",
+		},
+		"role": {
+			reason: "Only our own roles are bound.",
+			change: func(r *team.Request) { r.Role = "cluster-admin" },
+			want:   "there are edit, view, admin",
+		},
+		"short": {
+			reason: "The server makes no shorter tokens.",
+			change: func(r *team.Request) { r.Duration = time.Minute },
+			want:   "from 10m",
+		},
+		"endless": {
+			reason: "A lost token must end by itself.",
+			change: func(r *team.Request) { r.Duration = 100 * 24 * time.Hour },
+			want:   "to 2160h",
+		},
+		"other account": {
+			reason: "A team takes over nobody's account.",
+			given:  func(w *world) client.Object { return w.account(nil) },
+			want:   "is no team's",
+		},
 		"works elsewhere": {
 			reason: "One name is one namespace, so that its kubeconfig opens no second one by surprise.",
 			given:  func(w *world) client.Object { return w.account(map[string]string{"bowline.dev/team": w.name}) }, want: "works in namespace"},
