@@ -66,6 +66,13 @@ storm: ## A thousand objects, a cloud that throttles and loses answers, ten kill
 	BOWLINE_STORM_NETWORKS=970 BOWLINE_STORM_DATABASES=30 BOWLINE_STORM_KILLS=10 $(GO) test -count=1 -timeout 1h -v \
 		-run TestStorm ./test/chaos | sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
+.PHONY: claims-storm
+claims-storm: ## Five hundred claims at once, two providers, three classes, five kills and one more when all go (BOWLINE_SEED)
+	.ci/ensure-servers
+	BOWLINE_CLAIMS_SERVERS=$${BOWLINE_CLAIMS_SERVERS:-20} BOWLINE_CLAIMS_DATABASES=$${BOWLINE_CLAIMS_DATABASES:-480} \
+		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run TestClaims ./test/chaos | \
+		sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
+
 .PHONY: bench
 bench: build ## Print what managed resources cost (N=1000 LATENCY=0 JSON=out.json ARGS="...")
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench

@@ -1,0 +1,192 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/test/plane"
+)
+
+// The classes of the crowd, by the label that claims ask for.
+const (
+	ownServer  = "own"    // a server of the cloud for each claim
+	sharedRoom = "shared" // a database of the server that all share
+	smallRoom  = "small"  // such a one, with settings of its own
+)
+
+// vault is the namespace of the classes' connection Secrets, and team that of the claims.
+const vault, team = "vault", "team"
+
+// Many claims at once, over two providers and three classes, and kills of the whole process: each claim is bound to one managed
+// resource and the other way round, each of these has one database, and Secrets are the same on both sides and open it.
+// BOWLINE_CLAIMS_SERVERS, BOWLINE_CLAIMS_DATABASES and BOWLINE_CLAIMS_KILLS are its size; `make claims-storm` has five hundred
+// claims and five kills. At last all claims are deleted, with one kill more, and nothing is left.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
+	c := &crowd{
+		t: t, p: plane.New(t), random: rand.New(rand.NewPCG(uint64(seed), 0)),
+		servers:   int(setting(t, "BOWLINE_CLAIMS_SERVERS", 2)),
+		databases: int(setting(t, "BOWLINE_CLAIMS_DATABASES", 28)),
+		kills:     int(setting(t, "BOWLINE_CLAIMS_KILLS", 2)),
+	}
+	c.p.Up(t)
+	c.cloud = c.p.ConnectEverywhere(t)
+	c.p.Share(t, "max_connections=50")
+	c.prepare()
+	c.begin = time.Now()
+	c.say("seed %d", seed)
+	created := make(chan error, 1)
+	go func() { created <- c.createAll() }() // the first kill falls into it
+	for range c.kills {
+		<-time.After(time.Duration(c.random.Int64N(int64(stormLife))))
+		c.kill()
+	}
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	c.p.Eventually(t, stormTime, "all claims are bound", c.allBound)
+	c.verdict.took = time.Since(c.begin)
+	c.judge()
+	c.leave()
+	fmt.Fprintln(t.Output(), c.verdict)
+	if want := (verdict{bound: len(c.all), managed: len(c.all), databases: len(c.all), secrets: len(c.all)}); c.verdict.found() != want {
+		t.Error("the crowd left damage")
+	}
+}
+
+// A crowd is claims that come at once.
+type crowd struct {
+	t      *testing.T
+	p      *plane.Plane
+	random *rand.Rand
+	cloud  *plane.Onlooker
+
+	servers, databases, kills int
+	all                       []*databasev1alpha1.PostgreSQLInstance // as they are created
+	begin, told               time.Time
+	verdict                   verdict
+}
+
+// A verdict is what a run comes to.
+type verdict struct {
+	bound, managed, databases int
+	doubled                   int // managed resources beside one for each claim
+	orphans                   int // managed resources of no claim, databases of no managed resource, Secrets of neither
+	secrets                   int // that are the same on both sides and open the database
+	left                      int // after all claims were deleted
+
+	claims, kills int
+	took          time.Duration
+}
+
+// found is what was counted.
+func (v verdict) found() verdict {
+	v.claims, v.kills, v.took = 0, 0, 0
+	return v
+}
+
+func (v verdict) String() string {
+	return fmt.Sprintf("claims: %d of %d bound, managed=%d databases=%d doubled=%d orphans=%d secrets=%d/%d left=%d, %d kills, %.0f s",
+		v.bound, v.claims, v.managed, v.databases, v.doubled, v.orphans, v.secrets, v.claims, v.left, v.kills, v.took.Seconds())
+}
+
+func (c *crowd) do(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *crowd) say(format string, args ...any) {
+	fmt.Fprintf(c.t.Output(), "%6.1f s  %s\n", time.Since(c.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// prepare makes namespaces and classes, and decides which claims there are.
+func (c *crowd) prepare() {
+	c.t.Helper()
+	small := plane.TenantClass(smallRoom, vault, map[string]string{"room": smallRoom})
+	small.SpecTemplate.ForProvider.Settings = map[string]string{"work_mem": "1MB"}
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: vault}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}},
+		plane.FavouriteClass(ownServer, vault, map[string]string{"room": ownServer}),
+		plane.TenantClass(sharedRoom, vault, map[string]string{"room": sharedRoom}), small,
+	} {
+		c.do(c.p.Client.Create(c.t.Context(), o))
+	}
+	for i := range c.servers + c.databases {
+		room := ownServer
+		if i >= c.servers {
+			room = []string{sharedRoom, smallRoom}[i%2]
+		}
+		claim := &databasev1alpha1.PostgreSQLInstance{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "db-" + strconv.Itoa(i)}}
+		claim.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"room": room}}
+		claim.Spec.WriteConnectionSecretToReference = &xpv1.LocalSecretReference{Name: claim.Name}
+		c.all = append(c.all, claim)
+	}
+	c.random.Shuffle(len(c.all), func(i, j int) { c.all[i], c.all[j] = c.all[j], c.all[i] })
+	c.verdict.claims = len(c.all)
+}
+
+// each does something with every claim, many at a time.
+func (c *crowd) each(do func(*databasev1alpha1.PostgreSQLInstance) error) error {
+	var workers sync.WaitGroup
+	failed := make([]error, creators)
+	for w := range creators {
+		workers.Go(func() {
+			for i := w; i < len(c.all); i += creators {
+				failed[w] = errors.Join(failed[w], do(c.all[i]))
+			}
+		})
+	}
+	workers.Wait()
+	return errors.Join(failed...)
+}
+
+// insist repeats a request until it was done: in between the API server may be dead.
+func (c *crowd) insist(request func(context.Context) error, done func(error) bool) error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), settleTime)
+	defer cancel()
+	for {
+		err := request(ctx)
+		if err == nil || done(err) {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (c *crowd) createAll() error {
+	return c.each(func(claim *databasev1alpha1.PostgreSQLInstance) error {
+		return c.insist(func(ctx context.Context) error { return c.p.Client.Create(ctx, claim.DeepCopy()) }, apierrors.IsAlreadyExists)
+	})
+}
+
+func (c *crowd) kill() {
+	before, err := c.look(c.t.Context())
+	c.do(err)
+	c.p.Kill(c.t)
+	c.verdict.kills++
+	c.say("kill %d: %s", c.verdict.kills, before)
+	c.say("up again after %.1f s", c.p.Up(c.t).Seconds())
+}
