@@ -62,7 +62,8 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 		}
 		return refuse(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q is not for this claim: name another one in "+
 			"spec.resourceRef, or ask your platform team to let its spec.claimRef name this claim, or to list namespace %q in its "+
-			"annotation %s while it belongs to no claim", r.managedKind.Kind, ref.Name, p.claim.GetNamespace(), meta.AnnotationKeyAllowedNamespaces))
+			"annotation %s while it belongs to no claim", r.managedKind.Kind, ref.Name, p.claim.GetNamespace(),
+			meta.AnnotationKeyAllowedNamespaces))
 	case meta.WasDeleted(mg):
 		return await(xpv1.ReasonResourceLost, fmt.Sprintf("Managed resource %s %q is being deleted. Nothing else is made in its place: "+
 			"delete the claim and make another.", r.managedKind.Kind, ref.Name))

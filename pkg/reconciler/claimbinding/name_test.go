@@ -13,8 +13,9 @@ import (
 func TestNameFor(t *testing.T) {
 	t.Parallel()
 	t.Run("N11 R268 the same for the same claim, another for another claim or attempt", func(t *testing.T) {
-		if nameFor("team-orders-", "a", 0) != nameFor("team-orders-", "a", 0) {
-			t.Error("it changes")
+		first, again := nameFor("team-orders-", "a", 0), nameFor("team-orders-", "a", 0)
+		if first != again {
+			t.Errorf("%q, then %q", first, again)
 		}
 		names := map[string]bool{}
 		for _, uid := range []string{"a", "b", "c"} {

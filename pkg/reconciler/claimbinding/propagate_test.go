@@ -94,6 +94,11 @@ func TestPropagate(t *testing.T) {
 		s.pass()
 		s.agreed("orders-connection", claim, item)
 	})
+}
+
+// The copy follows its source, and has what the claim derives from it.
+func TestContent(t *testing.T) {
+	t.Parallel()
 	t.Run("R271 a source that was published anew is followed", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)

@@ -80,6 +80,14 @@ func TestProvision(t *testing.T) {
 			t.Errorf("external name %q", got)
 		}
 	})
+	t.Run("R266 P3 and another one that it gets later", func(t *testing.T) {
+		item := s.item()
+		s.edit(item, func() { meta.SetExternalName(item, "item-4711") })
+		s.pass()
+		if got := meta.GetExternalName(s.claimOf("orders")); got != "item-4711" {
+			t.Errorf("external name %q", got)
+		}
+	})
 	t.Run("N13 a further pass writes nothing", func(t *testing.T) {
 		var writes []string
 		s.restart(tapped(s.env.Config, func(request string) (error, error) {
@@ -163,6 +171,47 @@ func TestConfigurators(t *testing.T) {
 	})
 }
 
+// What configurators make that cannot be stored is said without what is not for the author of the claim.
+func TestRefusedPlans(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		configure func(*stage, *shop.Item)
+		says      string
+		never     string
+	}{
+		"R258 settings that the API server refuses": {
+			configure: func(_ *stage, item *shop.Item) { item.Spec.DeletionPolicy = "of-secret-cloud" },
+			says:      "spec.deletionPolicy", never: "of-secret-cloud",
+		},
+		"R268 a name that somebody has": {configure: func(s *stage, item *shop.Item) { item.Name = s.env.Prefix + "taken" }, says: "already"},
+		"N28 a managed resource in a namespace": {
+			configure: func(s *stage, item *shop.Item) { item.Namespace = s.env.Namespace }, says: "namespace",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.options = append(s.options, claimbinding.WithManagedConfigurators(claimbinding.ManagedConfiguratorFn(
+				func(_ context.Context, _ resource.Claim, _ resource.Class, mg resource.Managed) error {
+					tc.configure(s, mg.(*shop.Item))
+					return nil
+				})))
+			s.restart(s.env.Config)
+			s.create(s.newClass(nil), s.newClaim("orders", nil), s.newItem("taken", nil))
+			s.pass()
+			s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, tc.says, "platform team")
+			ready := s.claimOf("orders").GetCondition(xpv1.TypeReady)
+			if tc.never != "" && strings.Contains(ready.Message, tc.never) {
+				t.Errorf("the message tells %q: %s", tc.never, ready.Message)
+			}
+			if len(s.items()) != 1 || s.claimOf("orders").Spec.ResourceReference != nil {
+				t.Errorf("%d managed resources, want the other one", len(s.items()))
+			}
+		})
+	}
+}
+
 // What becomes of reclaim policy, of classes that are not there, and of their later changes.
 func TestClasses(t *testing.T) {
 	t.Parallel()
@@ -208,6 +257,11 @@ func TestClasses(t *testing.T) {
 			t.Errorf("-before +after:\n%s", diff)
 		}
 	})
+}
+
+// Whose claims a controller leaves alone, and what it makes of what others do meanwhile.
+func TestOthers(t *testing.T) {
+	t.Parallel()
 	t.Run("R281 claims of other kinds of class or managed resource are left alone", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
@@ -223,6 +277,32 @@ func TestClasses(t *testing.T) {
 		}
 		if len(s.items()) > 0 {
 			t.Error("something was made")
+		}
+	})
+	t.Run("R268 N11 a name that is taken gives way to another, and to one only", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim := s.newClaim("orders", nil)
+		s.create(s.newClass(nil), claim)
+		squatter := s.newItem("squatter", nil)
+		squatter.Name = claimbinding.NameFor(s.env.Namespace+"-orders-", claim.UID, 0)
+		s.create(squatter)
+		made := 0
+		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+			if made == 2 { // the second name was free, and the process dies
+				return errDead, nil
+			}
+			if request == "POST /apis/shop.test.bowline.dev/v1/items" {
+				made++
+			}
+			return nil, nil
+		}))
+		_, _ = s.tryPass("orders")
+		s.delete(squatter) // so that the first name is free
+		s.restart(s.env.Config)
+		s.pass()
+		if got := s.item().Name; got != claimbinding.NameFor(s.env.Namespace+"-orders-", claim.UID, 1) {
+			t.Errorf("it has %s", got)
 		}
 	})
 	t.Run("R16 a claim that is gone ends quietly", func(t *testing.T) {

@@ -82,7 +82,8 @@ func WithLogger(l logr.Logger) ReconcilerOption {
 // NewReconciler returns a reconciler that binds claims of the first kind, with classes of the second, to managed resources of
 // the third (A62). All must be in the manager's scheme with their lists; the managed kind must be cluster-scoped and satisfy
 // resource.BindableManaged (N28).
-func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.ClassKind, with resource.ManagedKind, o ...ReconcilerOption) *Reconciler {
+func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.ClassKind, with resource.ManagedKind,
+	o ...ReconcilerOption) *Reconciler {
 	name := ControllerName(of, with)
 	r := &Reconciler{
 		client:        mgr.GetClient(),

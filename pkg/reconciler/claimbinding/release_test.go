@@ -28,11 +28,18 @@ func TestReclaim(t *testing.T) {
 			_, item := s.bound(nil)
 			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
 		}, kept: true},
-		"R279 N4 static without policy: kept":      {prepare: func(s *stage) { s.boundStatic("") }, kept: true},
-		"R279 static, to be deleted: deleted":      {prepare: func(s *stage) { s.boundStatic(xpv1.ReclaimDelete) }},
-		"R279 deleted before it could be bound":    {prepare: func(s *stage) { s.create(s.newClass(nil), s.newClaim("orders", nil)); s.pass() }},
-		"R279 N11 the claim does not name it yet":  {prepare: func(s *stage) { s.unreferred() }},
-		"R279 its class and its resource are gone": {prepare: func(s *stage) { _, item := s.bound(nil); s.delete(item); s.delete(s.newClass(nil)) }},
+		"R279 N4 static without policy: kept": {prepare: func(s *stage) { s.boundStatic("") }, kept: true},
+		"R279 static, to be deleted: deleted": {prepare: func(s *stage) { s.boundStatic(xpv1.ReclaimDelete) }},
+		"R279 deleted before it could be bound": {prepare: func(s *stage) {
+			s.create(s.newClass(nil), s.newClaim("orders", nil))
+			s.pass()
+		}},
+		"R279 N11 the claim does not name it yet": {prepare: func(s *stage) { s.unreferred() }},
+		"R279 its class and its resource are gone": {prepare: func(s *stage) {
+			_, item := s.bound(nil)
+			s.delete(item)
+			s.delete(s.newClass(nil))
+		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +165,11 @@ func TestReclaimIsLimited(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Managed resources that nobody released.
+func TestStrays(t *testing.T) {
+	t.Parallel()
 	t.Run("R268 a claim whose finalizer somebody removed deletes nothing, but lets go", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)

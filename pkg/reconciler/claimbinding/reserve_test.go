@@ -88,6 +88,11 @@ func TestLimit(t *testing.T) {
 		s.passOf("others")
 		s.wantState("others", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
 	})
+}
+
+// The count of a class is right whatever happens to it.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
 	t.Run("N10 places of claims that are gone, or use another class, heal", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)

@@ -145,6 +145,11 @@ func TestStaticWaits(t *testing.T) {
 			t.Error("the loser has a Secret")
 		}
 	})
+}
+
+// A claim that had its managed resource, and has it no more.
+func TestLost(t *testing.T) {
+	t.Parallel()
 	t.Run("R280 a lost managed resource shows on the claim, and is not replaced", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
