@@ -8,13 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,7 +92,7 @@ func TestTeam(t *testing.T) {
 	p.Up(t)
 	p.Connect(t, "default", p.NewKey(t, plane.Project))
 	team := newPerson(t, p, "shop")
-	newPerson(t, p, "rival")
+	rival := newPerson(t, p, "rival")
 	admin := &person{plane: p, client: p.Client, kubeconfig: filepath.Join(p.Dir, "admin.kubeconfig")}
 	for _, text := range strings.Split(platform, "---") {
 		admin.apply(t, text)
@@ -102,6 +105,7 @@ func TestTeam(t *testing.T) {
 		}
 	})
 	t.Run("static claim", func(t *testing.T) { teamGetsNothingByName(t, team) })
+	t.Run("proposed name", func(t *testing.T) { teamGetsNothingByExternalName(t, rival, team, admin) })
 	t.Run("forged propagation", func(t *testing.T) { forgedSecretStaysEmpty(t, team, admin) })
 	t.Run("no credentials", func(t *testing.T) {
 		out, err := p.Run(t.Context(), "user", "create", "spy", "--namespace", plane.Namespace)
@@ -291,6 +295,44 @@ spec:
 	secret := &corev1.Secret{}
 	if err := team.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "greedy"}, secret); !apierrors.IsNotFound(err) {
 		t.Errorf("there is a Secret: %v", err)
+	}
+}
+
+// teamGetsNothingByExternalName proposes the name that the owner's database has in the cloud. What is made for the claim does
+// not get that database, and does not take it along when it goes.
+func teamGetsNothingByExternalName(t *testing.T, thief, owner, admin *person) {
+	name := admin.kubectl(t, "get", "favouritedbinstances", "-l", "bowline.dev/claim-uid", "-o",
+		`jsonpath={.items[0].metadata.annotations.crossplane\.io/external-name}`)
+	thief.apply(t, `
+apiVersion: database.crossplane.io/v1alpha1
+kind: PostgreSQLInstance
+metadata: {name: thief, namespace: rival, annotations: {crossplane.io/external-name: `+name+`}}
+spec: {writeConnectionSecretToRef: {name: thief}}
+`)
+	thief.plane.Eventually(t, 30*time.Second, "the managed resource says whose the database is", func(context.Context) error {
+		out := admin.kubectl(t, "get", "favouritedbinstances", "-o", "jsonpath={.items[*].status}")
+		if !strings.Contains(out, "belongs to another object") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	secret := &corev1.Secret{}
+	if err := thief.client.Get(t.Context(), client.ObjectKey{Namespace: "rival", Name: "thief"}, secret); !apierrors.IsNotFound(err) {
+		t.Errorf("there is a Secret: %v", err)
+	}
+	thief.kubectl(t, "delete", "postgresqlinstance", "thief", "--timeout=30s")
+	if err := owner.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "db"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	connection, err := pgx.Connect(t.Context(), (&url.URL{
+		Scheme: "postgres", Path: "postgres", User: url.UserPassword(string(secret.Data["username"]), string(secret.Data["password"])),
+		Host: net.JoinHostPort(string(secret.Data["endpoint"]), string(secret.Data["port"])),
+	}).String())
+	if err != nil {
+		t.Fatalf("the owner's database is gone: %v", err)
+	}
+	if err := connection.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
