@@ -40,11 +40,13 @@ func TestTraceAndWhy(t *testing.T) {
 		out  string // a part of it
 		err  string // a part of it
 	}{
-		"TraceName":       {args: []string{"trace", "orders"}, code: exitOK, out: "└─ managed resource (none): missing"},
-		"TraceKindName":   {args: []string{"trace", "postgresqlinstance", "orders"}, code: exitOK, out: "PostgreSQLInstance " + env.Namespace + "/orders: waiting"},
-		"TraceKindFlag":   {args: []string{"trace", "orders", "--kind", "postgresqlinstance"}, code: exitOK, out: "PostgreSQLInstance "},
-		"TraceDot":        {args: []string{"trace", "orders", "-o", "dot"}, code: exitOK, out: "digraph trace {"},
-		"TraceNamespace":  {args: []string{"trace", "namespace/" + env.Namespace}, code: exitError, err: "bowline why namespace/" + env.Namespace},
+		"TraceName": {args: []string{"trace", "orders"}, code: exitOK, out: "└─ managed resource (none): missing"},
+		"TraceKindName": {args: []string{"trace", "postgresqlinstance", "orders"}, code: exitOK,
+			out: "PostgreSQLInstance " + env.Namespace + "/orders: waiting"},
+		"TraceKindFlag": {args: []string{"trace", "orders", "--kind", "postgresqlinstance"}, code: exitOK, out: "PostgreSQLInstance "},
+		"TraceDot":      {args: []string{"trace", "orders", "-o", "dot"}, code: exitOK, out: "digraph trace {"},
+		"TraceNamespace": {args: []string{"trace", "namespace/" + env.Namespace}, code: exitError,
+			err: "bowline why namespace/" + env.Namespace},
 		"TraceElsewhere":  {args: []string{"trace", "orders", "-n", "default"}, code: exitError, err: "-n " + env.Namespace},
 		"TraceNothing":    {args: []string{"trace"}, code: exitUsage, err: "name one object as KIND/NAME"},
 		"TraceUnknownOut": {args: []string{"trace", "orders", "-o", "yaml"}, code: exitUsage, err: "there are json and dot"},
@@ -68,7 +70,8 @@ func TestTraceAndWhy(t *testing.T) {
 		t.Run(command+" as JSON", func(t *testing.T) {
 			_, out, _ := runWith(t, kubeconfig, command, "orders", "-o", "json")
 			var got struct{ Kind, Name, State string }
-			if err := json.Unmarshal([]byte(out), &got); err != nil || got.Kind != "PostgreSQLInstance" || got.Name != "orders" || got.State != "waiting" {
+			err := json.Unmarshal([]byte(out), &got)
+			if err != nil || got.Kind != "PostgreSQLInstance" || got.Name != "orders" || got.State != "waiting" {
 				t.Errorf("%v in %s", err, out)
 			}
 		})
@@ -91,7 +94,8 @@ func writeKubeconfig(t *testing.T, cfg *rest.Config, namespace string) string {
 		Server: cfg.Host, CertificateAuthority: cfg.CAFile, CertificateAuthorityData: cfg.CAData, InsecureSkipTLSVerify: cfg.Insecure,
 	}
 	file.AuthInfos["it"] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, ClientCertificate: cfg.CertFile, ClientKey: cfg.KeyFile, Token: cfg.BearerToken,
+		ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, ClientCertificate: cfg.CertFile, ClientKey: cfg.KeyFile,
+		Token: cfg.BearerToken,
 	}
 	file.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "it", Namespace: namespace}
 	file.CurrentContext = "it"

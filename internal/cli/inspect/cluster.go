@@ -5,6 +5,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,6 +54,10 @@ func Connect(cfg *rest.Config) (*Cluster, error) {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
 	groups, err := restmapper.GetAPIGroupResources(d)
+	if apierrors.IsUnauthorized(err) {
+		return nil, errors.New("the API server does not accept the credentials of the kubeconfig: they may have expired; ask whoever gave them " +
+			"to you to renew them")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server for its kinds: %w", err)
 	}

@@ -56,6 +56,7 @@ func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 	}
 	var found []Reading
 	var refused []Kind
+	var unreadable error
 	for _, kind := range kinds {
 		r := c.Get(ctx, kind.GroupKind(), types.NamespacedName{Namespace: q.Namespace, Name: name})
 		switch r.Presence {
@@ -64,7 +65,7 @@ func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 		case NoAccess:
 			refused = append(refused, kind)
 		case Unreadable:
-			return Reading{}, fmt.Errorf("reading %s %s: %s", kind, name, r.Problem)
+			unreadable = fmt.Errorf("reading %s %s: %s", kind, name, r.Problem)
 		}
 	}
 	switch {
@@ -72,6 +73,8 @@ func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 		return found[0], nil
 	case len(found) > 1:
 		return Reading{}, ambiguous(name, found)
+	case unreadable != nil:
+		return Reading{}, unreadable
 	case len(refused) > 0:
 		return Reading{}, fmt.Errorf("you may not read %s%s; ask whoever gave you access, or name an object of your own namespace with -n",
 			listOf(refused), in(kinds, q.Namespace))
@@ -113,7 +116,7 @@ func ambiguous(name string, found []Reading) error {
 func (c *Cluster) notFound(ctx context.Context, kinds []Kind, word, name, namespace string) error {
 	what := "claim"
 	if word != "" {
-		what = listOf(kinds)
+		what = strings.ReplaceAll(listOf(kinds), ", ", " or ")
 	}
 	text := fmt.Sprintf("there is no %s %q%s", what, name, in(kinds, namespace))
 	var elsewhere, here []string

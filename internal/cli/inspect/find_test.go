@@ -53,18 +53,22 @@ func TestFind(t *testing.T) {
 		"claim by name":         {words: "orders", want: "FancySQLInstance orders"},
 		"third party":           {words: "widgets/$Pwidget", want: "Widget $Pwidget"},
 		"kubernetes' own":       {words: "ns/$NS", want: "Namespace $NS"},
-		"two claims":            {words: "both", err: "name one of them: postgresqlinstance.database.crossplane.io/both, widgetclaim.foreign.example.org/both"},
+		"two claims": {words: "both",
+			err: "name one of them: postgresqlinstance.database.crossplane.io/both, widgetclaim.foreign.example.org/both"},
 		"two claims, one meant": {words: "widgetclaim/both", want: "WidgetClaim both"},
-		"no such claim":         {words: "order", err: "there are fancysqlinstance/orders, postgresqlinstance/both, widgetclaim/both; for another kind of object say KIND/order"},
-		"no such object":        {words: "widget/other", err: `there is no widget.foreign.example.org "other"; there are`},
-		"no such kind":          {words: "gadget/other", err: `the server has no kind "gadget"; all kinds: kubectl api-resources; kinds of claims: `},
-		"elsewhere":             {words: "fancysqlinstance/orders", namespace: "default", err: "in another namespace: -n $NS"},
-		"elsewhere by name":     {words: "orders", namespace: "default", err: `there is no claim "orders" in namespace "default"; there is one in another namespace: -n`},
-		"three words":           {words: "a b c", err: inspect.ErrWords.Error()},
-		"no name":               {words: "widget/", err: inspect.ErrWords.Error()},
-		"no kind":               {words: "/orders", err: inspect.ErrWords.Error()},
-		"too many parts":        {words: "a/b/c", err: inspect.ErrWords.Error()},
-		"no word":               {words: "", err: inspect.ErrWords.Error()},
+		"no such claim": {words: "order",
+			err: "there are fancysqlinstance/orders, postgresqlinstance/both, widgetclaim/both; for another kind of object say KIND/order"},
+		"no such object": {words: "widget/other", err: `there is no widget.foreign.example.org "other"; there are`},
+		"no such kind": {words: "gadget/other",
+			err: `the server has no kind "gadget"; all kinds: kubectl api-resources; kinds of claims: `},
+		"elsewhere": {words: "fancysqlinstance/orders", namespace: "default", err: "in another namespace: -n $NS"},
+		"elsewhere by name": {words: "orders", namespace: "default",
+			err: `there is no claim "orders" in namespace "default"; there is one in another namespace: -n`},
+		"three words":    {words: "a b c", err: inspect.ErrWords.Error()},
+		"no name":        {words: "widget/", err: inspect.ErrWords.Error()},
+		"no kind":        {words: "/orders", err: inspect.ErrWords.Error()},
+		"too many parts": {words: "a/b/c", err: inspect.ErrWords.Error()},
+		"no word":        {words: "", err: inspect.ErrWords.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,12 +98,15 @@ func TestFindAsUser(t *testing.T) {
 	t.Parallel()
 	s := inspecttest.New(t)
 	s.Put(t, objects)
-	cluster := s.As(t, rbacv1.PolicyRule{APIGroups: []string{"database.crossplane.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}})
+	cluster := s.As(t, rbacv1.PolicyRule{
+		APIGroups: []string{"database.crossplane.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"},
+	})
 	for name, tc := range map[string]struct{ words, err string }{
-		"own claim":              {words: "orders"},
-		"forbidden kind":         {words: "widget/$Pwidget", err: "you may not read widget.foreign.example.org"},
-		"claim of any kind":      {words: "none", err: "you may not read widgetclaim.foreign.example.org in namespace"},
-		"nothing told of others": {words: "fancysqlinstance/none", err: `there is no fancysqlinstance.database.crossplane.io "none" in namespace "$NS"; there are fancysqlinstance/orders`},
+		"own claim":         {words: "orders"},
+		"forbidden kind":    {words: "widget/$Pwidget", err: "you may not read widget.foreign.example.org"},
+		"claim of any kind": {words: "none", err: "you may not read widgetclaim.foreign.example.org in namespace"},
+		"nothing told of others": {words: "fancysqlinstance/none",
+			err: `there is no fancysqlinstance.database.crossplane.io "none" in namespace "$NS"; there are fancysqlinstance/orders`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

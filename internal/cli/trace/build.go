@@ -28,7 +28,8 @@ func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node
 		return root, nil
 	default:
 		path := from.Kind.String() + "/" + from.Object.GetName()
-		return nil, fmt.Errorf("%s is neither a claim nor a managed resource, where a trace begins; what it waits for says: bowline why %s", path, path)
+		return nil, fmt.Errorf("%s is neither a claim nor a managed resource, where a trace begins; what it waits for says: bowline why %s",
+			path, path)
 	}
 }
 
@@ -91,7 +92,7 @@ func disowned(mg, claim *unstructured.Unstructured) string {
 		return "It does not name this claim in its spec.claimRef: it is not bound to it."
 	case ref.UID == claim.GetUID():
 		return ""
-	case ref.Kind == claim.GetKind() && meta.NamespacedNameOf(&ref) == (types.NamespacedName{Namespace: claim.GetNamespace(), Name: claim.GetName()}):
+	case ref.Kind == claim.GetKind() && ref.Namespace == claim.GetNamespace() && ref.Name == claim.GetName():
 		if ref.UID == "" {
 			return "It is meant for this claim and not bound to it yet."
 		}
@@ -132,7 +133,8 @@ func (b builder) classOf(claim *unstructured.Unstructured, open bool) *Node {
 	if r.Presence != inspect.Present {
 		return n
 	}
-	if config := b.config(r.Kind.GroupKind(), r.Object, "specTemplate", "providerConfigRef"); config != nil && config.State != StateReady && config.State != StatePresent {
+	config := b.config(r.Kind.GroupKind(), r.Object, "specTemplate", "providerConfigRef")
+	if config != nil && config.State != StateReady && config.State != StatePresent {
 		n.add(config)
 	}
 	n.add(b.lost(inspect.Text(r.Object, "specTemplate", "writeConnectionSecretsToNamespace")))

@@ -4,6 +4,7 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -90,6 +91,7 @@ func nodeOf(role inspect.Role, of schema.GroupKind, namespace, name string, r in
 func (n *Node) describe(o *unstructured.Unstructured) {
 	n.Phase = inspect.Text(o, "status", "bindingPhase")
 	status := inspect.Conditions(o)
+	slices.SortStableFunc(status.Conditions, func(a, b xpv1.Condition) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, c := range status.Conditions {
 		n.Conditions = append(n.Conditions, Condition{
 			Type: string(c.Type), Status: string(c.Status), Reason: string(c.Reason), Message: c.Message, Since: c.LastTransitionTime.UTC(),
@@ -113,6 +115,18 @@ func (n *Node) describe(o *unstructured.Unstructured) {
 		if n.Message == "" {
 			n.Message = "It has no condition Ready yet: nobody has looked after it so far."
 		}
+	}
+}
+
+// rank puts the conditions first that all objects have, whatever order they came in.
+func rank(c xpv1.Condition) int {
+	switch c.Type {
+	case xpv1.TypeReady:
+		return 0
+	case xpv1.TypeSynced:
+		return 1
+	default:
+		return 2
 	}
 }
 

@@ -67,7 +67,8 @@ func (q *inquiry) checkPaused() {
 	}
 	q.blocked("It is paused by "+by+".", action)
 	if meta.WasDeleted(q.object) {
-		q.advise(fmt.Sprintf("To let it go without its external resource: kubectl annotate %s %s=true", q.address(), meta.AnnotationKeyOrphanOnDelete))
+		q.advise(fmt.Sprintf("To let it go without its external resource: kubectl annotate %s %s=true", q.address(),
+			meta.AnnotationKeyOrphanOnDelete))
 	}
 }
 
@@ -116,7 +117,7 @@ func (q *inquiry) checkNamespace() {
 	key, ok := inspect.ConnectionSecret(q.object)
 	if ok && q.cluster.Namespace(q.ctx, key.Namespace).Presence == inspect.Missing {
 		q.blocked(fmt.Sprintf("Namespace %q, where its connection Secret is to be, does not exist.", key.Namespace),
-			"To create it: kubectl create namespace "+key.Namespace)
+			"Create the namespace: kubectl create namespace "+key.Namespace)
 	}
 }
 
@@ -126,7 +127,7 @@ func (q *inquiry) checkCreation() {
 		return
 	}
 	since := meta.GetExternalCreatePending(q.object).Format(time.RFC3339)
-	q.blocked(fmt.Sprintf("Its creation was cut off at %s, and nobody knows whether the external resource exists: a leak is suspected.", since),
+	q.blocked("Its creation was cut off at "+since+", and nobody knows whether the external resource exists: a leak is suspected.",
 		actionOf(string(managed.ReasonCannotInitialize)))
 }
 

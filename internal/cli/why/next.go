@@ -44,7 +44,8 @@ func (q *inquiry) nextOfManaged() string {
 	case q.State == StateFine:
 		return "At the next poll (" + q.poll() + ")."
 	}
-	q.advise(fmt.Sprintf("To have it looked at now: kubectl annotate %s --overwrite %s=\"$(date)\"", q.address(), meta.AnnotationKeyReconcileRequestedAt))
+	q.advise(fmt.Sprintf("To have it looked at now: kubectl annotate %s --overwrite %s=\"$(date)\"", q.address(),
+		meta.AnnotationKeyReconcileRequestedAt))
 	if q.failing() {
 		return "By itself, later after each failure, at the latest at the next poll (" + q.poll() + ")."
 	}

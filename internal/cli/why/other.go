@@ -59,7 +59,8 @@ func (q *inquiry) checkDeletion() {
 		case providerconfig.Finalizer:
 			q.blocked(q.inUse(), actionOf(providerconfig.ReasonInUse))
 		case providerconfig.SecretFinalizer:
-			q.blocked("It stays while a ProviderConfig that is in use names it.", "Let the ProviderConfig name another Secret, or delete the users of it.")
+			q.blocked("It stays while a ProviderConfig that is in use names it.",
+				"Let the ProviderConfig name another Secret, or delete the users of it.")
 		case metav1.FinalizerDeleteDependents:
 			q.blocked("It stays until the objects that it owns are gone.", "")
 		default:

@@ -36,7 +36,8 @@ func otherReasons() []managed.Explanation {
 	}
 	return []managed.Explanation{
 		of(xpv1.ReasonNoMatchingClass, "No class has the labels that the claim asks for, or there is no default class.",
-			"See which labels classes have: kubectl get classes --show-labels. Then correct spec.classSelector, or ask your platform team for a class."),
+			"See which labels classes have: kubectl get classes --show-labels. Then correct spec.classSelector, or ask your platform team "+
+				"for a class."),
 		of(xpv1.ReasonAmbiguousDefaultClass, "There are several default classes, and the claim chooses none.",
 			"Choose one in spec.classSelector, or ask your platform team to leave one default class."),
 		of(xpv1.ReasonClassNotFound, "The class that the claim names does not exist, or nobody serves classes of its kind.",

@@ -112,8 +112,9 @@ func TestCallsThatWereNotMade(t *testing.T) {
 		err  error
 		want string
 	}{
-		"throttled": {&limits.Throttled{Why: "the external system does not answer", After: time.Second}, "The external system is left alone for a while: "},
-		"refused":   {&limits.Unauthenticated{After: time.Second}, "The external system refuses the credentials of "},
+		"throttled": {&limits.Throttled{Why: "the external system does not answer", After: time.Second},
+			"The external system is left alone for a while: "},
+		"refused": {&limits.Unauthenticated{After: time.Second}, "The external system refuses the credentials of "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
