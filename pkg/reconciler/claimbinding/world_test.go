@@ -36,6 +36,7 @@ const mine = "claimbinding.test/of"
 type world struct {
 	*stage
 	shelf *shelf
+	user  string // as whom the controllers run; empty for the administrator
 
 	mu     sync.Mutex
 	writes []string
@@ -61,6 +62,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) start(setup func(manager.Manager, *claimbinding.Reconciler) error) (stop func()) {
 	w.t.Helper()
 	rc := rest.CopyConfig(w.env.Config)
+	rc.Impersonate.UserName = w.user
 	rc.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &tap{next: next, write: func(request string) (error, error) {
 			w.mu.Lock()
