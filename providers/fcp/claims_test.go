@@ -1,0 +1,105 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fcp_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/fcp"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+	sqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+)
+
+// configured makes what a claim gets from a class, by the provider's own configurators.
+func configured(t *testing.T, claim resource.Claim, class resource.Class, mg resource.BindableManaged) error {
+	t.Helper()
+	for _, c := range fcp.Provider().Classes {
+		if reflect.TypeOf(c.Claim) == reflect.TypeOf(claim) && reflect.TypeOf(c.Object) == reflect.TypeOf(class) {
+			for _, configurator := range c.Configurators {
+				if err := configurator.Configure(t.Context(), claim, class, mg); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	t.Fatalf("no class turns a %T into a %T", claim, mg)
+	return nil
+}
+
+// What becomes of what the claim says and what the class says.
+func TestClaimsOfDatabases(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		claimed, classed *string // versions
+		name             string  // in the class
+		want             *string
+		refused          string
+	}{
+		"R283 the claim's version":                            {claimed: ptr.To("15"), want: ptr.To("15")},
+		"R258 the class's version":                            {classed: ptr.To("14"), want: ptr.To("14")},
+		"R283 both say the same":                              {claimed: ptr.To("14"), classed: ptr.To("14"), want: ptr.To("14")},
+		"R258 nobody says one":                                {},
+		"D27 the class stands for another":                    {claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class stands for 14"},
+		"R274 a class that gives all claims one and the same": {name: "one-for-all", refused: "no two claims can share"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			class := &databasev1alpha3.FavouriteDBInstanceClass{}
+			class.SpecTemplate.ForProvider = databasev1alpha3.FavouriteDBInstanceParameters{FancinessLevel: 40, Version: tc.classed, Name: tc.name}
+			before := class.DeepCopy()
+			for field, claim := range map[string]resource.Claim{
+				"spec.engineVersion": &databasev1alpha1.PostgreSQLInstance{Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: tc.claimed}},
+				"spec.version":       &databasev1alpha1.FancySQLInstance{Spec: databasev1alpha1.FancySQLInstanceSpec{Version: tc.claimed}},
+			} {
+				mg := &databasev1alpha3.FavouriteDBInstance{}
+				err := configured(t, claim, class, mg)
+				if tc.refused != "" {
+					if err == nil || !strings.Contains(err.Error(), tc.refused) || tc.name == "" && !strings.Contains(err.Error(), field) {
+						t.Errorf("%s: %v, want %q", field, err, tc.refused)
+					}
+					continue
+				}
+				want := databasev1alpha3.FavouriteDBInstanceParameters{FancinessLevel: 40, Version: tc.want}
+				if diff := cmp.Diff(want, mg.Spec.ForProvider); err != nil || diff != "" {
+					t.Errorf("%s: %v, -want +got:\n%s", field, err, diff)
+				}
+			}
+			if diff := cmp.Diff(before, class); diff != "" {
+				t.Errorf("the class was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every configurator of every class refuses what is of another kind than its own.
+func TestClaimsOfOtherKinds(t *testing.T) {
+	t.Parallel()
+	for _, c := range fcp.Provider().Classes {
+		for name, wrong := range map[string]provider.Class{
+			"R260 claim":            {Claim: &databasev1alpha1.MySQLInstance{}, Object: c.Object, Managed: c.Managed},
+			"R260 class":            {Claim: c.Claim, Object: &sqlv1alpha1.TenantDatabaseClass{}, Managed: c.Managed},
+			"R260 managed resource": {Claim: c.Claim, Object: c.Object, Managed: &sqlv1alpha1.TenantDatabase{}},
+		} {
+			t.Run(fmt.Sprintf("%s for %T", name, c.Claim), func(t *testing.T) {
+				t.Parallel()
+				for _, configurator := range c.Configurators {
+					if err := configurator.Configure(t.Context(), wrong.Claim, wrong.Object, wrong.Managed); err == nil {
+						t.Error("it is accepted")
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sql_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/sql"
+	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+)
+
+// What becomes of what the claim says and what the class says.
+func TestClaimsOfTenants(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		claim   resource.Claim
+		classed *string // version
+		mg      resource.BindableManaged
+		want    *string
+		refused string
+	}{
+		"R283 the claim's version":     {claim: asking(ptr.To("15")), want: ptr.To("15")},
+		"R258 the class's version":     {claim: asking(nil), classed: ptr.To("14"), want: ptr.To("14")},
+		"R258 nobody says one":         {claim: asking(nil)},
+		"D27 the class stands for 14":  {claim: asking(ptr.To("15")), classed: ptr.To("14"), refused: "spec.engineVersion is 15, but the class"},
+		"R260 a claim of another kind": {claim: &databasev1alpha1.MySQLInstance{}, refused: "is not a PostgreSQLInstance"},
+		"R260 what else would be made": {claim: asking(nil), mg: &v1alpha1.Database{}, refused: "is not a TenantDatabase"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			class := &v1alpha1.TenantDatabaseClass{}
+			class.SpecTemplate.ForProvider = v1alpha1.TenantDatabaseParameters{EngineVersion: tc.classed, ConnectionLimit: ptr.To(7)}
+			before, made := class.DeepCopy(), &v1alpha1.TenantDatabase{}
+			if tc.mg == nil {
+				tc.mg = made
+			}
+			err := sql.Provider().Classes[0].Configurators[0].Configure(t.Context(), tc.claim, class, tc.mg)
+			if tc.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.refused) {
+					t.Errorf("%v, want %q", err, tc.refused)
+				}
+				return
+			}
+			want := v1alpha1.TenantDatabaseParameters{EngineVersion: tc.want, ConnectionLimit: ptr.To(7)}
+			if diff := cmp.Diff(want, made.Spec.ForProvider); err != nil || diff != "" {
+				t.Errorf("%v, -want +got:\n%s", err, diff)
+			}
+			if diff := cmp.Diff(before, class); diff != "" {
+				t.Errorf("the class was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func asking(version *string) *databasev1alpha1.PostgreSQLInstance {
+	return &databasev1alpha1.PostgreSQLInstance{Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: version}}
+}
