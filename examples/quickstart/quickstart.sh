@@ -101,6 +101,9 @@ say "   ... and for the platform"
 platform get managed,classes
 platform get secrets -n quickstart
 
+say "8. The whole chain: bin/bowline trace orders -n shop"
+bin/bowline trace orders -n shop
+
 cat <<TEXT
 
 Look around, as the platform; with --kubeconfig $dir/shop.kubeconfig as the team:
@@ -108,6 +111,7 @@ Look around, as the platform; with --kubeconfig $dir/shop.kubeconfig as the team
   bin/bowline kubectl explain postgresqlinstance.spec
   bin/bowline kubectl describe postgresqlinstance orders -n shop
   bin/bowline kubectl get managed
+  bin/bowline why orders -n shop
   bin/bowline kubectl delete postgresqlinstance orders -n shop
 Stop and remove everything:
   make clean-quickstart

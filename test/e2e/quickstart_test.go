@@ -42,6 +42,7 @@ func TestQuickstart(t *testing.T) {
 			"an answer of PostgreSQL":       "PostgreSQL 1",
 			"what the team is refused":      `cannot list resource "secrets" in API group "" in the namespace "quickstart"`,
 			"the platform's view of things": "favouritedbinstance.database.fcp.crossplane.io/shop-orders-",
+			"the chain":                     "secret shop/orders: in step",
 		} {
 			if !strings.Contains(out, said) {
 				t.Errorf("the quickstart does not show %s, %q:\n%s", what, said, out)

@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// patience bounds one guide. It takes some ten seconds with processors to spare.
-const patience = 3 * time.Minute
+// patience bounds one guide. It takes some twenty seconds with processors to spare, and there are several at the same time.
+const patience = 5 * time.Minute
 
 // cloud is where the local cloud is unless told otherwise. Examples say so.
 const cloud = "http://127.0.0.1:7070"
