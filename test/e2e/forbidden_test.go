@@ -7,112 +7,134 @@ import "net/http"
 
 // A forbiddenCall is one that a team must not be able to make.
 type forbiddenCall struct {
-	call
+	apiCall
 	reason string // what the team could do else
 }
 
 // Where things are on the API server.
 const (
-	core    = "/api/v1/namespaces/"
-	rbac    = "/apis/rbac.authorization.k8s.io/v1/"
-	admit   = "/apis/admissionregistration.k8s.io/v1/"
-	made    = "/apis/database.fcp.crossplane.io/v1alpha3/favouritedbinstances"
-	offered = "/apis/database.fcp.crossplane.io/v1alpha3/favouritedbinstanceclasses"
-	config  = "/apis/fcp.crossplane.io/v1alpha3/providerconfigs"
-	claims  = "/apis/database.crossplane.io/v1alpha1/namespaces/"
-	crds    = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	pathCore        = "/api/v1/namespaces/"
+	pathRoles       = "/apis/rbac.authorization.k8s.io/v1/"
+	pathAdmission   = "/apis/admissionregistration.k8s.io/v1/"
+	pathManaged     = "/apis/database.fcp.crossplane.io/v1alpha3/favouritedbinstances"
+	pathClasses     = "/apis/database.fcp.crossplane.io/v1alpha3/favouritedbinstanceclasses"
+	pathConfigs     = "/apis/fcp.crossplane.io/v1alpha3/providerconfigs"
+	pathClaims      = "/apis/database.crossplane.io/v1alpha1/namespaces/"
+	pathDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
-// forbidden is what the team of namespace shop must not do, with role edit.
-func forbidden() map[string]forbiddenCall {
-	get := func(path, reason string) forbiddenCall { return forbiddenCall{call{path: path}, reason} }
-	write := func(method, path, body, reason string) forbiddenCall {
-		return forbiddenCall{call{method: method, path: path, body: body}, reason}
-	}
-	post := func(path, body, reason string) forbiddenCall { return write(http.MethodPost, path, body, reason) }
-	patch := func(path, body, reason string) forbiddenCall { return write(http.MethodPatch, path, body, reason) }
-	remove := func(path, reason string) forbiddenCall { return write(http.MethodDelete, path, "", reason) }
-	const nothing, label = `{}`, `{"metadata": {"labels": {"x": "y"}}}`
+// Bodies of requests. What is refused by its rights is refused before anybody reads them.
+const (
+	emptyBody = `{}`
+	labelBody = `{"metadata": {"labels": {"x": "y"}}}`
+)
+
+func noGet(path, reason string) forbiddenCall { return forbiddenCall{apiCall{path: path}, reason} }
+
+func noPost(path, body, reason string) forbiddenCall {
+	return forbiddenCall{apiCall{method: http.MethodPost, path: path, body: body}, reason}
+}
+
+func noPatch(path, body, reason string) forbiddenCall {
+	return forbiddenCall{apiCall{method: http.MethodPatch, path: path, body: body}, reason}
+}
+
+func noDelete(path, reason string) forbiddenCall {
+	return forbiddenCall{apiCall{method: http.MethodDelete, path: path}, reason}
+}
+
+// forbiddenOfPlatform is what is the platform's, and the team of namespace shop must not see or touch.
+func forbiddenOfPlatform() map[string]forbiddenCall {
 	return map[string]forbiddenCall{
-		"credentials":                get(core+"default/secrets/credentials-default", "It would hold the key of the whole cloud account."),
-		"Secrets beside credentials": get(core+"default/secrets", "A list shows contents too."),
-		"Secrets of another team":    get(core+"rival/secrets", "Another team's databases would be open."),
-		"one Secret of another team": get(core+"rival/secrets/db", "A name can be guessed."),
-		"Secrets of managed":         get(core+"platform/secrets", "They open the databases of all teams."),
-		"one Secret of managed":      get(core+"platform/secrets/crown-jewels", "A name can be guessed."),
-		"all Secrets":                get("/api/v1/secrets", "All of the above at once."),
-		"watching all Secrets":       get("/api/v1/watch/secrets", "The same, as a stream."),
-		"forged annotation": patch(core+"shop/secrets/db", `{"metadata": {"annotations": {"from.propagate.crossplane.io/name": "crown-jewels"}}}`,
+		"credentials":                noGet(pathCore+"default/secrets/credentials-default", "It would hold the key of the whole cloud account."),
+		"Secrets beside credentials": noGet(pathCore+"default/secrets", "A list shows contents too."),
+		"Secrets of another team":    noGet(pathCore+"rival/secrets", "Another team's databases would be open."),
+		"one Secret of another team": noGet(pathCore+"rival/secrets/db", "A name can be guessed."),
+		"Secrets of managed":         noGet(pathCore+"platform/secrets", "They open the databases of all teams."),
+		"one Secret of managed":      noGet(pathCore+"platform/secrets/crown-jewels", "A name can be guessed."),
+		"all Secrets":                noGet("/api/v1/secrets", "All of the above at once."),
+		"watching all Secrets":       noGet("/api/v1/watch/secrets", "The same, as a stream."),
+		"forged annotation": noPatch(pathCore+"shop/secrets/db",
+			`{"metadata": {"annotations": {"from.propagate.crossplane.io/name": "crown-jewels"}}}`,
 			"It would ask for the content of another Secret."),
-		"forged consent": patch(core+"platform/secrets/crown-jewels",
+		"forged consent": noPatch(pathCore+"platform/secrets/crown-jewels",
 			`{"metadata": {"annotations": {"to.propagate.crossplane.io/x": "shop/db"}}}`,
 			"The source would agree to be copied."),
-		"Secret of a token": post(core+"shop/secrets", nothing,
+		"Secret of a token": noPost(pathCore+"shop/secrets", emptyBody,
 			"Kubernetes fills Secrets of a certain type with tokens that never end."),
-		"making a class": post(offered, nothing, "A class says which account is used, and where Secrets go."),
-		"changing a class": patch(offered+"/small", `{"specTemplate": {"writeConnectionSecretsToNamespace": "shop"}}`,
+		"making a class": noPost(pathClasses, emptyBody, "A class says which account is used, and where Secrets go."),
+		"changing a class": noPatch(pathClasses+"/small", `{"specTemplate": {"writeConnectionSecretsToNamespace": "shop"}}`,
 			"Every later Secret would be the team's."),
-		"deleting a class":       remove(offered+"/small", "No team could claim any more."),
-		"deleting all classes":   remove(offered, "The same."),
-		"listing configurations": get(config, "They say where credentials are."),
-		"changing a configuration": patch(config+"/default", `{"spec": {"endpoint": "http://shop.example"}}`,
+		"deleting a class":       noDelete(pathClasses+"/small", "No team could claim any more."),
+		"deleting all classes":   noDelete(pathClasses, "The same."),
+		"listing configurations": noGet(pathConfigs, "They say where credentials are."),
+		"changing a configuration": noPatch(pathConfigs+"/default", `{"spec": {"endpoint": "http://shop.example"}}`,
 			"The key would be sent to a server of the team's."),
-		"making a configuration":   post(config, nothing, "It could use the credentials of another."),
-		"deleting a configuration": remove(config+"/default", "Every database would be stuck."),
-		"listing managed":          get(made, "They show what other teams have."),
-		"reading a managed one":    get(made+"/crown-jewels", "A name can be guessed."),
-		"making a managed one":     post(made, nothing, "It would go around the limits of classes."),
-		"consenting for managed": patch(made+"/crown-jewels", `{"metadata": {"annotations": {"bowline.dev/allowed-namespaces": "shop"}}}`,
+		"making a configuration":   noPost(pathConfigs, emptyBody, "It could use the credentials of another."),
+		"deleting a configuration": noDelete(pathConfigs+"/default", "Every database would be stuck."),
+		"listing managed":          noGet(pathManaged, "They show what other teams have."),
+		"reading a managed one":    noGet(pathManaged+"/crown-jewels", "A name can be guessed."),
+		"making a managed one":     noPost(pathManaged, emptyBody, "It would go around the limits of classes."),
+		"consenting for managed": noPatch(pathManaged+"/crown-jewels",
+			`{"metadata": {"annotations": {"bowline.dev/allowed-namespaces": "shop"}}}`,
 			"The team would bind somebody else's database."),
-		"status of managed":      patch(made+"/crown-jewels/status", nothing, "It could look ready, or bound."),
-		"deleting a managed one": remove(made+"/crown-jewels", "Somebody's data would be gone."),
-		"managed of the namespace": post("/apis/network.fcp.m.crossplane.io/v1alpha3/namespaces/shop/networks", nothing,
+		"status of managed":      noPatch(pathManaged+"/crown-jewels/status", emptyBody, "It could look ready, or bound."),
+		"deleting a managed one": noDelete(pathManaged+"/crown-jewels", "Somebody's data would be gone."),
+		"managed of the namespace": noPost("/apis/network.fcp.m.crossplane.io/v1alpha3/namespaces/shop/networks", emptyBody,
 			"It would go around classes, with a ClusterProviderConfig."),
-		"configuration of the space": post("/apis/fcp.m.crossplane.io/v1alpha3/namespaces/shop/providerconfigs", nothing,
+		"configuration of the space": noPost("/apis/fcp.m.crossplane.io/v1alpha3/namespaces/shop/providerconfigs", emptyBody,
 			"Our controllers would talk to any server."),
-		"status of the own claim": patch(claims+"shop/postgresqlinstances/db/status", `{"status": {"bindingPhase": "Released"}}`,
+	}
+}
+
+// forbiddenOfCluster is what belongs to other teams or to the whole cluster, and what would make the team more than it is.
+func forbiddenOfCluster() map[string]forbiddenCall {
+	return map[string]forbiddenCall{
+		"status of the own claim": noPatch(pathClaims+"shop/postgresqlinstances/db/status", `{"status": {"bindingPhase": "Released"}}`,
 			"Controllers believe what a status says."),
-		"claims of another team":    get(claims+"rival/postgresqlinstances", "They show what other teams have."),
-		"claiming for another team": post(claims+"rival/postgresqlinstances", nothing, "Another team would pay."),
-		"changing another's claim":  patch(claims+"rival/postgresqlinstances/db", label, "Another team's database could be changed."),
-		"deleting another's claim":  remove(claims+"rival/postgresqlinstances/db", "Another team's data would be gone."),
-		"all claims":                get("/apis/database.crossplane.io/v1alpha1/postgresqlinstances", "They show what other teams have."),
-		"deleting all own claims": remove(claims+"shop/postgresqlinstances",
+		"claims of another team":    noGet(pathClaims+"rival/postgresqlinstances", "They show what other teams have."),
+		"claiming for another team": noPost(pathClaims+"rival/postgresqlinstances", emptyBody, "Another team would pay."),
+		"changing another's claim":  noPatch(pathClaims+"rival/postgresqlinstances/db", labelBody, "Another team's database could be changed."),
+		"deleting another's claim":  noDelete(pathClaims+"rival/postgresqlinstances/db", "Another team's data would be gone."),
+		"all claims":                noGet("/apis/database.crossplane.io/v1alpha1/postgresqlinstances", "They show what other teams have."),
+		"deleting all own claims": noDelete(pathClaims+"shop/postgresqlinstances",
 			"One slip would delete everything; kubectl deletes one by one."),
-		"binding a role":          post(rbac+"namespaces/shop/rolebindings", nothing, "The team would invite itself to more."),
-		"making a role":           post(rbac+"namespaces/shop/roles", nothing, "The same."),
-		"binding for the cluster": post(rbac+"clusterrolebindings", nothing, "The team would be everywhere."),
-		"changing its binding":    patch(rbac+"namespaces/shop/rolebindings/bowline-team-shop", label, "It could name others as subjects."),
-		"escalating": patch(rbac+"clusterroles/bowline-edit", `{"rules": []}`,
+		"binding a role":          noPost(pathRoles+"namespaces/shop/rolebindings", emptyBody, "The team would invite itself to more."),
+		"making a role":           noPost(pathRoles+"namespaces/shop/roles", emptyBody, "The same."),
+		"binding for the cluster": noPost(pathRoles+"clusterrolebindings", emptyBody, "The team would be everywhere."),
+		"changing its binding": noPatch(pathRoles+"namespaces/shop/rolebindings/bowline-team-shop", labelBody,
+			"It could name others as subjects."),
+		"escalating": noPatch(pathRoles+"clusterroles/bowline-edit", `{"rules": []}`,
 			"What all teams may do would be the team's to say."),
-		"acting as the administrator": {call{path: "/apis", as: "bowline-admin"}, "Nothing would be forbidden."},
-		"acting as the controllers": {call{path: "/apis", as: "system:serviceaccount:bowline-system:bowline-controllers"},
+		"acting as the administrator": {apiCall{path: "/apis", as: "bowline-admin"}, "Nothing would be forbidden."},
+		"acting as the controllers": {apiCall{path: "/apis", as: "system:serviceaccount:bowline-system:bowline-controllers"},
 			"They read all Secrets."},
-		"tokens of the controllers": post(core+"bowline-system/serviceaccounts/bowline-controllers/token", nothing, "They read all Secrets."),
-		"tokens of another team":    post(core+"bowline-teams/serviceaccounts/rival/token", nothing, "The team would be another."),
-		"a longer token of its own": post(core+"bowline-teams/serviceaccounts/shop/token", `{"spec": {"expirationSeconds": 99999999}}`,
+		"tokens of the controllers": noPost(pathCore+"bowline-system/serviceaccounts/bowline-controllers/token", emptyBody,
+			"They read all Secrets."),
+		"tokens of another team": noPost(pathCore+"bowline-teams/serviceaccounts/rival/token", emptyBody, "The team would be another."),
+		"a longer token of its own": noPost(pathCore+"bowline-teams/serviceaccounts/shop/token", `{"spec": {"expirationSeconds": 99999999}}`,
 			"Its access would not end."),
-		"listing the teams":  get(core+"bowline-teams/serviceaccounts", "Who else is there is nobody's business."),
-		"making an account":  post(core+"shop/serviceaccounts", nothing, "Access could be handed on."),
-		"making definitions": post(crds, nothing, "They hold for everybody."),
-		"changing definitions": patch(crds+"/postgresqlinstances.database.crossplane.io", label,
+		"listing the teams":  noGet(pathCore+"bowline-teams/serviceaccounts", "Who else is there is nobody's business."),
+		"making an account":  noPost(pathCore+"shop/serviceaccounts", emptyBody, "Access could be handed on."),
+		"making definitions": noPost(pathDefinitions, emptyBody, "They hold for everybody."),
+		"changing definitions": noPatch(pathDefinitions+"/postgresqlinstances.database.crossplane.io", labelBody,
 			"Everybody's claims would be checked differently."),
-		"deleting definitions":    remove(crds+"/postgresqlinstances.database.crossplane.io", "Everybody's claims would be gone."),
-		"API services":            get("/apis/apiregistration.k8s.io/v1/apiservices", "To write one is to be an API server."),
-		"listing namespaces":      get("/api/v1/namespaces", "They say who else is there."),
-		"making a namespace":      post("/api/v1/namespaces", `{"metadata": {"name": "more"}}`, "Quotas are by namespace."),
-		"labelling its namespace": patch(core+"shop", label, "Classes choose namespaces by labels."),
-		"deleting a namespace":    remove(core+"rival", "Another team would be gone."),
-		"lifting its quota":       patch(core+"shop/resourcequotas/limit", `{"spec": {"hard": null}}`, "The quota is the platform's word."),
-		"webhooks that change":    post(admit+"mutatingwebhookconfigurations", nothing, "They see every Secret that is written."),
-		"webhooks that refuse":    post(admit+"validatingwebhookconfigurations", nothing, "The same."),
-		"admission policies":      post(admit+"validatingadmissionpolicies", nothing, "They could stop everybody."),
-		"bindings of policies":    post(admit+"validatingadmissionpolicybindings", nothing, "The same."),
-		"events of others":        get(core+"rival/events", "They tell what other teams do."),
-		"all events":              get("/api/v1/events", "The same, of everybody."),
-		"making events":           post(core+"shop/events", nothing, "An event is the word of a controller."),
-		"the controllers' lease": get("/apis/coordination.k8s.io/v1/namespaces/bowline-system/leases",
+		"deleting definitions":    noDelete(pathDefinitions+"/postgresqlinstances.database.crossplane.io", "Everybody's claims would be gone."),
+		"API services":            noGet("/apis/apiregistration.k8s.io/v1/apiservices", "To write one is to be an API server."),
+		"listing namespaces":      noGet("/api/v1/namespaces", "They say who else is there."),
+		"making a namespace":      noPost("/api/v1/namespaces", `{"metadata": {"name": "more"}}`, "Quotas are by namespace."),
+		"labelling its namespace": noPatch(pathCore+"shop", labelBody, "Classes choose namespaces by labels."),
+		"deleting a namespace":    noDelete(pathCore+"rival", "Another team would be gone."),
+		"lifting its quota":       noPatch(pathCore+"shop/resourcequotas/limit", `{"spec": {"hard": null}}`, "The quota is the platform's word."),
+		"webhooks that change":    noPost(pathAdmission+"mutatingwebhookconfigurations", emptyBody, "They see every Secret that is written."),
+		"webhooks that refuse":    noPost(pathAdmission+"validatingwebhookconfigurations", emptyBody, "The same."),
+		"admission policies":      noPost(pathAdmission+"validatingadmissionpolicies", emptyBody, "They could stop everybody."),
+		"bindings of policies":    noPost(pathAdmission+"validatingadmissionpolicybindings", emptyBody, "The same."),
+		"events of others":        noGet(pathCore+"rival/events", "They tell what other teams do."),
+		"all events":              noGet("/api/v1/events", "The same, of everybody."),
+		"making events":           noPost(pathCore+"shop/events", emptyBody, "An event is the word of a controller."),
+		"the controllers' lease": noGet("/apis/coordination.k8s.io/v1/namespaces/bowline-system/leases",
 			"Whoever writes it stops the controllers."),
-		"metrics of the server": get("/metrics", "They name every kind and user."),
+		"metrics of the server": noGet("/metrics", "They name every kind and user."),
 	}
 }

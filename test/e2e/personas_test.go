@@ -32,10 +32,10 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// What the platform team prepares, in the order in which it can be made: a class whose databases keep their Secrets in
+// teamPlatform is what the platform team prepares, in the order in which it can be made: a class whose databases keep their Secrets in
 // namespace platform, another team's things, and a database of the platform's that no claim may have. Its annotation keeps
 // it from costing anything.
-const platform = `
+const teamPlatform = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: platform}
@@ -77,8 +77,8 @@ type: connection.crossplane.io/v1alpha1
 stringData: {password: kept}
 `
 
-// claim is all that a team writes.
-const claim = `
+// teamClaim is all that a team writes.
+const teamClaim = `
 apiVersion: database.crossplane.io/v1alpha1
 kind: PostgreSQLInstance
 metadata: {name: db, namespace: shop}
@@ -94,14 +94,16 @@ func TestTeam(t *testing.T) {
 	team := newPerson(t, p, "shop")
 	rival := newPerson(t, p, "rival")
 	admin := &person{plane: p, client: p.Client, kubeconfig: filepath.Join(p.Dir, "admin.kubeconfig")}
-	for _, text := range strings.Split(platform, "---") {
+	for _, text := range strings.Split(teamPlatform, "---") {
 		admin.apply(t, text)
 	}
 
 	t.Run("may", func(t *testing.T) { teamMay(t, team) })
 	t.Run("may not", func(t *testing.T) {
-		for name, request := range forbidden() {
-			team.isRefused(t, name, request, admin)
+		for _, requests := range []map[string]forbiddenCall{forbiddenOfPlatform(), forbiddenOfCluster()} {
+			for name, request := range requests {
+				team.isRefused(t, name, request, admin)
+			}
 		}
 	})
 	t.Run("static claim", func(t *testing.T) { teamGetsNothingByName(t, team) })
@@ -118,14 +120,14 @@ func TestTeam(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		p.Eventually(t, time.Second, "the token opens nothing", func(ctx context.Context) error {
-			code, err := team.ask(ctx, t, call{path: "/api/v1/namespaces/shop/secrets"})
+			code, err := team.ask(ctx, t, apiCall{path: "/api/v1/namespaces/shop/secrets"})
 			if code != http.StatusForbidden && code != http.StatusUnauthorized {
 				return fmt.Errorf("answer %d, %v", code, err)
 			}
 			return nil
 		})
 		p.Eventually(t, 30*time.Second, "the server knows the team no longer", func(ctx context.Context) error {
-			if code, err := team.ask(ctx, t, call{path: "/apis"}); code != http.StatusUnauthorized {
+			if code, err := team.ask(ctx, t, apiCall{path: "/apis"}); code != http.StatusUnauthorized {
 				return fmt.Errorf("answer %d, %v", code, err)
 			}
 			return nil
@@ -191,8 +193,8 @@ func (p *person) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// A call is one request to the API server.
-type call struct {
+// An apiCall is one request to the API server.
+type apiCall struct {
 	method string // GET unless said
 	path   string
 	body   string
@@ -200,7 +202,7 @@ type call struct {
 }
 
 // ask makes a call that changes nothing, and returns the code of the answer.
-func (p *person) ask(ctx context.Context, t *testing.T, c call) (int, error) {
+func (p *person) ask(ctx context.Context, t *testing.T, c apiCall) (int, error) {
 	t.Helper()
 	if p.http == nil {
 		config := p.config(t)
@@ -237,11 +239,11 @@ func (p *person) ask(ctx context.Context, t *testing.T, c call) (int, error) {
 // isRefused wants the call refused for who asks, and for no other reason: an administrator's is not.
 func (p *person) isRefused(t *testing.T, name string, c forbiddenCall, admin *person) {
 	t.Helper()
-	code, err := p.ask(t.Context(), t, c.call)
+	code, err := p.ask(t.Context(), t, c.apiCall)
 	if err != nil || code != http.StatusForbidden {
 		t.Errorf("%s: the team's %s %s is answered with %d, not refused: %v. %s", name, c.method, c.path, code, err, c.reason)
 	}
-	code, err = admin.ask(t.Context(), t, c.call)
+	code, err = admin.ask(t.Context(), t, c.apiCall)
 	if err != nil {
 		t.Error(err)
 	}
@@ -259,7 +261,7 @@ func teamMay(t *testing.T, team *person) {
 	if out := team.kubectl(t, "explain", "postgresqlinstance.spec.writeConnectionSecretToRef"); !strings.Contains(out, "Secret") {
 		t.Errorf("the team gets no explanation:\n%s", out)
 	}
-	team.apply(t, claim)
+	team.apply(t, teamClaim)
 	team.plane.Eventually(t, 2*time.Minute, "the claim's Secret has a password that the team can read", func(ctx context.Context) error {
 		out, err := team.plane.Run(ctx, "kubectl", "--kubeconfig", team.kubeconfig, "get", "secret", "db", "-o", "jsonpath={.data.password}")
 		if err != nil || out == "" {

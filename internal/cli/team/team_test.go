@@ -267,18 +267,20 @@ func TestMissingNamespace(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
-	t.Parallel()
+// A refusal is a team that nobody makes.
+type refusal struct {
+	reason string
+	change func(*team.Request)
+	given  func(*world) client.Object
+	want   string
+}
+
+func refusals() map[string]refusal {
 	object := func(kind string, content map[string]any) *unstructured.Unstructured {
 		content["apiVersion"], content["kind"] = "team.test.bowline.dev/v1", kind
 		return &unstructured.Unstructured{Object: content}
 	}
-	cases := map[string]struct {
-		reason string
-		change func(*team.Request)
-		given  func(*world) client.Object
-		want   string
-	}{
+	return map[string]refusal{
 		"name": {reason: "It becomes the name of objects.", change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
 		"system's": {
 			reason: "There are Secrets of the system.",
@@ -339,7 +341,11 @@ func TestRefused(t *testing.T) {
 			want: "Class",
 		},
 	}
-	for name, tc := range cases {
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range refusals() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
