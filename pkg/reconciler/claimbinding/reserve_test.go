@@ -126,18 +126,20 @@ func TestPlaces(t *testing.T) {
 		s := newStage(t)
 		s.create(s.limited(3))
 		var work sync.WaitGroup
+		begin := make(chan struct{})
 		for i := range 12 {
 			name := fmt.Sprintf("claim-%d", i)
 			s.create(s.newClaim(name, nil))
-			another := newReconciler(t, s.env.Config, s.options...) // a process of its own
+			racer := *s
+			racer.restart(s.env.Config) // a process of its own
 			work.Go(func() {
-				racer := *s
-				racer.reconciler = another
+				<-begin
 				for range 6 {
 					_, _ = racer.tryPass(name)
 				}
 			})
 		}
+		close(begin)
 		work.Wait()
 		if got := len(s.items()); got != 3 {
 			t.Errorf("%d managed resources, want 3; the class counts %s", got, s.places())
