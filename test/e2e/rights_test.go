@@ -25,10 +25,11 @@ func TestControllersMayNot(t *testing.T) {
 		t.Fatal("the controllers may not do what they need; the name of their account must have changed")
 	}
 	for _, request := range []string{
-		"delete secrets -n default",
 		"get configmaps -n default",
-		"create favouritedbinstances",
-		"delete favouritedbinstances",
+		"create networks.network.fcp.crossplane.io", // nothing is made of these for claims
+		"delete networks.network.fcp.crossplane.io",
+		"delete favouritedbinstanceclasses",
+		"delete postgresqlinstances",
 		"create providerconfigs.fcp.crossplane.io",
 		"delete providerconfigs.fcp.crossplane.io",
 		"create customresourcedefinitions",
