@@ -70,7 +70,7 @@ storm: ## A thousand objects, a cloud that throttles and loses answers, ten kill
 claims-storm: ## Five hundred claims at once, two providers, three classes, five kills and one more when all go (BOWLINE_SEED)
 	.ci/ensure-servers
 	BOWLINE_CLAIMS_SERVERS=$${BOWLINE_CLAIMS_SERVERS:-20} BOWLINE_CLAIMS_DATABASES=$${BOWLINE_CLAIMS_DATABASES:-480} \
-		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run TestClaims ./test/chaos | \
+		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
 		sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
 .PHONY: bench

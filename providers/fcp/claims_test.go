@@ -57,7 +57,9 @@ func TestClaimsOfDatabases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			class := &databasev1alpha3.FavouriteDBInstanceClass{}
-			class.SpecTemplate.ForProvider = databasev1alpha3.FavouriteDBInstanceParameters{FancinessLevel: 40, Version: tc.classed, Name: tc.name}
+			class.SpecTemplate.ForProvider = databasev1alpha3.FavouriteDBInstanceParameters{
+				FancinessLevel: 40, Version: tc.classed, Name: tc.name,
+			}
 			before := class.DeepCopy()
 			for field, claim := range map[string]resource.Claim{
 				"spec.engineVersion": &databasev1alpha1.PostgreSQLInstance{Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: tc.claimed}},

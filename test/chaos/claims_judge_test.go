@@ -43,7 +43,8 @@ func (s sight) String() string {
 }
 
 func (c *crowd) look(ctx context.Context) (s sight, err error) {
-	claims, servers, tenants := &databasev1alpha1.PostgreSQLInstanceList{}, &databasev1alpha3.FavouriteDBInstanceList{}, &sqlv1alpha1.TenantDatabaseList{}
+	claims, tenants := &databasev1alpha1.PostgreSQLInstanceList{}, &sqlv1alpha1.TenantDatabaseList{}
+	servers := &databasev1alpha3.FavouriteDBInstanceList{}
 	if err := errors.Join(c.p.Client.List(ctx, claims), c.p.Client.List(ctx, servers), c.p.Client.List(ctx, tenants)); err != nil {
 		return s, err
 	}
@@ -208,7 +209,7 @@ func (c *crowd) leave() {
 			return c.insist(func(ctx context.Context) error { return c.p.Client.Delete(ctx, claim.DeepCopy()) }, isNotFound)
 		})
 	}()
-	<-time.After(time.Duration(c.random.Int64N(int64(stormLife))))
+	<-time.After(c.life())
 	c.kill()
 	c.do(<-deleted)
 	c.p.Eventually(c.t, stormTime, "all are gone", func(ctx context.Context) error {

@@ -37,7 +37,7 @@ const vault, team = "vault", "team"
 // resource and the other way round, each of these has one database, and Secrets are the same on both sides and open it.
 // BOWLINE_CLAIMS_SERVERS, BOWLINE_CLAIMS_DATABASES and BOWLINE_CLAIMS_KILLS are its size; `make claims-storm` has five hundred
 // claims and five kills. At last all claims are deleted, with one kill more, and nothing is left.
-func TestClaims(t *testing.T) {
+func TestN11R268Claims(t *testing.T) {
 	t.Parallel()
 	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
 	c := &crowd{
@@ -53,9 +53,12 @@ func TestClaims(t *testing.T) {
 	c.begin = time.Now()
 	c.say("seed %d", seed)
 	created := make(chan error, 1)
-	go func() { created <- c.createAll() }() // the first kill falls into it
-	for range c.kills {
-		<-time.After(time.Duration(c.random.Int64N(int64(stormLife))))
+	go func() { created <- c.createAll() }() // the first kill falls into it, the others are spread over what follows
+	for i := range c.kills {
+		c.p.Eventually(t, stormTime, "it is time for the next kill", func(ctx context.Context) error {
+			return c.settled(ctx, func(s sight) bool { return s.bound >= i*len(c.all)/c.kills })
+		})
+		<-time.After(c.life())
 		c.kill()
 	}
 	if err := <-created; err != nil {
@@ -180,6 +183,11 @@ func (c *crowd) createAll() error {
 	return c.each(func(claim *databasev1alpha1.PostgreSQLInstance) error {
 		return c.insist(func(ctx context.Context) error { return c.p.Client.Create(ctx, claim.DeepCopy()) }, apierrors.IsAlreadyExists)
 	})
+}
+
+// life is how long the process lives on: not so long that a small crowd is done.
+func (c *crowd) life() time.Duration {
+	return time.Duration(c.random.Int64N(int64(min(stormLife, time.Second/2+time.Duration(len(c.all))*10*time.Millisecond))))
 }
 
 func (c *crowd) kill() {

@@ -54,9 +54,10 @@ func twoManagers(t *testing.T, m *market) {
 	labels := map[string]string{"for": env.Namespace}
 	own := plane.FavouriteClass(env.Prefix+"own", env.Namespace, labels)
 	own.SetProviderConfigReference(&xpv1.ProviderConfigReference{Name: env.Namespace})
+	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "key"}}
+	key.StringData = map[string]string{"key": m.NewKey(t, plane.Project)}
 	for _, o := range []client.Object{
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "key"}, StringData: map[string]string{"key": m.NewKey(t, plane.Project)}},
-		&v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: env.Namespace}, Spec: keyOf(m, env.Namespace)},
+		key, &v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: env.Namespace}, Spec: keyOf(m, env.Namespace)},
 		plane.TenantClass(env.Prefix+"another", env.Namespace, labels), own,
 	} {
 		keep(t, env, o)

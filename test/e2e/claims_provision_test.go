@@ -157,7 +157,8 @@ func static(t *testing.T, m *market) {
 			claim.SetResourceReference(&corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: existing.GetName()})
 			create(t, m.Plane, claim)
 			m.waits(t, claim, xpv1.ReasonNotAllowed, "is not for this claim")
-			patch(t, m.Plane, existing, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, "other, "+namespace))
+			consent := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, "other, "+namespace)
+			patch(t, m.Plane, existing, consent)
 			b := m.bound(t, claim)
 			if all, err := m.made(t.Context(), claim); err != nil || len(all) != 1 || all[0].GetName() != existing.GetName() {
 				t.Errorf("managed resources of the claim: %v, %v", all, err)

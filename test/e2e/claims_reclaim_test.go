@@ -91,7 +91,8 @@ func (m *market) released(t *testing.T, b *plane.Binding) {
 			return err
 		}
 		if mg.GetBindingPhase() != xpv1.BindingPhaseReleased || mg.GetClaimReference() == nil || len(meta.PropagatesTo(source)) > 0 {
-			return fmt.Errorf("it is %q, names %v, and its Secret goes on to %v", mg.GetBindingPhase(), mg.GetClaimReference(), meta.PropagatesTo(source))
+			return fmt.Errorf("it is %q, names %v, and its Secret goes on to %v", mg.GetBindingPhase(), mg.GetClaimReference(),
+				meta.PropagatesTo(source))
 		}
 		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(b.Copy), &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the claim's Secret: %w", err)
