@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
-	sqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 )
 
 // configured makes what a claim gets from a class, by the provider's own configurators.
@@ -46,11 +46,13 @@ func TestClaimsOfDatabases(t *testing.T) {
 		want             *string
 		refused          string
 	}{
-		"R283 the claim's version":                            {claimed: ptr.To("15"), want: ptr.To("15")},
-		"R258 the class's version":                            {classed: ptr.To("14"), want: ptr.To("14")},
-		"R283 both say the same":                              {claimed: ptr.To("14"), classed: ptr.To("14"), want: ptr.To("14")},
-		"R258 nobody says one":                                {},
-		"D27 the class stands for another":                    {claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class stands for 14"},
+		"R283 the claim's version": {claimed: ptr.To("15"), want: ptr.To("15")},
+		"R258 the class's version": {classed: ptr.To("14"), want: ptr.To("14")},
+		"R283 both say the same":   {claimed: ptr.To("14"), classed: ptr.To("14"), want: ptr.To("14")},
+		"R258 nobody says one":     {},
+		"D27 the class stands for another": {
+			claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class stands for 14",
+		},
 		"R274 a class that gives all claims one and the same": {name: "one-for-all", refused: "no two claims can share"},
 	}
 	for name, tc := range cases {
@@ -89,10 +91,15 @@ func TestClaimsOfDatabases(t *testing.T) {
 func TestClaimsOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range fcp.Provider().Classes {
+		var class resource.Class = &cachev1alpha3.CacheInstanceClass{}
+		var mg resource.BindableManaged = &cachev1alpha3.CacheInstance{}
+		if _, same := c.Managed.(*cachev1alpha3.CacheInstance); same {
+			class, mg = &databasev1alpha3.FavouriteDBInstanceClass{}, &databasev1alpha3.FavouriteDBInstance{}
+		}
 		for name, wrong := range map[string]provider.Class{
 			"R260 claim":            {Claim: &databasev1alpha1.MySQLInstance{}, Object: c.Object, Managed: c.Managed},
-			"R260 class":            {Claim: c.Claim, Object: &sqlv1alpha1.TenantDatabaseClass{}, Managed: c.Managed},
-			"R260 managed resource": {Claim: c.Claim, Object: c.Object, Managed: &sqlv1alpha1.TenantDatabase{}},
+			"R260 class":            {Claim: c.Claim, Object: class, Managed: c.Managed},
+			"R260 managed resource": {Claim: c.Claim, Object: c.Object, Managed: mg},
 		} {
 			t.Run(fmt.Sprintf("%s for %T", name, c.Claim), func(t *testing.T) {
 				t.Parallel()
