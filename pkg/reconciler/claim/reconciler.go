@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -99,7 +100,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Named(ControllerName(resource.ClaimKind(r.kind))).
 		For(classes.MustNew[client.Object](mgr.GetScheme(), r.kind)).
 		WatchesRawSource(r.classes.Wakeups(func(c resource.Claim) bool { return !taken(c) })).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
 		Complete(r)
 }
 

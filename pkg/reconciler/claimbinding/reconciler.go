@@ -133,7 +133,7 @@ func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 		return []step{r.checkFinalizer, r.recall, r.reclaim, r.unreserve, r.letGo}
 	}
 	return []step{r.find, r.checkClass, r.configure, r.reserve, r.hold, r.provision, r.refer, r.awaitBindable, r.bind,
-		r.propagate, r.showName, r.checkReady}
+		r.propagate, r.showResource, r.checkReady}
 }
 
 // serves is true for claims that this controller looks after: those that name a managed resource of its kind, or none and

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -39,10 +41,10 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		return fmt.Errorf("indexing managed resources by claim: %w", err)
 	}
 	r.indexed = true
-	mine := resource.NewPredicates(resource.AnyOf(
-		resource.HasClassReferenceKind(resource.ClassKind(r.classKind)),
-		resource.HasManagedResourceReferenceKind(resource.ManagedKind(r.managedKind)),
-	))
+	mine := resource.NewPredicates(func(o runtime.Object) bool {
+		claim, ok := o.(resource.Claim)
+		return ok && (isOf(claim.GetClassReference(), r.classKind) || isOf(claim.GetResourceReference(), r.managedKind))
+	})
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName(resource.ClaimKind(r.claimKind), resource.ManagedKind(r.managedKind))).
 		For(r.newClaim(), builder.WithPredicates(mine)).
@@ -54,6 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.concernedBySecret)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
+			NewQueue:                queue.Of(mgr),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, time.Minute),
 		}).
 		Complete(r)

@@ -80,6 +80,9 @@ func TestStatic(t *testing.T) {
 				if after.Spec.ClaimReference.UID != claim.UID || after.Status.BindingPhase != xpv1.BindingPhaseBound {
 					t.Errorf("claimRef %v, phase %q", after.Spec.ClaimReference, after.Status.BindingPhase)
 				}
+				if got := claim.Spec.ResourceReference.UID; got != after.UID {
+					t.Errorf("R273 resourceRef has UID %q, want %q", got, after.UID)
+				}
 				if s.secret("orders-connection")["password"] != "hunter2" || after.Spec.ReclaimPolicy != "" {
 					t.Errorf("secret %v, reclaim policy %q", s.secret("orders-connection"), after.Spec.ReclaimPolicy)
 				}

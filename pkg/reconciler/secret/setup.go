@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -38,6 +39,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		WatchesRawSource(source.Func(r.claims.begin)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
+			NewQueue:                queue.Of(mgr),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, seldom),
 		}).
 		Complete(r)

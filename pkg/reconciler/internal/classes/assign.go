@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -150,6 +151,6 @@ func (a *Assigner) SetupWithManager(mgr manager.Manager, r reconcile.Reconciler)
 		Named(a.name).
 		For(MustNew[client.Object](mgr.GetScheme(), a.claims), builder.WithPredicates(resource.NewPredicates(a.takes))).
 		WatchesRawSource(a.Wakeups()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
 		Complete(r)
 }
