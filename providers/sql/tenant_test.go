@@ -156,6 +156,35 @@ func TestTenantsHalfMade(t *testing.T) {
 			}
 		})
 	}
+	t.Run("A43 what cannot be completed is on offer to nobody", func(t *testing.T) {
+		t.Parallel()
+		limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
+		if _, err := w.server.CreateRole(t.Context(), limited); err != nil {
+			t.Fatal(err)
+		}
+		c := w.postgres.Config()
+		c.Username, c.Password = limited.Name, limited.Password
+		w.create(t, w.login("limited", c))
+		config := &v1alpha1.ProviderConfig{ObjectMeta: named(w.Namespace + "-limited")}
+		config.Spec.Credentials = w.credentials("limited")
+		w.create(t, config)
+		half := tenantDatabase(w, "half")
+		w.place(t, half)
+		half.Spec.ProviderConfigReference.Name = config.Name
+		if err := w.Client.Create(t.Context(), half); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.Client.Delete(context.Background(), half) })
+		w.says(t, half, "permission denied")
+		w.Eventually(t, "the role is there", func(ctx context.Context) error {
+			_, err := w.server.GetRole(ctx, half.Name)
+			return err
+		})
+		w.says(t, half, "permission denied")
+		if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
+			t.Errorf("half a tenant: phase %q, %v", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
+		}
+	})
 	t.Run("D27 a version that the server does not have", func(t *testing.T) {
 		t.Parallel()
 		o := tenantDatabase(w, "future")

@@ -23,6 +23,7 @@ import (
 // so that a creation that was cut off halfway is a difference, which update settles.
 type tenant struct {
 	Name            string
+	Status          string
 	Labels          map[string]string
 	EngineVersion   *string
 	ServerVersion   string
@@ -31,6 +32,12 @@ type tenant struct {
 	Settings        map[string]string
 	OID             uint32
 }
+
+// What a tenant can be like: of use, or a creation that was cut off, or was undone in part.
+const (
+	tenantReady = "READY"
+	tenantHalf  = "INCOMPLETE"
+)
 
 type tenantRequest = service.Request[v1alpha1.TenantDatabaseParameters, tenant]
 
@@ -53,6 +60,7 @@ func tenantDatabases() service.Kind[*server, v1alpha1.TenantDatabaseParameters, 
 		Delete: func(ctx context.Context, s *server, r *tenantRequest) error {
 			return s.deleteTenant(ctx, r.Name, ownerLabel(r.Have.Labels))
 		},
+		States: map[string]service.State{tenantReady: service.Ready, tenantHalf: service.Creating},
 		Labels: func(t *tenant) map[string]string { return t.Labels },
 		Connection: func(s *server, t *tenant) managed.ConnectionDetails {
 			details := s.reach("database", t.Name)
@@ -76,9 +84,9 @@ func (s *server) getTenant(ctx context.Context, name string, spelled map[string]
 	case role == nil && d == nil:
 		return nil, nil
 	case d == nil:
-		return &tenant{Name: name, Labels: role.Labels}, nil
+		return &tenant{Name: name, Status: tenantHalf, Labels: role.Labels}, nil
 	}
-	t := &tenant{Name: name, Labels: d.Labels, OID: d.OID, Settings: postgresql.SpellSettings(d.Settings, spelled)}
+	t := &tenant{Name: name, Status: tenantHalf, Labels: d.Labels, OID: d.OID, Settings: postgresql.SpellSettings(d.Settings, spelled)}
 	if t.ServerVersion, err = s.Version(ctx); err != nil {
 		return nil, err
 	}
@@ -90,7 +98,7 @@ func (s *server) getTenant(ctx context.Context, name string, spelled map[string]
 	if d.CurrentOwner != name || !ptr.Deref(d.AllowConnections, true) {
 		return t, nil
 	}
-	t.ConnectionLimit = d.ConnectionLimit
+	t.Status, t.ConnectionLimit = tenantReady, d.ConnectionLimit
 	access, err := s.GetGrant(ctx, everybodys(name))
 	if err != nil && !postgresql.IsNotFound(err) {
 		return nil, err
@@ -134,10 +142,18 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 	return s.UpdateDatabase(ctx, want)
 }
 
-// ensureOwner makes the role, unless it is there and ours.
+// ensureOwner makes the role, unless it is there and ours. It never makes one that nobody can log in as.
 func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 	want := postgresql.Role{
 		Name: r.Name, Login: ptr.To(true), Labels: r.Labels, Password: postgresql.Secret(r.Secrets["passwordSecretRef"]),
+	}
+	if want.Password == "" {
+		err := s.UpdateRole(ctx, want)
+		if postgresql.IsNotFound(err) {
+			return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the role %q is gone and its password is not known: name one "+
+				"with passwordSecretRef, or a connection Secret with writeConnectionSecretToRef", r.Name)}
+		}
+		return err
 	}
 	_, err := s.CreateRole(ctx, want)
 	if !postgresql.IsExists(err) {
