@@ -31,6 +31,7 @@ type sight struct {
 	tenants []resource.BindableManaged // of the shared server
 	secrets int                        // connection Secrets on both sides
 	bound   int
+	leaving int    // claims and managed resources that are being deleted
 	waiting string // why one claim is not bound
 }
 
@@ -39,7 +40,8 @@ func (s sight) managed() []resource.BindableManaged {
 }
 
 func (s sight) String() string {
-	return fmt.Sprintf("%d of %d claims bound, %d managed resources", s.bound, len(s.claims), len(s.managed()))
+	return fmt.Sprintf("%d of %d claims bound, %d managed resources, %d objects being deleted", s.bound, len(s.claims), len(s.managed()),
+		s.leaving)
 }
 
 func (c *crowd) look(ctx context.Context) (s sight, err error) {
@@ -55,7 +57,16 @@ func (c *crowd) look(ctx context.Context) (s sight, err error) {
 	for i := range tenants.Items {
 		s.tenants = append(s.tenants, &tenants.Items[i])
 	}
+	for _, mg := range s.managed() {
+		if meta.WasDeleted(mg) {
+			s.leaving++
+		}
+	}
 	for _, claim := range claims.Items {
+		if meta.WasDeleted(&claim) {
+			s.leaving++
+			continue
+		}
 		ready := claim.GetCondition(xpv1.TypeReady)
 		if ready.Status == corev1.ConditionTrue && claim.Status.BindingPhase == xpv1.BindingPhaseBound {
 			s.bound++
@@ -95,7 +106,7 @@ func (c *crowd) settled(ctx context.Context, enough func(sight) bool) error {
 }
 
 func (c *crowd) allBound(ctx context.Context) error {
-	return c.settled(ctx, func(s sight) bool { return s.bound == len(c.all) })
+	return c.settled(ctx, func(s sight) bool { return s.bound == len(c.all) && s.leaving == 0 })
 }
 
 // judge counts what there is, on this side and outside.

@@ -36,7 +36,8 @@ const vault, team = "vault", "team"
 // Many claims at once, over two providers and three classes, and kills of the whole process: each claim is bound to one managed
 // resource and the other way round, each of these has one database, and Secrets are the same on both sides and open it.
 // BOWLINE_CLAIMS_SERVERS, BOWLINE_CLAIMS_DATABASES and BOWLINE_CLAIMS_KILLS are its size; `make claims-storm` has five hundred
-// claims and five kills. At last all claims are deleted, with one kill more, and nothing is left.
+// claims and five kills. Some more are deleted before they have anything, or shortly after. At last all claims are deleted, with
+// one kill more, and nothing is left.
 func TestN11R268Claims(t *testing.T) {
 	t.Parallel()
 	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
@@ -52,7 +53,8 @@ func TestN11R268Claims(t *testing.T) {
 	c.prepare()
 	c.begin = time.Now()
 	c.say("seed %d", seed)
-	created := make(chan error, 1)
+	created, regretted := make(chan error, 1), make(chan error, 1)
+	go func() { regretted <- c.regret() }()
 	go func() { created <- c.createAll() }() // the first kill falls into it, the others are spread over what follows
 	for i := range c.kills {
 		c.p.Eventually(t, stormTime, "it is time for the next kill", func(ctx context.Context) error {
@@ -61,9 +63,7 @@ func TestN11R268Claims(t *testing.T) {
 		<-time.After(c.life())
 		c.kill()
 	}
-	if err := <-created; err != nil {
-		t.Fatal(err)
-	}
+	c.do(errors.Join(<-created, <-regretted))
 	c.p.Eventually(t, stormTime, "all claims are bound", c.allBound)
 	c.verdict.took = time.Since(c.begin)
 	c.judge()
@@ -177,6 +177,23 @@ func (c *crowd) insist(request func(context.Context) error, done func(error) boo
 			return err
 		}
 	}
+}
+
+// regret has one claim for ten others that its team deletes again before long, one after the other: they leave nothing.
+func (c *crowd) regret() error {
+	for i, like := range c.all[:len(c.all)/10] {
+		claim := like.DeepCopy()
+		claim.Name, claim.Spec.WriteConnectionSecretToReference.Name = "regretted-"+like.Name, "regretted-"+like.Name
+		err := c.insist(func(ctx context.Context) error { return c.p.Client.Create(ctx, claim.DeepCopy()) }, apierrors.IsAlreadyExists)
+		if err != nil {
+			return err
+		}
+		<-time.After(time.Duration(i%10) * 100 * time.Millisecond)
+		if err := c.insist(func(ctx context.Context) error { return c.p.Client.Delete(ctx, claim.DeepCopy()) }, isNotFound); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *crowd) createAll() error {

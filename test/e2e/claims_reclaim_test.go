@@ -101,6 +101,40 @@ func (m *market) released(t *testing.T, b *plane.Binding) {
 	})
 }
 
+// configHeld deletes the configuration of what claims use: it stays, and so do they, until the last one is gone.
+func configHeld(t *testing.T, m *market) {
+	namespace, labels := m.place(t, "config-held")
+	m.Connect(t, namespace, m.NewKey(t, plane.Project))
+	class := plane.FavouriteClass(namespace, vault, labels)
+	class.SetProviderConfigReference(&xpv1.ProviderConfigReference{Name: namespace})
+	create(t, m.Plane, class)
+	claim := postgres(namespace, "db", labels)
+	create(t, m.Plane, claim)
+	b := m.bound(t, claim)
+	config := m.Config(namespace)
+	if err := m.Client.Delete(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	m.Eventually(t, within, "the configuration waits for its user", func(ctx context.Context) error {
+		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+			return err
+		}
+		if !meta.WasDeleted(config) || config.Status.Users != 1 {
+			return fmt.Errorf("it has %d users, finalizers %v", config.Status.Users, config.Finalizers)
+		}
+		return nil
+	})
+	m.bound(t, claim)
+	m.remove(t, claim)
+	m.nothingLeft(t, b)
+	m.Eventually(t, within, "the configuration is gone", func(ctx context.Context) error {
+		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(config), config); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is still there: %w", err)
+		}
+		return nil
+	})
+}
+
 // deletedWithAll deletes claims whose class says so, and one whose class says nothing.
 func deletedWithAll(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "deleted")

@@ -50,6 +50,7 @@ func TestClaims(t *testing.T) {
 		"R257 R283 moved to another provider by a label":                moved,
 		"R279 N4 retained, read with the old password, and bound again": retained,
 		"R279 deleted with all that there was":                          deletedWithAll,
+		"N12 K60 the configuration of what a claim uses":                configHeld,
 		"D27 R259 R283 a claim that contradicts its class":              contradicted,
 	} {
 		t.Run(name, func(t *testing.T) {
