@@ -23,7 +23,7 @@ import (
 
 const (
 	// soon and late bound how long after a change of a definition to look again: a server tells that it accepted a
-	// definition shortly before it serves the kind.
+	// definition shortly before it serves the kind. While changes cannot be seen late is also how often to look.
 	soon = 50 * time.Millisecond
 	late = 5 * time.Second
 )
@@ -93,7 +93,8 @@ func (w *Watcher) sign() {
 	}
 }
 
-// run watches definitions until no kind is awaited.
+// run watches definitions until no kind is awaited. Where they cannot be watched, say because the server forbids it, it looks
+// again and again.
 func (w *Watcher) run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	defer parts.Wait()
@@ -120,6 +121,9 @@ func (w *Watcher) run(ctx context.Context) error {
 			wait *= 2
 		}
 		w.look(ctx, c)
+		if wait > late && !informer.HasSynced() {
+			wait = late
+		}
 		if wait <= late {
 			again.Reset(wait)
 		}

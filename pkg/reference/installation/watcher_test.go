@@ -36,12 +36,14 @@ type stage struct {
 	watcher *installation.Watcher
 	told    chan schema.GroupVersionKind
 	watches atomic.Int32
+	looked  atomic.Int64 // when the server was last asked what it serves of the group, in Unix nanoseconds
+	forbids bool         // to list and watch definitions
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, forbids bool) *stage {
 	t.Helper()
 	env := controlplanetest.New(t)
-	s := &stage{env: env, group: strings.Trim(env.Prefix, "-") + ".test.bowline.dev", told: make(chan schema.GroupVersionKind, 10)}
+	s := &stage{env: env, group: strings.Trim(env.Prefix, "-") + ".test.bowline.dev", told: make(chan schema.GroupVersionKind, 10), forbids: forbids}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{s, next} })
 	mgr, err := manager.New(config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
@@ -70,7 +72,14 @@ type counter struct {
 }
 
 func (c counter) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !strings.Contains(req.URL.Path, "customresourcedefinitions") || req.URL.Query().Get("watch") == "" {
+	definitions := strings.Contains(req.URL.Path, "customresourcedefinitions")
+	if strings.HasPrefix(req.URL.Path, "/apis/"+c.group) {
+		c.looked.Store(time.Now().UnixNano())
+	}
+	if definitions && c.forbids {
+		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: req}, nil
+	}
+	if !definitions || req.URL.Query().Get("watch") == "" {
 		return c.next.RoundTrip(req)
 	}
 	resp, err := c.next.RoundTrip(req)
@@ -134,7 +143,7 @@ func (s *stage) hears(t *testing.T, name string) {
 			t.Errorf("told of %s, want %s", kind, name)
 		}
 		t.Logf("told after %s", time.Since(began).Round(time.Millisecond))
-	case <-time.After(5 * time.Second):
+	case <-time.After(10 * time.Second):
 		t.Fatalf("not told of %s", name)
 	}
 }
@@ -197,11 +206,30 @@ func TestWatcher(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newStage(t, false)
 			test(t, s)
 			if len(s.told) > 0 {
 				t.Error("told of another kind, too")
 			}
 		})
 	}
+}
+
+// Where definitions cannot be watched only looking tells, for as long as it takes.
+func TestWatchForbidden(t *testing.T) {
+	t.Parallel()
+	t.Run("R167 a kind that is installed long after", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, true)
+		s.await(t, "Late")
+		began := time.Now()
+		s.env.Eventually(t, "it looks after ten seconds", func(context.Context) error {
+			if last := time.Unix(0, s.looked.Load()); last.Sub(began) < 10*time.Second {
+				return fmt.Errorf("it looked last at %s", last.Format(time.TimeOnly))
+			}
+			return nil
+		})
+		s.install(t, "Late")
+		s.hears(t, "Late")
+	})
 }
