@@ -32,18 +32,24 @@ type queue struct {
 	wait   sync.WaitGroup // for them
 }
 
-// Of returns what makes the queues of a manager's controllers, for controller.Options.NewQueue: nil, which leaves it to
+// A Maker makes the queue of a controller, for controller.Options.NewQueue.
+type Maker = func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) Queue
+
+// A Queue is what controllers take their work from.
+type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Of returns what makes the queues of a manager's controllers: nil, which leaves it to
 // controller-runtime, where the manager wants no priorities.
-func Of(mgr manager.Manager) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func Of(mgr manager.Manager) Maker {
 	if !ptr.Deref(mgr.GetControllerOptions().UsePriorityQueue, true) {
 		return nil
 	}
 	return New(mgr.GetLogger())
 }
 
-// New returns what makes the queue of a controller, for controller.Options.NewQueue.
-func New(log logr.Logger) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+// New returns what makes the queue of a controller.
+func New(log logr.Logger) Maker {
+	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) Queue {
 		return &queue{PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) {
 			o.Log = log.WithValues("controller", controller)
 			o.RateLimiter = limiter
