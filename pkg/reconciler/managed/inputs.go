@@ -4,6 +4,7 @@
 package managed
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -75,6 +76,9 @@ func (r *Reconciler) giveInputs(ctx context.Context, p *pass) outcome {
 // again, which changes nothing.
 func (p *pass) inputsApplied(inputs *secretInputs) {
 	p.rotated, p.memory.rotated = false, false
+	if inputs != nil {
+		p.memory.given = slices.Collect(maps.Values(inputs.values))
+	}
 	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok && inputs != nil {
 		recorder.SetSecretInputs(inputs.versions)
 	}
@@ -105,8 +109,20 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 		}
 	}
 	p.inputs = read
-	p.memory.given = read.values
+	p.memory.give(read.values)
 	return next()
+}
+
+// give adds to the given values. Those that they replace stay: the external system has them until the others are applied.
+func (rec *record) give(values map[string][]byte) {
+	given := make([][]byte, 0, len(rec.given)+len(values))
+	given = append(given, rec.given...)
+	for _, value := range values {
+		if !slices.ContainsFunc(given, func(known []byte) bool { return bytes.Equal(known, value) }) {
+			given = append(given, value)
+		}
+	}
+	rec.given = given
 }
 
 // missingInput is the error of a reference to a Secret, or a key of it, that is not there.

@@ -25,11 +25,10 @@ import (
 )
 
 // withPassword puts a Thing on stage whose password is in a Secret.
-func withPassword(t *testing.T) (*stage, *corev1.Secret) {
+func withPassword(t *testing.T, o ...managed.ReconcilerOption) (*stage, *corev1.Secret) {
 	t.Helper()
-	var secret *corev1.Secret
-	s := newStage(t, nil)
-	secret = &corev1.Secret{
+	s := newStage(t, nil, o...)
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "input"},
 		Data:       map[string][]byte{"password": []byte("first")},
 	}
@@ -189,6 +188,51 @@ func TestRefusedRotation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Until a rotation is applied the external system has the value from before, and may repeat either.
+func TestRefusedRotationShowsNeither(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string][]managed.ReconcilerOption{
+		"R234 P61 within the pass":   nil,
+		"R234 P61 in the background": {managed.WithBackgroundOperations(time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, secret := withPassword(t, o...)
+			s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
+			s.store(secret)
+			s.passUntilSynced("ReconcileSuccess", "")
+			secret.Data["password"] = []byte("second")
+			if err := s.env.Client.Update(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			s.system.Do(func(sys *thing.System) {
+				sys.Fault = func(verb string) (error, error) {
+					if verb != "Update" {
+						return nil, nil
+					}
+					return errors.New("cannot replace first by second"), nil
+				}
+			})
+			for range 2 { // the second time the Secret is read afresh
+				s.clock = s.clock.Add(11 * time.Minute)
+				s.passUntilSynced("ReconcileError", "cannot replace (sensitive) by (sensitive)")
+			}
+		})
+	}
+}
+
+// passUntilSynced passes until condition Synced is of the reason and has the text in its message.
+func (s *stage) passUntilSynced(reason, text string) {
+	s.t.Helper()
+	s.env.Eventually(s.t, reason, func(context.Context) error {
+		s.pass()
+		if got := s.state(); !strings.HasSuffix(got, reason) || !strings.Contains(s.message(), text) {
+			return fmt.Errorf("%s: %s", got, s.message())
+		}
+		return nil
+	})
 }
 
 // What keeps secrets out of errors is remembered: a pass that fails reads no Secret for it.

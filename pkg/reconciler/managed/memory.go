@@ -69,9 +69,9 @@ type record struct {
 	// inputs is when the secret inputs were last read.
 	inputs inputsRead
 
-	// given are the values of secret inputs that were last read, so that nothing said later shows them, though the Secrets
-	// may be gone by then; nil if none were.
-	given map[string][]byte
+	// given are the values of secret inputs that the external system may have: those that were last applied, and all that
+	// were read since. Nothing said later shows them, though the Secrets may be gone by then; nil if none were read.
+	given [][]byte
 
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool

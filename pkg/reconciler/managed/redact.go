@@ -235,17 +235,18 @@ func (r *Reconciler) valuesOf(ctx context.Context, mg resource.Managed, keeper S
 	return keeper.SecretValues()
 }
 
-// givenInputs returns the secret inputs that the external system may have been given: those that were last read. A process
-// that read none, since what it did so far needs none, reads them once, so that passes that fail cost no reads (N30).
+// givenInputs returns the secret inputs that the external system may have been given. A process that read none, since what it
+// did so far needs none, reads them once, so that passes that fail cost no reads (N30).
 func (r *Reconciler) givenInputs(ctx context.Context, p *pass) [][]byte {
-	given := p.memory.given
-	if _, uses := optional[SecretInputUser](p.client); uses && given == nil {
-		var err error
-		if given, err = r.inputValues(ctx, p.managed); err == nil {
-			p.memory.given = given
-		}
+	if _, uses := optional[SecretInputUser](p.client); !uses || p.memory.given != nil {
+		return p.memory.given
 	}
-	return slices.Collect(maps.Values(given))
+	values, err := r.inputValues(ctx, p.managed)
+	if err != nil {
+		return slices.Collect(maps.Values(values))
+	}
+	p.memory.give(values)
+	return p.memory.given
 }
 
 // inputValues reads the secret inputs of an object, but for those that are gone. On errors it returns those that it could
