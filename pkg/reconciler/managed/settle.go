@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -51,9 +50,8 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	p.setConditions(o.synced())
 	r.record(ctx, p, p.happened)
 	overtaken, err := r.writeStatus(ctx, p)
-	if apierrors.IsInvalid(err) {
-		o = r.unfitStatus(ctx, p, o, err)
-		overtaken, err = r.writeOwnStatus(ctx, p, o)
+	if unfit := unfitFields(err); len(unfit) > 0 {
+		o, overtaken, err = r.writeFitting(ctx, p, o, unfit)
 	} else if err == nil {
 		p.memory.unfit = nil
 	}

@@ -55,24 +55,28 @@ func statusPatch(from, to any, resourceVersion string) ([]byte, error) {
 	return jsonpatch.CreateMergePatch(before, after)
 }
 
-// ownStatus are the fields of every status, those of xpv1.ResourceStatus. The others tell of the external resource.
-var ownStatus = []string{"conditions", "drift", "secretInputs", "bindingPhase"}
+// ownStatus returns the fields of every status, those of xpv1.ResourceStatus. The others tell of the external resource.
+func ownStatus() []string { return []string{"conditions", "drift", "secretInputs", "bindingPhase"} }
 
-// unfitStatus is the outcome of a pass whose status the API server finds invalid. It is told like any other.
-func (r *Reconciler) unfitStatus(ctx context.Context, p *pass, o outcome, invalid error) outcome {
-	unfit := r.redact(ctx, p, fmt.Errorf("the schema of this kind refuses what the provider tells in %s, which stays as it was: "+
-		"install the CRD that belongs to the provider", strings.Join(invalidFields(invalid), ", ")))
+// writeFitting stores the status of a pass without the fields that the schema does not take, and tells of them as of any other
+// outcome.
+func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit []string) (told outcome, overtaken bool, err error) {
+	refusal := r.redact(ctx, p, fmt.Errorf("the schema of this kind refuses what the provider tells in %s, which stays as it was: "+
+		"install the CRD that belongs to the provider", strings.Join(unfit, ", ")))
 	after := r.delay(p, o)
-	o = o.beside(unfit)
+	o = o.beside(refusal)
 	if o.end == rejected {
 		o.after = after
+	}
+	if overtaken, err = r.writeOwnStatus(ctx, p, o); overtaken || err != nil {
+		return o, overtaken, err // nothing says that it was told
 	}
 	if e, news := o.event(p); news {
 		r.record(ctx, p, []event.Event{e})
 		r.logOutcome(ctx, p, o, news)
 	}
-	p.memory.unfit = unfit
-	return o
+	p.memory.unfit = refusal
+	return o, false, nil
 }
 
 // beside is the outcome together with what the API server has against the status, nil for nothing.
@@ -87,20 +91,17 @@ func (o outcome) beside(unfit error) outcome {
 	return o
 }
 
-// invalidFields returns the fields that an error of the API server is about, a few at most. It leaves out their values, which
-// may be nobody's business.
-func invalidFields(invalid error) (fields []string) {
+// unfitFields returns the fields of the status that an error of the API server is about, a few at most: none for one that is
+// not from the schema, such as the refusal of an admission policy. It leaves out their values, which may be nobody's business.
+func unfitFields(invalid error) (fields []string) {
 	const most = 5
 	answer, ok := errors.AsType[*apierrors.StatusError](invalid)
-	if ok && answer.ErrStatus.Details != nil {
+	if ok && apierrors.IsInvalid(invalid) && answer.ErrStatus.Details != nil {
 		for _, cause := range answer.ErrStatus.Details.Causes {
 			if strings.HasPrefix(cause.Field, "status.") && !slices.Contains(fields, cause.Field) && len(fields) < most {
 				fields = append(fields, cause.Field)
 			}
 		}
-	}
-	if len(fields) == 0 {
-		return []string{"status"}
 	}
 	return fields
 }
@@ -112,7 +113,7 @@ func (r *Reconciler) writeOwnStatus(ctx context.Context, p *pass, o outcome) (ov
 		if status == nil {
 			status = tree{}
 		}
-		for _, field := range ownStatus {
+		for _, field := range ownStatus() {
 			put(status, field, section(u, "status")[field])
 		}
 		u["status"] = status

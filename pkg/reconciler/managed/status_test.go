@@ -5,11 +5,14 @@ package managed_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -81,4 +84,46 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What refuses the whole status, such as an admission policy, is an error like any other: nothing of it can be stored, and so
+// there is nothing to tell again at each pass.
+func TestStatusThatAPolicyRefuses(t *testing.T) {
+	t.Parallel()
+	const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"denied request: no",
+		"details":{"group":"test.bowline.dev","kind":"things","causes":[{"message":"no"}]}}`
+	s := newStage(t, nil)
+	s.pass()
+	s.alter(func(mg *thing.Thing, o *managed.ExternalObservation) { mg.Status.AtProvider.Size = 7 })
+	config := rest.CopyConfig(s.env.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return statusRefused{next, answer} })
+	s.restart(config)
+	s.events.take()
+	for range 2 {
+		if _, err := s.tryPass(); err == nil || !strings.Contains(err.Error(), "denied request: no") {
+			t.Errorf("R27 the pass ends with %v", err)
+		}
+		if told := s.events.take(); len(told) > 0 {
+			t.Errorf("N13 told %v", told)
+		}
+	}
+	s.restart(s.env.Config)
+	s.pass()
+	if got := s.thing().Status.AtProvider.Size; got != 7 || s.state() != "Ready=Available Synced=ReconcileSuccess" {
+		t.Errorf("R184 without the policy the size in the status is %d, the user sees %s", got, s.state())
+	}
+}
+
+// statusRefused answers writes of a status itself.
+type statusRefused struct {
+	next   http.RoundTripper
+	answer string
+}
+
+func (s statusRefused) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/status") {
+		return s.next.RoundTrip(req)
+	}
+	return &http.Response{StatusCode: http.StatusUnprocessableEntity, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(s.answer)), Request: req}, nil
 }
