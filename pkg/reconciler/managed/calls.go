@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
@@ -32,6 +33,7 @@ type instrumentedClient struct {
 func (c instrumentedClient) Unwrap() any { return c.ExternalClient }
 
 func (c instrumentedClient) Observe(ctx context.Context, mg resource.Managed) (observation ExternalObservation, err error) {
+	defer keepName(mg)()
 	ctx, call := c.r.beginCall(ctx, verbObserve)
 	defer call.end(&err)
 	return c.ExternalClient.Observe(ctx, mg)
@@ -44,6 +46,7 @@ func (c instrumentedClient) Create(ctx context.Context, mg resource.Managed) (cr
 }
 
 func (c instrumentedClient) Update(ctx context.Context, mg resource.Managed) (update ExternalUpdate, err error) {
+	defer keepName(mg)()
 	ctx, call := c.r.beginCall(ctx, verbUpdate)
 	defer call.end(&err)
 	return c.ExternalClient.Update(ctx, mg)
@@ -53,6 +56,17 @@ func (c instrumentedClient) Delete(ctx context.Context, mg resource.Managed) (er
 	ctx, call := c.r.beginCall(ctx, verbDelete)
 	defer call.end(&err)
 	return c.ExternalClient.Delete(ctx, mg)
+}
+
+// keepName returns what puts the external name back after a call. Only Create chooses one (R65): another that a careless client
+// sets is not stored, and the next call in the pass must not go to a resource that the object does not name.
+func keepName(mg resource.Managed) func() {
+	name := meta.GetExternalName(mg)
+	return func() {
+		if meta.GetExternalName(mg) != name {
+			meta.SetExternalName(mg, name)
+		}
+	}
 }
 
 // connected makes the instrumented client of a pass.
@@ -87,8 +101,8 @@ func (r *Reconciler) beginCall(ctx context.Context, v verb) (context.Context, me
 	return ctx, m
 }
 
-// end, which is to be deferred, records the call, also one that panics: nobody knows what that did. What the error says is not recorded: it may hold a secret that is not known as one yet. The span of
-// the pass has it, redacted.
+// end, which is to be deferred, records the call, also one that panics: nobody knows what that did. What the error says is not
+// recorded: it may hold a secret that is not known as one yet. The span of the pass has it, redacted.
 func (m measurement) end(result *error) {
 	err := *result
 	if cause := recover(); cause != nil {
