@@ -117,6 +117,22 @@ func life(s *stage) []moment {
 	}
 }
 
+// What was seen once is deleted at once: no grace is left, though no time went by.
+func TestYoungObjectIsDeletedAtOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("N20 R54 in one pass, within the grace period", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, nil)
+		s.pass()
+		s.delete()
+		s.system.TakeCalls()
+		s.pass()
+		if diff := cmp.Diff([]string{"Connect", "Observe", "Delete", "Observe"}, s.system.TakeCalls()); diff != "" || s.state() != "gone" {
+			t.Errorf("the user sees %s, calls -want +got:\n%s", s.state(), diff)
+		}
+	})
+}
+
 // Every verb that fails shows on the object, leaves Ready alone, calls nothing further and is tried again (R26, R27,
 // R60, R198).
 func TestErrors(t *testing.T) {
