@@ -84,6 +84,42 @@ func TestChooseCredentials(t *testing.T) {
 	}
 }
 
+func TestStoredCredentials(t *testing.T) {
+	t.Parallel()
+	stored := managed.ConnectionDetails{"password": []byte("s"), "license": []byte("of another time")}
+	for name, tc := range map[string]struct {
+		reason        string
+		given         map[string][]byte
+		stored        managed.ConnectionDetails
+		want, details map[string]string
+	}{
+		"P65 stored": {
+			reason: "What held the password at the vendor's may be gone.", stored: stored,
+			want: map[string]string{"passwordSecretRef": "s"}, details: map[string]string{"password": "s"},
+		},
+		"P65 not stored": {reason: "None is made up after the creation.", want: map[string]string{}, details: map[string]string{}},
+		"P61 given": {
+			reason: "The user's own password wins.", stored: stored, given: map[string][]byte{"passwordSecretRef": []byte("u")},
+			want: map[string]string{"passwordSecretRef": "u"}, details: map[string]string{"password": "u"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, w := &vendor{}, newWidget(nil)
+			c := connect(t, widgets(), v, w)
+			as[managed.SecretInputUser](t, c).UseSecretInputs(tc.given)
+			as[managed.ConnectionDetailsUser](t, c).UseConnectionDetails(tc.stored)
+			update, err := c.Update(t.Context(), w)
+			if diff := cmp.Diff(tc.want, texts(v.request.Secrets)); diff != "" || err != nil {
+				t.Errorf("%s\nerror %v, secrets -want +got:\n%s", tc.reason, err, diff)
+			}
+			if diff := cmp.Diff(tc.details, texts(update.ConnectionDetails)); diff != "" {
+				t.Errorf("P64 connection details -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	v := &vendor{have: &vendorWidget{Status: "READY", Size: 3, Labels: map[string]string{"theirs": "stays", "team": "b"}}}

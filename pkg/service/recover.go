@@ -67,6 +67,16 @@ func (c choosing[C, P, O, V]) ChooseCredentials(_ context.Context, stored manage
 	return chosen, nil
 }
 
+// UseConnectionDetails is told what the connection secret holds: Update gives a secret that was made up once more, for what
+// holds it at the vendor's may be gone, and makes up none (P65).
+func (c choosing[C, P, O, V]) UseConnectionDetails(stored managed.ConnectionDetails) {
+	for field, key := range c.base.rules.Generated {
+		if value := stored[key]; len(value) > 0 && len(c.base.secrets[field]) == 0 {
+			c.base.secrets = union(c.base.secrets, map[string][]byte{field: value})
+		}
+	}
+}
+
 // given are the connection details that show the secrets which the external resource was given (P64).
 func (c *client[C, P, O, V]) given(r *Request[P, V]) managed.ConnectionDetails {
 	details := managed.ConnectionDetails{}

@@ -37,7 +37,7 @@ type operation struct {
 	managed resource.Managed // that the call was made with
 	status  any              // of it, before the call
 	inputs  *secretInputs    // that the call was given
-	given   [][]byte         // secret inputs of this call or earlier ones
+	given   [][]byte         // secret inputs of this call or earlier ones, and stored credentials
 	details ConnectionDetails
 	secrets [][]byte // that what the call says may repeat
 	err     error    // without them
@@ -112,7 +112,7 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 		return fail(ReasonCannotUpdateMR, err)
 	}
 	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, status: copied["status"], inputs: p.inputs}
-	op.given = r.givenInputs(ctx, p)
+	op.given = append(r.givenInputs(ctx, p), p.secrets...)
 	r.operations.mu.Lock()
 	r.operations.all[client.ObjectKeyFromObject(own)] = op
 	r.operations.mu.Unlock()

@@ -69,7 +69,8 @@ type pass struct {
 	// ended is the call in the background whose result this pass took up; it is not made again in the same pass.
 	ended verb
 
-	// secrets are those of the call that ended, which a pass that does not connect cannot know.
+	// secrets are those of the call that ended, which a pass that does not connect cannot know, and stored credentials that
+	// this pass hands to its client.
 	secrets [][]byte
 
 	memory *record

@@ -22,7 +22,7 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if !p.allows(xpv1.ManagementActionUpdate) {
 		return next()
 	}
-	if o := run(ctx, p, []step{r.storeSpec, r.giveInputs}); o.end != goOn {
+	if o := run(ctx, p, []step{r.storeSpec, r.giveInputs, r.giveDetails}); o.end != goOn {
 		return o
 	}
 	external := p.external

@@ -215,6 +215,21 @@ func (c *chooser) ChooseCredentials(_ context.Context, stored managed.Connection
 	return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretPasswordKey: []byte(c.password)}, nil
 }
 
+// UseConnectionDetails takes the password that Update gives a resource which lost it.
+func (c *chooser) UseConnectionDetails(stored managed.ConnectionDetails) {
+	c.password = string(stored[xpv1.ResourceCredentialsSecretPasswordKey])
+}
+
+func (c *chooser) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, error) {
+	update, err := c.client.Update(ctx, t)
+	c.s.Do(func(s *System) {
+		have := s.Resources[meta.GetExternalName(t)]
+		have.Password = cmp.Or(have.Password, c.password)
+		s.Resources[meta.GetExternalName(t)] = have
+	})
+	return update, err
+}
+
 func (c *chooser) Create(ctx context.Context, t *Thing) (managed.ExternalCreation, error) {
 	return c.create(ctx, t, c.password)
 }
