@@ -112,7 +112,7 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 	if err != nil || c.Kind.Update == nil {
 		return managed.ExternalUpdate{}, err
 	}
-	p, err := c.lasting(of)
+	p, err := c.sent(of)
 	if err != nil {
 		return managed.ExternalUpdate{}, err
 	}

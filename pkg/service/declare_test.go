@@ -5,13 +5,17 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
+	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/service"
 )
 
 func TestInitialParameters(t *testing.T) {
@@ -78,3 +82,68 @@ func TestInitialParameters(t *testing.T) {
 		})
 	}
 }
+
+// A placed kind has a setting that cannot change within one that can.
+type placed struct {
+	Network *placedNetwork `json:"network,omitempty"`
+}
+
+type placedNetwork struct {
+	ID   *string `json:"id,omitempty"`
+	Mode *string `json:"mode,omitempty"`
+}
+
+func (*placed) FieldRules() parameters.Rules {
+	return parameters.Rules{Immutable: []string{"network.id"}}
+}
+
+// To send a part of a struct may erase the rest of it.
+func TestInitialPartOfStruct(t *testing.T) {
+	t.Parallel()
+	type vendors struct{ Network struct{ ID, Mode string } }
+	type request = service.Request[placed, vendors]
+	whole, fixed := placedNetwork{ID: ptr.To("n"), Mode: ptr.To("m")}, placedNetwork{ID: ptr.To("n")}
+	for name, tc := range map[string]struct {
+		reason         string
+		desired        *placedNetwork
+		update, delete *placedNetwork
+	}{
+		"R138 left out":  {reason: "The mode that the creation set stays.", update: nil, delete: &fixed},
+		"R138 desired":   {reason: "It is sent, and whole.", desired: &placedNetwork{Mode: ptr.To("m")}, update: &whole, delete: &whole},
+		"R142 all there": {reason: "forProvider wins.", desired: &whole, update: &whole, delete: &whole},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]*placedNetwork{}
+			k := kindOf[placed, nothing, vendors]()
+			k.Update = func(_ context.Context, _ *vendor, r *request) error { got["update"] = r.Parameters.Network; return nil }
+			k.Delete = func(_ context.Context, _ *vendor, r *request) error { got["delete"] = r.Parameters.Network; return nil }
+			connecter, _, err := service.NewConnecter(system(), k, schema.GroupKind{Kind: "Widget"}, &vendor{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := &initialized{placed{Network: &placedNetwork{ID: ptr.To("n"), Mode: ptr.To("old")}}, object[placed, nothing]{
+				widget: *newWidget(nil), parameters: placed{Network: tc.desired},
+			}}
+			c, err := connecter.Connect(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, updated := c.Update(t.Context(), o)
+			if err := errors.Join(updated, c.Delete(t.Context(), o)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]*placedNetwork{"update": tc.update, "delete": tc.delete}, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// An initialized object has spec.initProvider.
+type initialized struct {
+	initial placed
+	object[placed, nothing]
+}
+
+func (o *initialized) InitParameters() any { return &o.initial }

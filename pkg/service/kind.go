@@ -132,7 +132,8 @@ type Request[P, V any] struct {
 	Name string
 
 	// Parameters are those to send, and to find by: spec.forProvider laid over spec.initProvider, in Update and Delete over
-	// its immutable fields only. In Create and Update their labels hold all that the resource is to carry.
+	// its immutable fields only, in Update without those in structs that spec.forProvider leaves out. In Create and Update
+	// their labels hold all that the resource is to carry.
 	Parameters P
 
 	// Labels are all that the external resource is to carry, in Create and Update.
@@ -152,8 +153,8 @@ type Request[P, V any] struct {
 	// Token is the same for each attempt of one creation.
 	Token string
 
-	// Secrets are the values of the Secrets that the parameters refer to, by field, for example passwordSecretRef, and in
-	// Create of those that were generated.
+	// Secrets are the values of the Secrets that the parameters refer to, by field, for example passwordSecretRef, and of
+	// those that were generated: in Update as the connection secret has them, so that there are none without one (P65).
 	Secrets map[string][]byte
 
 	// Object is the managed resource. Functions may read it; what they set on it is not kept.
