@@ -96,6 +96,8 @@ func TestMistakesInTypes(t *testing.T) {
 		checkMistake(t, k, "both must be structs")
 		k.Inputs = []any{nil}
 		checkMistake(t, k, "one of Kind.Inputs is nil")
+		k.Inputs = []any{&sized{}}
+		checkMistake(t, k, "one of Kind.Inputs is a *service_test.sized: give service_test.sized{}")
 	})
 	t.Run("NoStruct", func(t *testing.T) {
 		t.Parallel()

@@ -67,6 +67,9 @@ func (s *served[C, P, O, V]) makeInputs() error {
 		if of == nil {
 			return errors.New("one of Kind.Inputs is nil: give an empty struct of each type")
 		}
+		if of.Kind() == reflect.Pointer {
+			return fmt.Errorf("one of Kind.Inputs is a %s: give %s{}", of, of.Elem())
+		}
 		send, err := s.sender(of)
 		if err != nil {
 			return fmt.Errorf("%w: leave it out of Kind.Inputs and fill it by hand", err)
