@@ -26,6 +26,18 @@ import (
 // A Reason is a CamelCase identifier of what happened.
 type Reason string
 
+// An Explanation says what a reason means and what a person can do about it. The page docs/reasons.md is made of them.
+type Explanation struct {
+	Reason Reason
+	// Meaning of the reason.
+	Meaning string
+	// Action that helps; empty where none is called for.
+	Action string
+}
+
+// Explain returns the explanation of a reason.
+func Explain(r Reason, meaning, action string) Explanation { return Explanation{Reason: r, Meaning: meaning, Action: action} }
+
 // An Event is something that happened to an object.
 type Event struct {
 	// Type is Normal or Warning.

@@ -94,18 +94,17 @@ func TestTenants(t *testing.T) {
 	})
 }
 
-// A creation that was cut off, wherever, is completed; what is somebody else's is left alone.
+// A creation that was cut off, wherever, is completed.
 func TestTenantsHalfMade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cases := map[string]struct {
-		undo  func(ctx context.Context, name string) error // takes back the end of a creation
-		heals bool
+		undo func(ctx context.Context, name string) error // takes back the end of a creation
 	}{
-		"N5 no database": {heals: true, undo: func(ctx context.Context, name string) error {
+		"N5 no database": {undo: func(ctx context.Context, name string) error {
 			return w.server.DeleteDatabase(ctx, name, postgresql.DeleteDatabaseOptions{Force: true})
 		}},
-		"N5 closed to all": {heals: true, undo: func(ctx context.Context, name string) error {
+		"N5 closed to all": {undo: func(ctx context.Context, name string) error {
 			return w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
 		}},
 	}
@@ -122,6 +121,12 @@ func TestTenantsHalfMade(t *testing.T) {
 			w.Eventually(t, "it opens again", func(context.Context) error { return w.open(t, secret, o.Name) })
 		})
 	}
+}
+
+// What is somebody else's is left alone, and what cannot be made is said.
+func TestTenantsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
 	for name, make := range map[string]func(ctx context.Context, name string) error{
 		"N24 somebody's role": func(ctx context.Context, name string) error {
 			_, err := w.server.CreateRole(ctx, postgresql.Role{Name: name})
@@ -156,35 +161,6 @@ func TestTenantsHalfMade(t *testing.T) {
 			}
 		})
 	}
-	t.Run("A43 what cannot be completed is on offer to nobody", func(t *testing.T) {
-		t.Parallel()
-		limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
-		if _, err := w.server.CreateRole(t.Context(), limited); err != nil {
-			t.Fatal(err)
-		}
-		c := w.postgres.Config()
-		c.Username, c.Password = limited.Name, limited.Password
-		w.create(t, w.login("limited", c))
-		config := &v1alpha1.ProviderConfig{ObjectMeta: named(w.Namespace + "-limited")}
-		config.Spec.Credentials = w.credentials("limited")
-		w.create(t, config)
-		half := tenantDatabase(w, "half")
-		w.place(t, half)
-		half.Spec.ProviderConfigReference.Name = config.Name
-		if err := w.Client.Create(t.Context(), half); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = w.Client.Delete(context.Background(), half) })
-		w.says(t, half, "permission denied")
-		w.Eventually(t, "the role is there", func(ctx context.Context) error {
-			_, err := w.server.GetRole(ctx, half.Name)
-			return err
-		})
-		w.says(t, half, "permission denied")
-		if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
-			t.Errorf("half a tenant: phase %q, %v", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
-		}
-	})
 	t.Run("D27 a version that the server does not have", func(t *testing.T) {
 		t.Parallel()
 		o := tenantDatabase(w, "future")
@@ -192,6 +168,38 @@ func TestTenantsHalfMade(t *testing.T) {
 		w.create(t, o)
 		w.says(t, o, "not 99")
 	})
+}
+
+// A role that may make roles and no databases gets half of a tenant.
+func TestTenantsIncomplete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
+	if _, err := w.server.CreateRole(t.Context(), limited); err != nil {
+		t.Fatal(err)
+	}
+	c := w.postgres.Config()
+	c.Username, c.Password = limited.Name, limited.Password
+	w.create(t, w.login("limited", c))
+	config := &v1alpha1.ProviderConfig{ObjectMeta: named(w.Namespace + "-limited")}
+	config.Spec.Credentials = w.credentials("limited")
+	w.create(t, config)
+	half := tenantDatabase(w, "half")
+	w.place(t, half)
+	half.Spec.ProviderConfigReference.Name = config.Name
+	if err := w.Client.Create(t.Context(), half); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Client.Delete(context.Background(), half) })
+	w.says(t, half, "permission denied")
+	w.Eventually(t, "the role is there", func(ctx context.Context) error {
+		_, err := w.server.GetRole(ctx, half.Name)
+		return err
+	})
+	w.says(t, half, "permission denied")
+	if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
+		t.Errorf("A43 half a tenant: phase %q, %v", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
+	}
 }
 
 // says waits until an object is not synced and its message has the words.

@@ -4,6 +4,7 @@
 package why
 
 import (
+	"slices"
 	"strings"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -14,13 +15,13 @@ import (
 )
 
 // explanationOf returns what a reason means and what to do about it.
-func explanationOf(reason string) (managed.Explanation, bool) {
-	for _, known := range append(managed.Reasons(), otherReasons()...) {
+func explanationOf(reason string) (event.Explanation, bool) {
+	for _, known := range slices.Concat(managed.Reasons(), claimbinding.Reasons(), configReasons()) {
 		if string(known.Reason) == reason {
 			return known, true
 		}
 	}
-	return managed.Explanation{}, false
+	return event.Explanation{}, false
 }
 
 // actionOf returns what to do about a reason, empty for nothing.
@@ -29,29 +30,12 @@ func actionOf(reason string) string {
 	return known.Action
 }
 
-// otherReasons are the reasons of claims and of provider configurations, which say themselves what is wrong in particular.
-func otherReasons() []managed.Explanation {
-	of := func(r xpv1.ConditionReason, meaning, action string) managed.Explanation {
-		return managed.Explanation{Reason: event.Reason(r), Meaning: meaning, Action: action}
+// configReasons are the reasons of provider configurations, which say themselves what is wrong in particular.
+func configReasons() []event.Explanation {
+	of := func(r xpv1.ConditionReason, meaning, action string) event.Explanation {
+		return event.Explanation{Reason: event.Reason(r), Meaning: meaning, Action: action}
 	}
-	return []managed.Explanation{
-		of(xpv1.ReasonNoMatchingClass, "No class has the labels that the claim asks for, or there is no default class.",
-			"See which labels classes have: kubectl get classes --show-labels. Then correct spec.classSelector, or ask your platform team "+
-				"for a class."),
-		of(xpv1.ReasonAmbiguousDefaultClass, "There are several default classes, and the claim chooses none.",
-			"Choose one in spec.classSelector, or ask your platform team to leave one default class."),
-		of(xpv1.ReasonClassNotFound, "The class that the claim names does not exist, or nobody serves classes of its kind.",
-			"See which classes there are: kubectl get classes. Then correct spec.classRef, or ask your platform team for the class."),
-		of(xpv1.ReasonNotAllowed, "The class, or the managed resource, is not for the claim's namespace.",
-			"Use another one, or ask your platform team to allow yours."),
-		of(xpv1.ReasonLimitReached, "As many claims use the class as may.",
-			"Delete a claim that is not needed, use another class, or ask your platform team to raise the limit."),
-		of(xpv1.ReasonBinding, "The claim waits for its managed resource.", ""),
-		of(xpv1.ReasonUnavailable, "The managed resource cannot be used at the moment.", ""),
-		of(xpv1.ReasonResourceLost, "The managed resource of the claim is gone, and nothing is made in its place.",
-			"Delete the claim and make another."),
-		{Reason: claimbinding.ReasonCannotBind, Meaning: "A pass over the claim failed and is tried again.",
-			Action: "Usually nothing. If it lasts, ask your platform team to look into the log of the controllers."},
+	return []event.Explanation{
 		of(providerconfig.ReasonInUse, "Objects use the configuration.", "Delete its users, or let them name another configuration."),
 		of(providerconfig.ReasonUsersUnknown, "It cannot be found out whether objects use the configuration.",
 			"Read the message: usually a kind is installed that cannot be listed."),

@@ -18,22 +18,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Reasons of events. Claims that wait or are refused have events of the reason of their condition Ready, too.
-const (
-	// ReasonProvisioned says that a managed resource was made for the claim.
-	ReasonProvisioned event.Reason = "ProvisionedManagedResource"
-	// ReasonBound says that claim and managed resource belong to each other from now on.
-	ReasonBound event.Reason = "BoundManagedResource"
-	// ReasonDeleted says that the managed resource of a deleted claim was deleted.
-	ReasonDeleted event.Reason = "DeletedManagedResource"
-	// ReasonReleased says that the managed resource of a deleted claim was kept.
-	ReasonReleased event.Reason = "ReleasedManagedResource"
-	// ReasonBadConnectionKeys says that the claim's annotation bowline.dev/connection-keys is not as it should be.
-	ReasonBadConnectionKeys event.Reason = "BadConnectionKeys"
-	// ReasonCannotBind says that a pass failed and is tried again.
-	ReasonCannotBind event.Reason = "CannotBindClaim"
-)
-
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass. It
 // writes nothing if nothing changed (N13).
 func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.Result, error) {
