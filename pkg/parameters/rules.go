@@ -6,6 +6,7 @@ package parameters
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -34,7 +35,8 @@ type Rules struct {
 	Sensitive []string
 	// Defaults are values, as JSON, that the vendor means where it answers with nothing: with no value, or with 0, false or
 	// an empty one, which is how clients in Go read none. Such a zero counts as itself only where the user asks for it, so
-	// a field that others set to zero has no default here: nobody would be told. Fields in lists cannot have one.
+	// a field that others set to zero has no default here: nobody would be told. The default of an object is that of the
+	// fields it has. Fields in lists cannot have one.
 	Defaults map[string]string
 	// Labels is the field, a map of strings to strings, with what the vendor calls labels or tags. Empty: there is none.
 	Labels string
@@ -81,19 +83,20 @@ func withoutIndices(field string) string {
 // Answered returns the tree of what a vendor answered without what says nothing: an empty field, and zero where the field has
 // a default. It stays where desired sets the field to zero or empty, too: then it is what the user asked for.
 func (r Rules) Answered(observed, desired map[string]any) map[string]any {
-	if len(r.Defaults) == 0 {
-		return observed
+	meant, err := r.defaults()
+	if err != nil || len(meant) == 0 {
+		return observed // FillDefaults tells
 	}
-	return r.answered("", observed, desired)
+	return answered(observed, desired, meant)
 }
 
-func (r Rules) answered(at string, observed, desired map[string]any) map[string]any {
+func answered(observed, desired, meant map[string]any) map[string]any {
 	said := map[string]any{}
 	for name, field := range observed {
 		if below, ok := field.(map[string]any); ok {
-			field = r.answered(at+name+".", below, object(desired[name]))
+			field = answered(below, object(desired[name]), object(meant[name]))
 		}
-		_, hasDefault := r.Defaults[at+name]
+		_, hasDefault := meant[name]
 		asked := hasDefault && desired[name] != nil && saysNothing(desired[name])
 		if asked || !isEmpty(field) && !(hasDefault && saysNothing(field)) {
 			said[name] = field
@@ -109,24 +112,30 @@ func saysNothing(value any) bool {
 // FillDefaults returns the tree of what a vendor answered, without what says nothing, with the values that it means where it
 // answers with nothing. It fails for a default that is no JSON.
 func (r Rules) FillDefaults(answered map[string]any) (map[string]any, error) {
-	if len(r.Defaults) == 0 {
-		return answered, nil
+	meant, err := r.defaults()
+	if err != nil || len(meant) == 0 {
+		return answered, err
 	}
-	under := map[string]any{}
-	for field, text := range r.Defaults {
+	return Overlay(answered, meant), nil
+}
+
+// defaults are the tree of the Defaults. That of an object stands for those of its fields.
+func (r Rules) defaults() (map[string]any, error) {
+	all := map[string]any{}
+	for _, field := range slices.Sorted(maps.Keys(r.Defaults)) { // an object comes before its fields
 		var value any
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
+		if err := json.Unmarshal([]byte(r.Defaults[field]), &value); err != nil {
 			return nil, fmt.Errorf("default of %s: %w", field, err)
 		}
-		at := under
+		at := all
 		names := strings.Split(field, ".")
 		for _, name := range names[:len(names)-1] {
-			if at[name] == nil {
+			if object(at[name]) == nil {
 				at[name] = map[string]any{}
 			}
 			at = object(at[name])
 		}
 		at[names[len(names)-1]] = value
 	}
-	return Overlay(answered, under), nil
+	return all, nil
 }

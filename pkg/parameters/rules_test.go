@@ -36,8 +36,10 @@ func TestFillDefaults(t *testing.T) {
 			tree{"size": int64(0), "ratio": 0.5, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": 0.0},
 		},
 		"R143 zero stays where there is no default": {
-			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false}, "retries": int64(1), "weight": int64(0)}, nil,
-			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false}, "retries": int64(1), "weight": int64(0)},
+			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false},
+				"retries": int64(1), "weight": int64(0)}, nil,
+			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false},
+				"retries": int64(1), "weight": int64(0)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,4 +56,30 @@ func TestFillDefaults(t *testing.T) {
 			t.Error("no error")
 		}
 	})
+}
+
+func TestDefaultsOfObjects(t *testing.T) {
+	t.Parallel()
+	type tree = map[string]any
+	rules := parameters.Rules{Defaults: map[string]string{"scaling.max": "9", "scaling": `{"min": 1}`}}
+	for name, tc := range map[string]struct{ answer, desired, want tree }{
+		"R143 it stands for what is absent":   {tree{}, nil, tree{"min": 1.0, "max": 9.0}},
+		"R143 it stands for zero in a field":  {tree{"scaling": tree{"min": int64(0)}}, nil, tree{"min": 1.0, "max": 9.0}},
+		"R143 it stands beside another field": {tree{"scaling": tree{"min": int64(0), "max": int64(3)}}, nil, tree{"min": 1.0, "max": int64(3)}},
+		"R143 an answer stays":                {tree{"scaling": tree{"min": int64(2)}}, nil, tree{"min": int64(2), "max": 9.0}},
+		"R143 zero stays where the user asks so": {
+			tree{"scaling": tree{"min": int64(0)}}, tree{"scaling": tree{"min": int64(0)}}, tree{"min": int64(0), "max": 9.0},
+		},
+		"R143 zero without default stays": {
+			tree{"scaling": tree{"step": int64(0)}}, nil, tree{"min": 1.0, "max": 9.0, "step": int64(0)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := rules.FillDefaults(rules.Answered(tc.answer, tc.desired))
+			if diff := cmp.Diff(tree{"scaling": tc.want}, got); diff != "" || err != nil {
+				t.Errorf("%v, -want +got:\n%s", err, diff)
+			}
+		})
+	}
 }
