@@ -22,14 +22,17 @@ import (
 type class string
 
 const (
-	leaked          class = "leaked"           // an external resource that belongs to no object
-	duplicated      class = "duplicated"       // one more for an object that has one
+	leaked          class = "leaked"           // an external resource that belongs to no object, or an object of no claim
+	duplicated      class = "duplicated"       // one more for an object that has one, or a managed resource more for a claim
 	credentialsLost class = "credentials-lost" // a connection secret that does not open the server
 	stuck           class = "stuck"            // an object that is not as it should be in time
 	needsHuman      class = "needs-human"      // an object that waits for a person, where none is needed
+	boundTwice      class = "bound-twice"      // a managed resource that several claims have
 )
 
-func classes() []class { return []class{leaked, duplicated, credentialsLost, stuck, needsHuman} }
+func classes() []class {
+	return []class{leaked, duplicated, credentialsLost, stuck, needsHuman, boundTwice}
+}
 
 type violation struct {
 	class class
@@ -54,8 +57,13 @@ func (t *try) check(ctx context.Context, why error) (found []violation, err erro
 	if err != nil {
 		return nil, err
 	}
+	claims, err := t.site.claims(ctx)
+	if err != nil {
+		return nil, err
+	}
 	found = append(found, strays(objects, all)...)
-	if !t.operation.gone {
+	found = append(found, bindings(claims, objects)...)
+	if !t.operation.gone && !t.operation.still {
 		if err := t.opens(ctx); err != nil {
 			found = append(found, violation{credentialsLost, err.Error()})
 		}
@@ -109,5 +117,9 @@ func (t *try) opens(ctx context.Context) error {
 	if t.password != "" && string(secret.Data[xpv1.ResourceCredentialsSecretPasswordKey]) != t.password {
 		return errors.New("the connection secret does not hold the password that the person chose last")
 	}
-	return t.kind.opens(ctx, secret.Data)
+	if err := t.kind.opens(ctx, secret.Data); err != nil || t.claim == nil {
+		return err
+	}
+	// The Secret of a claim that is gone has gone with it.
+	return client.IgnoreNotFound(t.copied(ctx))
 }

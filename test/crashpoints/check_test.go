@@ -9,11 +9,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
@@ -39,6 +43,54 @@ func TestStrays(t *testing.T) {
 			t.Parallel()
 			var got []class
 			for _, v := range strays(objects, tc.all) {
+				got = append(got, v.class)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBindings(t *testing.T) {
+	t.Parallel()
+	claim := func(uid types.UID, has string) resource.Claim {
+		c := &cachev1alpha1.RedisCluster{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid)}}
+		if has != "" {
+			c.SetResourceReference(&corev1.ObjectReference{Name: has})
+			c.SetBindingPhase(xpv1.BindingPhaseBound)
+		}
+		return c
+	}
+	made := func(name string, of types.UID, phase xpv1.BindingPhase) resource.Managed {
+		mg := &cachev1alpha3.CacheInstance{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		mg.SetClaimReference(&corev1.ObjectReference{UID: of})
+		mg.SetBindingPhase(phase)
+		return mg
+	}
+	bound, released := xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased
+	nobodys := &cachev1alpha3.CacheInstance{}
+	cases := map[string]struct {
+		claims  []resource.Claim
+		objects []resource.Managed
+		want    []class
+	}{
+		"one each": {
+			[]resource.Claim{claim("a", "x"), claim("b", "y")}, []resource.Managed{made("x", "a", bound), made("y", "b", bound)}, nil},
+		"none yet":            {[]resource.Claim{claim("a", "")}, nil, nil},
+		"of nobody":           {nil, []resource.Managed{nobodys}, nil},
+		"released":            {nil, []resource.Managed{made("x", "a", released)}, nil},
+		"of a claim not here": {[]resource.Claim{claim("b", "")}, []resource.Managed{made("x", "a", bound)}, []class{leaked}},
+		"two for one claim": {
+			[]resource.Claim{claim("a", "x")}, []resource.Managed{made("x", "a", bound), made("y", "a", "")}, []class{duplicated}},
+		"two claims have it": {
+			[]resource.Claim{claim("a", "x"), claim("b", "x")}, []resource.Managed{made("x", "a", bound)}, []class{boundTwice}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []class
+			for _, v := range bindings(tc.claims, tc.objects) {
 				got = append(got, v.class)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -85,12 +137,12 @@ func TestSummary(t *testing.T) {
 	}
 	h.report(job{}, "", nil, lifeline.New(lifeline.Point{}, ""), nil)
 	line, good := h.summary()
-	if want := "crash points: 1 tried, leaked=0 duplicated=0 credentials-lost=0 stuck=0 needs-human=0"; line != want || !good {
+	if want := "crash points: 1 tried, leaked=0 duplicated=0 credentials-lost=0 stuck=0 needs-human=0 bound-twice=0"; line != want || !good {
 		t.Errorf("%q, %t, want %q", line, good, want)
 	}
 	h.report(job{}, "", nil, lifeline.New(lifeline.Point{}, ""), []violation{{credentialsLost, ""}, {stuck, ""}})
 	line, good = h.summary()
-	if want := "crash points: 2 tried, leaked=0 duplicated=0 credentials-lost=1 stuck=1 needs-human=0"; line != want || good {
+	if want := "crash points: 2 tried, leaked=0 duplicated=0 credentials-lost=1 stuck=1 needs-human=0 bound-twice=0"; line != want || good {
 		t.Errorf("%q, %t, want %q", line, good, want)
 	}
 }

@@ -13,13 +13,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/providers/fcp"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	crds, err := fcp.Provider().Definitions()
+	crds, err := definitions()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(controlplanetest.Main(m, crds...))
 }
 
-// A part of what make crashpoints does: one kind whose creations can be repeated, and one whose can be found.
+// A part of what make crashpoints does: one kind whose creations can be repeated, one whose can be found, and claims.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	c, err := startCloud(t.TempDir())
@@ -42,6 +41,8 @@ func TestCrashPoints(t *testing.T) {
 	for name, chosen := range map[string]choice{
 		"R77 R79 R93 N22 creations are repeated": {kind: "NodeGroup", operation: "create"},
 		"R77 R79 R93 N5 N26 creations are found": {kind: "Network", operation: "create"},
+		"N10 R241 claims get their class":        {kind: "Claim", operation: "schedule"},
+		"N11 R274 what exists has one claim":     {kind: "Claim", operation: "bind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,11 +1,13 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crashpoints proves that the favourite cloud's provider survives the end of its process at every point of every
-// operation of every kind: nothing is leaked, doubled, lost or left for a person to sort out (N5, N22, N26, R77 to R79).
+// Command crashpoints proves that the favourite cloud's provider, and the claims that it satisfies, survive the end of the
+// process at every point of every operation of every kind: nothing is leaked, doubled, lost or left for a person to sort out
+// (N5, N11, N22, N26, R77 to R79, R268, R274).
 //
 //	make crashpoints
 //	make crashpoints ARGS=--faults
+//	make crashpoints ARGS="--kind Claim"
 //	make crashpoints ARGS="--kind NodeGroup --operation create --point 3"
 //
 // Its one idea: the outside world knows a process only by its requests. So an operation is first run undisturbed, and all
@@ -19,11 +21,16 @@
 // After a death a healthy process goes on until all is quiet. Then, and as well when the process lived on, the whole site is
 // compared with what should be (check.go). The words of the summary:
 //
-//	leaked            external resources that belong to no object
-//	duplicated        external resources beyond the first of one object
+//	leaked            external resources that belong to no object, and managed resources of a claim that is gone
+//	duplicated        external resources beyond the first of one object, and managed resources beyond that of one claim
 //	credentials-lost  connection secrets that do not open the server, which is really tried
 //	stuck             objects that a minute later are not Ready and Synced, not as declared, or not gone
 //	needs-human       objects that wait for a person to tell how their creation ended
+//	bound-twice       managed resources that several claims have
+//
+// The kinds Claim and DatabaseClaim are about claims, which get caches and databases. All controllers run there, those that
+// choose classes and those of Secrets, too. A claim is as it should be if its managed resource is the only one, both name each
+// other and both have the same in their Secrets.
 //
 // Provider configurations and their Secrets are protected next to all this, whenever that suits. The requests for it are
 // points of the operations "-with-config" only.

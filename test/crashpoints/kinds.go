@@ -36,12 +36,15 @@ type kind struct {
 	setting func(resource.Managed) string
 	// opens tries whether a connection secret of the kind opens what it is for; nil for kinds that have none.
 	opens door.Try
+	// claims says with which claims and classes such objects are made, for kinds that are about claims. These have no common
+	// operations.
+	claims *claimKind
 	// more are operations that only this kind has.
 	more []operation
 }
 
 func kinds() []kind {
-	return []kind{databases(), caches(), clusterNetworks(), networks(), subnets(), nodeGroups()}
+	return []kind{databases(), caches(), clusterNetworks(), networks(), subnets(), nodeGroups(), claims(), databaseClaims()}
 }
 
 func databases() kind {

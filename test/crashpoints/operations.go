@@ -24,15 +24,24 @@ type operation struct {
 	existing bool
 	// begin is what a person or the outside world does, while no process runs.
 	begin func(context.Context, *try) error
-	// meanwhile is what happens once the object says that it cannot be reconciled, or the process is dead; nil for nothing.
+	// history is what else happens in good health to what exists, before the operation begins; nil for nothing.
+	history func(context.Context, *try) error
+	// meanwhile is what happens once cue returns nil, or the process is dead; nil for nothing. No cue is that the object says
+	// that it cannot be reconciled.
 	meanwhile func(context.Context, *try) error
-	// gone operations end with neither object nor external resource.
-	gone bool
+	cue       func(*try, context.Context) error
+	// done returns nil when all is as the operation leaves it. No done is that all is Ready as last declared, or gone.
+	done func(*try, context.Context) error
+	// gone operations end with neither object nor external resource, still ones never have any.
+	gone, still bool
 	// configs operations are about provider configurations, too; others leave their protection out of account.
 	configs bool
 }
 
 func (k kind) operations() []operation {
+	if k.claims != nil {
+		return k.more
+	}
 	common := []operation{
 		{name: "create", begin: create},
 		{name: "update", existing: true, begin: func(ctx context.Context, t *try) error {
@@ -48,7 +57,13 @@ func (k kind) operations() []operation {
 	return append(common, k.more...)
 }
 
-func create(ctx context.Context, t *try) error { return t.site.client.Create(ctx, t.object) }
+// create creates the claim, if the try has one by then, or the object.
+func create(ctx context.Context, t *try) error {
+	if t.claim != nil {
+		return t.site.client.Create(ctx, t.claim)
+	}
+	return t.site.client.Create(ctx, t.object)
+}
 
 // withParent are the operations on an object that refers to another: it is created before the other, and deleted together
 // with it.

@@ -22,7 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/pkg/core"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -62,21 +67,13 @@ func aboutConfig(request string) bool {
 		strings.HasSuffix(request, lifeline.Listed) // so are users looked for before a configuration goes
 }
 
-// start starts a process that looks after this site's objects only and lives as long as its lifeline. Requests that protect
-// provider configurations are points if configs is set.
-func (s *site) start(ctx context.Context, life *lifeline.Life, configs bool) (*process, error) {
-	options := managed.CacheOptions()
-	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
-	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{siteLabel: s.namespace})}
-	options.ByObject[&databasev1alpha3.FavouriteDBInstance{}] = mine
-	options.ByObject[&cachev1alpha3.CacheInstance{}] = mine
-	options.ByObject[&networkv1alpha3.Network{}] = mine
-	named := cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, s.namespace)}
-	options.ByObject[&v1alpha3.ProviderConfig{}] = named
-	options.ByObject[&namespacedv1alpha3.ClusterProviderConfig{}] = named
+// start starts a process that looks after the site's objects only and lives as long as its lifeline. Requests that protect
+// provider configurations are points of the operations that are about these.
+func (t *try) start(ctx context.Context, life *lifeline.Life) (*process, error) {
+	s := t.site
 	name := func(r *http.Request) (string, bool) {
 		request, ok := lifeline.APIRequest(r)
-		return request, ok && (configs || !aboutConfig(request))
+		return request, ok && (t.operation.configs || !aboutConfig(request))
 	}
 	current := func() *lifeline.Life { return life }
 	tapped := rest.CopyConfig(s.config)
@@ -88,14 +85,16 @@ func (s *site) start(ctx context.Context, life *lifeline.Life, configs bool) (*p
 		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) { return s.client.RESTMapper(), nil },
 		Logger:         logr.Discard(),
 		Metrics:        metricsserver.Options{BindAddress: "0"},
-		Cache:          options,
+		Cache:          s.cached(),
 		Controller:     config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("setting up a process: %w", err)
 	}
-	if err := fcp.Provider().SetupWithManager(mgr, patient()...); err != nil {
-		return nil, fmt.Errorf("setting up a process: %w", err)
+	for _, p := range t.providers() {
+		if err := p.SetupWithManager(mgr, patient()...); err != nil {
+			return nil, fmt.Errorf("setting up a process: %w", err)
+		}
 	}
 	s.proxy.Follow(life)
 	ctx, cancel := context.WithCancel(ctx)
@@ -106,6 +105,42 @@ func (s *site) start(ctx context.Context, life *lifeline.Life, configs bool) (*p
 	}
 	life.Begin()
 	return p, nil
+}
+
+// providers are what a process runs: all that there is where claims matter, with what they make marked as the site's, and
+// without the controllers of claims elsewhere.
+func (t *try) providers() []provider.Provider {
+	cloud := fcp.Provider()
+	if t.kind.claims == nil {
+		cloud.Classes = nil
+		return []provider.Provider{cloud}
+	}
+	mark := func(_ context.Context, _ resource.Claim, _ resource.Class, mg resource.Managed) error {
+		mg.SetLabels(t.site.meta("").Labels)
+		return nil
+	}
+	for i := range cloud.Classes {
+		c := &cloud.Classes[i]
+		c.Configurators = append(c.Configurators, claimbinding.ManagedConfiguratorFn(mark))
+	}
+	return []provider.Provider{core.Provider(), cloud}
+}
+
+// cached is what a process of the site knows of.
+func (s *site) cached() cache.Options {
+	options := managed.CacheOptions()
+	claim.CacheDefinitions(&options)
+	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
+	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{siteLabel: s.namespace})}
+	options.ByObject[&databasev1alpha3.FavouriteDBInstance{}] = mine
+	options.ByObject[&cachev1alpha3.CacheInstance{}] = mine
+	options.ByObject[&networkv1alpha3.Network{}] = mine
+	options.ByObject[&databasev1alpha3.FavouriteDBInstanceClass{}] = mine
+	options.ByObject[&cachev1alpha3.CacheInstanceClass{}] = mine
+	named := cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, s.namespace)}
+	options.ByObject[&v1alpha3.ProviderConfig{}] = named
+	options.ByObject[&namespacedv1alpha3.ClusterProviderConfig{}] = named
+	return options
 }
 
 // stop returns when nothing of the process is left.

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	program "github.com/bowline-dev/bowline/test/bench/process"
@@ -48,10 +50,17 @@ func startServer(ctx context.Context, bowline, dir string) (config *rest.Config,
 }
 
 func install(ctx context.Context, config *rest.Config) error {
-	definitions, err := fcp.Provider().Definitions()
+	definitions, err := definitions()
 	if err != nil {
 		return err
 	}
 	_, err = crd.Apply(ctx, config, definitions...)
 	return err
+}
+
+// definitions are those of the kinds of the cloud and of claims.
+func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	claims, claimsErr := core.Provider().Definitions()
+	managed, managedErr := fcp.Provider().Definitions()
+	return append(claims, managed...), errors.Join(claimsErr, managedErr)
 }

@@ -18,7 +18,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
@@ -47,7 +50,8 @@ type site struct {
 // newSite makes a site on an API server that has the provider's kinds.
 func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), fcp.Provider().AddToScheme(scheme)); err != nil {
+	err = errors.Join(clientgoscheme.AddToScheme(scheme), core.Provider().AddToScheme(scheme), fcp.Provider().AddToScheme(scheme))
+	if err != nil {
 		return nil, err
 	}
 	s = &site{config: rest.CopyConfig(config)}
@@ -93,15 +97,24 @@ func (s *site) meta(name string) metav1.ObjectMeta {
 
 // objects lists all managed resources of the site.
 func (s *site) objects(ctx context.Context) (all []resource.Managed, err error) {
-	for _, list := range []client.ObjectList{
-		&databasev1alpha3.FavouriteDBInstanceList{}, &cachev1alpha3.CacheInstanceList{}, &networkv1alpha3.NetworkList{}, &namespacednetworkv1alpha3.NetworkList{},
-		&namespacednetworkv1alpha3.SubnetList{}, &computev1alpha3.NodeGroupList{},
-	} {
+	return listed[resource.Managed](ctx, s,
+		&databasev1alpha3.FavouriteDBInstanceList{}, &cachev1alpha3.CacheInstanceList{}, &networkv1alpha3.NetworkList{},
+		&namespacednetworkv1alpha3.NetworkList{}, &namespacednetworkv1alpha3.SubnetList{}, &computev1alpha3.NodeGroupList{})
+}
+
+// claims lists all claims of the site.
+func (s *site) claims(ctx context.Context) ([]resource.Claim, error) {
+	return listed[resource.Claim](ctx, s, &cachev1alpha1.RedisClusterList{}, &databasev1alpha1.PostgreSQLInstanceList{})
+}
+
+// listed returns what the site has of the kinds.
+func listed[T client.Object](ctx context.Context, s *site, kinds ...client.ObjectList) (all []T, err error) {
+	for _, list := range kinds {
 		if err := s.client.List(ctx, list, client.MatchingLabels{siteLabel: s.namespace}); err != nil {
 			return nil, err
 		}
 		err := apimeta.EachListItem(list, func(o runtime.Object) error {
-			all = append(all, o.(resource.Managed))
+			all = append(all, o.(T))
 			return nil
 		})
 		if err != nil {
@@ -118,16 +131,9 @@ const cleanUpTime = time.Minute
 func (s *site) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	objects, err := s.objects(ctx)
+	all, err := s.everything(ctx)
 	if err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
-	}
-	all := s.configurations()
-	for _, name := range []string{connectionSecret, passwordSecret} {
-		all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
-	}
-	for _, o := range objects {
-		all = append(all, o)
 	}
 	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	for _, o := range all {
@@ -142,6 +148,29 @@ func (s *site) clear(ctx context.Context) error {
 		return fmt.Errorf("cleaning up: %w", err)
 	}
 	return nil
+}
+
+// everything is all that a try may leave on the API server, claims first.
+func (s *site) everything(ctx context.Context) (all []client.Object, err error) {
+	claims, claimsErr := s.claims(ctx)
+	for _, c := range claims {
+		all = append(all, c)
+	}
+	classes, classesErr := listed[resource.Class](ctx, s,
+		&cachev1alpha3.CacheInstanceClassList{}, &databasev1alpha3.FavouriteDBInstanceClassList{})
+	for _, c := range classes {
+		all = append(all, c)
+	}
+	objects, objectsErr := s.objects(ctx)
+	for _, o := range objects {
+		all = append(all, o)
+	}
+	secrets := &corev1.SecretList{}
+	secretsErr := s.client.List(ctx, secrets, client.InNamespace(s.namespace))
+	for i := range secrets.Items {
+		all = append(all, &secrets.Items[i])
+	}
+	return append(all, s.configurations()...), errors.Join(claimsErr, classesErr, objectsErr, secretsErr)
 }
 
 // close leaves nothing of the site on the API server. The project stays in the cloud.

@@ -32,6 +32,7 @@ type try struct {
 	operation operation
 	life      *lifeline.Life
 
+	claim    resource.Claim // of operations on claims, from when there is one
 	object   resource.Managed
 	password string // that a person chose, if any
 }
@@ -67,7 +68,7 @@ func (t *try) prepare(ctx context.Context) error {
 		}
 	}
 	t.life.Overtake = func() error { return t.overtake(ctx) }
-	t.object = t.kind.declare(t.site, t.site.meta("object"))
+	t.object = t.declared()
 	if t.operation.write != nil {
 		if err := t.operation.write(ctx, t); err != nil {
 			return err
@@ -79,32 +80,48 @@ func (t *try) prepare(ctx context.Context) error {
 	if err := create(ctx, t); err != nil {
 		return err
 	}
-	p, err := t.site.start(ctx, lifeline.New(lifeline.Point{}, ""), t.operation.configs)
+	p, err := t.start(ctx, lifeline.New(lifeline.Point{}, ""))
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return errors.Join(until(limited, func() error { return t.settled(limited) }), p.stop())
+	err = until(limited, func() error { return t.settled(limited) })
+	if history := t.operation.history; err == nil && history != nil {
+		err = history(limited, t)
+	}
+	return errors.Join(err, p.stop())
 }
 
-// overtake writes to the object as somebody else, if it is there.
+func (t *try) declared() resource.Managed { return t.kind.declare(t.site, t.site.meta("object")) }
+
+// overtake writes to all objects as somebody else, and to claims.
 func (t *try) overtake(ctx context.Context) error {
-	o := t.kind.declare(t.site, t.site.meta("object"))
 	touch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.org/touched":"yes"}}}`))
-	return client.IgnoreNotFound(t.site.client.Patch(ctx, o, touch))
+	objects, err := t.site.objects(ctx)
+	if err != nil {
+		return err
+	}
+	claims, err := t.site.claims(ctx)
+	for _, o := range objects {
+		err = errors.Join(err, client.IgnoreNotFound(t.site.client.Patch(ctx, o, touch)))
+	}
+	for _, c := range claims {
+		err = errors.Join(err, client.IgnoreNotFound(t.site.client.Patch(ctx, c, touch)))
+	}
+	return err
 }
 
 // with runs a process until it is dead, or the operation is done and all is quiet. The reason is why that took too long.
 func (t *try) with(ctx context.Context, life *lifeline.Life, first bool) (why, err error) {
-	p, err := t.site.start(ctx, life, t.operation.configs)
+	p, err := t.start(ctx, life)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if meanwhile := t.operation.meanwhile; first && meanwhile != nil {
-		why = until(limited, func() error { return t.stumbled(limited) })
+		why = until(limited, func() error { return t.cued(limited) })
 		err = meanwhile(ctx, t)
 	}
 	if err == nil && why == nil {
@@ -119,10 +136,13 @@ func (t *try) with(ctx context.Context, life *lifeline.Life, first bool) (why, e
 	return why, errors.Join(err, p.stop())
 }
 
-// stumbled returns nil once the object says that it cannot be reconciled, or nobody lives to say so.
-func (t *try) stumbled(ctx context.Context) error {
+// cued returns nil once it is time for what happens meanwhile, or nobody lives to give the cue.
+func (t *try) cued(ctx context.Context) error {
 	if t.life.IsDead() {
 		return nil
+	}
+	if t.operation.cue != nil {
+		return t.operation.cue(t, ctx)
 	}
 	if err := t.read(ctx); err != nil {
 		return err
@@ -139,7 +159,7 @@ func (t *try) quiet(ctx context.Context, life *lifeline.Life) error {
 		return nil
 	}
 	rests := life.LookedAgain
-	if t.operation.gone {
+	if t.operation.gone || t.operation.still {
 		rests = func() bool { return life.Silent(5 * pollInterval) }
 	}
 	if !rests() { // asked first, since it costs nothing
@@ -150,7 +170,10 @@ func (t *try) quiet(ctx context.Context, life *lifeline.Life) error {
 
 // done returns nil once everything is as the operation should leave it.
 func (t *try) done(ctx context.Context) error {
-	if t.operation.gone {
+	switch {
+	case t.operation.done != nil:
+		return t.operation.done(t, ctx)
+	case t.operation.gone:
 		return t.gone(ctx)
 	}
 	return t.settled(ctx)
@@ -160,8 +183,18 @@ func (t *try) read(ctx context.Context) error {
 	return t.site.client.Get(ctx, client.ObjectKeyFromObject(t.object), t.object)
 }
 
-// settled returns nil if all objects are Ready as last declared, and the external resource is as the object says.
+// settled returns nil if all objects are healthy, and the claim has one of them if there is a claim.
 func (t *try) settled(ctx context.Context) error {
+	if t.claim != nil {
+		if err := t.bound(ctx); err != nil {
+			return err
+		}
+	}
+	return t.healthy(ctx)
+}
+
+// healthy returns nil if all objects are Ready as last declared, and the external resource is as the object says.
+func (t *try) healthy(ctx context.Context) error {
 	objects, err := t.site.objects(ctx)
 	if err != nil {
 		return err
@@ -218,6 +251,9 @@ func (t *try) gone(ctx context.Context) error {
 	}
 	if len(left) > 0 {
 		return errors.Join(left...)
+	}
+	if t.claim != nil {
+		return t.vanished(ctx)
 	}
 	if !t.operation.configs {
 		return nil

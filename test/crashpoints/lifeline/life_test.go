@@ -107,10 +107,13 @@ func TestAPIRequest(t *testing.T) {
 		"subresource":         {"PATCH /apis/g/v1/namespaces/n/kinds/o/status", "PATCH kinds.g/status"},
 		"read past the cache": {"GET /api/v1/namespaces/n/secrets/s", "GET secrets s"},
 		"list past the cache": {"GET /apis/g/v1/kinds", "GET kinds.g (list)"},
+		"Secret by UID":       {"GET /api/v1/namespaces/n/secrets/0e5f4b6c-58a5-4b4a-9d3b-6f0c2f6f5d11", "GET secrets UID"},
+		"list by label":       {"GET /apis/g/v1/kinds?labelSelector=a%3Db", "GET kinds.g (list by label)"},
 		"namespace":           {"GET /api/v1/namespaces/n", "GET namespaces"},
 		"list of a cache":     {"GET /apis/g/v1/kinds?resourceVersion=0", ""},
 		"watch":               {"GET /apis/g/v1/kinds?watch=true", ""},
 		"discovery":           {"GET /apis/g/v1", ""},
+		"definitions":         {"GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions", ""},
 		"discovery of core":   {"GET /api/v1", ""},
 	}
 	for name, tc := range cases {

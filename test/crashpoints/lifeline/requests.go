@@ -5,16 +5,22 @@ package lifeline
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 )
 
 func isRead(request string) bool { return strings.HasPrefix(request, http.MethodGet+" ") }
 
-// Listed ends the name of a list past the cache.
+// Listed ends the name of a list past the cache, unless it is one of objects with certain labels.
 const Listed = " (list)"
 
+const selected = " (list by label)"
+
+// uid is the name that a connection Secret has which was made for a claim.
+var uid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
 // APIRequest names a request to the API server without the names of objects, "PATCH nodegroups.compute.fcp.m.crossplane.io",
-// but with those of Secrets. What keeps caches going, and what finds out which kinds there are, is no point.
+// but with those of Secrets, unless these are UIDs. What keeps caches going, and what finds out which kinds there are, is no point.
 func APIRequest(r *http.Request) (request string, ok bool) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	group := ""
@@ -30,7 +36,8 @@ func APIRequest(r *http.Request) (request string, ok bool) {
 		path = path[2:]
 	}
 	query := r.URL.Query()
-	if r.Method == http.MethodGet && (query.Get("watch") != "" || query.Get("resourceVersion") != "") {
+	forCaches := query.Get("watch") != "" || query.Get("resourceVersion") != "" || path[0] == "customresourcedefinitions"
+	if r.Method == http.MethodGet && forCaches {
 		return "", false
 	}
 	request = r.Method + " " + path[0] + group
@@ -38,7 +45,9 @@ func APIRequest(r *http.Request) (request string, ok bool) {
 	case len(path) > 2:
 		request += "/" + strings.Join(path[2:], "/")
 	case len(path) == 2 && path[0] == "secrets":
-		request += " " + path[1]
+		request += " " + uid.ReplaceAllString(path[1], "UID")
+	case len(path) == 1 && r.Method == http.MethodGet && query.Get("labelSelector") != "":
+		request += selected
 	case len(path) == 1 && r.Method == http.MethodGet:
 		request += Listed
 	}

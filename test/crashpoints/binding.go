@@ -1,0 +1,264 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// reread returns an object as the API server has it, with nothing of what it was.
+func reread[T client.Object](ctx context.Context, t *try, o T) (T, error) {
+	gvk, err := t.site.client.GroupVersionKindFor(o)
+	if err != nil {
+		return o, err
+	}
+	empty, err := t.site.client.Scheme().New(gvk)
+	if err != nil {
+		return o, err
+	}
+	fresh := empty.(T)
+	return fresh, t.site.client.Get(ctx, client.ObjectKeyFromObject(o), fresh)
+}
+
+// waiting returns nil if a claim says that it gets nothing, and why.
+func waiting(claim resource.Claim, reason xpv1.ConditionReason) error {
+	ready := claim.GetCondition(xpv1.TypeReady)
+	if ready.Reason != reason || claim.GetBindingPhase() != xpv1.BindingPhaseUnbound {
+		return fmt.Errorf("claim %s is %q; Ready: %s %s", claim.GetName(), claim.GetBindingPhase(), ready.Reason, ready.Message)
+	}
+	return nil
+}
+
+// chosen returns nil if the claim has the first of its classes, from which nothing is made.
+func (t *try) chosen(ctx context.Context) error {
+	claim, err := reread(ctx, t, t.claim)
+	if err != nil {
+		return err
+	}
+	if ref := claim.GetClassReference(); ref == nil || ref.Name != t.newClass("a").GetName() {
+		return fmt.Errorf("the claim has class %v; %w", ref, waiting(claim, ""))
+	}
+	if ref := claim.GetResourceReference(); ref != nil {
+		return fmt.Errorf("the claim has managed resource %s", ref.Name)
+	}
+	return waiting(claim, xpv1.ReasonLimitReached)
+}
+
+// held returns nil once something may be made for the claim.
+func (t *try) held(ctx context.Context) error {
+	claim, err := reread(ctx, t, t.claim)
+	if err != nil {
+		return err
+	}
+	if !meta.FinalizerExists(claim, claimbinding.Finalizer) {
+		return errors.New("nobody has begun with the claim")
+	}
+	return nil
+}
+
+// bound returns nil if the claim can be used, it and its managed resource, the only one, belong to each other, and what the
+// one publishes the other has. The managed resource is the object from then on.
+func (t *try) bound(ctx context.Context) error {
+	claim, err := reread(ctx, t, t.claim)
+	if err != nil {
+		return err
+	}
+	ready, synced, ref := claim.GetCondition(xpv1.TypeReady), claim.GetCondition(xpv1.TypeSynced), claim.GetResourceReference()
+	if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue ||
+		claim.GetBindingPhase() != xpv1.BindingPhaseBound || ref == nil {
+		return fmt.Errorf("claim %s is %q and names %v; Ready: %s %s; Synced: %s %s", claim.GetName(), claim.GetBindingPhase(), ref,
+			ready.Reason, ready.Message, synced.Reason, synced.Message)
+	}
+	t.claim, t.object = claim, t.declared()
+	t.object.SetName(ref.Name)
+	if t.object, err = reread(ctx, t, t.object); err != nil {
+		return err
+	}
+	mg := t.object.(resource.BindableManaged)
+	if of := mg.GetClaimReference(); of == nil || of.UID != claim.GetUID() || mg.GetBindingPhase() != xpv1.BindingPhaseBound {
+		return fmt.Errorf("managed resource %s is %q and belongs to %v", mg.GetName(), mg.GetBindingPhase(), of)
+	}
+	if theirs, ours := meta.GetExternalName(mg), meta.GetExternalName(claim); theirs != ours || ours == "" {
+		return fmt.Errorf("external name %q of the managed resource, %q of the claim", theirs, ours)
+	}
+	if all, err := t.site.objects(ctx); err != nil || len(all) != 1 {
+		return fmt.Errorf("there are %d managed resources: %w", len(all), err)
+	}
+	return errors.Join(t.copied(ctx), t.counted(ctx))
+}
+
+// copied returns nil if the Secret of the claim holds what that of the object does, and both agree to that.
+func (t *try) copied(ctx context.Context) error {
+	from, wanted := resource.ConnectionSecretReference(t.object)
+	to := t.claim.GetWriteConnectionSecretToReference()
+	if !wanted || to == nil {
+		return errors.New("claim or managed resource have no connection Secret")
+	}
+	source, have := &corev1.Secret{}, &corev1.Secret{}
+	if err := errors.Join(
+		t.site.client.Get(ctx, client.ObjectKey{Namespace: from.Namespace, Name: from.Name}, source),
+		t.site.client.Get(ctx, client.ObjectKey{Namespace: t.claim.GetNamespace(), Name: to.Name}, have),
+	); err != nil {
+		return err
+	}
+	switch {
+	case !maps.EqualFunc(source.Data, have.Data, bytes.Equal):
+		return errors.New("the Secret of the claim does not hold what that of the managed resource does")
+	case !meta.PropagationAllowed(source, have):
+		return errors.New("the Secret of the managed resource does not go on to that of the claim")
+	case !metav1.IsControlledBy(have, t.claim) || len(meta.PropagatesTo(source)) != 1:
+		return fmt.Errorf("the Secret of the claim is owned by %v, and the other one goes on to %v", have.OwnerReferences,
+			meta.PropagatesTo(source))
+	}
+	return nil
+}
+
+// counted returns nil if the class counts exactly the claims that something was made for.
+func (t *try) counted(ctx context.Context) error {
+	class, err := reread(ctx, t, t.newClass("a"))
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	entries := map[types.UID]any{}
+	if text := class.GetAnnotations()[claimbinding.AnnotationKeyClaims]; text != "" {
+		if err := json.Unmarshal([]byte(text), &entries); err != nil {
+			return err
+		}
+	}
+	all, err := t.site.claims(ctx)
+	if err != nil {
+		return err
+	}
+	for _, claim := range all {
+		if claim.GetClassReference() == nil || claim.GetResourceReference() == nil {
+			continue
+		}
+		if _, counts := entries[claim.GetUID()]; !counts {
+			return fmt.Errorf("the class does not count claim %s", claim.GetName())
+		}
+		delete(entries, claim.GetUID())
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("the class counts claims that have nothing of it: %v", slices.Collect(maps.Keys(entries)))
+	}
+	return nil
+}
+
+// contested returns nil if one of several claims has the object, and the others say that they may not.
+func (t *try) contested(ctx context.Context) error {
+	all, err := t.site.claims(ctx)
+	if err != nil {
+		return err
+	}
+	winners := 0
+	for _, claim := range all {
+		if claim.GetBindingPhase() == xpv1.BindingPhaseBound {
+			winners++
+			t.claim = claim
+		} else if err := waiting(claim, xpv1.ReasonNotAllowed); err != nil {
+			return err
+		}
+	}
+	if winners != 1 {
+		return fmt.Errorf("%d of %d claims are bound", winners, len(all))
+	}
+	return t.settled(ctx)
+}
+
+// vanished returns nil if the claim is gone, and its Secret too.
+func (t *try) vanished(ctx context.Context) error {
+	claim, err := reread(ctx, t, t.claim)
+	if !apierrors.IsNotFound(err) {
+		ready := claim.GetCondition(xpv1.TypeReady)
+		return fmt.Errorf("the claim is still there: %v, finalizers %v, Ready: %s %s", err, claim.GetFinalizers(), ready.Reason, ready.Message)
+	}
+	key := client.ObjectKey{Namespace: t.site.namespace, Name: claimSecret}
+	if err := t.site.client.Get(ctx, key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("the Secret of the claim is still there: %w", err)
+	}
+	return nil
+}
+
+// returned returns nil if all is gone, and the class has its place back. A claim that nobody began with may leave an entry of
+// the class, which counts no more.
+func (t *try) returned(ctx context.Context) error {
+	if err := t.gone(ctx); err != nil {
+		return err
+	}
+	return t.counted(ctx)
+}
+
+// released returns nil if the claim is gone, and its managed resource is kept for an administrator, in good health.
+func (t *try) released(ctx context.Context) error {
+	if err := errors.Join(t.vanished(ctx), t.counted(ctx)); err != nil {
+		return err
+	}
+	mg := t.object.(resource.BindableManaged)
+	ref, _ := resource.ConnectionSecretReference(mg)
+	source := &corev1.Secret{}
+	if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, source); err != nil {
+		return err
+	}
+	mg, err := reread(ctx, t, mg)
+	if err != nil {
+		return err
+	}
+	of := mg.GetClaimReference()
+	if mg.GetBindingPhase() != xpv1.BindingPhaseReleased || of == nil || of.UID != t.claim.GetUID() || len(meta.PropagatesTo(source)) > 0 {
+		return fmt.Errorf("managed resource %s is %q, names %v, and its Secret goes on to %v", mg.GetName(), mg.GetBindingPhase(), of,
+			meta.PropagatesTo(source))
+	}
+	return t.healthy(ctx)
+}
+
+// bindings finds managed resources that no claim has, or several, and claims that have several.
+func bindings(claims []resource.Claim, objects []resource.Managed) (found []violation) {
+	has, users := map[types.UID]int{}, map[string][]string{}
+	for _, claim := range claims {
+		has[claim.GetUID()] = 0
+		if ref := claim.GetResourceReference(); ref != nil && claim.GetBindingPhase() == xpv1.BindingPhaseBound {
+			users[ref.Name] = append(users[ref.Name], claim.GetName())
+		}
+	}
+	for _, o := range objects {
+		mg, bindable := o.(resource.BindableManaged)
+		if !bindable || mg.GetClaimReference() == nil {
+			continue
+		}
+		of := mg.GetClaimReference()
+		n, known := has[of.UID]
+		switch {
+		case !known && mg.GetBindingPhase() != xpv1.BindingPhaseReleased:
+			found = append(found, violation{leaked, fmt.Sprintf("%s, %q, of claim %s, which is gone", mg.GetName(), mg.GetBindingPhase(), of.Name)})
+		case n > 0:
+			found = append(found, violation{duplicated, fmt.Sprintf("%s, of claim %s, too", mg.GetName(), of.Name)})
+		}
+		if known {
+			has[of.UID]++
+		}
+	}
+	for name, all := range users {
+		if len(all) > 1 {
+			found = append(found, violation{boundTwice, fmt.Sprintf("%s, to claims %v", name, all)})
+		}
+	}
+	return found
+}

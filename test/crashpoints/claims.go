@@ -1,0 +1,240 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
+	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
+)
+
+// claimSecret is the connection Secret of a claim.
+const claimSecret = "claimed"
+
+// A claimKind is a kind of claims, and the kind of classes that makes managed resources of the kind that it is part of.
+type claimKind struct {
+	claim func() resource.Claim
+	// class returns one whose managed resources are as the kind declares them.
+	class func() resource.Class
+	// choose lets what is made with the class have a password that a person chose.
+	choose func(resource.Class, *xpv1.SecretKeySelector)
+}
+
+// claims are about claims that get a cache, which is quickly there: all operations that claims have.
+func claims() kind {
+	k := caches()
+	k.name = "Claim"
+	k.claims = &claimKind{
+		claim: func() resource.Claim { return &cachev1alpha1.RedisCluster{} },
+		class: func() resource.Class {
+			c := &cachev1alpha3.CacheInstanceClass{}
+			c.SpecTemplate.ForProvider.MemoryMegabytes = new(8)
+			return c
+		},
+		choose: func(c resource.Class, password *xpv1.SecretKeySelector) {
+			c.(*cachev1alpha3.CacheInstanceClass).SpecTemplate.ForProvider.PasswordSecretRef = password
+		},
+	}
+	k.more = append(choosing(), serving()...)
+	k.more = append(k.more, existing()...)
+	return k
+}
+
+// databaseClaims are about claims that get a database: what differs most from those that get a cache is how long that takes.
+func databaseClaims() kind {
+	k := databases()
+	k.name = "DatabaseClaim"
+	k.claims = &claimKind{
+		claim: func() resource.Claim { return &databasev1alpha1.PostgreSQLInstance{} },
+		class: func() resource.Class {
+			c := &databasev1alpha3.FavouriteDBInstanceClass{}
+			c.SpecTemplate.ForProvider.FancinessLevel = 20
+			return c
+		},
+		choose: func(c resource.Class, password *xpv1.SecretKeySelector) {
+			c.(*databasev1alpha3.FavouriteDBInstanceClass).SpecTemplate.ForProvider.PasswordSecretRef = password
+		},
+	}
+	k.more = serving()
+	return k
+}
+
+// choosing are the operations that give a claim its class. The classes are for no claim at all, so that nothing else happens.
+func choosing() []operation {
+	closed := func(wanted func(*try)) func(context.Context, *try) error {
+		return func(ctx context.Context, t *try) error {
+			for _, name := range []string{"b", "a"} {
+				class := t.newClass(name)
+				class.SetClaimLimits(xpv1.ClaimLimits{Max: new(int64(0))})
+				if name == "a" {
+					class.SetAnnotations(map[string]string{meta.AnnotationKeyDefaultClass: "true"})
+				}
+				if err := t.site.client.Create(ctx, class); err != nil {
+					return err
+				}
+			}
+			t.claim = t.newClaim("claim")
+			wanted(t)
+			return nil
+		}
+	}
+	return []operation{
+		{name: "schedule", write: closed((*try).ask), begin: create, done: (*try).chosen, still: true},
+		{name: "default", write: closed(func(*try) {}), begin: create, done: (*try).chosen, still: true},
+	}
+}
+
+// serving are the operations on a claim and what is made for it.
+func serving() []operation {
+	deleteClaim := func(ctx context.Context, t *try) error { return t.site.client.Delete(ctx, t.claim) }
+	offer := func(policy xpv1.ReclaimPolicy) func(context.Context, *try) error {
+		return func(ctx context.Context, t *try) error { return t.offer(ctx, policy) }
+	}
+	return []operation{
+		{name: "provision", write: offer(""), begin: create},
+		{name: "propagate", write: func(ctx context.Context, t *try) error {
+			return t.offer(ctx, "", t.choosePassword("the first password"))
+		}, existing: true, begin: func(ctx context.Context, t *try) error {
+			t.password = "the second password"
+			return t.site.client.Update(ctx, t.passwordSecret())
+		}},
+		{name: "release", write: offer(xpv1.ReclaimRetain), existing: true, begin: deleteClaim, done: (*try).released},
+		{name: "delete", write: offer(xpv1.ReclaimDelete), existing: true, gone: true, begin: deleteClaim, done: (*try).returned},
+		{name: "abandon", write: offer(""), gone: true, begin: create, cue: (*try).held, meanwhile: deleteClaim},
+		{
+			name: "rebind", write: offer(xpv1.ReclaimRetain), existing: true,
+			history: func(ctx context.Context, t *try) error {
+				if err := deleteClaim(ctx, t); err != nil {
+					return err
+				}
+				return until(ctx, func() error { return t.released(ctx) })
+			},
+			begin: func(ctx context.Context, t *try) error {
+				if err := t.allow(ctx, `"spec":{"claimRef":null},`); err != nil {
+					return err
+				}
+				t.claim = t.newClaim("heir")
+				t.want(t.claim)
+				return create(ctx, t)
+			},
+		},
+	}
+}
+
+// existing are the operations on claims that want what was there before them.
+func existing() []operation {
+	return []operation{
+		{name: "bind", existing: true, begin: func(ctx context.Context, t *try) error {
+			t.claim = t.newClaim("claim")
+			t.want(t.claim)
+			return firstOf(t.allow(ctx, ""), func() error { return create(ctx, t) })
+		}},
+		{name: "contest", existing: true, done: (*try).contested, begin: func(ctx context.Context, t *try) error {
+			for _, name := range []string{"claim", "rival"} {
+				t.claim = t.newClaim(name)
+				t.claim.SetWriteConnectionSecretToReference(&xpv1.LocalSecretReference{Name: name})
+				t.want(t.claim)
+				if err := create(ctx, t); err != nil {
+					return err
+				}
+			}
+			return t.allow(ctx, "")
+		}},
+		{
+			name: "unbind", existing: true, done: (*try).released,
+			history: func(ctx context.Context, t *try) error {
+				t.claim = t.newClaim("claim")
+				t.want(t.claim)
+				if err := firstOf(t.allow(ctx, ""), func() error { return create(ctx, t) }); err != nil {
+					return err
+				}
+				return until(ctx, func() error { return t.settled(ctx) })
+			},
+			begin: func(ctx context.Context, t *try) error { return t.site.client.Delete(ctx, t.claim) },
+		},
+	}
+}
+
+// firstOf returns the error, and goes on without.
+func firstOf(err error, then func() error) error {
+	if err != nil {
+		return err
+	}
+	return then()
+}
+
+func (t *try) newClaim(name string) resource.Claim {
+	claim := t.kind.claims.claim()
+	of := t.site.meta(name)
+	claim.SetNamespace(t.site.namespace)
+	claim.SetName(of.Name)
+	claim.SetLabels(of.Labels)
+	claim.SetWriteConnectionSecretToReference(&xpv1.LocalSecretReference{Name: claimSecret})
+	return claim
+}
+
+// ask lets the claim ask for its site's classes.
+func (t *try) ask() {
+	t.claim.SetClassSelector(&metav1.LabelSelector{MatchLabels: map[string]string{siteLabel: t.site.namespace}})
+}
+
+// want lets a claim ask for the object.
+func (t *try) want(claim resource.Claim) {
+	gvk, _ := t.site.client.GroupVersionKindFor(t.object) // or the claim is refused
+	ref := &corev1.ObjectReference{Name: t.object.GetName()}
+	ref.APIVersion, ref.Kind = gvk.ToAPIVersionAndKind()
+	claim.SetResourceReference(ref)
+}
+
+func (t *try) newClass(name string) resource.Class {
+	class := t.kind.claims.class()
+	of := t.site.meta(t.site.namespace + "-" + name)
+	class.SetName(of.Name)
+	class.SetLabels(of.Labels)
+	class.SetProviderConfigReference(&xpv1.ProviderConfigReference{Name: t.site.namespace})
+	class.SetWriteConnectionSecretsToNamespace(t.site.namespace)
+	return class
+}
+
+// offer prepares a class for one claim, and the claim that asks for it by label.
+func (t *try) offer(ctx context.Context, policy xpv1.ReclaimPolicy, change ...func(resource.Class) client.Object) error {
+	class := t.newClass("a")
+	class.SetClaimLimits(xpv1.ClaimLimits{Max: new(int64(1))})
+	class.SetReclaimPolicy(policy)
+	t.claim = t.newClaim("claim")
+	t.ask()
+	for _, also := range change {
+		if err := t.site.client.Create(ctx, also(class)); err != nil {
+			return err
+		}
+	}
+	return t.site.client.Create(ctx, class)
+}
+
+// choosePassword lets the class have a password that a person chose, and returns the Secret that it is in.
+func (t *try) choosePassword(password string) func(resource.Class) client.Object {
+	return func(class resource.Class) client.Object {
+		t.password = password
+		t.kind.claims.choose(class, &xpv1.SecretKeySelector{Namespace: t.site.namespace, Name: passwordSecret, Key: passwordSecret})
+		return t.passwordSecret()
+	}
+}
+
+// allow does what an administrator does who lets claims of the site have the object: with more of a patch, if need be.
+func (t *try) allow(ctx context.Context, more string) error {
+	patch := fmt.Sprintf(`{%s"metadata":{"annotations":{%q:%q}}}`, more, meta.AnnotationKeyAllowedNamespaces, t.site.namespace)
+	return t.site.client.Patch(ctx, t.object, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
