@@ -74,6 +74,9 @@ type ExternalObservation struct {
 	// Where ResourceUpToDate is true the fields are such that no update settles them.
 	Drift []xpv1.FieldDifference
 
+	// Fixed lists the paths of Drift that no update settles, such as those of immutable fields. Failed is to say so, too.
+	Fixed []string
+
 	// Diff says for people how the external resource differs, without secret values. It is shown where Drift is empty.
 	Diff string
 

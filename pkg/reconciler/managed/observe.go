@@ -21,7 +21,11 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 // checkFailure ends the pass with what the external system reports to be wrong with the resource.
 func (r *Reconciler) checkFailure(_ context.Context, p *pass) outcome {
 	if p.observation.Failed != nil {
-		return fail(ReasonExternalFailed, fmt.Errorf("the external resource is not as it should be: %w", p.observation.Failed))
+		return fail(ReasonExternalFailed, p.failure())
 	}
 	return next()
+}
+
+func (p *pass) failure() error {
+	return fmt.Errorf("the external resource is not as it should be: %w", p.observation.Failed)
 }

@@ -6,6 +6,7 @@ package managed
 import (
 	"context"
 	"errors"
+	"slices"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -32,13 +33,14 @@ type Plan struct {
 	// Fields that the action would set, for Create and Update, where the client can tell. Secret values are not shown.
 	Fields []xpv1.FieldDifference
 
-	// Message says for a person why nothing would be done, where that is not because all is as declared.
+	// Message says for a person why nothing would be done, where that is not because all is as declared, and what stays wrong
+	// with the external resource in spite of the action.
 	Message string
 }
 
 // Plan says what a pass over the object would do to its external resource. It reads, resolves references and observes,
 // and writes nothing, neither to the API server nor to the external system. The object is the caller's, stored or not, and
-// stays as it is. An error is what the pass would have failed with.
+// stays as it is. An error is what the pass would have failed with before it did anything.
 func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error) {
 	own, ok := mg.DeepCopyObject().(resource.Managed)
 	if !ok {
@@ -86,12 +88,34 @@ func (p *pass) plan(o outcome, options []parameters.Option) Plan {
 		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
 		return Plan{Action: PlanCreate, Fields: parameters.Differences(desired, nil, options...)}
 	case p.observation.ResourceUpToDate && !p.rotated:
-		return Plan{Action: PlanNothing}
+		return Plan{Action: PlanNothing, Message: p.amiss()}
 	case !p.allows(xpv1.ManagementActionUpdate):
 		return Plan{Action: PlanNothing, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
 	default:
-		return Plan{Action: PlanUpdate, Fields: p.observation.Drift}
+		return Plan{Action: PlanUpdate, Fields: p.healing(), Message: p.amiss()}
 	}
+}
+
+// amiss says what no update settles, nothing if there is nothing.
+func (p *pass) amiss() string {
+	switch {
+	case p.observation.Failed != nil:
+		return p.failure().Error()
+	case p.observation.ResourceUpToDate && len(p.observation.Drift) > 0:
+		return driftMessage(p.observation)
+	default:
+		return ""
+	}
+}
+
+// healing are the differences that an update settles.
+func (p *pass) healing() (fields []xpv1.FieldDifference) {
+	for _, d := range p.observation.Drift {
+		if !p.observation.ResourceUpToDate && !slices.Contains(p.observation.Fixed, d.Path) {
+			fields = append(fields, d)
+		}
+	}
+	return fields
 }
 
 // planDeletion says what deleteExternal would do.

@@ -4,6 +4,7 @@
 package managed_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -73,6 +74,53 @@ var planCases = map[string]struct {
 		},
 		fails: "belongs to another object",
 	},
+}
+
+// A plan says what no update settles, and sets none of it.
+func TestPlanOfWhatCannotChange(t *testing.T) {
+	t.Parallel()
+	const fails = "the external resource is not as it should be: "
+	size := xpv1.FieldDifference{Path: "size", Desired: "2", Observed: "1"}
+	zone := xpv1.FieldDifference{Path: "zone", Desired: `"a"`, Observed: `"b"`}
+	cannot := errors.New("zone differs and cannot change")
+	for name, tc := range map[string]struct {
+		observed managed.ExternalObservation
+		want     managed.Plan
+	}{
+		"N8 P70 only what cannot change differs": {
+			observed: managed.ExternalObservation{
+				ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}, Fixed: []string{"zone"}, Failed: cannot},
+			want: managed.Plan{Action: managed.PlanNothing, Message: fails + "zone differs and cannot change"},
+		},
+		"N8 P70 and nobody says why": {
+			observed: managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}},
+			want: managed.Plan{Action: managed.PlanNothing,
+				Message: "The external resource differs from spec.forProvider in zone: see status.drift."},
+		},
+		"N8 P70 other fields differ, too": {
+			observed: managed.ExternalObservation{Drift: []xpv1.FieldDifference{size, zone}, Fixed: []string{"zone"}, Failed: cannot},
+			want: managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size},
+				Message: fails + "zone differs and cannot change"},
+		},
+		"N8 R31 a resource that failed": {
+			observed: managed.ExternalObservation{ResourceUpToDate: true, Failed: errors.New("out of disk")},
+			want:     managed.Plan{Action: managed.PlanNothing, Message: fails + "out of disk"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.pass()
+			s.alter(func(_ *thing.Thing, o *managed.ExternalObservation) {
+				*o = tc.observed
+				o.ResourceExists = true
+			})
+			plan, err := s.reconciler.Plan(t.Context(), s.thing())
+			if diff := cmp.Diff(tc.want, plan); diff != "" || err != nil {
+				t.Errorf("error %v, plan -want +got:\n%s", err, diff)
+			}
+		})
+	}
 }
 
 // Whatever the state of an object, a plan says what a pass would do, and does nothing.
