@@ -39,7 +39,7 @@ type ParameterizedManaged[P any] interface {
 }
 
 // ClassOf returns what gives each claim a managed resource with the settings of its class. carry puts what the claim itself
-// says into these settings, and refuses what contradicts the class (D27); see Agree.
+// says into these settings, and refuses what contradicts the class (D27); see Agree. Nil: the claim says nothing of its own.
 //
 //	provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1.BucketClass{}, &v1.Bucket{},
 //		func(c *databasev1alpha1.PostgreSQLInstance, p *v1.BucketParameters) error {
@@ -62,6 +62,9 @@ func ClassOf[CM resource.Claim, P any](
 			return fmt.Errorf("managed resource is not a %s", kindOf(made))
 		}
 		*to.Parameters() = *by.Parameters()
+		if carry == nil {
+			return nil
+		}
 		return carry(from, to.Parameters())
 	}
 	return Class{

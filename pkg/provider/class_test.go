@@ -1,0 +1,188 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/internal/kinds"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// rackParameters are the settings of racks.
+type rackParameters struct {
+	Size   int
+	Engine *string
+}
+
+// A Rack is a managed resource of which only the settings are looked at, and RackClass a template for it.
+type (
+	Rack struct {
+		resource.BindableManaged
+		parameters rackParameters
+	}
+	RackClass struct {
+		resource.Class
+		parameters rackParameters
+	}
+)
+
+func (r *Rack) Parameters() *rackParameters         { return &r.parameters }
+func (c *RackClass) Parameters() *rackParameters    { return &c.parameters }
+func (c *RackClass) DeepCopyObject() runtime.Object { copied := *c; return &copied }
+func (r *Rack) DeepCopyObject() runtime.Object      { copied := *r; return &copied }
+
+// Others are of the same roles, and of other kinds.
+type (
+	otherClaim   struct{ resource.Claim }
+	otherClass   struct{ resource.Class }
+	otherManaged struct{ resource.BindableManaged }
+)
+
+func (c *otherClass) DeepCopyObject() runtime.Object { return c }
+
+func racks(carry func(*databasev1alpha1.PostgreSQLInstance, *rackParameters) error) provider.Class {
+	return provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &RackClass{}, &Rack{}, carry)
+}
+
+func agreeing(c *databasev1alpha1.PostgreSQLInstance, p *rackParameters) error {
+	return provider.Agree("engineVersion", c.Spec.EngineVersion, &p.Engine)
+}
+
+// What a claim becomes, by its class.
+func TestClassOf(t *testing.T) {
+	t.Parallel()
+	asking := func(version *string) *databasev1alpha1.PostgreSQLInstance {
+		c := &databasev1alpha1.PostgreSQLInstance{}
+		c.Spec.EngineVersion = version
+		return c
+	}
+	of := func(engine *string) *RackClass {
+		return &RackClass{parameters: rackParameters{Size: 3, Engine: engine}}
+	}
+	for name, tc := range map[string]struct {
+		carry func(*databasev1alpha1.PostgreSQLInstance, *rackParameters) error
+		claim resource.Claim
+		class resource.Class
+		made  resource.Managed
+		want  string // engine, or what the error says
+	}{
+		"R259 settings of the class": {agreeing, asking(nil), of(ptr.To("14")), &Rack{}, "14"},
+		"D27 the claim's own":        {agreeing, asking(ptr.To("15")), of(nil), &Rack{}, "15"},
+		"D27 both agree":             {agreeing, asking(ptr.To("15")), of(ptr.To("15")), &Rack{}, "15"},
+		"D27 a claim against its class": {
+			agreeing, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "spec.engineVersion is 15, but the class stands for 14: leave it out",
+		},
+		"R259 a claim that says nothing":  {nil, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "14"},
+		"R260 a claim of another kind":    {agreeing, &otherClaim{}, of(nil), &Rack{}, "resource claim is not a PostgreSQLInstance"},
+		"R260 a class of another kind":    {agreeing, asking(nil), &otherClass{}, &Rack{}, "resource class is not a RackClass"},
+		"R260 a resource of another kind": {agreeing, asking(nil), of(nil), &otherManaged{}, "managed resource is not a Rack"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			class := racks(tc.carry)
+			if len(class.Configurators) != 1 {
+				t.Fatalf("%d configurators", len(class.Configurators))
+			}
+			err := class.Configurators[0].Configure(t.Context(), tc.claim, tc.class, tc.made)
+			if err != nil {
+				if !strings.HasPrefix(err.Error(), tc.want) {
+					t.Errorf("got error %v, want %q", err, tc.want)
+				}
+				return
+			}
+			if rack, _ := tc.made.(*Rack); rack == nil || ptr.Deref(rack.parameters.Engine, "") != tc.want || rack.parameters.Size != 3 {
+				t.Errorf("got %+v, want engine %q", tc.made, tc.want)
+			}
+		})
+	}
+}
+
+// A class is a template: what is made from it does not change it.
+func TestClassIsKept(t *testing.T) {
+	t.Parallel()
+	t.Run("R277 the class stays as it is", func(t *testing.T) {
+		t.Parallel()
+		claim, class := &databasev1alpha1.PostgreSQLInstance{}, &RackClass{}
+		claim.Spec.EngineVersion = ptr.To("15")
+		err := racks(agreeing).Configurators[0].Configure(t.Context(), claim, class, &Rack{})
+		if err != nil || class.parameters.Engine != nil {
+			t.Errorf("the class became %+v; error %v", class.parameters, err)
+		}
+	})
+}
+
+// withRacks adds a class of racks to a provider, whose definitions change sees first.
+func withRacks(class provider.Class, change func(of, made *apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
+	return func(p *provider.Provider) {
+		gv := depot.Kinds().Cluster
+		add := p.AddToScheme
+		p.AddToScheme = func(s *runtime.Scheme) error {
+			s.AddKnownTypeWithName(gv.WithKind("Rack"), &Rack{})
+			s.AddKnownTypeWithName(gv.WithKind("RackClass"), &RackClass{})
+			s.AddKnownTypeWithName(gv.WithKind("RackClassList"), &metav1.PartialObjectMetadataList{})
+			return add(s)
+		}
+		of := kinds.Definition(gv, "RackClass", apiextensionsv1.ClusterScoped)
+		made := kinds.Definition(gv, "Rack", apiextensionsv1.ClusterScoped)
+		of.Labels = map[string]string{"bowline.dev/claim-kind": "postgresqlinstance.database.crossplane.io"}
+		of.Annotations = map[string]string{"bowline.dev/claim-kinds": "other.example.org,postgresqlinstance.database.crossplane.io"}
+		change(of, made)
+		files, _ := p.CRDs.(fstest.MapFS)
+		for _, d := range []*apiextensionsv1.CustomResourceDefinition{of, made} {
+			if content, err := yaml.Marshal(d); err == nil {
+				files[d.Name+".yaml"] = &fstest.MapFile{Data: content}
+			}
+		}
+		p.CRDs, p.Classes = fs.FS(files), []provider.Class{class}
+	}
+}
+
+// What does not fit about classes is said before anything runs.
+func TestValidateClasses(t *testing.T) {
+	t.Parallel()
+	type definition = apiextensionsv1.CustomResourceDefinition
+	asIs := func(_, _ *definition) {}
+	for name, tc := range map[string]mistake{
+		"R6 fits": {withRacks(racks(nil), asIs), nil},
+		"R6 not complete": {
+			withRacks(provider.Class{Claim: &databasev1alpha1.PostgreSQLInstance{}}, asIs),
+			[]string{"class 0 of Provider.Classes is not complete"},
+		},
+		"R6 a class that is not in the scheme": {
+			withRacks(provider.Class{Claim: &databasev1alpha1.PostgreSQLInstance{}, Object: &otherClass{}, Managed: &Rack{}}, asIs),
+			[]string{"class for *provider_test.otherClass", "let Provider.AddToScheme add it once"},
+		},
+		"R6 a class without definition": {
+			withRacks(racks(nil), func(of, _ *definition) { of.Spec.Names.Kind = "ShelfClass" }),
+			[]string{"RackClass.depot.test.bowline.dev: that has no definition among Provider.CRDs, nor in the core"},
+		},
+		"N10 a class for other claims": {
+			withRacks(racks(nil), func(of, _ *definition) { of.Annotations["bowline.dev/claim-kinds"] = "other.example.org" }),
+			[]string{"does not say that it is for claims of kind PostgreSQLInstance.database.crossplane.io", "+bowline:class of Rack"},
+		},
+		"N10 a class without label": {
+			withRacks(racks(nil), func(of, _ *definition) { of.Labels = nil }),
+			[]string{"its definition does not say that it is for claims of kind"},
+		},
+		"N28 of what is namespaced": {
+			withRacks(racks(nil), func(_, made *definition) { made.Spec.Scope = apiextensionsv1.NamespaceScoped }),
+			[]string{"Rack.depot.test.bowline.dev is namespaced, and classes make cluster-scoped managed resources only"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { validate(t, tc) })
+	}
+}
