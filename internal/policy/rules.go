@@ -35,7 +35,7 @@ func rules() []rule {
 		{"main size", "Commands are libraries with a door; only libraries can be tested.", mainSizes},
 		{"no init", "Importing a package must not do anything.", noInit},
 		{"no skipped tests", "A skipped test looks like a passed one.", noSkip},
-		{"imports", "Arrows point one way.", imports},
+		{"R4 R8 imports", "Arrows point one way.", imports},
 	}
 }
 

@@ -66,7 +66,7 @@ func TestBackgroundCreate(t *testing.T) {
 	t.Parallel()
 	s := inBackground(t)
 	release := s.hold("Create", nil)
-	t.Run("R197 R189 the pass ends while the call goes on", func(t *testing.T) {
+	t.Run("R197 R189 T53 the pass ends while the call goes on", func(t *testing.T) {
 		s.pass()
 		if got := s.background() + " " + s.state(); got != "Ongoing  Ready=Creating Synced=ReconcileSuccess" {
 			t.Errorf("the user sees %s", got)

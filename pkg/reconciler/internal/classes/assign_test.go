@@ -93,7 +93,7 @@ func TestScheduling(t *testing.T) {
 		want   *corev1.ObjectReference
 		after  time.Duration
 	}{
-		"R235 R236 R237 R241 the first that matches by name": {want: chosen},
+		"K28 R235 R236 R237 R241 the first that matches by name": {want: chosen},
 		"R243 R238 a claim that names a class":               {func(c *shop.ItemClaim) { c.Spec.ClassReference = explicit }, explicit, 0},
 		"R243 R239 a claim that names its resource": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.ItemGroupVersionKind, "i") }, none, 0},
@@ -161,7 +161,7 @@ func TestDefaulting(t *testing.T) {
 		change func(*shop.ItemClaim)
 		want   *corev1.ObjectReference
 	}{
-		"R247 R248 R252 the one whose annotation is true": {want: s.of(shop.ItemClassGroupVersionKind, "default")},
+		"K28 R247 R248 R252 the one whose annotation is true": {want: s.of(shop.ItemClassGroupVersionKind, "default")},
 		"R253 R250 R247 a claim with a selector": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: labels.Set{"no": "such"}}
