@@ -40,8 +40,8 @@ func (s sight) managed() []resource.BindableManaged {
 }
 
 func (s sight) String() string {
-	return fmt.Sprintf("%d of %d claims bound, %d managed resources, %d objects being deleted", s.bound, len(s.claims), len(s.managed()),
-		s.leaving)
+	return fmt.Sprintf("%d of %d claims bound, %d managed resources, %d Secrets, %d objects being deleted", s.bound, len(s.claims),
+		len(s.managed()), s.secrets, s.leaving)
 }
 
 func (c *crowd) look(ctx context.Context) (s sight, err error) {
@@ -102,7 +102,7 @@ func (c *crowd) settled(ctx context.Context, enough func(sight) bool) error {
 		c.told = time.Now()
 		c.say("%s", s)
 	}
-	return fmt.Errorf("%s, %d Secrets; one that is not bound: %s", s, s.secrets, s.waiting)
+	return fmt.Errorf("%s; one that is not bound: %s", s, s.waiting)
 }
 
 func (c *crowd) allBound(ctx context.Context) error {
