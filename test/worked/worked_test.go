@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worked_test runs the worked example of the documents as they print it, but for the defects that Annex B of the
+// Package worked runs the worked example of the documents as they print it, but for the defects that Annex B of the
 // contract lists, against the favourite cloud.
 package worked_test
 
