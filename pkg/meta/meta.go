@@ -46,9 +46,16 @@ const (
 	// AnnotationKeyAllowedNamespaces on a managed resource lists the namespaces, separated by commas, or * for all, whose
 	// claims and targets may have it (N27).
 	AnnotationKeyAllowedNamespaces = "bowline.dev/allowed-namespaces"
+	// AnnotationKeyClaimKinds on the definition of a class kind lists all claim kinds that its classes are for, each as
+	// <kind>.<group> in lower case, separated by commas (N10). Without it the value of LabelKeyClaimKind is the only one.
+	AnnotationKeyClaimKinds = "bowline.dev/claim-kinds"
 	// AnnotationKeyDefaultClass on a class makes it the default one, if its value is exactly "true" (K28, R252).
 	AnnotationKeyDefaultClass = "resourceclass.crossplane.io/is-default-class"
 )
+
+// LabelKeyClaimKind is the label by which definitions of class kinds are found. Its value is the first of the claim kinds that
+// the classes are for: a label holds one (N10).
+const LabelKeyClaimKind = "bowline.dev/claim-kind"
 
 // Labels that external resources carry where their system allows labels or tags. Where dots and slashes are not
 // allowed in keys these are already without (P13).

@@ -16,13 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/apis"
 	"github.com/bowline-dev/bowline/apis/crds"
 	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
-)
-
-// Which claim kinds a class kind serves its definition says (N10): the annotation lists all, the label is for finding it.
-const (
-	labelClaimKind       = "bowline.dev/claim-kind"
-	annotationClaimKinds = "bowline.dev/claim-kinds"
 )
 
 // A placedClass is a Class whose kinds were found.
@@ -55,7 +50,7 @@ func (b *layoutBuilder) placeClass(i int, c Class) {
 	}
 	p.claims, p.classes, p.made = of.Spec.Names.Plural, by.Spec.Names.Plural, with.Spec.Names.Plural
 	served := strings.ToLower(p.claim.GroupKind().String())
-	if by.Labels[labelClaimKind] == "" || !slices.Contains(strings.Split(by.Annotations[annotationClaimKinds], ","), served) {
+	if by.Labels[meta.LabelKeyClaimKind] == "" || !slices.Contains(strings.Split(by.Annotations[meta.AnnotationKeyClaimKinds], ","), served) {
 		b.mistake("class %s: its definition does not say that it is for claims of kind %s: name it in the marker +bowline:class of %s",
 			p.class.GroupKind(), p.claim.GroupKind(), p.managed.Kind)
 	}

@@ -10,16 +10,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/bowline-dev/bowline/internal/codegen/model"
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-const (
-	// configLabel of a definition names the group of the provider configurations that its objects use (N29).
-	configLabel = "bowline.dev/provider-config"
-	// claimKindLabel of a class's definition names the first claim kind that the class satisfies: a label holds one (N10).
-	claimKindLabel = "bowline.dev/claim-kind"
-	// claimKindsAnnotation names all of them, separated by commas.
-	claimKindsAnnotation = "bowline.dev/claim-kinds"
-)
+// configLabel of a definition names the group of the provider configurations that its objects use (N29).
+const configLabel = "bowline.dev/provider-config"
 
 // describe sets what is about the definition as a whole, where the author did not.
 func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion, k *model.Kind) {
@@ -37,8 +32,8 @@ func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextension
 		d.Labels = withDefault(d.Labels, configLabel, config)
 	}
 	if kinds := k.ClaimKinds(); k.Role == model.Class && len(kinds) > 0 {
-		d.Labels = withDefault(d.Labels, claimKindLabel, strings.ToLower(kinds[0]))
-		d.Annotations = withDefault(d.Annotations, claimKindsAnnotation, strings.ToLower(strings.Join(kinds, ",")))
+		d.Labels = withDefault(d.Labels, meta.LabelKeyClaimKind, strings.ToLower(kinds[0]))
+		d.Annotations = withDefault(d.Annotations, meta.AnnotationKeyClaimKinds, strings.ToLower(strings.Join(kinds, ",")))
 	}
 	if k.Role != model.Class { // which has none (K24)
 		if version.Subresources == nil {

@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // CacheDefinitions has a cache hold of custom resource definitions only those of classes, and of these only which claims they
 // are for.
 func CacheDefinitions(o *cache.Options) {
-	ofClasses, err := labels.NewRequirement(LabelClaimKind, selection.Exists, nil)
+	ofClasses, err := labels.NewRequirement(meta.LabelKeyClaimKind, selection.Exists, nil)
 	if err != nil {
 		panic(err) // the label is no label
 	}
@@ -33,7 +35,7 @@ func strip(o any) (any, error) {
 			ResourceVersion:   crd.ResourceVersion,
 			DeletionTimestamp: crd.DeletionTimestamp,
 			Labels:            crd.Labels,
-			Annotations:       map[string]string{AnnotationClaimKinds: crd.Annotations[AnnotationClaimKinds]},
+			Annotations:       map[string]string{meta.AnnotationKeyClaimKinds: crd.Annotations[meta.AnnotationKeyClaimKinds]},
 		}
 	}
 	return o, nil

@@ -18,14 +18,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// The definition of a class kind says which claim kinds its classes are for: each as <kind>.<group> in lower case.
-const (
-	// LabelClaimKind is how definitions of class kinds are found. Its value is the first claim kind.
-	LabelClaimKind = "bowline.dev/claim-kind"
-	// AnnotationClaimKinds lists all claim kinds, separated by commas. Without it the label's value is the only one.
-	AnnotationClaimKinds = "bowline.dev/claim-kinds"
-)
-
 // suffix makes the kind of a class from the kind of what it provides (K29).
 const suffix = "Class"
 

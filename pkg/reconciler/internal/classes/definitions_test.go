@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -50,7 +50,7 @@ func (s *stage) install(says bool) *apiextensionsv1.CustomResourceDefinition {
 		},
 	}
 	if says {
-		crd.Labels = map[string]string{classes.LabelClaimKind: "itemclaim.shop.test.bowline.dev"}
+		crd.Labels = map[string]string{meta.LabelKeyClaimKind: "itemclaim.shop.test.bowline.dev"}
 	}
 	if err := controlplanetest.Install(s.t.Context(), s.env.Config, crd); err != nil {
 		s.t.Fatal(err)
@@ -138,7 +138,7 @@ func TestDefinitions(t *testing.T) {
 		named := s.claim("named", nil)
 		named.Spec.ClassReference = s.of(s.late(), "class")
 		s.create(named)
-		crd.Labels = map[string]string{classes.LabelClaimKind: "somethingelse.example.org"}
+		crd.Labels = map[string]string{meta.LabelKeyClaimKind: "somethingelse.example.org"}
 		if err := controlplanetest.Install(t.Context(), s.env.Config, crd); err != nil {
 			t.Fatal(err)
 		}

@@ -169,12 +169,12 @@ func (c *Classes) seeDefinition(o any) {
 
 // claimKinds returns the claim kinds that the classes of a definition are for.
 func claimKinds(crd client.Object) []string {
-	first := crd.GetLabels()[LabelClaimKind]
+	first := crd.GetLabels()[meta.LabelKeyClaimKind]
 	if first == "" {
 		return nil
 	}
 	kinds := []string{first}
-	for k := range strings.SplitSeq(crd.GetAnnotations()[AnnotationClaimKinds], ",") {
+	for k := range strings.SplitSeq(crd.GetAnnotations()[meta.AnnotationKeyClaimKinds], ",") {
 		kinds = append(kinds, strings.ToLower(strings.TrimSpace(k)))
 	}
 	return kinds
