@@ -99,8 +99,12 @@ func (t *try) bound(ctx context.Context) error {
 	if theirs, ours := meta.GetExternalName(mg), meta.GetExternalName(claim); theirs != ours || ours == "" {
 		return fmt.Errorf("external name %q of the managed resource, %q of the claim", theirs, ours)
 	}
-	if all, err := t.site.objects(ctx); err != nil || len(all) != 1 {
-		return fmt.Errorf("there are %d managed resources: %w", len(all), err)
+	all, err := t.site.objects(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) != 1 {
+		return fmt.Errorf("there are %d managed resources", len(all))
 	}
 	return errors.Join(t.copied(ctx), t.counted(ctx))
 }

@@ -138,7 +138,7 @@ func (t *try) with(ctx context.Context, life *lifeline.Life, first bool) (why, e
 
 // cued returns nil once it is time for what happens meanwhile, or nobody lives to give the cue.
 func (t *try) cued(ctx context.Context) error {
-	if t.life.IsDead() {
+	if t.life.IsOver() {
 		return nil
 	}
 	if t.operation.cue != nil {
@@ -155,7 +155,7 @@ func (t *try) cued(ctx context.Context) error {
 
 // quiet returns nil once a process is dead, or has finished and looked at everything again without a change.
 func (t *try) quiet(ctx context.Context, life *lifeline.Life) error {
-	if life.IsDead() {
+	if life.IsOver() {
 		return nil
 	}
 	rests := life.LookedAgain

@@ -19,7 +19,7 @@ func Example() {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return lifeline.Tap{Life: func() *lifeline.Life { return life }, Name: lifeline.APIRequest, Next: next}
 	})
-	// ... start a manager with the config, wait until life.IsDead(), throw the manager away
+	// ... start a manager with the config, wait until life.IsOver(), throw the manager away
 	fmt.Println(life.Cut(), life.WasReached())
 	// Output: cut right after false
 }

@@ -71,7 +71,8 @@ type Life struct {
 	met     []Point // the same read again and again counts once
 	times   map[string]int
 	reached bool
-	dead    bool
+	dead    bool      // for whoever wants to send a request
+	over    bool      // and its last request was done
 	looks   int       // reads since the last change
 	last    time.Time // of a request, or the beginning
 }
@@ -97,6 +98,9 @@ func (l *Life) do(request string, send func() (*http.Response, error)) (*http.Re
 		return send()
 	}
 	answer, err := send()
+	if cut == After {
+		l.end()
+	}
 	switch {
 	case cut == "" && !l.IsDead():
 		return answer, err
@@ -141,8 +145,14 @@ func (l *Life) meet(request string) (c Cut, alive bool) {
 	if l.cut == "" || here != l.at {
 		return "", true
 	}
-	l.reached, l.dead = true, l.cut.Kills()
+	l.reached, l.dead, l.over = true, l.cut.Kills(), l.cut == Before
 	return l.cut, true
+}
+
+func (l *Life) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
 }
 
 // Begin starts the clock of a process that is up.
@@ -157,6 +167,14 @@ func (l *Life) IsDead() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dead
+}
+
+// IsOver is true for a dead process whose last request was done, if it was to be done. Whoever removes the process earlier may
+// take the request back.
+func (l *Life) IsOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // WasReached is true once the cut happened.

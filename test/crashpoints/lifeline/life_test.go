@@ -73,6 +73,28 @@ func TestLifeline(t *testing.T) {
 	}
 }
 
+// Who waits until a process is dead that dies right after a request must not take that request back.
+func TestIsOver(t *testing.T) {
+	t.Parallel()
+	for cut, want := range map[Cut]bool{Before: true, After: true, Lost: false} {
+		t.Run(string(cut), func(t *testing.T) {
+			t.Parallel()
+			life := New(Point{"PATCH a", 1}, cut)
+			sent := false
+			_, err := life.do("PATCH a", func() (*http.Response, error) {
+				sent = true
+				if life.IsDead() != (cut == After) || life.IsOver() {
+					t.Errorf("while it is done: dead: %t, over: %t", life.IsDead(), life.IsOver())
+				}
+				return &http.Response{Body: http.NoBody}, nil
+			})
+			if err == nil || sent != (cut != Before) || life.IsOver() != want {
+				t.Errorf("%v, sent: %t, over: %t", err, sent, life.IsOver())
+			}
+		})
+	}
+}
+
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ met, want string }{
