@@ -122,9 +122,10 @@ func holds(f *model.Field, typ string) bool {
 // fitClaimKinds wants kinds with their groups, the first of which is a label of the definition.
 func fitClaimKinds(_ *model.Field, value string) string {
 	const longest = 63
+	whole := regexp.MustCompile(`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`)
 	for kind := range strings.SplitSeq(value, ",") {
 		kind = strings.TrimSpace(kind)
-		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`).MatchString(kind) {
+		if !whole.MatchString(kind) {
 			return fmt.Sprintf("%q is no claim kind: write Kind.group, such as PostgreSQLInstance.database.crossplane.io, separated by commas",
 				kind)
 		}

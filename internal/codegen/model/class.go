@@ -17,6 +17,9 @@ const ClaimsMarker = "bowline:claims"
 // ClassName returns the name of a managed kind's class.
 func (k *Kind) ClassName() string { return k.Name + classSuffix }
 
+// MadeName returns the name of the kind that a class is a template for, be it there or not.
+func (k *Kind) MadeName() string { return strings.TrimSuffix(k.Name, classSuffix) }
+
 // ManagedKind returns the managed kind that a class is a template for, nil if its package has none of the name.
 func (k *Kind) ManagedKind() *Kind {
 	name, ok := strings.CutSuffix(k.Name, classSuffix)

@@ -43,7 +43,8 @@ func TestClasses(t *testing.T) {
 	}{
 		"T12 ClassSpecTemplate":                    {byHand(class("// +bowline:claims=A.example.org", whole)), []string{"A.example.org"}, false},
 		"T12 specTemplate, which is to be written": {byHand(class("// +bowline:claims=A.example.org", "")), []string{"A.example.org"}, false},
-		"K29 a marker of the managed kind":         {one(scoped + "// +bowline:class=A.example.org, B.example.org"), []string{"A.example.org", "B.example.org"}, true},
+		"K29 a marker of the managed kind": {
+			one(scoped + "// +bowline:class=A.example.org, B.example.org"), []string{"A.example.org", "B.example.org"}, true},
 		"N28 of both scopes": {
 			one("// +bowline:scopes=Cluster,Namespaced\n// +bowline:class=A.example.org"), []string{"A.example.org"}, true},
 		"N28 not of a namespaced kind": {one("// +bowline:scopes=Namespaced\n// +bowline:class=A.example.org"), nil, false},

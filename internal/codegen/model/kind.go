@@ -167,7 +167,7 @@ func readKind(s *Struct) *Kind {
 	case Managed:
 		k.readParts(spec)
 	case Class:
-		k.Parameters = Ref{k.Package.Path, strings.TrimSuffix(k.Name, classSuffix) + "Parameters"}
+		k.Parameters = Ref{k.Package.Path, k.MadeName() + "Parameters"}
 		if spec != nil {
 			k.Parameters = refOf(spec.Field("ForProvider"), spec.Package)
 		}

@@ -49,7 +49,7 @@ func (t types) Common() string {
 
 // MadeNoun is what is made from a class, as it is written in a sentence.
 func (t types) MadeNoun() string {
-	return (&model.Kind{Name: strings.TrimSuffix(t.Name, "Class")}).Noun()
+	return (&model.Kind{Name: t.MadeName()}).Noun()
 }
 
 // Settings are the fields of the parameters.
