@@ -195,3 +195,35 @@ func TestClassEdit(t *testing.T) {
 	}
 	remove(t, env, class)
 }
+
+// A claim's own settings are settled once it has its managed resource, wherever they are in its spec.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	claim := template(t, claims.MachineClaimGroupVersionKind, "settled", `{spec: {size: large, place: {zone: a, namespace: here}}}`)
+	claim.SetNamespace(env.Namespace)
+	if err := env.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ name, patch, refused string }{
+		{"K38 before, it may change", `{place: {zone: b}}`, ""},
+		{"K38 it is bound", `{resourceRef: {apiVersion: a/v1, kind: A, name: a}}`, ""},
+		{"K38 one within a struct", `{place: {zone: c}}`, "place.zone is settled"},
+		{"K38 one that is taken away", `{place: {zone: null}}`, "place.zone is settled"},
+		{"K38 what holds it", `{place: null}`, "place.zone is settled"},
+		{"K38 one of a reserved name", `{place: {namespace: there}}`, "place.namespace is settled"},
+		{"K38 one at the top", `{size: small}`, "size is settled"},
+		{"K38 others may change", `{purpose: p, place: {note: other}}`, ""},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			patch, err := yaml.YAMLToJSON(fmt.Appendf(nil, "{spec: %s}", step.patch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = env.Client.Patch(t.Context(), claim.DeepCopy(), client.RawPatch("application/merge-patch+json", patch))
+			if (err == nil) != (step.refused == "") || err != nil && !strings.Contains(err.Error(), step.refused) {
+				t.Errorf("got %v, want %q", err, step.refused)
+			}
+		})
+	}
+}

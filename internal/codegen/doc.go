@@ -107,6 +107,8 @@
 //	+crossplane:generate:reference:extractor=import/path.Function(), refFieldName=…, selectorFieldName=…
 //	+bowline:nolint=RULE reason         turns a rule of package lint off here
 //
+// Of these a claim's own settings have +optional, +immutable outside lists and maps, and +bowline:nolint only.
+//
 // The field that refers has two beside it: NetworkIDRef *xpv1.Reference and NetworkIDSelector *xpv1.Selector for
 // NetworkID, SubnetIDRefs []xpv1.Reference and SubnetIDSelector for SubnetIDs; xpv1.NamespacedReference and
 // xpv1.NamespacedSelector where another namespace may be named.

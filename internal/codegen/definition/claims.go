@@ -19,21 +19,29 @@ func keepSpec(schema *apiextensionsv1.JSONSchemaProps) {
 }
 
 // settle keeps a claim's own immutable settings as they were when its managed resource was made: they count then only, and
-// who changes them later would believe to have got what was not done. Before, they may change.
+// who changes them later would believe to have got what was not done. Before, they may change. The rules are at the spec, so
+// that nobody gets around them by removing what holds a setting; package lint sees that no list or map does.
 func settle(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
-	spec := k.Lookup(k.Spec)
-	for _, f := range spec.Fields {
-		if f.Embedded || !f.Comment.Has("immutable") {
+	for _, place := range k.Lookup(k.Spec).Walk() {
+		names := steps(place)
+		if !place.Field().Comment.Has("immutable") || slices.Contains(names, items) {
 			continue
 		}
-		rule := strings.ReplaceAll("!has(oldSelf.resourceRef) || has(self.F) == has(oldSelf.F) && (!has(self.F) || self.F == oldSelf.F)",
-			"F", celName(f.JSON))
-		message := f.JSON + " is settled, since the claim has its managed resource: delete the claim and make another"
+		message := path(names) + " is settled, since the claim has its managed resource: delete the claim and make another"
 		edit(schema, []string{"spec"}, func(s *apiextensionsv1.JSONSchemaProps) {
-			addRule(s, rule, message, "."+f.JSON)
-			edit(s, []string{f.JSON}, bound)
+			addRule(s, settled(names), message, "."+path(names))
+			edit(s, names, bound)
 		})
 	}
+}
+
+func settled(names []string) string {
+	rule := "!has(oldSelf.resourceRef) || has(self.F) == has(oldSelf.F) && (!has(self.F) || self.F == oldSelf.F)"
+	if len(names) > 1 {
+		rule = "!has(oldSelf.resourceRef) || self.?O.hasValue() == oldSelf.?O.hasValue() && (!self.?O.hasValue() || self.F == oldSelf.F)"
+	}
+	spelled := each(names, celName)
+	return strings.NewReplacer("F", strings.Join(spelled, "."), "O", strings.Join(spelled, ".?")).Replace(rule)
 }
 
 // openTemplate makes of what controller-gen wrote the schema of a template: the template is demanded though JSON may leave

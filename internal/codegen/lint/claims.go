@@ -11,11 +11,34 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// claimRules judge a claim's own settings: those of the rules on settings that are not about providers.
+// claimRules judge a claim's own settings: those of the rules on settings that are not about providers, and one of their own.
 func claimRules() []fieldRule {
-	return slices.DeleteFunc(settingRules(), func(r fieldRule) bool {
+	rules := slices.DeleteFunc(settingRules(), func(r fieldRule) bool {
 		return !slices.Contains([]string{"json", "documented", "optional", "required", "collection", "single-field", "plain-secret"}, r.Name)
 	})
+	return append(rules, fieldRule{
+		Rule{"claim-marker", "a claim's settings have no markers but +immutable, and that outside lists and maps (K38)"}, claimMarker,
+	})
+}
+
+// claimMarker refuses what would do nothing: nobody compares a claim with what a vendor answers, or sends it there.
+func claimMarker(_ *model.Kind, at model.Place) string {
+	f := at.Field()
+	for _, m := range f.Comment.Markers {
+		switch ours := strings.HasPrefix(m.Name, "bowline:") && m.Name != nolintMarker; {
+		case m.Name == "bowline:required":
+			return fmt.Sprintf("%s is a setting of a claim, and +%s does nothing there: make it a value without omitempty", f.Name, m.Name)
+		case ours || strings.HasPrefix(m.Name, "crossplane:generate:reference"):
+			return fmt.Sprintf("%s is a setting of a claim, and +%s does nothing there: leave it out", f.Name, m.Name)
+		}
+	}
+	for _, holder := range at[:len(at)-1] {
+		if f.Comment.Has("immutable") && holder.Type.Collection() {
+			return fmt.Sprintf("%s is in %s, which is a list or map: make %s +immutable as a whole, or leave it out", f.Name, holder.Name,
+				holder.Name)
+		}
+	}
+	return ""
 }
 
 func claim(k *model.Kind) string {

@@ -41,7 +41,7 @@ func Rules() []Rule {
 	for _, r := range kindRules() {
 		all = append(all, r.Rule)
 	}
-	for _, r := range slices.Concat(settingRules(), observationRules()) {
+	for _, r := range slices.Concat(settingRules(), claimRules(), observationRules()) {
 		if !slices.Contains(all, r.Rule) {
 			all = append(all, r.Rule)
 		}

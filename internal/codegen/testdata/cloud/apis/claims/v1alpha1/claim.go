@@ -21,6 +21,27 @@ type MachineClaimSpec struct {
 	// Purpose of the machine, which may change.
 	// +optional
 	Purpose *string `json:"purpose,omitempty"`
+
+	// Place of the machine.
+	// +optional
+	Place *MachinePlace `json:"place,omitempty"`
+}
+
+// A MachinePlace says where a machine is.
+type MachinePlace struct {
+	// Zone that it is in.
+	// +immutable
+	// +optional
+	Zone *string `json:"zone,omitempty"`
+
+	// Namespace that it is called in, as an example of a word that rules spell in a way of their own.
+	// +immutable
+	// +optional
+	Namespace *string `json:"namespace,omitempty"`
+
+	// Note on the place, which may change.
+	// +optional
+	Note *string `json:"note,omitempty"`
 }
 
 // A MachineClaim asks for a machine.
