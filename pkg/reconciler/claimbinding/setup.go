@@ -29,7 +29,7 @@ import (
 )
 
 // concurrency is how many claims are looked after at the same time: they wait for the API server only.
-const concurrency = 4
+const concurrency = 16
 
 // SetupWithManager adds a controller to the manager, by the name that ControllerName returns. It watches claims that name the
 // class kind or the managed kind (R255), managed resources (R254), classes and connection Secrets, and so comes back at once where
