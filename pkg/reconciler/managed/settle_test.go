@@ -190,7 +190,7 @@ func TestOwnStatus(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(fields, ownStatus); diff != "" {
+	if diff := cmp.Diff(fields, ownStatus()); diff != "" {
 		t.Errorf("R184 ResourceStatus and ownStatus -want +got:\n%s", diff)
 	}
 }
