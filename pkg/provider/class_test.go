@@ -138,7 +138,7 @@ func withRacks(class provider.Class, change func(of, made *apiextensionsv1.Custo
 		}
 		of := kinds.Definition(gv, "RackClass", apiextensionsv1.ClusterScoped)
 		made := kinds.Definition(gv, "Rack", apiextensionsv1.ClusterScoped)
-		of.Labels = map[string]string{"bowline.dev/claim-kind": "postgresqlinstance.database.crossplane.io"}
+		of.Labels = map[string]string{"bowline.dev/claim-kind": "other.example.org"}
 		of.Annotations = map[string]string{"bowline.dev/claim-kinds": "other.example.org,postgresqlinstance.database.crossplane.io"}
 		change(of, made)
 		files, _ := p.CRDs.(fstest.MapFS)
@@ -170,8 +170,15 @@ func TestValidateClasses(t *testing.T) {
 			withRacks(racks(nil), func(of, _ *definition) { of.Spec.Names.Kind = "ShelfClass" }),
 			[]string{"RackClass.depot.test.bowline.dev: that has no definition among Provider.CRDs, nor in the core"},
 		},
+		"N10 the label alone": {
+			withRacks(racks(nil), func(of, _ *definition) {
+				of.Labels["bowline.dev/claim-kind"], of.Annotations = "postgresqlinstance.database.crossplane.io", nil
+			}), nil,
+		},
 		"N10 a class for other claims": {
-			withRacks(racks(nil), func(of, _ *definition) { of.Annotations["bowline.dev/claim-kinds"] = "other.example.org" }),
+			withRacks(racks(nil), func(of, _ *definition) {
+				of.Labels["bowline.dev/claim-kind"], of.Annotations["bowline.dev/claim-kinds"] = "other.example.org", "other.example.org"
+			}),
 			[]string{"does not say that it is for claims of kind PostgreSQLInstance.database.crossplane.io", "+bowline:class of Rack"},
 		},
 		"N10 a class without label": {

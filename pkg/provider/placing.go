@@ -50,7 +50,8 @@ func (b *layoutBuilder) placeClass(i int, c Class) {
 	}
 	p.claims, p.classes, p.made = of.Spec.Names.Plural, by.Spec.Names.Plural, with.Spec.Names.Plural
 	served := strings.ToLower(p.claim.GroupKind().String())
-	if by.Labels[meta.LabelKeyClaimKind] == "" || !slices.Contains(strings.Split(by.Annotations[meta.AnnotationKeyClaimKinds], ","), served) {
+	first, all := by.Labels[meta.LabelKeyClaimKind], strings.Split(by.Annotations[meta.AnnotationKeyClaimKinds], ",")
+	if first == "" || first != served && !slices.Contains(all, served) {
 		b.mistake("class %s: its definition does not say that it is for claims of kind %s: name it in the marker +bowline:class of %s",
 			p.class.GroupKind(), p.claim.GroupKind(), p.managed.Kind)
 	}
