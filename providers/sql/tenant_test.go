@@ -104,6 +104,11 @@ func TestTenantsHalfMade(t *testing.T) {
 		"N5 no database": {undo: func(ctx context.Context, name string) error {
 			return w.server.DeleteDatabase(ctx, name, postgresql.DeleteDatabaseOptions{Force: true})
 		}},
+		"P65 no role": {undo: func(ctx context.Context, name string) error {
+			us := w.postgres.Config().Username
+			err := w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, Owner: &us})
+			return errors.Join(err, w.server.DeleteRole(ctx, name))
+		}},
 		"N5 closed to all": {undo: func(ctx context.Context, name string) error {
 			return w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
 		}},
