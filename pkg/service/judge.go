@@ -120,6 +120,7 @@ func (c *client[C, P, O, V]) heal(seen *managed.ExternalObservation) {
 			seen.ResourceUpToDate = false
 			continue
 		}
+		seen.Fixed = append(seen.Fixed, d.Path)
 		fixed = append(fixed, fmt.Errorf("%s is %s in the external system, which cannot change, and spec.forProvider says %s: "+
 			"create another object with that value", d.Path, d.Observed, d.Desired))
 	}

@@ -19,6 +19,7 @@ import (
 type seen struct {
 	Missing bool
 	Drift   []string // fields
+	Fixed   []string // those of them that no update settles
 	Late    bool
 	Failed  string // a part of the message
 	Ready   string // status and reason
@@ -94,7 +95,7 @@ func TestCompare(t *testing.T) {
 			want: func(w *widget) {
 				w.parameters = widgetParameters{Region: ptr.To("east"), Size: ptr.To(int64(0)), Labels: ours()}
 			},
-			seen: seen{Ready: "True Available", Owner: "uid-1", Drift: []string{"region"},
+			seen: seen{Ready: "True Available", Owner: "uid-1", Drift: []string{"region"}, Fixed: []string{"region"},
 				Failed: `region is "west" in the external system, which cannot change, and spec.forProvider says "east"`},
 		},
 	})
@@ -182,7 +183,7 @@ func observe(t *testing.T, cases map[string]observeCase) {
 
 // inShort tells what Observe found; of the message of a failure the part that is wanted, if it is there.
 func inShort(w *widget, o managed.ExternalObservation, want seen) seen {
-	s := seen{Missing: !o.ResourceExists, Late: o.ResourceLateInitialized}
+	s := seen{Missing: !o.ResourceExists, Late: o.ResourceLateInitialized, Fixed: o.Fixed}
 	for _, d := range o.Drift {
 		s.Drift = append(s.Drift, d.Path)
 	}
