@@ -62,16 +62,13 @@ func (t *try) chosen(ctx context.Context) error {
 	return waiting(claim, xpv1.ReasonLimitReached)
 }
 
-// held returns nil once something may be made for the claim.
-func (t *try) held(ctx context.Context) error {
-	claim, err := reread(ctx, t, t.claim)
-	if err != nil {
-		return err
+// begun returns nil once the cloud has begun to make something for the claim.
+func (t *try) begun(ctx context.Context) error {
+	all, err := t.site.project.all(ctx)
+	if err == nil && len(all) == 0 {
+		err = errors.New("nothing is made for the claim")
 	}
-	if !meta.FinalizerExists(claim, claimbinding.Finalizer) {
-		return errors.New("nobody has begun with the claim")
-	}
-	return nil
+	return err
 }
 
 // bound returns nil if the claim can be used, it and its managed resource, the only one, belong to each other, and what the

@@ -113,7 +113,7 @@ func serving() []operation {
 		}},
 		{name: "release", write: offer(xpv1.ReclaimRetain), existing: true, begin: deleteClaim, done: (*try).released},
 		{name: "delete", write: offer(xpv1.ReclaimDelete), existing: true, gone: true, begin: deleteClaim, done: (*try).returned},
-		{name: "abandon", write: offer(""), gone: true, begin: create, cue: (*try).held, meanwhile: deleteClaim},
+		{name: "abandon", write: offer(""), gone: true, begin: create, cue: (*try).begun, meanwhile: deleteClaim},
 		{
 			name: "rebind", write: offer(xpv1.ReclaimRetain), existing: true,
 			history: func(ctx context.Context, t *try) error {
