@@ -99,8 +99,9 @@ func list(all []external) string {
 	return "[" + strings.Join(lines, ", ") + "]"
 }
 
-// connectTime bounds one connection to a server, which is on this machine.
-const connectTime = 10 * time.Second
+// connectTime is how long a server may take to start again after a change, or to take a new password, which the connection
+// secret has from the moment at which the cloud accepted it. What opens nothing by then is lost.
+const connectTime = 20 * time.Second
 
 // opens returns nil if the object's connection secret, should it name one, opens the real server.
 func (t *try) opens(ctx context.Context) error {
@@ -109,6 +110,23 @@ func (t *try) opens(ctx context.Context) error {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	for {
+		err := t.opensNow(ctx, ref)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// opensNow tries it once.
+func (t *try) opensNow(ctx context.Context, ref xpv1.SecretReference) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTime/2)
 	defer cancel()
 	secret := &corev1.Secret{}
 	if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
