@@ -55,7 +55,7 @@ chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SE
 	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
 
 .PHONY: crashpoints
-crashpoints: build ## Cut every operation of the cloud's kinds at every point (ARGS="--kind NodeGroup --operation create")
+crashpoints: build ## Cut every operation of the cloud's kinds and of claims at every point (ARGS="--kind NodeGroup --operation create")
 	.ci/ensure-servers
 	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
 	@exec bin/crashpoints $(ARGS)
