@@ -103,7 +103,8 @@ func newUserCreateCmd(f *userFlags, std Streams) *cobra.Command {
   admin   as edit; see managed resources of the namespace too
 
 Done again it gives the team another role if you say so, and a new token in any case. A namespace in which the platform keeps
-credentials or the Secrets of managed resources is refused: the team could read them.`,
+credentials or the Secrets of managed resources is refused: the team could read them. So is the namespace "default", which
+has the events of all that is in no namespace.`,
 		Example: `  bowline user create shop --namespace shop
   bowline user create audit --namespace shop --role view --duration 720h -o audit.kubeconfig`,
 		Args: oneTeam,

@@ -15,6 +15,10 @@
 // may use claims in it. They are meant to be bound in a namespace, where they say nothing of cluster-scoped kinds: a team
 // with a role in its namespace sees no class. That is what browse is for, which is bound for the whole cluster.
 //
+// Kubernetes keeps the events of cluster-scoped objects in namespace default. Its own role view, bound there, shows what happens
+// to the managed resources and configurations of everybody, as our roles do: nobody should be bound in default for whom that is
+// not meant.
+//
 // Nobody who is bound in a namespace may write managed resources in it, not even its admin. A namespaced managed resource may
 // use every ClusterProviderConfig, and so the accounts of the platform: whoever writes one makes what no class offers,
 // without the limits of the classes, and can take over what exists by its external name. Writing them is a right to give on

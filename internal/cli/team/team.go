@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -71,6 +72,10 @@ func (r Request) Validate() error {
 	if strings.HasPrefix(r.Namespace, "kube-") || strings.HasPrefix(r.Namespace, "bowline-") {
 		errs = append(errs, fmt.Errorf("namespace %q belongs to the system: give the team one of its own", r.Namespace))
 	}
+	if r.Namespace == metav1.NamespaceDefault {
+		errs = append(errs, fmt.Errorf("namespace %q has the events of all that is in no namespace, such as managed resources, and "+
+			"the team could read them: give the team a namespace of its own", r.Namespace))
+	}
 	if !slices.Contains(Roles(), r.Role) {
 		errs = append(errs, fmt.Errorf("unknown role %q; there are %s", r.Role, strings.Join(Roles(), ", ")))
 	}
@@ -124,8 +129,8 @@ func NewAccounts(cfg *rest.Config) (*Accounts, error) {
 }
 
 // Create makes a team and its first token. A team that exists gets the role of the request, if it has another, and a new
-// token; it stays in its namespace. Refused are namespaces that belong to the system, and those where the platform keeps
-// credentials: the team could read them.
+// token; it stays in its namespace. Refused are namespaces that belong to the system, the one called default, where the events
+// of cluster-scoped objects are, and those where the platform keeps credentials: the team could read them.
 func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	if err := r.Validate(); err != nil {
 		return Grant{}, err

@@ -287,6 +287,11 @@ func refusals() map[string]refusal {
 			change: func(r *team.Request) { r.Namespace = "kube-system" },
 			want:   "belongs to the system",
 		},
+		"with events of the platform": {
+			reason: "Events of cluster-scoped objects are in namespace default; they tell of the resources of all teams.",
+			change: func(r *team.Request) { r.Namespace = "default" },
+			want:   "give the team a namespace of its own",
+		},
 		"the teams'": {
 			reason: "A team could act as another.",
 			change: func(r *team.Request) { r.Namespace = team.Namespace },
