@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// checkNamespace refuses a namespace with Secrets that a configuration or a class names: a team reads all Secrets of the
-// namespace that it works in.
+// checkNamespace refuses a namespace with Secrets that a configuration, a class or a cluster-scoped managed resource names: a
+// team reads all Secrets of the namespace that it works in.
 func (a *Accounts) checkNamespace(ctx context.Context, namespace string) error {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	all, err := a.dynamic.Resource(definitions).List(ctx, metav1.ListOptions{})
@@ -24,7 +24,7 @@ func (a *Accounts) checkNamespace(ctx context.Context, namespace string) error {
 		return fmt.Errorf("listing custom resource definitions: %w", err)
 	}
 	for _, definition := range all.Items {
-		what, ok := settings(definition)
+		what, ok := keeper(definition)
 		if !ok {
 			continue
 		}
@@ -45,10 +45,13 @@ func (a *Accounts) checkNamespace(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// settings returns the resource of a definition of classes or of provider configurations.
-func settings(definition unstructured.Unstructured) (schema.GroupVersionResource, bool) {
+// keeper returns the resource of a definition whose objects may name Secrets of the platform. A namespaced managed resource
+// names those of its own namespace only, and whoever made it there meant them for that namespace.
+func keeper(definition unstructured.Unstructured) (schema.GroupVersionResource, bool) {
 	categories, _, _ := unstructured.NestedStringSlice(definition.Object, "spec", "names", "categories")
-	if !slices.Contains(categories, "classes") && !slices.Contains(categories, "provider") {
+	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
+	is := func(category string) bool { return slices.Contains(categories, category) }
+	if !is("classes") && !is("provider") && !(is("managed") && scope == "Cluster") {
 		return schema.GroupVersionResource{}, false
 	}
 	what := schema.GroupVersionResource{}
@@ -77,7 +80,7 @@ func keepsSecretsIn(o unstructured.Unstructured, namespace string) bool {
 					return true
 				}
 				reference, isMap := inner.(map[string]any)
-				if !isMap || !strings.HasSuffix(strings.ToLower(key), "secretref") {
+				if !isMap || !namesSecret(key) {
 					continue
 				}
 				if in, ok := reference["namespace"]; in == namespace || !ok && o.GetNamespace() == namespace {
@@ -88,4 +91,11 @@ func keepsSecretsIn(o unstructured.Unstructured, namespace string) bool {
 		return false
 	}
 	return named(o.Object["spec"]) || named(o.Object["specTemplate"])
+}
+
+// namesSecret tells by its key whether a reference is one to a Secret, be it to read (passwordSecretRef) or to write
+// (writeConnectionSecretToRef).
+func namesSecret(key string) bool {
+	key = strings.ToLower(key)
+	return strings.HasSuffix(key, "secretref") || strings.HasSuffix(key, "secrettoref")
 }

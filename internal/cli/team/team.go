@@ -117,6 +117,8 @@ type Accounts struct {
 
 // NewAccounts makes no request yet.
 func NewAccounts(cfg *rest.Config) (*Accounts, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1 // a person waits, and the server looks after itself
 	kube, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)

@@ -20,7 +20,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,15 +29,21 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, configurations(), classes())) }
+func TestMain(m *testing.M) {
+	os.Exit(controlplanetest.Main(m, configurations(), classes(), databases()))
+}
 
-// configurations and classes are kinds whose objects name namespaces with Secrets.
+// configurations, classes and databases are kinds whose objects name namespaces with Secrets.
 func configurations() *apiextensionsv1.CustomResourceDefinition {
 	return definition("providerconfigs", "ProviderConfig", "provider")
 }
 
 func classes() *apiextensionsv1.CustomResourceDefinition {
 	return definition("classes", "Class", "classes")
+}
+
+func databases() *apiextensionsv1.CustomResourceDefinition {
+	return definition("databases", "Database", "managed")
 }
 
 func definition(plural, kind, category string) *apiextensionsv1.CustomResourceDefinition {
@@ -265,120 +270,6 @@ func TestMissingNamespace(t *testing.T) {
 	if err := w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}); err != nil {
 		t.Error(err)
 	}
-}
-
-// A refusal is a team that nobody makes.
-type refusal struct {
-	reason string
-	change func(*team.Request)
-	given  func(*world) client.Object
-	want   string
-}
-
-func refusals() map[string]refusal {
-	object := func(kind string, content map[string]any) *unstructured.Unstructured {
-		content["apiVersion"], content["kind"] = "team.test.bowline.dev/v1", kind
-		return &unstructured.Unstructured{Object: content}
-	}
-	return map[string]refusal{
-		"name": {reason: "It becomes the name of objects.", change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
-		"system's": {
-			reason: "There are Secrets of the system.",
-			change: func(r *team.Request) { r.Namespace = "kube-system" },
-			want:   "belongs to the system",
-		},
-		"with events of the platform": {
-			reason: "Events of cluster-scoped objects are in namespace default; they tell of the resources of all teams.",
-			change: func(r *team.Request) { r.Namespace = "default" },
-			want:   "give the team a namespace of its own",
-		},
-		"the teams'": {
-			reason: "A team could act as another.",
-			change: func(r *team.Request) { r.Namespace = team.Namespace },
-			want:   "belongs to the system",
-		},
-		"role": {
-			reason: "Only our own roles are bound.",
-			change: func(r *team.Request) { r.Role = "cluster-admin" },
-			want:   "there are edit, view, admin",
-		},
-		"short": {
-			reason: "The server makes no shorter tokens.",
-			change: func(r *team.Request) { r.Duration = time.Minute },
-			want:   "from 10m",
-		},
-		"endless": {
-			reason: "A lost token must end by itself.",
-			change: func(r *team.Request) { r.Duration = 100 * 24 * time.Hour },
-			want:   "to 2160h",
-		},
-		"other account": {
-			reason: "A team takes over nobody's account.",
-			given:  func(w *world) client.Object { return w.account(nil) },
-			want:   "is no team's",
-		},
-		"works elsewhere": {
-			reason: "One name is one namespace, so that its kubeconfig opens no second one by surprise.",
-			given:  func(w *world) client.Object { return w.account(map[string]string{"bowline.dev/team": w.name}) }, want: "works in namespace"},
-		"credentials": {
-			reason: "The team could read the credentials of a provider.",
-			given: func(w *world) client.Object {
-				return object("ProviderConfig", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
-					"credentials": map[string]any{"source": "Secret", "secretRef": map[string]any{"namespace": w.Namespace, "name": "key"}}}})
-			},
-			want: "ProviderConfig",
-		},
-		"Secrets of managed resources": {
-			reason: "The team could read the connection Secrets of all claims of a class.",
-			given: func(w *world) client.Object {
-				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
-					"writeConnectionSecretsToNamespace": w.Namespace}})
-			},
-			want: "Class",
-		},
-		"Secrets that a class names": {
-			reason: "The team could read the password that databases of a class begin with.",
-			given: func(w *world) client.Object {
-				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
-					"forProvider": map[string]any{"users": []any{map[string]any{
-						"passwordSecretRef": map[string]any{"namespace": w.Namespace, "name": "first"}}}}}})
-			},
-			want: "Class",
-		},
-	}
-}
-
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	for name, tc := range refusals() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			if tc.given != nil {
-				o := tc.given(w)
-				if err := w.Client.Create(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() {
-					if err := w.Client.Delete(context.Background(), o); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			r := w.request()
-			if tc.change != nil {
-				tc.change(&r)
-			}
-			if _, err := w.accounts.Create(t.Context(), r); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.want, err)
-			}
-		})
-	}
-}
-
-// account is one in the teams' namespace that has the name of the test's team.
-func (w *world) account(labels map[string]string) client.Object {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: team.Namespace, Name: w.name, Labels: labels}}
 }
 
 func ExampleRequest_Validate() {

@@ -1,0 +1,157 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/cli/team"
+)
+
+// A refusal is a team that nobody makes.
+type refusal struct {
+	reason string
+	change func(*team.Request)
+	given  func(*world) client.Object
+	want   string
+}
+
+func refusals() map[string]refusal {
+	return map[string]refusal{
+		"name": {reason: "It becomes the name of objects.", change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
+		"system's": {
+			reason: "There are Secrets of the system.",
+			change: func(r *team.Request) { r.Namespace = "kube-system" },
+			want:   "belongs to the system",
+		},
+		"with events of the platform": {
+			reason: "Events of cluster-scoped objects are in namespace default; they tell of the resources of all teams.",
+			change: func(r *team.Request) { r.Namespace = "default" },
+			want:   "give the team a namespace of its own",
+		},
+		"the teams'": {
+			reason: "A team could act as another.",
+			change: func(r *team.Request) { r.Namespace = team.Namespace },
+			want:   "belongs to the system",
+		},
+		"role": {
+			reason: "Only our own roles are bound.",
+			change: func(r *team.Request) { r.Role = "cluster-admin" },
+			want:   "there are edit, view, admin",
+		},
+		"short": {
+			reason: "The server makes no shorter tokens.",
+			change: func(r *team.Request) { r.Duration = time.Minute },
+			want:   "from 10m",
+		},
+		"endless": {
+			reason: "A lost token must end by itself.",
+			change: func(r *team.Request) { r.Duration = 100 * 24 * time.Hour },
+			want:   "to 2160h",
+		},
+		"other account": {
+			reason: "A team takes over nobody's account.",
+			given:  func(w *world) client.Object { return w.account(nil) },
+			want:   "is no team's",
+		},
+		"works elsewhere": {
+			reason: "One name is one namespace, so that its kubeconfig opens no second one by surprise.",
+			given:  func(w *world) client.Object { return w.account(map[string]string{"bowline.dev/team": w.name}) }, want: "works in namespace"},
+	}
+}
+
+// credentialRefusals are those of namespaces where the platform keeps Secrets.
+func credentialRefusals() map[string]refusal {
+	object := func(kind string, content map[string]any) *unstructured.Unstructured {
+		content["apiVersion"], content["kind"] = "team.test.bowline.dev/v1", kind
+		return &unstructured.Unstructured{Object: content}
+	}
+	return map[string]refusal{
+		"credentials": {
+			reason: "The team could read the credentials of a provider.",
+			given: func(w *world) client.Object {
+				return object("ProviderConfig", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
+					"credentials": map[string]any{"source": "Secret", "secretRef": map[string]any{"namespace": w.Namespace, "name": "key"}}}})
+			},
+			want: "ProviderConfig",
+		},
+		"Secrets of managed resources": {
+			reason: "The team could read the connection Secrets of all claims of a class.",
+			given: func(w *world) client.Object {
+				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
+					"writeConnectionSecretsToNamespace": w.Namespace}})
+			},
+			want: "Class",
+		},
+		"Secrets of a managed resource that somebody made": {
+			reason: "The team could read how to connect to what no claim brought.",
+			given: func(w *world) client.Object {
+				return object("Database", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
+					"writeConnectionSecretToRef": map[string]any{"namespace": w.Namespace, "name": "billing"}}})
+			},
+			want: "Database",
+		},
+		"Secrets that a managed resource reads": {
+			reason: "The team could read the password that somebody chose.",
+			given: func(w *world) client.Object {
+				return object("Database", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
+					"forProvider": map[string]any{"passwordSecretRef": map[string]any{"namespace": w.Namespace, "name": "chosen", "key": "p"}}}})
+			},
+			want: "Database",
+		},
+		"Secrets that a class names": {
+			reason: "The team could read the password that databases of a class begin with.",
+			given: func(w *world) client.Object {
+				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
+					"forProvider": map[string]any{"users": []any{map[string]any{
+						"passwordSecretRef": map[string]any{"namespace": w.Namespace, "name": "first"}}}}}})
+			},
+			want: "Class",
+		},
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	all := refusals()
+	maps.Copy(all, credentialRefusals())
+	for name, tc := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if tc.given != nil {
+				o := tc.given(w)
+				if err := w.Client.Create(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := w.Client.Delete(context.Background(), o); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			r := w.request()
+			if tc.change != nil {
+				tc.change(&r)
+			}
+			if _, err := w.accounts.Create(t.Context(), r); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// account is one in the teams' namespace that has the name of the test's team.
+func (w *world) account(labels map[string]string) client.Object {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: team.Namespace, Name: w.name, Labels: labels}}
+}
