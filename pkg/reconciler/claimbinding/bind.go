@@ -27,6 +27,9 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) outcome {
 // same one: it is refused if anybody wrote since it was read (R274).
 func (r *Reconciler) bind(ctx context.Context, p *pass) outcome {
 	if !r.belongs(p.managed, p.claim) {
+		if err := r.stopPropagation(ctx, p.managed); err != nil { // to whoever had it before
+			return fail(err)
+		}
 		mg, err := write(ctx, r, p.managed, func(mg resource.BindableManaged) { mg.SetClaimReference(r.claimReference(p.claim)) })
 		if err != nil {
 			return fail(fmt.Errorf("recording the claim on the managed resource: %w", err))

@@ -24,7 +24,7 @@ import (
 // agree that changes go on to it (R271). Carrying later changes is for package secret.
 func (r *Reconciler) propagate(ctx context.Context, p *pass) outcome {
 	to := p.claim.GetWriteConnectionSecretToReference()
-	source, err := r.source(ctx, p.managed)
+	source, err := r.source(ctx, r.client, p.managed)
 	if err != nil {
 		return fail(err)
 	}
@@ -48,6 +48,9 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) outcome {
 	}
 	switch {
 	case isForeign(err):
+		if err := r.withdraw(ctx, p, source, nil); err != nil { // it may have been the claim's
+			return fail(err)
+		}
 		return refuse(xpv1.ReasonBinding, err)
 	case err != nil:
 		return fail(fmt.Errorf("writing the connection Secret of the claim: %w", err))
@@ -56,13 +59,13 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) outcome {
 }
 
 // source returns the connection Secret of a managed resource, nil if it has none. One that somebody else controls is none.
-func (r *Reconciler) source(ctx context.Context, mg resource.BindableManaged) (*corev1.Secret, error) {
+func (r *Reconciler) source(ctx context.Context, from client.Reader, mg resource.BindableManaged) (*corev1.Secret, error) {
 	ref, wanted := resource.ConnectionSecretReference(mg)
 	if !wanted {
 		return nil, nil
 	}
 	secret := &corev1.Secret{}
-	err := r.client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret)
+	err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading the connection Secret of the managed resource: %w", err)
 	}

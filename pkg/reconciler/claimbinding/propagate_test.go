@@ -193,3 +193,67 @@ func TestForeignSecrets(t *testing.T) {
 func (s *stage) forge(secret *corev1.Secret) {
 	secret.OwnerReferences = []metav1.OwnerReference{meta.AsController(s.claimOf("orders"), shop.ItemClaimGroupVersionKind)}
 }
+
+// Whoever took a copy from its claim, to keep it, learns nothing of what comes later.
+func TestTakenCopies(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*stage, *shop.ItemClaim, *shop.Item){
+		"R279 the claim is deleted": func(s *stage, claim *shop.ItemClaim, _ *shop.Item) {
+			s.delete(claim)
+			s.pass()
+		},
+		"R278 the claim names another Secret": func(s *stage, claim *shop.ItemClaim, _ *shop.Item) {
+			s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "other" })
+			s.pass()
+		},
+		"R274 another claim gets it": func(s *stage, _ *shop.ItemClaim, item *shop.Item) {
+			s.edit(item, func() { s.toClaim("again")(item) })
+			s.create(s.newClaim("again", s.static(item.Name)))
+			s.passOf("again")
+		},
+		"N27 an administrator takes it away": func(s *stage, _ *shop.ItemClaim, item *shop.Item) {
+			s.edit(item, func() { item.Spec.ClaimReference = nil })
+			s.pass()
+		},
+		"R271 it still has the name": func(s *stage, _ *shop.ItemClaim, _ *shop.Item) { s.pass() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			claim, item := s.bound(nil)
+			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+			taken := &corev1.Secret{}
+			s.get("orders-connection", taken)
+			s.edit(taken, func() { taken.OwnerReferences = nil })
+			lose(s, claim, item)
+			source := &corev1.Secret{}
+			s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+			if meta.PropagationAllowed(source, taken) {
+				t.Errorf("the source goes on to %v", meta.PropagatesTo(source))
+			}
+		})
+	}
+	t.Run("R306 a target's copy stays as long as the claim", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+		source, to := &corev1.Secret{}, &corev1.Secret{Type: xpv1.SecretTypeConnection}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		to.Namespace, to.Name = s.env.Namespace, "target"
+		to.OwnerReferences = []metav1.OwnerReference{{APIVersion: "workload.crossplane.io/v1alpha1", Kind: "KubernetesTarget",
+			Name: "target", UID: "target", Controller: new(true)}}
+		meta.AllowPropagationFrom(to, source)
+		s.create(to)
+		s.edit(source, func() { meta.AllowPropagationTo(source, to) })
+		s.pass()
+		if s.get(source.Name, source); !meta.PropagationAllowed(source, to) {
+			t.Error("it was forgotten")
+		}
+		s.delete(claim)
+		s.pass()
+		if s.get(source.Name, source); meta.PropagationAllowed(source, to) {
+			t.Error("it outlives the claim")
+		}
+	})
+}

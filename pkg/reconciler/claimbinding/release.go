@@ -6,7 +6,6 @@ package claimbinding
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,26 +24,20 @@ func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
 	return next()
 }
 
-// recall finds the managed resource of a deleted claim: the one that the claim names, if that one names the claim too, or what
-// was made for it. It asks the API server itself: what is overlooked now would never be found again.
+// recall finds the managed resource that a deleted claim names, if that one names the claim too. It asks the API server itself:
+// what is overlooked now would be found again only by chance.
 func (r *Reconciler) recall(ctx context.Context, p *pass) outcome {
 	ref := p.claim.GetResourceReference()
 	if ref == nil {
-		made, err := r.made(ctx, p.claim.GetUID())
-		if err != nil {
-			return fail(err)
-		}
-		if len(made) > 0 {
-			p.managed = made[0]
-		}
 		return next()
 	}
 	mg := r.newManaged()
 	err := r.live.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
 	switch {
-	case client.IgnoreNotFound(err) != nil:
+	case isUnserved(err):
+	case err != nil:
 		return fail(fmt.Errorf("reading the managed resource: %w", err))
-	case err == nil && r.belongs(mg, p.claim):
+	case r.belongs(mg, p.claim):
 		p.managed = mg
 	}
 	return next()
@@ -62,7 +55,12 @@ func (r *Reconciler) reclaim(ctx context.Context, p *pass) outcome {
 		p.note(ReasonDeleted, fmt.Sprintf("Deleted managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
 		return next()
 	}
-	if err := r.stopPropagation(ctx, p); err != nil {
+	return r.release(ctx, p)
+}
+
+// release keeps a managed resource for an administrator, and its connection Secret from going on.
+func (r *Reconciler) release(ctx context.Context, p *pass) outcome {
+	if err := r.stopPropagation(ctx, p.managed); err != nil {
 		return fail(err)
 	}
 	if p.managed.GetBindingPhase() == xpv1.BindingPhaseReleased {
@@ -84,32 +82,6 @@ func (r *Reconciler) remove(ctx context.Context, mg resource.BindableManaged) er
 		return fmt.Errorf("deleting the managed resource: %w", err)
 	}
 	return nil
-}
-
-// stopPropagation ends that the connection Secret of a managed resource which is kept goes on to the claim. The copy goes with
-// the claim.
-func (r *Reconciler) stopPropagation(ctx context.Context, p *pass) error {
-	source, err := r.source(ctx, p.managed)
-	if err != nil || source == nil {
-		return err
-	}
-	own, err := r.copies(ctx, p.claim)
-	if err != nil {
-		return err
-	}
-	to := map[types.UID]struct{}{}
-	for _, secret := range own {
-		to[secret.UID] = struct{}{}
-	}
-	if ref := p.claim.GetWriteConnectionSecretToReference(); ref != nil {
-		name := types.NamespacedName{Namespace: p.claim.GetNamespace(), Name: ref.Name}
-		named := meta.PropagatesTo(source)
-		maps.DeleteFunc(named, func(_ types.UID, of types.NamespacedName) bool { return of != name })
-		for uid := range named {
-			to[uid] = struct{}{}
-		}
-	}
-	return r.revoke(ctx, source, to)
 }
 
 // letGo lets the deletion of the claim finish.

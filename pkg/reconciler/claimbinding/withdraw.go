@@ -10,7 +10,9 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,9 +54,19 @@ func (r *Reconciler) overtaken(ctx context.Context, claim resource.Claim, key ty
 	return secret, nil
 }
 
-// withdraw removes copies that the claim no longer names. The source forgets them first, so that nothing goes on to a copy
-// that may outlive the next write.
+// withdraw lets the source go on to nobody but the claim's copy and those of targets, and removes copies that the claim
+// no longer names. The source forgets first, so that nothing goes on to what may outlive the next write, such as a copy that its
+// holder took from the claim, or that of a claim which had the managed resource before.
 func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secret, to *xpv1.LocalSecretReference) error {
+	if source != nil {
+		outdated, err := r.outdated(ctx, p.claim, source, to)
+		if err != nil {
+			return err
+		}
+		if err := r.revoke(ctx, source, outdated); err != nil {
+			return err
+		}
+	}
 	copies, err := r.copies(ctx, p.claim)
 	if err != nil {
 		return err
@@ -62,11 +74,6 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secre
 	for _, old := range copies {
 		if to != nil && old.Name == to.Name {
 			continue
-		}
-		if source != nil {
-			if err := r.revoke(ctx, source, map[types.UID]struct{}{old.UID: {}}); err != nil {
-				return err
-			}
 		}
 		err := r.client.Delete(ctx, &old, client.Preconditions{UID: &old.UID})
 		if client.IgnoreNotFound(err) != nil {
@@ -76,20 +83,81 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secre
 	return nil
 }
 
+// outdated returns the destinations of the source that have no right to it. Those of the name that the claim gives are for
+// agree.
+func (r *Reconciler) outdated(ctx context.Context, claim resource.Claim, source *corev1.Secret,
+	to *xpv1.LocalSecretReference) (map[types.UID]struct{}, error) {
+	outdated := map[types.UID]struct{}{}
+	for uid, name := range meta.PropagatesTo(source) {
+		if to != nil && name.Namespace == claim.GetNamespace() && name.Name == to.Name {
+			continue
+		}
+		targets, err := r.isTargets(ctx, uid, name)
+		if err != nil {
+			return nil, err
+		}
+		if !targets {
+			outdated[uid] = struct{}{}
+		}
+	}
+	return outdated, nil
+}
+
+// isTargets is true for a destination that a KubernetesTarget controls. Whoever may write Secrets can pretend that of the copy
+// of a claim, and keeps it as long as the claim, see stopPropagation.
+func (r *Reconciler) isTargets(ctx context.Context, uid types.UID, name types.NamespacedName) (bool, error) {
+	secret := &corev1.Secret{}
+	if err := r.client.Get(ctx, name, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading a copy of the connection Secret: %w", err)
+	}
+	owner := metav1.GetControllerOf(secret)
+	return secret.UID == uid && owner != nil &&
+		schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() == targetKind(), nil
+}
+
+func targetKind() schema.GroupKind {
+	return schema.GroupKind{Group: "workload.crossplane.io", Kind: "KubernetesTarget"}
+}
+
 // disown stops what a managed resource publishes from going on to a claim that it no longer belongs to, because an
 // administrator gave it to somebody else.
 func (r *Reconciler) disown(ctx context.Context, p *pass, mg resource.BindableManaged) error {
-	copies, err := r.copies(ctx, p.claim)
-	if err != nil || len(copies) == 0 {
+	source, err := r.source(ctx, r.client, mg)
+	if err != nil || source == nil {
 		return err
 	}
-	source, err := r.source(ctx, mg)
-	if err != nil || source == nil {
+	copies, err := r.copies(ctx, p.claim)
+	if err != nil {
 		return err
 	}
 	from := map[types.UID]struct{}{}
 	for _, secret := range copies {
 		from[secret.UID] = struct{}{}
+	}
+	if ref := mg.GetClaimReference(); ref == nil || ref.Namespace != p.claim.GetNamespace() {
+		for uid, name := range meta.PropagatesTo(source) { // whoever controls them by now
+			if name.Namespace == p.claim.GetNamespace() {
+				from[uid] = struct{}{}
+			}
+		}
+	}
+	return r.revoke(ctx, source, from)
+}
+
+// stopPropagation ends that the connection Secret of a managed resource goes on to anybody: it is done whenever a managed
+// resource leaves a claim or gets one. It does not ask whose the copies are, since their holders may have changed that; targets
+// agree anew where they still may. The API server itself is asked, since nobody looks again.
+func (r *Reconciler) stopPropagation(ctx context.Context, mg resource.BindableManaged) error {
+	source, err := r.source(ctx, r.live, mg)
+	if err != nil || source == nil {
+		return err
+	}
+	from := map[types.UID]struct{}{}
+	for uid := range meta.PropagatesTo(source) {
+		from[uid] = struct{}{}
 	}
 	return r.revoke(ctx, source, from)
 }

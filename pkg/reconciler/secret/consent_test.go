@@ -59,7 +59,7 @@ func TestConsent(t *testing.T) {
 			s.remake(to)
 		}},
 		"R289 another destination says that it is the one": {given: func(s *stage, from, to *corev1.Secret) {
-			ours := s.copy("ours")
+			ours := s.copy("ours", s.somebody())
 			s.create(from, to, ours)
 			s.agree(from, ours)
 			s.change(to, func() { to.Annotations = ours.Annotations })
@@ -99,6 +99,11 @@ func TestNotCopied(t *testing.T) {
 				_ = s.Client.Patch(context.Background(), to, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 			})
 		}},
+		"R289 its holder took it from the claim": {given: func(s *stage, from, to *corev1.Secret) {
+			s.create(from, to)
+			s.agree(from, to)
+			s.change(to, func() { to.OwnerReferences = nil })
+		}},
 		"R293 the source is missing": {given: func(s *stage, from, to *corev1.Secret) {
 			to.Data = content(map[string]string{"password": "earlier"})
 			s.create(from, to)
@@ -122,7 +127,7 @@ type attempt struct {
 func (a attempt) run(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	from, to := s.source("db", map[string]string{"password": "s3cret"}), s.copy("db")
+	from, to := s.source("db", map[string]string{"password": "s3cret"}), s.copy("db", s.somebody())
 	a.given(s, from, to)
 	data, _, err := s.reconciled(to)
 	if (err != nil) != a.err {

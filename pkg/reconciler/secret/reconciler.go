@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -68,14 +69,17 @@ func NewReconciler(mgr manager.Manager, o ...Option) *Reconciler {
 	return r
 }
 
-// Reconcile gives one destination the data that it should have. A Secret that is no destination, or that its source does
-// not agree to, is left alone (R288, R289).
+// Reconcile gives one destination the data that it should have. A Secret that is no destination, that no object
+// controls, or that its source does not agree to, is left alone (R288, R289).
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	to := &corev1.Secret{}
 	if err := r.client.Get(ctx, req.NamespacedName, to); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if _, propagated := meta.PropagatedFrom(to); !propagated || to.Type != xpv1.SecretTypeConnection || meta.WasDeleted(to) {
+		return reconcile.Result{}, nil
+	}
+	if metav1.GetControllerOf(to) == nil { // its holder took it from the claim, to keep it
 		return reconcile.Result{}, nil
 	}
 	var data map[string][]byte

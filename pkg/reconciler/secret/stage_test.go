@@ -272,3 +272,11 @@ func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
 func ownedBy(o client.Object, kind schema.GroupVersionKind) metav1.OwnerReference {
 	return meta.AsController(o, kind)
 }
+
+// somebody is an object of the team that controls a copy and is no claim.
+func (s *stage) somebody() metav1.OwnerReference {
+	s.t.Helper()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, GenerateName: "somebody-"}}
+	s.create(owner)
+	return ownedBy(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+}
