@@ -27,7 +27,7 @@ func cacheInstances() service.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters
 	return service.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation, cacheInstance]{
 		Identity: service.ByToken,
 		Name: func(mg resource.Managed, p *v1alpha3.CacheInstanceParameters) string {
-			return *cmp.Or(p.Name, new(mg.GetName()))
+			return *cmp.Or(p.Name, new(cloudName(mg.GetName())))
 		},
 		Labels: func(i *cacheInstance) map[string]string { return i.Labels },
 		States: map[string]service.State{

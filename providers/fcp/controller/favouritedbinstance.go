@@ -31,7 +31,7 @@ func favouriteDBInstances() service.Kind[*sdk.Client, v1alpha3.FavouriteDBInstan
 	return service.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation, instance]{
 		Identity: service.ByToken,
 		Name: func(mg resource.Managed, p *v1alpha3.FavouriteDBInstanceParameters) string {
-			return cmp.Or(p.Name, mg.GetName())
+			return cmp.Or(p.Name, cloudName(mg.GetName()))
 		},
 		Labels: func(i *instance) map[string]string { return i.Labels },
 		States: map[string]service.State{
