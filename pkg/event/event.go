@@ -36,7 +36,9 @@ type Explanation struct {
 }
 
 // Explain returns the explanation of a reason.
-func Explain(r Reason, meaning, action string) Explanation { return Explanation{Reason: r, Meaning: meaning, Action: action} }
+func Explain(r Reason, meaning, action string) Explanation {
+	return Explanation{Reason: r, Meaning: meaning, Action: action}
+}
 
 // An Event is something that happened to an object.
 type Event struct {

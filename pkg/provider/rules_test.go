@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -136,22 +135,7 @@ func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 		})
-	first := rules[0]
-	env.Eventually(t, "the rules are in force", func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: first.APIGroups[0], Version: "*", Resource: first.Resources[0], Verb: first.Verbs[0],
-			},
-		}}
-		if err := env.Client.Create(ctx, review); err != nil {
-			return err
-		}
-		if !review.Status.Allowed {
-			return fmt.Errorf("%s may not %s %s yet", user, first.Verbs[0], first.Resources[0])
-		}
-		return nil
-	})
+	env.InForce(t, user, "", rules[0])
 }
 
 // accesses are what rules allow, as a journal writes it.

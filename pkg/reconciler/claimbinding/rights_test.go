@@ -41,6 +41,7 @@ func TestRights(t *testing.T) {
 			}
 		}
 	})
+	w.env.InForce(t, w.user, "", role.Rules[0])
 	w.start(setUp)
 	t.Run("R270 R279 binding, another Secret, and letting go", func(t *testing.T) {
 		w.create(w.newClass(func(c *shop.ItemClass) {

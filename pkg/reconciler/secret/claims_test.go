@@ -182,6 +182,7 @@ func (s *stage) startAs(rules ...rbacv1.PolicyRule) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})
+	s.InForce(s.t, user, "", rules[0])
 	config := s.config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	controlplanetest.RunManager(s.t, config, s.options(), func(mgr manager.Manager) error {

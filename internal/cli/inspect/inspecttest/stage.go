@@ -212,6 +212,9 @@ func (s *Stage) As(t testing.TB, rules ...rbacv1.PolicyRule) *inspect.Cluster {
 			t.Fatalf("inspecttest: creating %T: %v", o, err)
 		}
 	}
+	if len(rules) > 0 {
+		s.InForce(t, user, s.Namespace, rules[0])
+	}
 	cfg := rest.CopyConfig(s.Config)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	return connect(t, cfg)

@@ -94,7 +94,7 @@ func TestScheduling(t *testing.T) {
 		after  time.Duration
 	}{
 		"K28 R235 R236 R237 R241 the first that matches by name": {want: chosen},
-		"R243 R238 a claim that names a class":               {func(c *shop.ItemClaim) { c.Spec.ClassReference = explicit }, explicit, 0},
+		"R243 R238 a claim that names a class":                   {func(c *shop.ItemClaim) { c.Spec.ClassReference = explicit }, explicit, 0},
 		"R243 R239 a claim that names its resource": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.ItemGroupVersionKind, "i") }, none, 0},
 		"R243 R235 a claim without a selector": {func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil }, none, 0},
