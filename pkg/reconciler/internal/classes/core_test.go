@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,15 @@ func judging(s *stage) *judge {
 	return j
 }
 
+// many are more labels than a message has room for.
+func many() labels.Set {
+	set := labels.Set{}
+	for i := range 9000 {
+		set[strconv.Itoa(i)] = "a"
+	}
+	return set
+}
+
 // Every verdict on a claim that nobody serves.
 func TestJudgement(t *testing.T) {
 	t.Parallel()
@@ -73,6 +83,9 @@ func TestJudgement(t *testing.T) {
 		"N10 no class has the labels": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = labels.Set{"size": "huge"} },
 			"NoMatchingClass", []string{"size=huge", "kubectl get classes --show-labels"}, 0},
+		"N10 no class has the many labels": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = many() },
+			"NoMatchingClass", []string{"0=a", "…)", "kubectl get classes --show-labels"}, 0},
 		"N10 the selector cannot be understood": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Resembles"}}
