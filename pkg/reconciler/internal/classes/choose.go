@@ -17,6 +17,9 @@ import (
 // named is how many classes a message names.
 const named = 5
 
+// mostText is how many bytes a message repeats of a selector.
+const mostText = 256
+
 // NoChoiceError says why a claim gets no class (N10).
 type NoChoiceError struct {
 	Reason  xpv1.ConditionReason
@@ -43,7 +46,7 @@ func (c *Classes) Choose(claim resource.Claim) (Class, error) {
 func choose(all []Class, wanted *metav1.LabelSelector) (Class, error) {
 	selector, err := metav1.LabelSelectorAsSelector(wanted)
 	if err != nil {
-		return Class{}, &NoChoiceError{xpv1.ReasonNoMatchingClass, "spec.classSelector cannot be understood: " + err.Error()}
+		return Class{}, &NoChoiceError{xpv1.ReasonNoMatchingClass, "spec.classSelector cannot be understood: " + shortened(err.Error())}
 	}
 	for _, class := range all {
 		if selector.Matches(class.Labels) {
@@ -58,7 +61,15 @@ func asked(s labels.Selector) string {
 	if s.Empty() {
 		return "exists"
 	}
-	return fmt.Sprintf("has the labels that spec.classSelector asks for (%s)", s)
+	return fmt.Sprintf("has the labels that spec.classSelector asks for (%s)", shortened(s.String()))
+}
+
+// shortened is what a message repeats of a text that may be as long as an object.
+func shortened(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostText], "") + "…"
 }
 
 // chooseDefault returns the default class if there is one (R248, N10).
