@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -112,6 +113,9 @@ func reference(o client.Object, kind schema.GroupVersionKind) *corev1.ObjectRefe
 	return &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: o.GetName(), UID: o.GetUID()}
 }
 
+// generateName is as long as counts: the API server refuses one as long as the longest names of claims. It refuses one that
+// ends in a dot, too.
 func generateName(claim resource.Claim) string {
-	return fmt.Sprintf("%s-%s-", claim.GetNamespace(), claim.GetName())
+	name := fmt.Sprintf("%s-%s-", claim.GetNamespace(), claim.GetName())
+	return strings.TrimRight(name[:min(len(name), mostBaseLength)], ".")
 }

@@ -155,6 +155,17 @@ func TestConfigurators(t *testing.T) {
 			t.Errorf("got %v", item.ObjectMeta)
 		}
 	})
+	for name, ending := range map[string]string{"letters": "e", "a dot where it is cut": strings.Repeat("e.", 100)} {
+		t.Run("P2 R262 the longest name of a claim: "+name, func(t *testing.T) {
+			t.Parallel()
+			for shift := range 2 { // a dot is at the cut once
+				s := newStage(t)
+				s.claim = strings.Repeat("o", 50+shift) + ending
+				s.claim += strings.Repeat("e", 253-len(s.claim))
+				s.bound(func(c *shop.ItemClaim) { c.Spec.WriteConnectionSecretToReference.Name = "short" })
+			}
+		})
+	}
 	t.Run("R261 a configurator cannot give the managed resource to another claim", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, claimbinding.WithManagedConfigurators(claimbinding.ManagedConfiguratorFn(
