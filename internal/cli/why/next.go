@@ -9,6 +9,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -16,17 +17,40 @@ import (
 func (q *inquiry) next() string {
 	switch q.Role {
 	case inspect.RoleClaim:
-		switch {
-		case q.State == StateFine:
-			return ""
-		case q.ready.Reason == xpv1.ReasonResourceLost:
-			return "Not by itself: nothing is made in place of what is lost."
-		}
-		return "By itself, as soon as what it waits for changes."
+		return q.nextOfClaim()
 	case inspect.RoleManaged:
 		return q.nextOfManaged()
 	}
 	return ""
+}
+
+func (q *inquiry) nextOfClaim() string {
+	switch {
+	case q.State == StateFine:
+		return ""
+	case q.State == StateDeleting:
+		return "By itself, as soon as what it waits for changes."
+	case q.ready.Reason == xpv1.ReasonResourceLost:
+		return "Not by itself: nothing is made in place of what is lost."
+	case q.ready.Reason == xpv1.ReasonLimitReached:
+		return "By itself, as soon as somebody makes room: another claim of the class goes, or the limit is raised."
+	case q.refused():
+		return "Not before a person changes what is in the way; then by itself."
+	case q.failing():
+		return "By itself, later after each failure."
+	}
+	return "By itself, as soon as what it waits for changes."
+}
+
+// refused is true for a claim that waits for nothing but a person: no class is for it, or its controller says the same of the
+// claim and of its own pass, which it does of what it will not do.
+func (q *inquiry) refused() bool {
+	switch q.ready.Reason {
+	case xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound, xpv1.ReasonNotAllowed:
+		return true
+	}
+	mistaken := strings.HasPrefix(q.synced.Message, "annotation "+connection.AnnotationKeyConnectionKeys)
+	return q.failing() && (mistaken || strings.EqualFold(q.synced.Message, q.ready.Message))
 }
 
 func (q *inquiry) nextOfManaged() string {
