@@ -35,7 +35,8 @@
 // # Limits
 //
 // A class with spec.claims.max lists in its annotation bowline.dev/claims who uses it. Each entry is written guarded by the
-// resource version, so that no race exceeds the limit; entries of claims that are gone count no more.
+// resource version, so that no race exceeds the limit; entries of claims that are gone count no more. What such claims left to
+// an administrator counts until spec.claimRef is cleared.
 //
 // # What becomes of it
 //

@@ -8,31 +8,44 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // AnnotationKeyClaims on a class with a limit lists the claims that use it: a JSON object with their UIDs as keys.
 const AnnotationKeyClaims = "bowline.dev/claims"
 
-// An entry is a claim that uses a class, of one of the kinds that the class serves.
-type entry struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace"`
-	Name       string `json:"name"`
-}
+// room is how many bytes of AnnotationKeyClaims entries may take: an object has 256 KiB of annotations. A thousand entries fit
+// unless the names of claims are very long.
+const room = 200 << 10
+
+// An entry tells where the claim is that uses a class, of one of the kinds that the class serves: "<kind>.<group>
+// <namespace>/<name>".
+type entry string
 
 func (r *Reconciler) entryOf(claim resource.Claim) entry {
-	return entry{
-		APIVersion: r.claimKind.GroupVersion().String(), Kind: r.claimKind.Kind, Namespace: claim.GetNamespace(), Name: claim.GetName(),
+	return entry(r.claimKind.GroupKind().String() + " " + client.ObjectKeyFromObject(claim).String())
+}
+
+func (e entry) claim() (kind schema.GroupKind, key types.NamespacedName) {
+	of, name, _ := strings.Cut(string(e), " ")
+	key.Namespace, key.Name, _ = strings.Cut(name, "/")
+	return schema.ParseGroupKind(of), key
+}
+
+// fit is false for entries that leave no room for more.
+func fit(entries map[types.UID]entry) bool {
+	size := 0
+	for uid, e := range entries {
+		size += len(`"":"",`) + len(uid) + len(e)
 	}
+	return size < room
 }
 
 func entriesOf(class resource.Class) (map[types.UID]entry, error) {
@@ -62,20 +75,18 @@ func setEntries(class resource.Class, entries map[types.UID]entry) {
 }
 
 // served returns the claims for which something was made from the class, as the managed resources tell: those count too that
-// got it before the class had a limit.
-func (r *Reconciler) served(ctx context.Context, class string) (map[types.UID]struct{}, error) {
+// got it before the class had a limit, and those that are gone but left it to an administrator, who gives the place back by
+// clearing spec.claimRef.
+func (r *Reconciler) served(ctx context.Context, from client.Reader, class string) (map[types.UID]struct{}, error) {
 	list := r.newManagedList()
-	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing managed resources: %w", err)
 	}
 	all, err := bindables(list)
 	claims := map[types.UID]struct{}{}
 	for _, mg := range all {
-		from, of := mg.GetClassReference(), mg.GetClaimReference()
-		if !isOf(from, r.classKind) || from.Name != class {
-			continue
-		}
-		if of != nil && of.UID != "" && mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
+		by, of := mg.GetClassReference(), mg.GetClaimReference()
+		if isOf(by, r.classKind) && by.Name == class && of != nil && of.UID != "" {
 			claims[of.UID] = struct{}{}
 		}
 	}
@@ -91,7 +102,7 @@ func (r *Reconciler) prune(ctx context.Context, class string, entries map[types.
 			uses, err = r.uses(ctx, r.live, uid, e, class) // the cache may be behind
 		}
 		if err != nil {
-			return fmt.Errorf("looking for claim %s/%s: %w", e.Namespace, e.Name, err)
+			return fmt.Errorf("looking for claim %s: %w", e, err)
 		}
 		if !uses {
 			delete(entries, uid)
@@ -102,15 +113,20 @@ func (r *Reconciler) prune(ctx context.Context, class string, entries map[types.
 
 // uses is true if the claim of an entry exists and names the class.
 func (r *Reconciler) uses(ctx context.Context, from client.Reader, uid types.UID, e entry, class string) (bool, error) {
-	o, err := r.scheme.New(schema.FromAPIVersionAndKind(e.APIVersion, e.Kind))
-	if err != nil {
+	kind, key := e.claim()
+	versions := r.scheme.VersionsForGroupKind(kind)
+	if len(versions) == 0 {
 		return true, nil // of a kind that another process looks after
+	}
+	o, err := r.scheme.New(kind.WithVersion(versions[0].Version))
+	if err != nil {
+		return true, err
 	}
 	claim, ok := o.(resource.Claim)
 	if !ok {
 		return false, nil
 	}
-	err = from.Get(ctx, types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, claim)
+	err = from.Get(ctx, key, claim)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

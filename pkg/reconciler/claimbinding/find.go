@@ -34,10 +34,21 @@ func (r *Reconciler) find(ctx context.Context, p *pass) outcome {
 	if err != nil {
 		return fail(err)
 	}
-	if len(made) > 0 {
-		p.managed = made[0]
+	for _, mg := range made {
+		if meta.WasDeleted(mg) {
+			return r.dying(p, mg)
+		}
+		p.managed = mg
 	}
 	return next()
+}
+
+// dying waits for what was made for the claim and is being deleted, because the claim named another class for a while. It is
+// made again once it is gone, since the claim never had it.
+func (r *Reconciler) dying(p *pass, mg resource.BindableManaged) outcome {
+	r.waiting.wait(client.ObjectKeyFromObject(p.claim), managedTopic(mg.GetName()))
+	return await(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q, which was made for this claim before, is being deleted. Wait "+
+		"until it is gone: then another is made.", r.managedKind.Kind, mg.GetName()))
 }
 
 func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) outcome {
@@ -85,10 +96,17 @@ func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) outcome {
 		"claim, or ask your platform team to make it", r.managedKind.Kind, ref.Name))
 }
 
+// isUnserved is true for an error that says that nothing of the kind can be there: its definition is gone.
+func isUnserved(err error) bool { return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
 // made returns what was made for a claim, as the API server has it.
 func (r *Reconciler) made(ctx context.Context, claim types.UID) ([]resource.BindableManaged, error) {
 	list := r.newManagedList()
-	if err := r.live.List(ctx, list, client.MatchingLabels{LabelClaimUID: string(claim)}); err != nil {
+	err := r.live.List(ctx, list, client.MatchingLabels{LabelClaimUID: string(claim)})
+	if isUnserved(err) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("looking for what was made for the claim: %w", err)
 	}
 	all, err := bindables(list)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -45,6 +46,9 @@ func (r *Reconciler) provision(ctx context.Context, p *pass) outcome {
 			if err == nil && !r.belongs(found, p.claim) {
 				return refuse(xpv1.ReasonBinding, fmt.Errorf("there is a managed resource %s %q already, which is not for this claim: "+
 					"tell your platform team", r.managedKind.Kind, mg.GetName()))
+			}
+			if err == nil && meta.WasDeleted(found) {
+				return r.dying(p, found)
 			}
 			mg = found
 		}

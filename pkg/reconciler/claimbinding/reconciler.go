@@ -120,8 +120,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the claim: %w", err)
 	}
-	if err != nil || !r.serves(claim) {
-		return r.afterStrays(r.reclaimStrays(ctx, req.NamespacedName))
+	if strayed := r.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil || err != nil || !r.serves(claim) {
+		return r.afterStrays(strayed)
 	}
 	p := &pass{claim: claim}
 	return r.settle(ctx, p, run(ctx, p, r.lifecycle(claim)))
@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
 func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 	if meta.WasDeleted(claim) {
-		return []step{r.checkFinalizer, r.recall, r.reclaim, r.unreserve, r.letGo}
+		return []step{r.checkFinalizer, r.reclaimMade, r.recall, r.reclaim, r.unreserve, r.letGo}
 	}
 	return []step{r.find, r.checkClass, r.configure, r.reserve, r.hold, r.provision, r.refer, r.awaitBindable, r.bind,
 		r.propagate, r.showResource, r.checkReady}
@@ -150,7 +150,7 @@ func isOf(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {
 	return ref != nil && ref.GroupVersionKind().GroupKind() == kind.GroupKind()
 }
 
-// afterStrays ends a pass over a claim that this controller does not look after.
+// afterStrays ends a pass that goes no further than to strays.
 func (r *Reconciler) afterStrays(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil

@@ -4,10 +4,15 @@
 package claimbinding_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	kubeevent "sigs.k8s.io/controller-runtime/pkg/event"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -170,15 +175,83 @@ func TestReclaimIsLimited(t *testing.T) {
 // Managed resources that nobody released.
 func TestStrays(t *testing.T) {
 	t.Parallel()
-	t.Run("R268 a claim whose finalizer somebody removed deletes nothing, but lets go", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t)
-		claim, _ := s.bound(nil)
+	torn := func(s *stage) {
+		claim := s.claimOf("orders")
 		s.edit(claim, func() { claim.Finalizers = nil })
 		s.delete(claim)
+	}
+	t.Run("R268 R279 what was made for a claim whose finalizer somebody removed goes", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, old := s.bound(nil)
+		torn(s)
+		s.create(s.newClaim("orders", nil)) // at once, and so the pass is over this one
 		s.pass()
-		if got := s.item().Status.BindingPhase; got != xpv1.BindingPhaseReleased {
-			t.Errorf("phase %q", got)
+		if s.get(old.Name, old) || s.item().Spec.ClaimReference.UID != s.claimOf("orders").UID {
+			t.Error("it is there")
+		}
+	})
+	t.Run("R268 R279 what existed before is kept, and goes on to nobody", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.boundStatic(xpv1.ReclaimDelete)
+		torn(s)
+		s.pass()
+		if err := s.checkReleased(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("R268 R279 nothing goes while nobody can say whether the claim is there", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.bound(nil)
+		s.restart(unserved(s.env.Config, "/itemclaims/"))
+		if _, err := s.tryPass("orders"); err == nil || s.item().Status.BindingPhase != xpv1.BindingPhaseBound {
+			t.Errorf("error %v, phase %s", err, s.item().Status.BindingPhase)
+		}
+	})
+	t.Run("R268 what was made goes if the claim names another one meanwhile", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.unreferred()
+		claim := s.claimOf("orders")
+		s.edit(claim, func() { s.static("nothing")(claim) })
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "does not exist")
+		if left := s.items(); len(left) > 0 {
+			t.Errorf("%d managed resources are left", len(left))
+		}
+	})
+	t.Run("R268 what was made and is being deleted is not what the claim gets", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.unreferred()
+		old := s.item()
+		s.edit(old, func() { old.Finalizers = []string{"test.bowline.dev/hold"} })
+		s.delete(old)
+		claim := s.claimOf("orders")
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, "being deleted")
+		s.edit(claim, func() { claim.Finalizers = nil }) // as if it were the first pass
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, "being deleted")
+		s.edit(old, func() { old.Finalizers = nil })
+		s.pass()
+		if s.item().UID == old.UID || s.claimOf("orders").Spec.ResourceReference == nil {
+			t.Error("nothing else was made")
+		}
+	})
+	t.Run("R279 nothing of a kind that is gone is waited for", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim := s.newClaim("orders", nil)
+		claim.Finalizers = []string{claimbinding.Finalizer}
+		s.create(s.newClass(nil), claim)
+		s.delete(claim)
+		s.restart(unserved(s.env.Config, "/items/"))
+		s.pass()
+		if s.get("orders", claim) {
+			t.Error("the claim cannot go")
 		}
 	})
 	t.Run("R268 R281 what was made before the class was changed goes", func(t *testing.T) {
@@ -195,4 +268,44 @@ func TestStrays(t *testing.T) {
 			t.Error("the claim is another controller's, and was touched")
 		}
 	})
+}
+
+// unserved is a server that does not know a kind.
+func unserved(config *rest.Config, path string) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &absence{next: next, path: path} })
+	return config
+}
+
+type absence struct {
+	next http.RoundTripper
+	path string
+}
+
+func (a *absence) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.Contains(req.URL.Path+"/", a.path) {
+		return a.next.RoundTrip(req)
+	}
+	answer := httptest.NewRecorder()
+	http.NotFound(answer, req)
+	return answer.Result(), nil
+}
+
+// Which claims wake a controller.
+func TestMine(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	mine, other := s.newClaim("orders", nil), s.newClaim("orders", func(c *shop.ItemClaim) { c.Spec.ClassReference = nil })
+	woken := claimbinding.Mine(s.reconciler)
+	for name, is := range map[string]struct{ got, want bool }{
+		"R255 that names the class":         {woken.Create(kubeevent.CreateEvent{Object: mine}), true},
+		"R255 that names nothing":           {woken.Create(kubeevent.CreateEvent{Object: other}), false},
+		"R268 that turns away":              {woken.Update(kubeevent.UpdateEvent{ObjectOld: mine, ObjectNew: other}), true},
+		"R255 that never was":               {woken.Update(kubeevent.UpdateEvent{ObjectOld: other, ObjectNew: other}), false},
+		"R268 that goes, whatever it names": {woken.Delete(kubeevent.DeleteEvent{Object: other}), true},
+	} {
+		if is.got != is.want {
+			t.Errorf("%s: %v", name, is.got)
+		}
+	}
 }

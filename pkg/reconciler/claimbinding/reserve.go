@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -49,23 +50,39 @@ func (r *Reconciler) tryReserve(ctx context.Context, p *pass) (outcome, error) {
 	if _, counted := entries[self]; counted || most == nil {
 		return next(), nil
 	}
-	served, err := r.served(ctx, class.GetName())
+	full, err := r.full(ctx, class, entries, self)
 	if err != nil {
 		return outcome{}, err
 	}
-	delete(served, self)
-	if int64(len(union(entries, served))) >= *most {
-		if err := r.prune(ctx, class.GetName(), entries); err != nil {
-			return outcome{}, err
-		}
-	}
-	if int64(len(union(entries, served))) >= *most {
-		return await(xpv1.ReasonLimitReached, fmt.Sprintf("Class %q may be used by %d claims at the same time, and so many do. Wait until "+
-			"one of them goes, use another class, or ask your platform team to raise specTemplate.claims.max.", class.GetName(), *most)), nil
+	if full {
+		return await(xpv1.ReasonLimitReached, fmt.Sprintf("Class %q may be used by %d claims at the same time, and so many do, or left what "+
+			"is kept. Wait until one of them goes, use another class, or ask your platform team to raise specTemplate.claims.max, or to "+
+			"delete what deleted claims left, or to clear its spec.claimRef.", class.GetName(), *most)), nil
 	}
 	entries[self] = r.entryOf(p.claim)
 	_, err = write(ctx, r, class, func(c resource.Class) { setEntries(c, entries) })
 	return next(), err
+}
+
+// full is true if no other claim may use the class. Entries that count no more are forgotten first. Then what was made is read
+// past the cache: of a claim whose entry is gone nothing else tells any more.
+func (r *Reconciler) full(ctx context.Context, class resource.Class, entries map[types.UID]entry, self types.UID) (bool, error) {
+	reached := func(from client.Reader) (bool, error) {
+		served, err := r.served(ctx, from, class.GetName())
+		delete(served, self)
+		return int64(len(union(entries, served))) >= *class.GetClaimLimits().Max || !fit(entries), err
+	}
+	full, err := reached(r.client)
+	if err == nil && full {
+		if err := r.prune(ctx, class.GetName(), entries); err != nil {
+			return false, err
+		}
+		full, err = reached(r.client)
+	}
+	if err == nil && !full {
+		full, err = reached(r.live)
+	}
+	return full, err
 }
 
 // unreserve takes a deleted claim off the class that it used, so that another may have its place.

@@ -86,8 +86,31 @@ func TestLimit(t *testing.T) {
 		s.delete(s.claimOf("orders"))
 		s.pass()
 		s.passOf("others")
+		s.wantState("others", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess, "left what is kept", "spec.claimRef")
+		s.edit(item, func() { item.Spec.ClaimReference = nil })
+		s.passOf("others")
 		s.wantState("others", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
 	})
+	for _, policy := range []xpv1.ReclaimPolicy{xpv1.ReclaimDelete, xpv1.ReclaimRetain} {
+		t.Run("N10 R279 nobody exceeds it by tearing claims away, with policy "+string(policy), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			class := s.limited(1)
+			class.SpecTemplate.ReclaimPolicy = policy
+			s.create(class)
+			for _, name := range []string{"a", "b", "c"} {
+				s.create(s.newClaim(name, nil))
+				s.passOf(name)
+				claim := s.claimOf(name)
+				s.edit(claim, func() { claim.Finalizers = nil })
+				s.delete(claim)
+				s.passOf(name)
+				if made := len(s.items()); made != 0 && policy == xpv1.ReclaimDelete || made != 1 && policy == xpv1.ReclaimRetain {
+					t.Errorf("%d managed resources after claim %s", made, name)
+				}
+			}
+		})
+	}
 }
 
 // The count of a class is right whatever happens to it.
@@ -100,7 +123,7 @@ func TestPlaces(t *testing.T) {
 		moved := s.newClaim("moved", func(c *shop.ItemClaim) { c.Spec.ClassReference = s.classRef("another") })
 		s.create(class, moved, s.newClaim("orders", nil), s.newClaim("others", nil))
 		of := func(kind, name string) string {
-			return fmt.Sprintf(`{"apiVersion":"shop.test.bowline.dev/v1","kind":%q,"namespace":%q,"name":%q}`, kind, s.env.Namespace, name)
+			return fmt.Sprintf(`"%s.shop.test.bowline.dev %s/%s"`, kind, s.env.Namespace, name)
 		}
 		s.edit(class, func() {
 			class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: fmt.Sprintf(`{"gone":%s,"before":%s,%q:%s}`,
@@ -111,6 +134,25 @@ func TestPlaces(t *testing.T) {
 		if got := s.places(); len(s.items()) != 2 || strings.Contains(got, "gone") || strings.Contains(got, "moved") {
 			t.Errorf("%d managed resources; the class counts %s", len(s.items()), got)
 		}
+	})
+	t.Run("N10 a thousand entries fit into the class, and more than it can hold are refused", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		class := s.limited(1000)
+		entries := func(n, length int) string {
+			var all []string
+			for i := range n {
+				all = append(all, fmt.Sprintf(`"%036d":"Strange.database.crossplane.io team-of-the-shop/%s"`, i, strings.Repeat("a", length)))
+			}
+			return "{" + strings.Join(all, ",") + "}"
+		}
+		class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: entries(999, 100)}
+		s.create(class, s.newClaim("orders", nil), s.newClaim("others", nil))
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
+		s.edit(class, func() { class.Annotations[claimbinding.AnnotationKeyClaims] = entries(700, 250) })
+		s.passOf("others")
+		s.wantState("others", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess)
 	})
 	t.Run("N10 a damaged count serves nobody and says what to do", func(t *testing.T) {
 		t.Parallel()

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -41,13 +41,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		return fmt.Errorf("indexing managed resources by claim: %w", err)
 	}
 	r.indexed = true
-	mine := resource.NewPredicates(func(o runtime.Object) bool {
-		claim, ok := o.(resource.Claim)
-		return ok && (isOf(claim.GetClassReference(), r.classKind) || isOf(claim.GetResourceReference(), r.managedKind))
-	})
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName(resource.ClaimKind(r.claimKind), resource.ManagedKind(r.managedKind))).
-		For(r.newClaim(), builder.WithPredicates(mine)).
+		For(r.newClaim(), builder.WithPredicates(r.mine())).
 		Watches(r.newClaim(), r.placesOfClaims()).
 		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
 		Watches(r.newManaged(), handler.EnqueueRequestsFromMapFunc(r.waitingForManaged)).
@@ -60,6 +56,21 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, time.Minute),
 		}).
 		Complete(r)
+}
+
+// mine tells of the claims that this controller looks after, of those that turn away from it, and of all that go: something may
+// have been made for them before they did.
+func (r *Reconciler) mine() predicate.Funcs {
+	named := resource.NewPredicates(func(o runtime.Object) bool {
+		claim, ok := o.(resource.Claim)
+		return ok && (isOf(claim.GetClassReference(), r.classKind) || isOf(claim.GetResourceReference(), r.managedKind))
+	})
+	all := named
+	all.UpdateFunc = func(e event.UpdateEvent) bool {
+		return named.Update(e) || named.Update(event.UpdateEvent{ObjectOld: e.ObjectNew, ObjectNew: e.ObjectOld})
+	}
+	all.DeleteFunc = func(event.DeleteEvent) bool { return true }
+	return all
 }
 
 func (r *Reconciler) waitingForManaged(_ context.Context, o client.Object) []reconcile.Request {
@@ -87,7 +98,7 @@ func (r *Reconciler) placesOfManaged() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			was, before := e.ObjectOld.(resource.BindableManaged)
 			is, after := e.ObjectNew.(resource.BindableManaged)
-			if before && after && was.GetBindingPhase() != is.GetBindingPhase() && is.GetBindingPhase() == xpv1.BindingPhaseReleased {
+			if before && after && claimUID(was) != "" && claimUID(was) != claimUID(is) {
 				r.freed(is.GetClassReference(), q)
 			}
 		},
@@ -97,6 +108,13 @@ func (r *Reconciler) placesOfManaged() handler.EventHandler {
 			}
 		},
 	}
+}
+
+func claimUID(mg resource.BindableManaged) types.UID {
+	if ref := mg.GetClaimReference(); ref != nil {
+		return ref.UID
+	}
+	return ""
 }
 
 func (r *Reconciler) freed(class *corev1.ObjectReference, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
