@@ -194,7 +194,7 @@ func twoProviders(t *testing.T, m *market) {
 
 // moved has one manifest in which one label changes, and one application.
 func moved(t *testing.T, m *market) {
-	namespace, _ := m.place(t, "moved")
+	namespace, _ := m.place(t, "2moved") // what Kubernetes allows in names, the cloud does not
 	for size, class := range map[string]client.Object{
 		"own":    plane.FavouriteClass("moved", vault, map[string]string{"for": namespace, "server": "own"}),
 		"shared": plane.TenantClass("moved", vault, map[string]string{"for": namespace, "server": "shared"}),
@@ -209,9 +209,9 @@ func moved(t *testing.T, m *market) {
 	for _, server := range []string{"own", "shared", "own"} {
 		manifest := fmt.Sprintf(`apiVersion: database.crossplane.io/v1alpha1
 kind: PostgreSQLInstance
-metadata: {name: db, namespace: moved}
+metadata: {name: orders.db, namespace: 2moved}
 spec:
-  classSelector: {matchLabels: {for: moved, server: %s}}
+  classSelector: {matchLabels: {for: 2moved, server: %s}}
   writeConnectionSecretToRef: {name: db}
 `, server)
 		if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
@@ -220,7 +220,7 @@ spec:
 		if out, err := m.Run(t.Context(), "kubectl", "apply", "-f", file); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		claim := postgres(namespace, "db", nil)
+		claim := postgres(namespace, "orders.db", nil)
 		b := m.bound(t, claim)
 		m.madeOne(t, claim, b)
 		if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {

@@ -47,7 +47,7 @@ func TestClaims(t *testing.T) {
 		"AnnexC 4 R256 N4 N27 static":                                   static,
 		"AnnexC 11 N10 two providers":                                   twoProviders,
 		"AnnexC 11 R242 N10 two providers in two managers":              twoManagers,
-		"R257 R283 moved to another provider by a label":                moved,
+		"D19 R257 R283 moved to another provider by a label":            moved,
 		"R279 N4 retained, read with the old password, and bound again": retained,
 		"R279 deleted with all that there was":                          deletedWithAll,
 		"N12 K60 the configuration of what a claim uses":                configHeld,

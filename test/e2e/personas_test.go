@@ -110,9 +110,13 @@ func TestTeam(t *testing.T) {
 	t.Run("proposed name", func(t *testing.T) { teamGetsNothingByExternalName(t, rival, team, admin) })
 	t.Run("forged propagation", func(t *testing.T) { forgedSecretStaysEmpty(t, team, admin) })
 	t.Run("no credentials", func(t *testing.T) {
-		out, err := p.Run(t.Context(), "user", "create", "spy", "--namespace", plane.Namespace)
-		if err == nil || !strings.Contains(out, "ProviderConfig default") {
-			t.Errorf("a team works where the provider's credentials are: %v\n%s", err, out)
+		for namespace, why := range map[string]string{
+			plane.Namespace: "has the events of all that is in no namespace", "platform": "FavouriteDBInstance",
+		} {
+			out, err := p.Run(t.Context(), "user", "create", "spy", "--namespace", namespace)
+			if err == nil || !strings.Contains(out, why) {
+				t.Errorf("a team works in namespace %s: %v\n%s", namespace, err, out)
+			}
 		}
 	})
 	t.Run("revoked", func(t *testing.T) {
