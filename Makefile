@@ -42,7 +42,7 @@ clean-quickstart: build ## Stop and remove all that quickstart made
 .PHONY: test
 test: ## Run all tests, after making sure that PostgreSQL and Redis are there
 	.ci/ensure-servers
-	$(GO) test ./...
+	$(GO) test -timeout 25m ./...
 
 .PHONY: contract
 contract: ## Run all tests and check what they prove against the ledger (CONTRACT_ARGS)

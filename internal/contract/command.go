@@ -132,7 +132,7 @@ func runTests(packages []string, stderr io.Writer) (*Results, error) {
 	if len(packages) == 0 {
 		packages = []string{"./..."}
 	}
-	cmd := exec.Command("go", append([]string{"test", "-json"}, packages...)...)
+	cmd := exec.Command("go", append([]string{"test", "-json", "-timeout=25m"}, packages...)...)
 	cmd.Stderr = stderr
 	events, err := cmd.StdoutPipe()
 	if err != nil {

@@ -168,9 +168,7 @@ func uids(all []resource.Managed) (uids []types.UID) {
 func (p *poor) opened(t *testing.T) {
 	t.Helper()
 	for _, db := range p.databases {
-		if err := p.Works(t.Context(), db.GetName()); err != nil {
-			t.Errorf("%s: %v", db.GetName(), err)
-		}
+		works(t, p.Plane, db.GetName())
 	}
 }
 

@@ -66,7 +66,7 @@ func TestWorkedExample(t *testing.T) {
 	selecting, silent := claim(env, "selecting"), claim(env, "silent")
 	selecting.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"size": "small"}}
 	for _, c := range []*databasev1alpha1.FancySQLInstance{selecting, silent} {
-		t.Run("A51 A60 A61 A62 A67 A80 A81 A82 A90 A91 A92 A93 A94 A95 "+c.Name, func(t *testing.T) {
+		t.Run("A51 A60 A61 A62 A67 A81 A82 A90 A91 A92 A93 A94 A95 "+c.Name, func(t *testing.T) {
 			if err := env.Client.Create(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
