@@ -11,11 +11,13 @@
 //	<!-- apply -->          in front of yaml: it is applied
 //	<!-- refused: TEXT -->  in front of yaml or sh: it fails, and says TEXT
 //	<!-- shows: TEXT -->    in front of yaml or sh: it prints TEXT, too
+//	<!-- first -->          in front of yaml or sh: it is run before all others, since the guide begins with other readers
 package guides
 
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -24,15 +26,16 @@ type block struct {
 	line    int // of the guide, where it begins
 	command string
 	refused bool
+	first   bool     // before all that are not
 	shows   []string // lines that it prints, in this order
 }
 
 var (
-	directive = regexp.MustCompile(`^<!-- (apply|refused|shows)(?:: (.*))? -->$`)
+	directive = regexp.MustCompile(`^<!-- (apply|refused|shows|first)(?:: (.*))? -->$`)
 	space     = regexp.MustCompile(`\s+`)
 )
 
-// parse returns the blocks of a guide. Every code block must be of use.
+// parse returns the blocks of a guide in the order in which they are run. Every code block must be of use.
 func parse(guide string) ([]block, error) {
 	var blocks []block
 	next, apply := block{}, false
@@ -41,6 +44,7 @@ func parse(guide string) ([]block, error) {
 		if d := directive.FindStringSubmatch(lines[i]); d != nil {
 			apply = apply || d[1] == "apply"
 			next.refused = next.refused || d[1] == "refused"
+			next.first = next.first || d[1] == "first"
 			if d[2] != "" {
 				next.shows = append(next.shows, d[2])
 			}
@@ -73,6 +77,15 @@ func parse(guide string) ([]block, error) {
 		blocks = append(blocks, next)
 		next, apply = block{}, false
 	}
+	slices.SortStableFunc(blocks, func(a, b block) int {
+		switch {
+		case a.first == b.first:
+			return 0
+		case a.first:
+			return -1
+		}
+		return 1
+	})
 	return blocks, nil
 }
 

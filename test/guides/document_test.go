@@ -15,7 +15,8 @@ const sample = "# Title\n" +
 	"```sh\necho one\n```\n```text\none\n```\n" +
 	"<!-- apply -->\n```yaml\na: $b\n```\n" +
 	"<!-- refused: no -->\n```sh\necho no; false\n```\n" +
-	"<!-- shows: three -->\n```sh\necho three\n```\n"
+	"<!-- shows: three -->\n```sh\necho three\n```\n" +
+	"<!-- first -->\n```sh\necho zero\n```\n```text\nzero\n```\n"
 
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -24,6 +25,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []block{
+		{line: 21, command: "echo zero\n", first: true, shows: []string{"zero"}},
 		{line: 2, command: "echo one\n", shows: []string{"one"}},
 		{line: 9, command: "kubectl apply -f - <<'END OF YAML'\na: $b\nEND OF YAML\n"},
 		{line: 13, command: "echo no; false\n", refused: true, shows: []string{"no"}},
