@@ -390,6 +390,72 @@ func TestCause(t *testing.T) {
 	})
 }
 
+// What a provider says of where the external system is, and how it is signed in to, stays with the platform team.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	failing := func(message string) [2]xpv1.Condition {
+		return [2]xpv1.Condition{xpv1.Creating(), xpv1.ReconcileError(errors.New(message))}
+	}
+	cases := map[string]struct {
+		conditions [2]xpv1.Condition
+		want       string
+	}{
+		"N17 an address that package managed knows": {failing("observing the external resource: out of reach: connecting to PostgreSQL at " +
+			"secret.internal: no answer"), "cannot reach it at the moment"},
+		"N17 a ProviderConfig that must wait": {failing(`creating the external resource: out of reach: calls of ProviderConfig "secret" wait`),
+			"cannot reach it at the moment"},
+		"N17 a URL":                  {failing("creating the external resource: cannot create: calling http://secret"), "Ask your platform team"},
+		"N17 a host":                 {failing("updating the external resource: secret.internal:443 says no"), "Ask your platform team"},
+		"N17 a host without dots":    {failing("updating the external resource: secret:8443 says no"), "Ask your platform team"},
+		"N17 an address as Go says":  {failing("updating the external resource: dial tcp secret: no"), "Ask your platform team"},
+		"N17 settings of a provider": {failing("observing the external resource: correct spec.credentials of secret"), "Ask your platform team"},
+		"N17 an address in condition Ready": {[2]xpv1.Condition{xpv1.Creating().WithMessage("asking https://secret"), xpv1.ReconcileSuccess()},
+			"Wait until it is"},
+		"N24 a taken name that was proposed": {failing(`external resource "orders-db" exists already and belongs to another object, ` +
+			"whose UID is secret"), `"orders-db", which the claim proposes, is taken`},
+	}
+	s := newStage(t)
+	s.create(s.newClass(nil), s.newClaim("orders", func(c *shop.ItemClaim) { meta.SetExternalName(c, "orders-db") }))
+	s.pass()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			item := s.item()
+			s.status(item, func() { item.SetConditions(tc.conditions[:]...) })
+			s.pass()
+			s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, tc.want)
+			if message := s.claimOf("orders").GetCondition(xpv1.TypeReady).Message; strings.Contains(message, "secret") {
+				t.Errorf("the message tells where it is: %s", message)
+			}
+		})
+	}
+}
+
+// A pass that failed says what it did, not what it met.
+func TestUntoldFailure(t *testing.T) {
+	t.Parallel()
+	t.Run("N17 the address of the API server", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.newClass(nil), s.newClaim("orders", nil))
+		s.pass()
+		s.ready(s.item(), "hunter2")
+		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+			if request == "POST /api/v1/namespaces/"+s.env.Namespace+"/secrets" {
+				return errDead, nil
+			}
+			return nil, nil
+		}))
+		if _, err := s.tryPass("orders"); !errors.Is(err, errDead) {
+			t.Errorf("the queue is told %v", err)
+		}
+		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "condition Synced says how")
+		message := s.claimOf("orders").GetCondition(xpv1.TypeSynced).Message
+		if !strings.HasPrefix(message, "writing the connection Secret of the claim did not") || strings.Contains(message, "://") {
+			t.Errorf("Synced says %q", message)
+		}
+	})
+}
+
 func TestControllerName(t *testing.T) {
 	t.Parallel()
 	t.Run("R12 A62", func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,21 @@ func (o outcome) failure() error {
 	return o.err
 }
 
+// told is the error as the author of the claim sees it. What a step met that failed may name the API server or objects of the
+// platform team: the author learns what was tried, and the log has the rest.
+func (o outcome) told() error {
+	cause := errors.Unwrap(o.err)
+	if o.end != failed || cause == nil {
+		return o.err
+	}
+	activity, whole := strings.CutSuffix(o.err.Error(), ": "+cause.Error())
+	if !whole {
+		activity = "serving the claim"
+	}
+	return fmt.Errorf("%s did not succeed and is tried again: if it lasts, ask your platform team, who sees why in the log of the "+
+		"controllers", activity)
+}
+
 // show writes phase and conditions if they are news, and an event about them.
 func (r *Reconciler) show(ctx context.Context, p *pass, o outcome) error {
 	generation := p.claim.GetGeneration()
@@ -84,7 +100,7 @@ func (p *pass) ready(o outcome) xpv1.Condition {
 		return xpv1.Deleting()
 	case o.end == waiting, o.end == refused:
 		return xpv1.Waiting(o.reason, o.message)
-	case o.end == failed && was.Reason == "":
+	case o.end == failed && (was.Reason == "" || was.Reason == xpv1.ReasonBinding): // what was waited for may have come
 		return xpv1.Waiting(xpv1.ReasonBinding, "The last attempt to serve the claim failed and is repeated; condition Synced says how.")
 	case o.end == failed:
 		return was
@@ -97,7 +113,7 @@ func (p *pass) ready(o outcome) xpv1.Condition {
 func (p *pass) synced(o outcome) xpv1.Condition {
 	switch {
 	case o.err != nil:
-		return xpv1.ReconcileError(o.err)
+		return xpv1.ReconcileError(o.told())
 	case p.mistaken != nil:
 		return xpv1.ReconcileError(p.mistaken)
 	default:
@@ -123,7 +139,7 @@ func (p *pass) event(o outcome) (event.Event, bool) {
 	case o.end == goOn && p.mistaken != nil:
 		return event.Warning(ReasonBadConnectionKeys, p.mistaken), true
 	case o.end == failed:
-		return event.Warning(ReasonCannotBind, o.err), true
+		return event.Warning(ReasonCannotBind, o.told()), true
 	case o.end == refused, o.end == waiting && o.reason != xpv1.ReasonBinding:
 		return event.Warning(event.Reason(o.reason), errors.New(o.message)), true
 	default:

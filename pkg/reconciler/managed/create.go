@@ -107,7 +107,7 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 	}
 	p.inputsApplied(op.inputs)
 	if op.err != nil {
-		return fail(ReasonCannotCreate, fmt.Errorf("creating the external resource: %w", op.err))
+		return fail(ReasonCannotCreate, callFailed("creating", op.err))
 	}
 	p.note(event.Normal(ReasonCreated, "Created the external resource "+meta.GetExternalName(p.managed)))
 	return next()
@@ -197,7 +197,7 @@ func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcom
 // createFailed records that creation failed, so that the next pass may try again (R80, R95). An error that leaves open
 // whether the resource was created records nothing: the creation stays pending.
 func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) outcome {
-	err := fmt.Errorf("creating the external resource: %w", cause)
+	err := callFailed("creating", cause)
 	if outcomeUnknown(cause) {
 		return fail(ReasonCannotCreate, err)
 	}

@@ -73,7 +73,7 @@ func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 // deleteEnded notes the result of Delete.
 func (r *Reconciler) deleteEnded(p *pass, op *operation) outcome {
 	if op.err != nil {
-		return fail(ReasonCannotDelete, fmt.Errorf("deleting the external resource: %w", op.err))
+		return fail(ReasonCannotDelete, callFailed("deleting", op.err))
 	}
 	p.noteDeletion()
 	return next()

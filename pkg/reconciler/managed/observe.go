@@ -12,7 +12,7 @@ import (
 // pass tells the whole story.
 func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
 	if err := p.look(ctx); err != nil {
-		return fail(ReasonCannotObserve, fmt.Errorf("observing the external resource: %w", err))
+		return fail(ReasonCannotObserve, callFailed("observing", err))
 	}
 	r.redactDrift(ctx, p)
 	return next()

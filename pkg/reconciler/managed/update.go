@@ -5,7 +5,6 @@ package managed
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -39,7 +38,7 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 // updateEnded notes the result of Update. One that never settles the difference is news once for each change of the spec.
 func (r *Reconciler) updateEnded(ctx context.Context, p *pass, op *operation) outcome {
 	if op.err != nil {
-		return fail(ReasonCannotUpdate, fmt.Errorf("updating the external resource: %w", op.err))
+		return fail(ReasonCannotUpdate, callFailed("updating", op.err))
 	}
 	p.memory.updates++
 	p.memory.unpublished = union(p.memory.unpublished, op.details)
