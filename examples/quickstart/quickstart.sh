@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 
 dir=${QUICKSTART_DIR:-$PWD/.quickstart}
 listen=${QUICKSTART_LISTEN:-127.0.0.1:6443}
-cloud=${QUICKSTART_CLOUD_LISTEN:-127.0.0.1:7070}
+cloud_listen=${QUICKSTART_CLOUD_LISTEN:-127.0.0.1:7070}
 patience=120 # seconds until the database must be ready
 export BOWLINE_DATA_DIR=$dir
 
@@ -68,12 +68,15 @@ if [[ ${1:-} == clean ]]; then
 fi
 
 say "1. Start a control plane and a small cloud in $dir"
-bin/bowline up --detach --data-dir "$dir" --listen "$listen" --cloud-listen "$cloud"
+up=$(bin/bowline up --detach --data-dir "$dir" --listen "$listen" --cloud-listen "$cloud_listen")
+echo "$up"
+cloud=$(sed -n 's/^The local cloud is at \([^;]*\);.*/\1/p' <<<"$up") # not what was asked for: the port may be 0, or it runs already
+[[ -n $cloud ]] || { echo "What runs in $dir has no local cloud. Stop it: bin/bowline down --data-dir $dir" >&2; exit 1; }
 
 say "2. The platform: a namespace of its own, the cloud's API key, how to reach the cloud, and a class of databases"
 platform apply -f examples/quickstart/namespace.yaml
 credentials
-sed "s#http://127.0.0.1:7070#http://$cloud#" examples/quickstart/providerconfig.yaml | platform apply -f -
+sed "s#http://127.0.0.1:7070#$cloud#" examples/quickstart/providerconfig.yaml | platform apply -f -
 platform apply -f examples/quickstart/class.yaml
 
 say "3. The platform: let team shop work in namespace shop"
