@@ -53,6 +53,10 @@ const (
 	AnnotationKeyDefaultClass = "resourceclass.crossplane.io/is-default-class"
 )
 
+// FinalizerClaim is on claims for which something was made or bound, or is about to be, until that was deleted or released (R279,
+// 9.1).
+const FinalizerClaim = "finalizer.resourceclaim.crossplane.io"
+
 // LabelKeyClaimKind is the label by which definitions of class kinds are found. Its value is the first of the claim kinds that
 // the classes are for: a label holds one (N10).
 const LabelKeyClaimKind = "bowline.dev/claim-kind"

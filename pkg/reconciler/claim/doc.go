@@ -13,7 +13,9 @@
 //
 //   - while the claim has neither class nor managed resource: NoMatchingClass, AmbiguousDefaultClass, or, if a class was chosen
 //     but nobody gives it to the claim, Binding;
-//   - while those that it has are of kinds that no provider offers for such claims: ClassNotFound.
+//   - while those that it has are of kinds that no provider offers for such claims: ClassNotFound. A claim that package
+//     claimbinding began with, and that is not bound, gets time before.
 //
-// Each write is guarded by the resource version, and it never touches a claim that package claimbinding has begun with.
+// A deleted claim that nobody serves goes: it takes off the finalizer of package claimbinding if the claim names no managed
+// resource and nothing that a provider offers. Each write is guarded by the resource version.
 package claim

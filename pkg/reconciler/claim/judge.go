@@ -13,27 +13,27 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// finalizer is on claims that package claimbinding has begun with (9.1).
-const finalizer = "finalizer.resourceclaim.crossplane.io"
-
-// A verdict is what is to be said on a claim.
+// A verdict is what is to be said on a claim, or done with it.
 type verdict struct {
 	ready   xpv1.Condition // nothing if it has no type
-	patient bool           // say it only if others had time to act
+	letGo   bool           // its deletion may finish
+	patient bool           // only if others had time to act
 }
 
-// taken is true for claims that somebody else speaks for, whatever they name.
-func taken(claim resource.Claim) bool {
-	return meta.WasDeleted(claim) || meta.FinalizerExists(claim, finalizer)
+// left is true for claims that need nobody any more.
+func left(claim resource.Claim) bool {
+	return meta.WasDeleted(claim) && !meta.FinalizerExists(claim, meta.FinalizerClaim)
 }
 
-// judge finds why a claim gets nothing.
+// judge finds why a claim gets nothing, or cannot go.
 func (r *Reconciler) judge(claim resource.Claim) verdict {
-	if taken(claim) {
+	switch {
+	case left(claim):
 		return verdict{}
-	}
-	if claim.GetClassReference() != nil || claim.GetResourceReference() != nil {
+	case claim.GetClassReference() != nil || claim.GetResourceReference() != nil:
 		return r.judgeReferences(claim)
+	case meta.WasDeleted(claim): // and it names nothing that somebody could serve
+		return verdict{letGo: true}
 	}
 	class, err := r.classes.Choose(claim)
 	if none, ok := errors.AsType[*classes.NoChoiceError](err); ok {
@@ -47,22 +47,30 @@ func (r *Reconciler) judge(claim resource.Claim) verdict {
 }
 
 // judgeReferences finds whether nobody serves what a claim names. Where it names a managed resource only that counts, as it
-// does for package claimbinding.
+// does for package claimbinding. One that package claimbinding began with gets time, since its class may be served though no
+// definition says so, and nothing is said on it while it is bound. If it names no managed resource it may go: what may have been
+// made for it names a claim that is gone then, and package claimbinding does with that what its reclaim policy says.
 func (r *Reconciler) judgeReferences(claim resource.Claim) verdict {
 	field, what, ref, offers := "classRef", "classes", claim.GetClassReference(), r.classes.OffersClass
-	if mg := claim.GetResourceReference(); mg != nil {
+	mg := claim.GetResourceReference()
+	if mg != nil {
 		field, what, ref, offers = "resourceRef", "managed resources", mg, r.classes.OffersResource
 	}
+	begun, deleted := meta.FinalizerExists(claim, meta.FinalizerClaim), meta.WasDeleted(claim)
 	kind := ref.GroupVersionKind().GroupKind()
 	offered, err := offers(kind)
 	switch {
-	case err != nil:
+	case err != nil && !begun:
 		return r.unknown(err)
-	case offered:
+	case err != nil, offered, begun && !deleted && claim.GetBindingPhase() == xpv1.BindingPhaseBound:
 		return verdict{} // its controllers speak for the claim
 	}
-	return verdict{ready: xpv1.Waiting(xpv1.ReasonClassNotFound, fmt.Sprintf("spec.%s names kind %s, and no provider has such %s for claims "+
-		"of this kind. Name another one, or ask your platform team to install the provider.", field, kind, what))}
+	why := fmt.Sprintf("spec.%s names kind %s, and no provider has such %s for claims of this kind. ", field, kind, what)
+	then := "Name another one, or ask your platform team to install the provider."
+	if deleted {
+		then = "The claim can go once your platform team has installed the provider again, or has removed its finalizer."
+	}
+	return verdict{letGo: deleted && mg == nil, patient: begun, ready: xpv1.Waiting(xpv1.ReasonClassNotFound, why+then)}
 }
 
 // unknown is the verdict while it cannot be known which classes there are. Why is for the log: it is about the platform.

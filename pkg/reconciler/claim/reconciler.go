@@ -99,7 +99,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName(resource.ClaimKind(r.kind))).
 		For(classes.MustNew[client.Object](mgr.GetScheme(), r.kind)).
-		WatchesRawSource(r.classes.Wakeups(func(c resource.Claim) bool { return !taken(c) })).
+		WatchesRawSource(r.classes.Wakeups(func(c resource.Claim) bool { return !left(c) })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
 		Complete(r)
 }

@@ -14,6 +14,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -24,12 +25,10 @@ func (r *Reconciler) settle(ctx context.Context, claim resource.Claim, v verdict
 	if !v.patient {
 		r.forget(key)
 	}
-	if v.ready.Type == "" {
-		return reconcile.Result{}, nil
-	}
 	was := claim.GetCondition(xpv1.TypeReady)
 	ready := v.ready.WithObservedGeneration(claim.GetGeneration())
-	if ready.Equal(was) && claim.GetBindingPhase() != "" {
+	said := ready.Type == "" || ready.Equal(was) && claim.GetBindingPhase() != ""
+	if said && !v.letGo {
 		return reconcile.Result{}, nil
 	}
 	if v.patient {
@@ -37,12 +36,17 @@ func (r *Reconciler) settle(ctx context.Context, claim resource.Claim, v verdict
 			return reconcile.Result{RequeueAfter: rest}, nil
 		}
 	}
-	if err := r.write(ctx, claim, ready); apierrors.IsConflict(err) {
+	write := func() error { return r.write(ctx, claim, ready) }
+	if v.letGo {
+		write = func() error { return r.letGo(ctx, claim) }
+	}
+	if err := write(); apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: classes.ConflictDelay}, nil // somebody wrote first, perhaps a class (R17)
 	} else if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if ready.Reason != was.Reason {
+	r.forget(key) // whoever says something else gets time again
+	if !v.letGo && ready.Reason != was.Reason {
 		r.tell(ctx, claim, event.Warning(event.Reason(ready.Reason), errors.New(ready.Message)))
 	}
 	return reconcile.Result{}, nil
@@ -59,6 +63,18 @@ func (r *Reconciler) write(ctx context.Context, claim resource.Claim, ready xpv1
 	if err != nil {
 		return fmt.Errorf("writing status: %w", err)
 	}
+	return nil
+}
+
+// letGo lets the deletion of a claim finish that nobody serves, unless somebody wrote to it since it was read.
+func (r *Reconciler) letGo(ctx context.Context, claim resource.Claim) error {
+	before := claim.DeepCopyObject().(client.Object)
+	meta.RemoveFinalizer(claim, meta.FinalizerClaim)
+	err := r.client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("removing the finalizer: %w", err)
+	}
+	r.log.Info("Let a deleted claim go that nobody serves", "claim", client.ObjectKeyFromObject(claim))
 	return nil
 }
 

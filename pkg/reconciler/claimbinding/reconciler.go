@@ -6,7 +6,6 @@ package claimbinding
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
@@ -21,11 +20,12 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // Finalizer keeps a claim until its managed resource was deleted or released (R279).
-const Finalizer = "finalizer.resourceclaim.crossplane.io"
+const Finalizer = meta.FinalizerClaim
 
 // LabelClaimUID on a managed resource that was made for a claim is the UID of that claim.
 const LabelClaimUID = "bowline.dev/claim-uid"
@@ -158,27 +158,18 @@ func (r *Reconciler) afterStrays(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, err
 }
 
-func (r *Reconciler) newClaim() resource.Claim { return mustNew[resource.Claim](r.scheme, r.claimKind) }
+func (r *Reconciler) newClaim() resource.Claim {
+	return classes.MustNew[resource.Claim](r.scheme, r.claimKind)
+}
 
-func (r *Reconciler) newClass() resource.Class { return mustNew[resource.Class](r.scheme, r.classKind) }
+func (r *Reconciler) newClass() resource.Class {
+	return classes.MustNew[resource.Class](r.scheme, r.classKind)
+}
 
 func (r *Reconciler) newManaged() resource.BindableManaged {
-	return mustNew[resource.BindableManaged](r.scheme, r.managedKind)
+	return classes.MustNew[resource.BindableManaged](r.scheme, r.managedKind)
 }
 
 func (r *Reconciler) newManagedList() client.ObjectList {
-	return mustNew[client.ObjectList](r.scheme, r.managedKind.GroupVersion().WithKind(r.managedKind.Kind+"List"))
-}
-
-// mustNew makes an empty object. It fails only where the program was put together wrongly.
-func mustNew[T runtime.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
-	o, err := scheme.New(kind)
-	if err != nil {
-		panic(fmt.Sprintf("kind %s: %v", kind, err))
-	}
-	object, ok := o.(T)
-	if !ok {
-		panic(fmt.Sprintf("kind %s: %T does not satisfy %s", kind, o, reflect.TypeFor[T]()))
-	}
-	return object
+	return classes.MustNew[client.ObjectList](r.scheme, r.managedKind.GroupVersion().WithKind(r.managedKind.Kind+"List"))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
@@ -117,10 +119,14 @@ func TestJudgement(t *testing.T) {
 				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "class")
 				c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x")
 			}, "ClassNotFound", []string{"spec.resourceRef"}, 0},
-		"N10 a claim that a binder began with": {
+		"N10 a claim that a binder began with gets time": {
 			func(c *shop.ItemClaim) {
-				c.Spec.ClassReference, c.Finalizers = s.of(strange, "x"), []string{"finalizer.resourceclaim.crossplane.io"}
-			}, "", nil, 0},
+				c.Spec.ClassReference, c.Finalizers = s.of(strange, "x"), []string{meta.FinalizerClaim}
+			}, "", nil, patience},
+		"N10 a claim that a binder began with and that names nothing now": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassSelector.MatchLabels, c.Finalizers = labels.Set{"size": "huge"}, []string{meta.FinalizerClaim}
+			}, "NoMatchingClass", nil, 0},
 		"N10 a claim that gets a class in a moment": {nil, "", nil, patience},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +164,66 @@ func (j *judge) said(t *testing.T, c *shop.ItemClaim, reason string) {
 	}
 	if got := j.events.take(); len(got) != want || want > 0 && string(got[0]) != reason {
 		t.Errorf("events %v, want %d", got, want)
+	}
+}
+
+// What becomes of claims that a binder began with and that nobody serves now.
+func TestAbandoned(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	j := judging(s)
+	strange, resource := s.of(shop.GroupVersion.WithKind("StrangeClass"), "x"), s.of(shop.GroupVersion.WithKind("Strange"), "x")
+	for name, tc := range map[string]struct {
+		change func(*shop.ItemClaim)
+		lives  bool
+		kept   bool
+		after  string // what it shows after a while, if it is kept
+	}{
+		"N10 R279 a deleted one that names nothing goes": {change: func(*shop.ItemClaim) {}},
+		"N10 R279 a deleted one of a class that nobody offers goes after a while": {
+			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }},
+		"N10 R279 a deleted one that names a resource of such a kind says why it stays": {
+			change: func(c *shop.ItemClaim) { c.Spec.ResourceReference = resource }, kept: true, after: "ClassNotFound"},
+		"N10 R279 a deleted one that a binder serves is the binder's": {
+			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "x") }, kept: true},
+		"N10 a living one of a class that nobody offers says so after a while": {
+			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }, lives: true,
+			kept: true, after: "ClassNotFound"},
+		"N10 a living one that is bound is left alone": {change: func(c *shop.ItemClaim) {
+			c.Spec.ClassReference, c.Status.BindingPhase = strange, xpv1.BindingPhaseBound
+		}, lives: true, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.claim("", labels.Set{"size": "huge"})
+			c.GenerateName, c.Finalizers = "claim-", []string{meta.FinalizerClaim}
+			tc.change(c)
+			phase := c.Status.BindingPhase
+			s.create(c)
+			if c.Status.BindingPhase = phase; phase != "" {
+				if err := s.env.Client.Status().Update(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !tc.lives {
+				s.delete(c)
+			}
+			var err error
+			for range 2 {
+				if _, err := j.pass(c); err != nil {
+					t.Error(err)
+				}
+				if err = s.env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+					break
+				}
+				j.now.Add(int64(patience / time.Second))
+			}
+			if gone := apierrors.IsNotFound(err); gone == tc.kept {
+				t.Errorf("gone: %v", gone)
+			}
+			if got := c.GetCondition(xpv1.TypeReady).Reason; tc.kept && string(got) != tc.after {
+				t.Errorf("it shows %q", got)
+			}
+		})
 	}
 }
 
