@@ -41,27 +41,7 @@ func TestWakes(t *testing.T) {
 		w.shows("orders", xpv1.ReasonAvailable)
 		w.agreed("orders-connection", w.claimOf("orders"), w.item())
 	})
-	t.Run("N10 a limit that is raised", func(t *testing.T) {
-		w.create(w.newClaim("second", nil))
-		w.shows("second", xpv1.ReasonLimitReached)
-		class := w.newClass(nil)
-		w.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(2)) })
-		w.shows("second", xpv1.ReasonAvailable)
-	})
-	t.Run("N10 R279 another claim that goes", func(t *testing.T) {
-		w.create(w.newClaim("third", nil))
-		w.shows("third", xpv1.ReasonLimitReached)
-		w.delete(w.claimOf("second"))
-		w.shows("third", xpv1.ReasonAvailable)
-	})
-	t.Run("N10 another claim that somebody tears away", func(t *testing.T) {
-		w.create(w.newClaim("fourth", nil))
-		w.shows("fourth", xpv1.ReasonLimitReached)
-		third := w.claimOf("third")
-		w.edit(third, func() { third.Finalizers = nil })
-		w.delete(third)
-		w.shows("fourth", xpv1.ReasonAvailable)
-	})
+	w.wakesByPlaces(t)
 	t.Run("R275 N27 a managed resource that appears, and agrees", func(t *testing.T) {
 		item := w.labelled("legacy", nil)
 		w.create(w.newClaim("static", w.static(item.Name)))
@@ -85,6 +65,45 @@ func TestWakes(t *testing.T) {
 		w.get(w.claimOf("orders").Spec.ResourceReference.Name, item)
 		w.delete(item)
 		w.shows("orders", xpv1.ReasonResourceLost)
+	})
+}
+
+// wakesByPlaces is about the places of a class with the limit 1.
+func (w *world) wakesByPlaces(t *testing.T) {
+	t.Helper()
+	t.Run("N10 a limit that is raised", func(t *testing.T) {
+		w.create(w.newClaim("second", nil))
+		w.shows("second", xpv1.ReasonLimitReached)
+		class := w.newClass(nil)
+		w.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(2)) })
+		w.shows("second", xpv1.ReasonAvailable)
+	})
+	t.Run("N10 R279 another claim that goes", func(t *testing.T) {
+		w.create(w.newClaim("third", nil))
+		w.shows("third", xpv1.ReasonLimitReached)
+		w.delete(w.claimOf("second"))
+		w.shows("third", xpv1.ReasonAvailable)
+	})
+	t.Run("N10 another claim that somebody tears away", func(t *testing.T) {
+		w.create(w.newClaim("fourth", nil))
+		w.shows("fourth", xpv1.ReasonLimitReached)
+		third := w.claimOf("third")
+		w.edit(third, func() { third.Finalizers = nil })
+		w.delete(third)
+		w.shows("fourth", xpv1.ReasonAvailable)
+	})
+	t.Run("N10 R279 what a claim left that an administrator takes back", func(t *testing.T) {
+		item := &shop.Item{}
+		w.get(w.claimOf("fourth").Spec.ResourceReference.Name, item)
+		w.mend(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+		w.create(w.newClaim("fifth", nil))
+		w.shows("fifth", xpv1.ReasonLimitReached)
+		fourth := w.claimOf("fourth")
+		w.delete(fourth)
+		w.gone(fourth)
+		w.shows("fifth", xpv1.ReasonLimitReached)
+		w.mend(item, func() { item.Spec.ClaimReference = nil })
+		w.shows("fifth", xpv1.ReasonAvailable)
 	})
 }
 
