@@ -59,6 +59,8 @@ func TestAdmission(t *testing.T) {
 		"K38 a Secret of its namespace":         {postgres, `{spec: {writeConnectionSecretToRef: {name: a}}}`, ""},
 		"K38 no Secret of another namespace":    {postgres, `{spec: {writeConnectionSecretToRef: {name: a, namespace: kube-system}}}`, "unknown field"},
 		"K38 no Secret without a name":          {postgres, `{spec: {writeConnectionSecretToRef: {}}}`, "name"},
+		"K38 no Secret of an impossible name":   {postgres, `{spec: {writeConnectionSecretToRef: {name: Bad_Name}}}`, shouldMatch},
+		"K38 a Secret of any possible name":     {postgres, `{spec: {writeConnectionSecretToRef: {name: my-db.prod}}}`, ""},
 		"K38 a class by kind and name":          {fancy, `{spec: {classRef: {apiVersion: a/v1, kind: B, name: c}}}`, ""},
 		"K38 no class without its kind":         {fancy, `{spec: {classRef: {name: c}}}`, "a class is named by apiVersion, kind and name"},
 		"K38 no managed resource without it":    {fancy, `{spec: {resourceRef: {name: c}}}`, "a managed resource is named by apiVersion, kind and name"},
