@@ -223,7 +223,7 @@ func (c *crowd) leave() {
 	<-time.After(c.life())
 	c.kill()
 	c.do(<-deleted)
-	c.p.Eventually(c.t, stormTime, "all are gone", func(ctx context.Context) error {
+	c.p.Eventually(c.t, stormTime(len(c.all)), "all are gone", func(ctx context.Context) error {
 		return c.settled(ctx, func(s sight) bool { return len(s.claims)+len(s.managed())+s.secrets == 0 })
 	})
 	have, err := c.cloud.Census(c.t.Context())

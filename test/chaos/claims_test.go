@@ -57,14 +57,14 @@ func TestN11R268Claims(t *testing.T) {
 	go func() { regretted <- c.regret() }()
 	go func() { created <- c.createAll() }() // the first kill falls into it, the others are spread over what follows
 	for i := range c.kills {
-		c.p.Eventually(t, stormTime, "it is time for the next kill", func(ctx context.Context) error {
+		c.p.Eventually(t, stormTime(len(c.all)), "it is time for the next kill", func(ctx context.Context) error {
 			return c.settled(ctx, func(s sight) bool { return s.bound >= i*len(c.all)/c.kills })
 		})
 		<-time.After(c.life())
 		c.kill()
 	}
 	c.do(errors.Join(<-created, <-regretted))
-	c.p.Eventually(t, stormTime, "all claims are bound", c.allBound)
+	c.p.Eventually(t, stormTime(len(c.all)), "all claims are bound", c.allBound)
 	c.verdict.took = time.Since(c.begin)
 	c.judge()
 	c.leave()

@@ -25,8 +25,10 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// stormTime bounds how long the storm may last.
-const stormTime = 20 * time.Minute
+// stormTime bounds how long a storm of so many objects may last: one that stands still should end before people lose patience.
+func stormTime(objects int) time.Duration {
+	return 5*time.Minute + time.Duration(objects)*time.Second
+}
 
 // stormLife is the longest time between two kills of a storm, beside the start.
 const stormLife = 5 * time.Second
@@ -63,7 +65,7 @@ func TestStorm(t *testing.T) {
 		<-time.After(time.Duration(s.random.Int64N(int64(stormLife))))
 		s.kill()
 	}
-	s.p.Eventually(t, stormTime, "all are Ready", s.allReady)
+	s.p.Eventually(t, stormTime(s.objects()), "all are Ready", s.allReady)
 	took := time.Since(s.begin)
 	s.note()
 	s.do(s.admin.ClearFaults(t.Context()))

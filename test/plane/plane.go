@@ -42,6 +42,9 @@ import (
 // patience bounds every wait for the program itself.
 const patience = time.Minute
 
+// timeToStop is what a test needs to say what it waited for in vain, and to stop its plane, before its binary is ended.
+const timeToStop = 30 * time.Second
+
 // A Plane is one bowline with its data folder.
 type Plane struct {
 	// Dir is the data folder.
@@ -221,9 +224,15 @@ func (p *Plane) Secret(ctx context.Context, namespace, name string) (map[string]
 	return data, nil
 }
 
-// Eventually calls check until it returns nil, and fails the test with its last word if that takes longer than limit.
+// Eventually calls check until it returns nil, and fails the test with its last word if that takes longer than limit, or if
+// shortly after that the test binary would be ended, which says nothing.
 func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
+	if test, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, bounded := test.Deadline(); bounded {
+			limit = min(limit, time.Until(end)-timeToStop)
+		}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
