@@ -52,6 +52,10 @@ func (r *Reconciler) dying(p *pass, mg resource.BindableManaged) outcome {
 }
 
 func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) outcome {
+	if !isName(ref.Name) {
+		return refuse(xpv1.ReasonBinding, fmt.Errorf("%q in spec.resourceRef cannot be the name of a managed resource: delete the claim "+
+			"and make it again with another one", shortName(ref.Name)))
+	}
 	r.waiting.wait(client.ObjectKeyFromObject(p.claim), managedTopic(ref.Name))
 	mg := r.newManaged()
 	key := types.NamespacedName{Name: ref.Name}

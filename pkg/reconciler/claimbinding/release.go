@@ -28,7 +28,7 @@ func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
 // what is overlooked now would be found again only by chance.
 func (r *Reconciler) recall(ctx context.Context, p *pass) outcome {
 	ref := p.claim.GetResourceReference()
-	if ref == nil {
+	if ref == nil || !isName(ref.Name) {
 		return next()
 	}
 	mg := r.newManaged()
@@ -84,8 +84,12 @@ func (r *Reconciler) remove(ctx context.Context, mg resource.BindableManaged) er
 	return nil
 }
 
-// letGo lets the deletion of the claim finish.
+// letGo lets the deletion of the claim finish, and takes its copies of the connection Secret along: the garbage collector leaves
+// them where dependents are to be orphaned.
 func (r *Reconciler) letGo(ctx context.Context, p *pass) outcome {
+	if err := r.discard(ctx, p); err != nil {
+		return fail(err)
+	}
 	if err := r.writeClaim(ctx, p, func(claim resource.Claim) { meta.RemoveFinalizer(claim, Finalizer) }); err != nil {
 		if apierrors.IsNotFound(err) {
 			return vanish()

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kubeevent "sigs.k8s.io/controller-runtime/pkg/event"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -306,6 +308,36 @@ func TestMine(t *testing.T) {
 	} {
 		if is.got != is.want {
 			t.Errorf("%s: %v", name, is.got)
+		}
+	}
+}
+
+// The garbage collector orphans a copy before or after the last pass over its claim, if somebody asks for that.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]xpv1.ReclaimPolicy{"deleted": xpv1.ReclaimDelete, "kept": xpv1.ReclaimRetain} {
+		for when, prepare := range map[string]func(*stage, *corev1.Secret){
+			"still the claim's": func(*stage, *corev1.Secret) {},
+			"orphaned already": func(s *stage, secret *corev1.Secret) {
+				s.edit(secret, func() { secret.OwnerReferences = nil })
+			},
+		} {
+			t.Run("R272 R279 the copy of a claim whose resource is "+name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t)
+				claim, item := s.bound(nil)
+				s.edit(item, func() { item.Spec.ReclaimPolicy = policy })
+				secret := &corev1.Secret{}
+				s.get("orders-connection", secret)
+				prepare(s, secret)
+				if err := s.env.Client.Delete(t.Context(), claim, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+					t.Fatal(err)
+				}
+				s.pass()
+				if s.get(secret.Name, secret) {
+					t.Error("it is left behind")
+				}
+			})
 		}
 	}
 }

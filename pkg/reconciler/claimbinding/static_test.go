@@ -11,6 +11,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
 
@@ -203,4 +204,25 @@ func TestLost(t *testing.T) {
 			t.Errorf("the Secret goes on to %v", to)
 		}
 	})
+}
+
+// What cannot be a name never reaches the API server, whose client would refuse it in every pass.
+func TestNoName(t *testing.T) {
+	t.Parallel()
+	for name, ref := range map[string]string{"a path": "../x", "capitals": "Legacy"} {
+		t.Run("R256 "+name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			claim := s.newClaim("orders", s.static(ref))
+			claim.Finalizers = []string{claimbinding.Finalizer} // as of a claim that had begun otherwise
+			s.create(claim)
+			s.pass()
+			s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "cannot be the name")
+			s.delete(claim)
+			s.pass()
+			if s.get("orders", claim) {
+				t.Error("the claim is still there")
+			}
+		})
+	}
 }

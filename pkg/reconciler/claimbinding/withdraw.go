@@ -83,6 +83,33 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secre
 	return nil
 }
 
+// discard removes the copies of a claim that goes, also where the garbage collector took them from the claim already, to orphan
+// them. Such a one has the name that the claim gives, and says that it is from the claim's managed resource.
+func (r *Reconciler) discard(ctx context.Context, p *pass) error {
+	if err := r.withdraw(ctx, p, nil, nil); err != nil {
+		return err
+	}
+	to := p.claim.GetWriteConnectionSecretToReference()
+	if to == nil || p.managed == nil {
+		return nil
+	}
+	left := &corev1.Secret{}
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: p.claim.GetNamespace(), Name: to.Name}, left)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the connection Secret of the claim: %w", err)
+	}
+	source, known := meta.PropagatedFrom(left)
+	ref, published := resource.ConnectionSecretReference(p.managed)
+	ours := known && published && source.Namespace == ref.Namespace && source.Name == ref.Name
+	if err != nil || !ours || left.Type != xpv1.SecretTypeConnection || metav1.GetControllerOf(left) != nil {
+		return nil
+	}
+	if err := r.client.Delete(ctx, left, client.Preconditions{UID: &left.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the connection Secret of the claim: %w", err)
+	}
+	return nil
+}
+
 // outdated returns the destinations of the source that have no right to it. Those of the name that the claim gives are for
 // agree.
 func (r *Reconciler) outdated(ctx context.Context, claim resource.Claim, source *corev1.Secret,
