@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -90,8 +91,12 @@ func TestStatic(t *testing.T) {
 				return
 			}
 			s.wantState("orders", "Unbound", tc.ready, xpv1.ReasonReconcileError, item.Name, "ask your platform team")
-			if s.item().ResourceVersion != before.ResourceVersion || s.secret("orders-connection") != nil {
-				t.Error("something was written")
+			after := s.item()
+			if diff := cmp.Diff(before.Spec, after.Spec); diff != "" || s.secret("orders-connection") != nil {
+				t.Errorf("something was written, -before +after:\n%s", diff)
+			}
+			if ref := after.Spec.ClaimReference; (after.Status.BindingPhase == xpv1.BindingPhaseReleased) != (ref != nil && ref.UID != "") {
+				t.Errorf("phase %q: only what names a claim that is gone is released", after.Status.BindingPhase)
 			}
 			claim := s.claimOf("orders")
 			if len(claim.Finalizers) > 0 {
