@@ -212,6 +212,11 @@ func TestStrays(t *testing.T) {
 			t.Errorf("error %v, phase %s", err, s.item().Status.BindingPhase)
 		}
 	})
+}
+
+// Managed resources that were made for a claim which is there, and does not get them.
+func TestStraysOfClaims(t *testing.T) {
+	t.Parallel()
 	t.Run("R268 what was made goes if the claim names another one meanwhile", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)

@@ -91,6 +91,11 @@ func TestLimit(t *testing.T) {
 		s.passOf("others")
 		s.wantState("others", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
 	})
+}
+
+// Claims that somebody tears away.
+func TestTorn(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []xpv1.ReclaimPolicy{xpv1.ReclaimDelete, xpv1.ReclaimRetain} {
 		t.Run("N10 R279 nobody exceeds it by tearing claims away, with policy "+string(policy), func(t *testing.T) {
 			t.Parallel()
