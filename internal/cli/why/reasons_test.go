@@ -60,6 +60,9 @@ func TestReasonOfEveryError(t *testing.T) {
 				return true
 			}
 			text, _, _ := strings.Cut(literal(made.Args[0]), "%")
+			if by, ok := made.Fun.(*ast.Ident); ok && by.Name == "callFailed" {
+				text += " the external resource: "
+			}
 			if text == "" {
 				return true
 			}
