@@ -31,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	fcpv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+	"github.com/bowline-dev/bowline/test/worked/database"
 )
 
 func TestMain(m *testing.M) {
@@ -153,7 +154,7 @@ func startCloud(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	credentials, err := json.Marshal(sdk.Config{Endpoint: server.URL(), Project: "worked", APIKey: key.Key})
+	credentials, err := json.Marshal(database.Credentials{Endpoint: server.URL(), Project: "worked", Key: key.Key})
 	if err != nil {
 		t.Fatal(err)
 	}

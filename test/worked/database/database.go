@@ -9,7 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
+	"errors"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -59,17 +59,20 @@ func (e Existing) GetFancinessLevel() int { return e.instance.FancinessLevel }
 // A Client calls the service for one project (A91).
 type Client struct{ service *database.Client }
 
-// NewClient returns a client (A90). The credentials are an sdk.Config as JSON.
+// Credentials say where the service is, and which project they are for.
+type Credentials struct{ Endpoint, Project, Key string }
+
+// NewClient returns a client (A90). The credentials are Credentials as JSON.
 func NewClient(_ context.Context, credentials []byte) (Client, error) {
-	var config sdk.Config
-	if err := json.Unmarshal(credentials, &config); err != nil {
-		return Client{}, fmt.Errorf("reading credentials: they are no JSON object of endpoint, project and key")
+	var c Credentials
+	if json.Unmarshal(credentials, &c) != nil {
+		return Client{}, errors.New("reading credentials: they are no JSON object of endpoint, project and key")
 	}
-	c, err := sdk.NewClient(config)
+	service, err := sdk.NewClient(sdk.Config{Endpoint: c.Endpoint, Project: c.Project, APIKey: c.Key})
 	if err != nil {
 		return Client{}, err
 	}
-	return Client{service: database.NewClient(c)}, nil
+	return Client{service: database.NewClient(service)}, nil
 }
 
 // GetInstance returns an instance.
