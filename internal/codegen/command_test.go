@@ -81,7 +81,7 @@ func TestTargets(t *testing.T) {
 	for target, want := range map[string]string{
 		"generate":   ".ci/generate",
 		"manifests":  ".ci/generate manifests",
-		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers\ngo test ./...",
+		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers\ngo test -timeout 25m ./...",
 	} {
 		t.Run("T20 T25 make "+target, func(t *testing.T) {
 			t.Parallel()
