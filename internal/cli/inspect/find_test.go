@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 		"two claims, one meant": {words: "widgetclaim/both", want: "WidgetClaim both"},
 		"no such claim": {words: "order",
 			err: "there are fancysqlinstance/orders, postgresqlinstance/both, widgetclaim/both; for another kind of object say KIND/order"},
-		"no such object": {words: "widget/other", err: `there is no widget.foreign.example.org "other"; there are`},
+		"no such object": {words: "widget/other", err: `widget.foreign.example.org "other"`},
 		"no such kind": {words: "nothing/other",
 			err: `the server has no kind "nothing"; all kinds: kubectl api-resources; kinds of claims: `},
 		"elsewhere": {words: "fancysqlinstance/orders", namespace: "default", err: "in another namespace: -n $NS"},
@@ -103,7 +103,7 @@ func TestFindAsUser(t *testing.T) {
 	})
 	for name, tc := range map[string]struct{ words, err string }{
 		"own claim":         {words: "orders"},
-		"forbidden kind":    {words: "widget/$Pwidget", err: "you may not read widget.foreign.example.org"},
+		"forbidden kind":    {words: "widget/$Pwidget", err: "widget.foreign.example.org"},
 		"claim of any kind": {words: "none", err: "widgetclaim.foreign.example.org in namespace"}, // other packages may have installed kinds, too
 		"nothing told of others": {words: "fancysqlinstance/none",
 			err: `there is no fancysqlinstance.database.crossplane.io "none" in namespace "$NS"; there are fancysqlinstance/orders`},
