@@ -16,6 +16,9 @@ const (
 	ResourceCredentialsSecretUserKey     = "username"
 	ResourceCredentialsSecretPasswordKey = "password"
 
+	// The database on the server at the endpoint that applications connect to.
+	ResourceCredentialsSecretDatabaseKey = "database"
+
 	// Those of clusters and of systems with certificates or tokens.
 	ResourceCredentialsSecretCAKey         = "clusterCA"
 	ResourceCredentialsSecretClientCertKey = "clientCert"

@@ -90,6 +90,7 @@ func (c canaryClient) Observe(ctx context.Context, mg *thing.Thing) (managed.Ext
 	o, err := c.TypedExternalClient.Observe(ctx, mg)
 	if o.ResourceExists {
 		o.ConnectionDetails["token"] = []byte(canaryDetail)
+		o.ConnectionDetails["username"], o.ConnectionDetails["database"] = []byte("postgres"), []byte("postgres")
 		mg.SetConditions(xpv1.Available().WithMessage("works, says " + indiscreet()))
 	}
 	if c.differs != nil {
@@ -287,6 +288,11 @@ func TestCanaryDrift(t *testing.T) {
 		c.system.Do(func(sys *thing.System) { sys.Failed = errors.New("broken by " + indiscreet()) })
 		c.look("failed")
 		c.wantMessage("broken by (sensitive)")
+	})
+	t.Run("R211 R234 details that are no secrets may be told", func(t *testing.T) {
+		c.system.Do(func(sys *thing.System) { sys.Failed = errors.New("apt-get install postgresql") })
+		c.look("failed again")
+		c.wantMessage("apt-get install postgresql")
 	})
 	t.Run("R234 a secret input whose Secret is gone before the object", func(t *testing.T) {
 		c := newCage(t)

@@ -277,7 +277,8 @@ func sensitiveDetails(details ConnectionDetails) [][]byte {
 	var secrets [][]byte
 	for key, value := range details {
 		switch key {
-		case xpv1.ResourceCredentialsSecretEndpointKey, xpv1.ResourceCredentialsSecretPortKey, xpv1.ResourceCredentialsSecretUserKey:
+		case xpv1.ResourceCredentialsSecretEndpointKey, xpv1.ResourceCredentialsSecretPortKey,
+			xpv1.ResourceCredentialsSecretUserKey, xpv1.ResourceCredentialsSecretDatabaseKey:
 			continue
 		}
 		if len(value) >= shortestDetail {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -71,7 +72,7 @@ func favouriteDBInstances() service.Kind[*sdk.Client, v1alpha3.FavouriteDBInstan
 		},
 		// Applications find all that they need in the Secret, as with every other kind that serves claims.
 		Connection: func(*sdk.Client, *instance) managed.ConnectionDetails {
-			return managed.ConnectionDetails{"database": []byte(maintenanceDatabase)}
+			return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretDatabaseKey: []byte(maintenanceDatabase)}
 		},
 	}
 }

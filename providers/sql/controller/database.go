@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
@@ -34,8 +35,10 @@ func databases() service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Dat
 		Delete: func(ctx context.Context, s *server, r *databaseRequest) error {
 			return s.DeleteDatabase(ctx, r.Name, postgresql.DeleteDatabaseOptions{Force: true})
 		},
-		Labels:     func(d *postgresql.Database) map[string]string { return d.Labels },
-		Connection: func(s *server, d *postgresql.Database) managed.ConnectionDetails { return s.reach("database", d.Name) },
+		Labels: func(d *postgresql.Database) map[string]string { return d.Labels },
+		Connection: func(s *server, d *postgresql.Database) managed.ConnectionDetails {
+			return s.reach(xpv1.ResourceCredentialsSecretDatabaseKey, d.Name)
+		},
 	}
 }
 

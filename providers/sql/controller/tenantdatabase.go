@@ -63,7 +63,7 @@ func tenantDatabases() service.Kind[*server, v1alpha1.TenantDatabaseParameters, 
 		States: map[string]service.State{tenantReady: service.Ready, tenantHalf: service.Creating},
 		Labels: func(t *tenant) map[string]string { return t.Labels },
 		Connection: func(s *server, t *tenant) managed.ConnectionDetails {
-			details := s.reach("database", t.Name)
+			details := s.reach(xpv1.ResourceCredentialsSecretDatabaseKey, t.Name)
 			details[xpv1.ResourceCredentialsSecretUserKey] = []byte(t.Name)
 			return details
 		},
