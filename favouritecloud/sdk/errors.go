@@ -74,6 +74,24 @@ func (e *ConnectionError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
+// Timeout is true if time ran out. With Temporary it makes the error a net.Error.
+func (e *ConnectionError) Timeout() bool {
+	cause, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](e.Err)
+	return ok && cause.Timeout()
+}
+
+// Temporary is true if the cause says that it is.
+func (e *ConnectionError) Temporary() bool {
+	cause, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](e.Err)
+	return ok && cause.Temporary()
+}
+
 // newConnectionError wraps what the HTTP client says. An error that says when to try again comes from a transport that held
 // the request back: the cloud was not asked.
 func newConnectionError(endpoint string, err error) error {

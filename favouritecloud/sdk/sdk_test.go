@@ -6,9 +6,13 @@ package sdk_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +92,27 @@ func TestConnectionErrors(t *testing.T) {
 	cancel()
 	if _, err := newClient(t, server.URL).Do(ctx, sdk.Request{Method: http.MethodGet, Path: "x"}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled call says %v", err)
+	}
+}
+
+func TestConnectionErrorIsNetError(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		cause              error
+		timeout, temporary bool
+	}{
+		"deadline":      {context.DeadlineExceeded, true, true},
+		"read deadline": {fmt.Errorf("reading answer: %w", os.ErrDeadlineExceeded), true, true},
+		"refused":       {os.NewSyscallError("connect", syscall.ECONNREFUSED), false, false},
+		"no files left": {os.NewSyscallError("socket", syscall.EMFILE), false, true},
+		"cancelled":     {context.Canceled, false, false},
+		"nothing":       {nil, false, false},
+	}
+	for name, tc := range cases {
+		err := &sdk.ConnectionError{Err: tc.cause}
+		if _, is := error(err).(net.Error); !is || err.Timeout() != tc.timeout || err.Temporary() != tc.temporary {
+			t.Errorf("%s: net.Error %t, timeout %t, temporary %t", name, is, err.Timeout(), err.Temporary())
+		}
 	}
 }
 
