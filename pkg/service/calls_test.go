@@ -17,6 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/limits"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/service"
 )
 
@@ -315,6 +316,70 @@ func TestMistakes(t *testing.T) {
 			k := widgets()
 			tc.change(&k)
 			checkMistake(t, k, tc.want)
+		})
+	}
+}
+
+// What the reconciler stores is what the user wrote and what Observe reports, whatever an author's function does to what it gets.
+func TestFunctionsChangeNothing(t *testing.T) {
+	t.Parallel()
+	spoil := func(of resource.Managed, p *widgetParameters) {
+		of.SetAnnotations(map[string]string{"spoilt": "annotation"})
+		of.SetFinalizers(append(of.GetFinalizers()[:0], "spoilt"))
+		of.(*widget).parameters.Zones[0] = "spoilt object"
+		p.Zones[0], *p.Size, p.Labels["spoilt"] = "spoilt", 9, "label"
+		p.Region = ptr.To("spoilt")
+	}
+	have := &vendorWidget{ID: "w-1", Status: "READY", Size: 3, Region: "east", Zones: []string{"a"}, Labels: ours("team", "a")}
+	k := widgets()
+	called := map[string]bool{}
+	calls := func(what string, r *widgetRequest) {
+		called[what] = true
+		spoil(r.Object, &r.Parameters)
+	}
+	k.Get = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
+		calls("Get", r)
+		return have, nil
+	}
+	k.Create = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
+		calls("Create", r)
+		return have, nil
+	}
+	k.Update = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("Update", r); return nil }
+	k.Delete = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("Delete", r); return nil }
+	k.Find = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
+		calls("Find", r)
+		return have, nil
+	}
+	for _, verb := range []string{"Get", "Create", "Update", "Delete", "Find"} {
+		t.Run("R42 R137 "+verb, func(t *testing.T) {
+			w := newWidget(func(w *widget) {
+				w.Finalizers = []string{"ours"}
+				w.parameters = widgetParameters{Size: ptr.To(int64(3)), Zones: []string{"a"}, Labels: map[string]string{"team": "a"}}
+			})
+			c, before := connect(t, k, &vendor{}, w), w.copy()
+			var err error
+			switch verb {
+			case "Get":
+				_, err = c.Observe(t.Context(), w)
+			case "Create":
+				_, err = c.Create(t.Context(), w)
+			case "Update":
+				_, err = c.Update(t.Context(), w)
+			case "Delete":
+				err = c.Delete(t.Context(), w)
+			case "Find":
+				_, err = as[managed.CreateFinder](t, c).FindCreated(t.Context(), w)
+			}
+			if err != nil || !called[verb] {
+				t.Fatalf("called %t, %v", called[verb], err)
+			}
+			if diff := cmp.Diff(before.parameters, w.parameters); diff != "" {
+				t.Errorf("parameters -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(before.ObjectMeta, w.ObjectMeta); diff != "" {
+				t.Errorf("metadata -want +got:\n%s", diff)
+			}
 		})
 	}
 }

@@ -48,16 +48,16 @@ func (c *client[C, P, O, V]) Disconnect(context.Context) error {
 }
 
 func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
-	of, err := c.object(mg)
+	of, copied, err := c.object(mg)
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	c.have, c.changes = nil, nil
-	d, err := declare(of)
+	d, err := declare(copied)
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	have, err := c.Get(ctx, c.lease.client, c.request(of, d.whole))
+	have, err := c.Get(ctx, c.lease.client, c.request(copied, d.whole))
 	if is(c.system.IsNotFound, err) || err == nil && have == nil {
 		return managed.ExternalObservation{}, nil
 	}
@@ -72,15 +72,15 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 }
 
 func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
-	of, err := c.object(mg)
+	_, copied, err := c.object(mg)
 	if err != nil {
 		return managed.ExternalCreation{}, err
 	}
-	d, err := declare(of)
+	d, err := declare(copied)
 	if err != nil {
 		return managed.ExternalCreation{}, err
 	}
-	r := c.request(of, d.whole)
+	r := c.request(copied, d.whole)
 	r.Have, r.Token = nil, meta.CreationToken(mg)
 	c.label(r, nil)
 	if err := c.describe(r); err != nil {
@@ -108,15 +108,15 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 }
 
 func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
-	of, err := c.object(mg)
+	_, copied, err := c.object(mg)
 	if err != nil || c.Kind.Update == nil {
 		return managed.ExternalUpdate{}, err
 	}
-	p, err := c.sent(of)
+	p, err := c.sent(copied)
 	if err != nil {
 		return managed.ExternalUpdate{}, err
 	}
-	r := c.request(of, p)
+	r := c.request(copied, p)
 	r.Changes = c.changes
 	if c.have != nil {
 		seen, _ := c.labelsOf(c.have)
@@ -135,15 +135,15 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 }
 
 func (c *client[C, P, O, V]) Delete(ctx context.Context, mg resource.Managed) error {
-	of, err := c.object(mg)
+	_, copied, err := c.object(mg)
 	if err != nil {
 		return err
 	}
-	p, err := c.lasting(of)
+	p, err := c.lasting(copied)
 	if err != nil {
 		return err
 	}
-	r := c.request(of, p)
+	r := c.request(copied, p)
 	err = c.Kind.Delete(ctx, c.lease.client, r)
 	if err == nil {
 		err = c.await(ctx, r)
@@ -161,6 +161,7 @@ func (c *client[C, P, O, V]) await(ctx context.Context, r *Request[P, V]) error 
 	return c.Await(ctx, c.lease.client, r)
 }
 
+// request is what an author's function gets; of is a copy and p its parameters, so that nothing which the function sets is stored.
 func (c *client[C, P, O, V]) request(of Object[P, O], p P) *Request[P, V] {
 	r := &Request[P, V]{
 		Name:       meta.GetExternalName(of),

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -147,3 +148,7 @@ type initialized struct {
 }
 
 func (o *initialized) InitParameters() any { return &o.initial }
+
+func (o *initialized) DeepCopyObject() runtime.Object {
+	return &initialized{o.initial, *o.object.DeepCopyObject().(*object[placed, nothing])}
+}

@@ -157,7 +157,7 @@ type Request[P, V any] struct {
 	// those that were generated: in Update as the connection secret has them, so that there are none without one (P65).
 	Secrets map[string][]byte
 
-	// Object is the managed resource. Functions may read it; what they set on it is not kept.
+	// Object is the managed resource. It and Parameters are copies for this call: what functions set in them is not kept.
 	Object resource.Managed
 
 	inputs map[reflect.Type]any

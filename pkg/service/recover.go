@@ -22,15 +22,15 @@ func (f finding[C, P, O, V]) Unwrap() any { return f.ExternalClient }
 
 // FindCreated returns the external name of what an earlier Create of the object made.
 func (f finding[C, P, O, V]) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
-	of, err := f.base.object(mg)
+	_, copied, err := f.base.object(mg)
 	if err != nil {
 		return "", err
 	}
-	d, err := declare(of)
+	d, err := declare(copied)
 	if err != nil {
 		return "", err
 	}
-	found, err := f.base.Find(ctx, f.base.lease.client, f.base.request(of, d.whole))
+	found, err := f.base.Find(ctx, f.base.lease.client, f.base.request(copied, d.whole))
 	if is(f.base.system.IsNotFound, err) || err == nil && found == nil {
 		return "", nil
 	}

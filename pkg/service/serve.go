@@ -98,15 +98,15 @@ func (s *served[C, P, O, V]) options() []managed.ReconcilerOption {
 	}
 	if s.Name != nil {
 		o = append(o, managed.WithDefaultName(func(mg resource.Managed) string {
-			of, ok := mg.(Object[P, O])
-			if !ok {
+			_, copied, err := s.object(mg)
+			if err != nil {
 				return mg.GetName()
 			}
-			d, err := declare(of)
+			d, err := declare(copied)
 			if err != nil {
 				return mg.GetName() // Create says so
 			}
-			return s.Name(mg, &d.whole)
+			return s.Name(copied, &d.whole)
 		}))
 	}
 	if s.Await != nil {
@@ -142,13 +142,17 @@ func (c connecter[C, P, O, V]) Connect(ctx context.Context, mg resource.Managed)
 	return external, nil
 }
 
-// object returns the managed resource as one of the kind.
-func (s *served[C, P, O, V]) object(mg resource.Managed) (Object[P, O], error) {
+// object returns the managed resource as one of the kind, and a copy for the author's functions. To copy costs less than
+// to lay out the parameters for a look, which every call does too.
+func (s *served[C, P, O, V]) object(mg resource.Managed) (of, copied Object[P, O], err error) {
 	of, ok := mg.(Object[P, O])
-	if !ok {
-		return nil, fmt.Errorf("a %T has no parameters of type %T", mg, *new(P))
+	if ok {
+		copied, ok = mg.DeepCopyObject().(Object[P, O])
 	}
-	return of, nil
+	if !ok {
+		return nil, nil, fmt.Errorf("a %T, or its copy, has no parameters of type %T", mg, *new(P))
+	}
+	return of, copied, nil
 }
 
 // fieldRules are the rules of a parameters type, if it has any.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -29,6 +30,10 @@ type object[P, O any] struct {
 
 func (o *object[P, O]) Parameters() *P  { return &o.parameters }
 func (o *object[P, O]) Observation() *O { return &o.observation }
+
+func (o *object[P, O]) DeepCopyObject() runtime.Object {
+	return &object[P, O]{widget: o.widget.copy(), parameters: o.parameters, observation: o.observation}
+}
 
 // lookAt observes an external resource of any type, through a kind that also can update it.
 func lookAt[P, O, V any](t *testing.T, have V, p P, change func(*service.Kind[*vendor, P, O, V])) (

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -89,13 +90,32 @@ type widget struct {
 	observation widgetObservation
 }
 
-func (w *widget) DeepCopyObject() runtime.Object                            { copied := *w; return &copied }
 func (w *widget) SetManagementPolicies(p xpv1.ManagementPolicies)           { w.policies = p }
 func (w *widget) GetManagementPolicies() xpv1.ManagementPolicies            { return w.policies }
 func (w *widget) Parameters() *widgetParameters                             { return &w.parameters }
 func (w *widget) Observation() *widgetObservation                           { return &w.observation }
 func (w *widget) InitParameters() any                                       { return &w.initial }
 func (w *widget) GetProviderConfigReference() *xpv1.ProviderConfigReference { return nil }
+
+func (w *widget) DeepCopyObject() runtime.Object { copied := w.copy(); return &copied }
+
+func (w *widget) copy() widget {
+	copied := *w
+	w.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
+	copied.Conditions = slices.Clone(w.Conditions)
+	copied.policies = slices.Clone(w.policies)
+	copied.parameters = w.parameters.copy()
+	return copied
+}
+
+// copy shares with p nothing that a test of copies changes.
+func (p widgetParameters) copy() widgetParameters {
+	p.Zones, p.Labels = slices.Clone(p.Zones), maps.Clone(p.Labels)
+	if p.Size != nil {
+		p.Size = new(*p.Size)
+	}
+	return p
+}
 
 func newWidget(change func(*widget)) *widget {
 	w := &widget{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "uid-1"}, policies: xpv1.ManagementPolicies{xpv1.ManagementActionAll}}
