@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/trace"
 )
 
@@ -52,5 +53,5 @@ The exit code is 0 whether or not all is well.`,
 }
 
 func traceWriters() map[string]func(io.Writer, *trace.Node) error {
-	return map[string]func(io.Writer, *trace.Node) error{"": trace.WriteTree, "json": trace.WriteJSON, "dot": trace.WriteDOT}
+	return map[string]func(io.Writer, *trace.Node) error{"": trace.WriteTree, "json": inspect.WriteJSON[trace.Node], "dot": trace.WriteDOT}
 }

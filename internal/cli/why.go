@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/why"
 )
 
@@ -50,6 +51,6 @@ The exit code is 0 if the object is fine or its state is explained.`,
 func whyWriters() map[string]func(io.Writer, *why.Explanation) error {
 	return map[string]func(io.Writer, *why.Explanation) error{
 		"":     func(w io.Writer, e *why.Explanation) error { return why.WriteText(w, e, time.Now()) },
-		"json": why.WriteJSON,
+		"json": inspect.WriteJSON[why.Explanation],
 	}
 }

@@ -4,6 +4,8 @@
 package inspect
 
 import (
+	"encoding/json"
+	"io"
 	"strings"
 	"time"
 
@@ -88,4 +90,12 @@ func Path(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
+}
+
+// WriteJSON writes what was found out as JSON for people and programs.
+func WriteJSON[T any](w io.Writer, found *T) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(found)
 }

@@ -26,7 +26,7 @@ func TestTraces(t *testing.T) {
 		write := trace.WriteTree
 		switch format {
 		case "json":
-			write = trace.WriteJSON
+			write = inspect.WriteJSON
 		case "dot":
 			write = trace.WriteDOT
 		}

@@ -5,21 +5,12 @@ package trace
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
-
-// WriteJSON writes a trace as JSON, one node inside the other.
-func WriteJSON(w io.Writer, root *Node) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(root)
-}
 
 // WriteTree writes a trace for people.
 func WriteTree(w io.Writer, root *Node) error {

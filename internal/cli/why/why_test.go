@@ -29,7 +29,7 @@ func TestExplanations(t *testing.T) {
 		err := why.WriteText(&out, e, now)
 		if format == "json" {
 			out.Reset()
-			err = why.WriteJSON(&out, e)
+			err = inspect.WriteJSON(&out, e)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ package why
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -14,14 +13,6 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
-
-// WriteJSON writes an explanation as JSON.
-func WriteJSON(w io.Writer, e *Explanation) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(e)
-}
 
 // WriteText writes an explanation for people, with ages as of now.
 func WriteText(w io.Writer, e *Explanation, now time.Time) error {
