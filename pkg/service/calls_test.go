@@ -330,7 +330,7 @@ func TestFunctionsChangeNothing(t *testing.T) {
 		p.Zones[0], *p.Size, p.Labels["spoilt"] = "spoilt", 9, "label"
 		p.Region = ptr.To("spoilt")
 	}
-	have := &vendorWidget{ID: "w-1", Status: "READY", Size: 3, Region: "east", Zones: []string{"a"}, Labels: ours("team", "a")}
+	have := &vendorWidget{ID: "w-1", Status: "READY", Size: 3, Zones: []string{"a"}, Labels: ours("team", "a")}
 	k := widgets()
 	called := map[string]bool{}
 	calls := func(what string, r *widgetRequest) {
