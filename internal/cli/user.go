@@ -132,7 +132,9 @@ func newUserRenewCmd(f *userFlags, std Streams) *cobra.Command {
 		Short: "Write the kubeconfig of a team anew, with a new token",
 		Long: `Writes the kubeconfig of a team anew, with a new token. The tokens that it has go on working until they end. If one of
 them was lost, revoke the team, wait ten seconds, for which a server may remember a token, and create the team again: that
-ends all of them, and touches nothing that the team made.`,
+ends all of them, and touches nothing that the team made.
+
+A namespace that bowline user create refuses is refused here, too. Revoke the team then, and create it in another namespace.`,
 		Example: `  bowline user renew shop
   bowline user renew shop --duration 720h -o /run/shop/kubeconfig`,
 		Args: oneTeam,

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/internal/cli/team"
@@ -129,17 +130,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			if tc.given != nil {
-				o := tc.given(w)
-				if err := w.Client.Create(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() {
-					if err := w.Client.Delete(context.Background(), o); err != nil {
-						t.Error(err)
-					}
-				})
-			}
+			w.given(t, tc)
 			r := w.request()
 			if tc.change != nil {
 				tc.change(&r)
@@ -149,6 +140,62 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is refused to a team that is made is refused, in the same words, to one that is there: it may be older than the rule, or
+// than what the namespace holds now.
+func TestRenewRefused(t *testing.T) {
+	t.Parallel()
+	inNamespace := func(namespace string) refusal {
+		return refusal{change: func(r *team.Request) { r.Namespace = namespace }}
+	}
+	all := credentialRefusals()
+	for _, namespace := range []string{"default", "kube-system", "kube-public", team.Namespace, "bowline-system"} {
+		all[namespace] = inNamespace(namespace)
+	}
+	all["short"] = refusals()["short"]
+	all["endless"] = refusals()["endless"]
+	for name, tc := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.create(t, w.request())
+			r := w.request()
+			if tc.change != nil {
+				tc.change(&r)
+			}
+			if r.Namespace != w.Namespace {
+				account := w.account(nil)
+				patch := `{"metadata":{"annotations":{"bowline.dev/team-namespace":"` + r.Namespace + `"}}}`
+				if err := w.Client.Patch(t.Context(), account, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.given(t, tc)
+			_, created := w.accounts.Create(t.Context(), r)
+			_, renewed := w.accounts.Renew(t.Context(), w.name, r.Duration)
+			if created == nil || renewed == nil || created.Error() != renewed.Error() || !strings.Contains(renewed.Error(), tc.want) {
+				t.Errorf("%s\ncreate says: %v\n renew says: %v", tc.reason, created, renewed)
+			}
+		})
+	}
+}
+
+// given makes what a refusal is due to.
+func (w *world) given(t *testing.T, tc refusal) {
+	t.Helper()
+	if tc.given == nil {
+		return
+	}
+	o := tc.given(w)
+	if err := w.Client.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Client.Delete(context.Background(), o); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // account is one in the teams' namespace that has the name of the test's team.

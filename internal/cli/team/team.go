@@ -69,17 +69,23 @@ func (r Request) Validate() error {
 	for _, problem := range validation.IsDNS1123Label(r.Namespace) {
 		errs = append(errs, fmt.Errorf("namespace %q: %s", r.Namespace, problem))
 	}
-	if strings.HasPrefix(r.Namespace, "kube-") || strings.HasPrefix(r.Namespace, "bowline-") {
-		errs = append(errs, fmt.Errorf("namespace %q belongs to the system: give the team one of its own", r.Namespace))
-	}
-	if r.Namespace == metav1.NamespaceDefault {
-		errs = append(errs, fmt.Errorf("namespace %q has the events of all that is in no namespace, such as managed resources, and "+
-			"the team could read them: give the team a namespace of its own", r.Namespace))
-	}
+	errs = append(errs, validateNamespace(r.Namespace))
 	if !slices.Contains(Roles(), r.Role) {
 		errs = append(errs, fmt.Errorf("unknown role %q; there are %s", r.Role, strings.Join(Roles(), ", ")))
 	}
 	return errors.Join(append(errs, validateDuration(r.Duration))...)
+}
+
+// validateNamespace refuses namespaces that are no team's.
+func validateNamespace(name string) error {
+	if strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, "bowline-") {
+		return fmt.Errorf("namespace %q belongs to the system: give the team one of its own", name)
+	}
+	if name == metav1.NamespaceDefault {
+		return fmt.Errorf("namespace %q has the events of all that is in no namespace, such as managed resources, and "+
+			"the team could read them: give the team a namespace of its own", name)
+	}
+	return nil
 }
 
 func validateDuration(d time.Duration) error {
@@ -159,13 +165,18 @@ func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	if err := a.ensureBinding(ctx, r); err != nil {
 		return Grant{}, err
 	}
-	grant, err := a.Renew(ctx, r.Name, r.Duration)
+	t, err := a.get(ctx, r.Name)
+	if err != nil {
+		return Grant{}, err
+	}
+	grant, err := a.grant(ctx, t, r.Duration)
 	grant.MadeNamespace = made
 	return grant, err
 }
 
-// Renew makes another token for a team. Those it has go on working until they end; to stop them, revoke the team. The error
-// is an UnknownError if there is no such team.
+// Renew makes another token for a team. Those it has go on working until they end; to stop them, revoke the team. Refused are
+// the namespaces that Create refuses: the team may be older than what is there now. The error is an UnknownError if there is
+// no such team.
 func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Grant, error) {
 	if err := validateDuration(d); err != nil {
 		return Grant{}, err
@@ -174,11 +185,22 @@ func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Gra
 	if err != nil {
 		return Grant{}, err
 	}
+	if err := validateNamespace(t.Namespace); err != nil {
+		return Grant{}, err
+	}
+	if err := a.checkNamespace(ctx, t.Namespace); err != nil {
+		return Grant{}, err
+	}
+	return a.grant(ctx, t, d)
+}
+
+// grant makes a token for a team.
+func (a *Accounts) grant(ctx context.Context, t Team, d time.Duration) (Grant, error) {
 	if t.Role == "" {
 		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, a token would open nothing; create the team again",
-			name, t.Namespace)
+			t.Name, t.Namespace)
 	}
-	token, ends, err := a.newToken(ctx, name, d)
+	token, ends, err := a.newToken(ctx, t.Name, d)
 	if err != nil {
 		return Grant{}, err
 	}
