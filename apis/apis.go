@@ -12,6 +12,9 @@
 //	storage.crossplane.io/v1alpha1   Bucket
 //	compute.crossplane.io/v1alpha1   KubernetesCluster
 //
+// A KubernetesTarget, of workload.crossplane.io/v1alpha1, asks for nothing new: it brings a copy of the connection Secret of a
+// managed resource that others made, if that one allows it.
+//
 // A claim of a kind that no installed class satisfies says so in its condition Ready. Package common/v1 holds what all kinds
 // have in common, package crds the definitions.
 package apis

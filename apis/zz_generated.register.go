@@ -14,6 +14,7 @@ import (
 	computev1alpha1 "github.com/bowline-dev/bowline/apis/compute/v1alpha1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	storagev1alpha1 "github.com/bowline-dev/bowline/apis/storage/v1alpha1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 )
 
 // AddToScheme adds all kinds of the API to a scheme (A72).
@@ -23,5 +24,6 @@ func AddToScheme(s *runtime.Scheme) error {
 		computev1alpha1.AddToScheme(s),
 		databasev1alpha1.AddToScheme(s),
 		storagev1alpha1.AddToScheme(s),
+		workloadv1alpha1.AddToScheme(s),
 	)
 }

@@ -63,9 +63,10 @@
 //
 // A kind is a managed resource if its spec embeds xpv1.ResourceSpec or xpv1.NamespacedResourceSpec, or is still to be
 // written; it is a provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds
-// xpv1.ResourceClaimSpec, and a class if its specTemplate embeds xpv1.ClassSpecTemplate (T12). A ProviderConfig of both scopes
-// becomes ProviderConfig, and in the second package ProviderConfig and ClusterProviderConfig. The definitions get scope,
-// categories, columns, the status subresource and the label of N29 where markers of kubebuilder say nothing else.
+// xpv1.ResourceClaimSpec, a target if that embeds xpv1.TargetSpec, and a class if its specTemplate embeds
+// xpv1.ClassSpecTemplate (T12). A ProviderConfig of both scopes becomes ProviderConfig, and in the second package ProviderConfig
+// and ClusterProviderConfig. The definitions get scope, categories, columns, the status subresource and the label of N29 where
+// markers of kubebuilder say nothing else.
 //
 // # Markers of a package, in doc.go
 //

@@ -51,12 +51,29 @@ type documentedClass interface {
 	GetClaimLimits() xpv1.ClaimLimits
 }
 
+// documentedTarget is what the documents ask of every target, and no more.
+type documentedTarget interface {
+	metav1.Object
+	runtime.Object
+
+	SetConditions(c ...xpv1.Condition)
+	GetCondition(ct xpv1.ConditionType) xpv1.Condition
+
+	SetResourceReference(r *corev1.ObjectReference)
+	GetResourceReference() *corev1.ObjectReference
+	SetWriteConnectionSecretToReference(r *xpv1.LocalSecretReference)
+	GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference
+}
+
 // Each assignment stops compiling if a method is added, removed or changed.
 var (
 	_ resource.Claim  = documentedClaim(nil)
 	_ documentedClaim = resource.Claim(nil)
 	_ resource.Class  = documentedClass(nil)
 	_ documentedClass = resource.Class(nil)
+
+	_ resource.Target  = documentedTarget(nil)
+	_ documentedTarget = resource.Target(nil)
 )
 
 func TestClaimInterfaces(t *testing.T) {
@@ -64,6 +81,9 @@ func TestClaimInterfaces(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want reflect.Type }{
 		"A32 Claim is the documented interface": {reflect.TypeFor[resource.Claim](), reflect.TypeFor[documentedClaim]()},
 		"A33 Class is the documented interface": {reflect.TypeFor[resource.Class](), reflect.TypeFor[documentedClass]()},
+		"A30 K74 Target is the documented interface": {
+			reflect.TypeFor[resource.Target](), reflect.TypeFor[documentedTarget](),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

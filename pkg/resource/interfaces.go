@@ -131,6 +131,21 @@ type ClassList interface {
 	GetItems() []Class
 }
 
+// A Target names a managed resource, usually a hosted Kubernetes cluster, and gets a copy of its connection Secret in its own
+// namespace (A30, K74).
+type Target interface {
+	client.Object
+	Conditioned
+	ManagedResourceReferencer
+	LocalConnectionSecretWriterTo
+}
+
+// A TargetList is a list of targets.
+type TargetList interface {
+	client.ObjectList
+	GetItems() []Target
+}
+
 // A ConnectionSecretsNamespacer says in which namespace the connection Secrets of what is made from it are.
 type ConnectionSecretsNamespacer interface {
 	SetWriteConnectionSecretsToNamespace(namespace string)

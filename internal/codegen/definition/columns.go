@@ -49,6 +49,11 @@ func usualColumns(role model.Role) (before, after []column) {
 			{Name: "MAX", Type: "integer", JSONPath: ".specTemplate.claims.max"},
 			{Name: "DEFAULT", Type: "string", JSONPath: `.metadata.annotations.resourceclass\.crossplane\.io/is-default-class`},
 		}, []column{age}
+	case model.Target:
+		return []column{
+			{Name: "RESOURCE", Type: "string", JSONPath: ".spec.clusterRef.name"},
+			{Name: "SECRET", Type: "string", JSONPath: ".spec.connectionSecretRef.name"}, ready,
+		}, []column{age}
 	}
 	return []column{
 		ready,

@@ -75,6 +75,8 @@ func categories(k *model.Kind, config string, known bool) []string {
 		return []string{"claim", "claims"}
 	case k.Role == model.Class:
 		return []string{"class", "classes"}
+	case k.Role == model.Target:
+		return []string{"target", "targets"}
 	case !known:
 		return nil
 	case k.Role == model.ProviderConfig:

@@ -57,6 +57,22 @@ func claim(k *model.Kind) string {
 	return ""
 }
 
+func targetKind(k *model.Kind) string {
+	if k.Role != model.Target {
+		return ""
+	}
+	status := k.Struct.Field("Status")
+	switch {
+	case saysScope(k, model.Cluster):
+		return fmt.Sprintf("%s is a target, which a team makes in its namespace: leave the scope out", k.Name)
+	case k.Struct.Field("Spec").Omitted():
+		return fmt.Sprintf("the spec of %s is required, since it names what is wanted: remove omitempty from its json tag", k.Name)
+	case status != nil && (status.Embedded || !status.Type.Is(model.CommonPath, "TargetStatus")):
+		return fmt.Sprintf("the status of %s is that of every target: declare Status xpv1.TargetStatus `json:\"status,omitempty\"`", k.Name)
+	}
+	return ""
+}
+
 func class(k *model.Kind) string {
 	switch k.Role {
 	case model.Managed:

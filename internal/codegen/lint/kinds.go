@@ -19,6 +19,7 @@ func kindRules() []kindRule {
 		{Rule{"settings", "a managed kind has parameters and an observation (K4, K10)"}, settings},
 		{Rule{"link", "the comment of parameters links to the vendor's page (P91)"}, link},
 		{Rule{"claim", "a claim kind is namespaced, all of it may be left out, and its status is the common one (K31, K32, K34)"}, claim},
+		{Rule{"target", "a target kind is namespaced, says what it wants, and its status is the common one (K71, K72, K74)"}, targetKind},
 		{Rule{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)"}, class},
 		{Rule{"provider-config", "the provider configurations of a managed kind are known (N29)"}, providerConfig},
 	}

@@ -32,6 +32,7 @@ const (
 	ProviderConfig Role = "provider configuration"
 	Claim          Role = "claim"
 	Class          Role = "class"
+	Target         Role = "target"
 )
 
 // A recognition says which struct that a kind's spec, or template of specs, embeds gives it a role and a scope.
@@ -49,6 +50,7 @@ func recognitions() []recognition {
 		{"ProviderSpec", ProviderConfig, Cluster},
 		{"ResourceClaimSpec", Claim, Namespaced},
 		{"ClassSpecTemplate", Class, Cluster},
+		{"TargetSpec", Target, Namespaced},
 	}
 }
 

@@ -66,6 +66,14 @@ func classAccessors() []accessor {
 	}
 }
 
+func targetAccessors() []accessor {
+	return []accessor{
+		{"ResourceReference", "Spec.ResourceReference", "*", corePath, "ObjectReference", "ManagedResourceReferencer"},
+		{"WriteConnectionSecretToReference", "Spec.WriteConnectionSecretToReference", "*", model.CommonPath, "LocalSecretReference",
+			"LocalConnectionSecretWriterTo"},
+	}
+}
+
 // An accessors view is what the template of methods knows of a kind.
 type accessors struct {
 	*model.Kind
@@ -98,7 +106,9 @@ func (a accessors) Class() bool { return a.Role == model.Class }
 
 // Item is the interface of package resource that lists of the kind return their items as, if there is one.
 func (a accessors) Item() string {
-	return map[model.Role]string{model.Managed: "Managed", model.Claim: "Claim", model.Class: "Class"}[a.Role]
+	return map[model.Role]string{
+		model.Managed: "Managed", model.Claim: "Claim", model.Class: "Class", model.Target: "Target",
+	}[a.Role]
 }
 
 // Pairs are the accessors that the role demands.
@@ -110,6 +120,8 @@ func (a accessors) Pairs() []accessor {
 		return claimAccessors()
 	case a.Role == model.Class:
 		return classAccessors()
+	case a.Role == model.Target:
+		return targetAccessors()
 	case a.embedsCluster():
 		return append(managedAccessors(), clusterAccessors()...)
 	default:
