@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -77,7 +78,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	r := &Reconciler{
 		client:        mgr.GetClient(),
 		live:          mgr.GetAPIReader(),
-		newManaged:    func() resource.Managed { return mustNew(mgr, kind) },
+		newManaged:    func() resource.Managed { return objects.MustNew[resource.Managed](mgr.GetScheme(), kind) },
 		kind:          kind,
 		connecter:     noConnecter{},
 		defaultName:   func(mg resource.Managed) string { return mg.GetName() },
@@ -105,19 +106,6 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	r.references.serve(r)
 	r.secrets = connectionSecrets{client: r.client, live: r.live, owner: kind}
 	return r
-}
-
-// mustNew makes an empty object. It fails only where the program was put together wrongly.
-func mustNew(mgr manager.Manager, kind schema.GroupVersionKind) resource.Managed {
-	o, err := mgr.GetScheme().New(kind)
-	if err != nil {
-		panic(fmt.Sprintf("managed kind %s: %v", kind, err))
-	}
-	mg, ok := o.(resource.Managed)
-	if !ok {
-		panic(fmt.Sprintf("managed kind %s: %T does not satisfy resource.Managed", kind, o))
-	}
-	return mg
 }
 
 // Reconcile moves one managed resource one pass closer to its spec.

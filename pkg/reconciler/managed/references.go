@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/reference"
 	"github.com/bowline-dev/bowline/pkg/reference/installation"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -59,7 +60,7 @@ func (s *References) serve(r *Reconciler) {
 // watch hears of the objects of a kind that is referred to. It is false for a kind that cannot be watched yet.
 func (s *References) watch(kind schema.GroupVersionKind) bool {
 	heard := func(before, after any) {
-		for _, d := range s.tracker.Handle(kind, object(before), object(after)) {
+		for _, d := range s.tracker.Handle(kind, objects.Told(before), objects.Told(after)) {
 			s.wake(d)
 		}
 	}
@@ -135,15 +136,6 @@ func (s *References) example(kind schema.GroupVersionKind) client.Object {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
 	return u
-}
-
-// object is what an informer tells of, nil for nothing.
-func object(told any) client.Object {
-	if last, ok := told.(toolscache.DeletedFinalStateUnknown); ok {
-		told = last.Obj
-	}
-	o, _ := told.(client.Object)
-	return o
 }
 
 func (s *References) wake(d reference.Dependent) {

@@ -5,15 +5,12 @@ package providerconfig
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -122,7 +120,7 @@ func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option)
 		now:           time.Now,
 		records:       map[types.NamespacedName]*record{},
 	}
-	_ = mustNew[resource.ProviderConfig](r.client.Scheme(), of) // a kind that the scheme lacks is to be seen at once
+	_ = objects.MustNew[resource.ProviderConfig](r.client.Scheme(), of) // a kind that the scheme lacks is to be seen at once
 	for _, apply := range o {
 		apply(r)
 	}
@@ -144,7 +142,7 @@ type pass struct {
 
 // Reconcile protects one configuration while it is in use, and lets it go when it is not (N12).
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	config := mustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
+	config := objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
 	if err := r.client.Get(ctx, req.NamespacedName, config); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)
@@ -218,17 +216,4 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.records, key)
-}
-
-// mustNew makes an empty object. It fails only where the program was put together wrongly.
-func mustNew[T client.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
-	o, err := scheme.New(kind)
-	if err != nil {
-		panic(fmt.Sprintf("kind %s: %v", kind, err))
-	}
-	object, ok := o.(T)
-	if !ok {
-		panic(fmt.Sprintf("kind %s: %T does not satisfy %s", kind, o, reflect.TypeFor[T]()))
-	}
-	return object
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -53,7 +54,7 @@ func (r *Reconciler) holdSecret(ctx context.Context, p *pass, key types.Namespac
 // confirm ends a hold that came too late: another process, which works beside this one for a while, may have let the
 // configuration go meanwhile, and then nobody would ever end it. What cannot be confirmed is held by the next pass.
 func (r *Reconciler) confirm(ctx context.Context, p *pass, key types.NamespacedName) error {
-	now := mustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
+	now := objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
 	err := r.live.Get(ctx, p.key, now)
 	if err == nil && now.GetUID() == p.config.GetUID() && meta.FinalizerExists(now, Finalizer) {
 		return nil

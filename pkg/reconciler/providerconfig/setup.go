@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -29,13 +30,13 @@ import (
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	b := builder.ControllerManagedBy(mgr).
 		Named(controllerName(r.kind)).
-		For(mustNew[resource.ProviderConfig](mgr.GetScheme(), r.kind)).
+		For(objects.MustNew[resource.ProviderConfig](mgr.GetScheme(), r.kind)).
 		WithOptions(controller.Options{
 			NewQueue:    queue.Of(mgr),
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, time.Minute),
 		})
 	for _, kind := range r.users {
-		b = b.Watches(mustNew[client.Object](mgr.GetScheme(), kind), r.ledger.handler())
+		b = b.Watches(objects.MustNew[client.Object](mgr.GetScheme(), kind), r.ledger.handler())
 	}
 	if r.secrets != nil {
 		b = b.WatchesRawSource(source.Func(r.watchSecrets))

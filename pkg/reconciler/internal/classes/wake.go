@@ -6,7 +6,6 @@ package classes
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -44,11 +44,7 @@ func (c *Classes) wake(ctx context.Context, wants func(resource.Claim) bool, que
 	})
 }
 
-// MustNew makes an empty object. It fails only where the program was put together wrongly.
+// MustNew is objects.MustNew.
 func MustNew[T any](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
-	o, ok := resource.MustCreateObject(kind, scheme).(T)
-	if !ok {
-		panic(fmt.Sprintf("the type of kind %s does not satisfy %s", kind, reflect.TypeFor[T]()))
-	}
-	return o
+	return objects.MustNew[T](scheme, kind)
 }

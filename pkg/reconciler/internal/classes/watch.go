@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 )
 
 const (
@@ -135,7 +136,7 @@ func (c *Classes) watchDefinitions(ctx context.Context) error {
 		AddFunc:    c.seeDefinition,
 		UpdateFunc: func(_, after any) { c.seeDefinition(after) },
 		DeleteFunc: func(o any) {
-			if crd := object(o); crd != nil {
+			if crd := objects.Told(o); crd != nil {
 				c.mu.Lock()
 				delete(c.definitions, crd.GetName())
 				c.mu.Unlock()
@@ -153,7 +154,7 @@ func (c *Classes) watchDefinitions(ctx context.Context) error {
 }
 
 func (c *Classes) seeDefinition(o any) {
-	crd := object(o)
+	crd := objects.Told(o)
 	if crd == nil {
 		return
 	}
@@ -238,7 +239,7 @@ func (c *Classes) open(ctx context.Context, name string, gvk schema.GroupVersion
 		k.registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { c.seeClass(k, o) },
 			UpdateFunc: func(_, after any) { c.seeClass(k, after) },
-			DeleteFunc: func(o any) { c.loseClass(k, object(o)) },
+			DeleteFunc: func(o any) { c.loseClass(k, objects.Told(o)) },
 		})
 	}
 	if k.err = served(err); err == nil {
@@ -267,7 +268,7 @@ func (c *Classes) absent() (all error) {
 
 // seeClass takes a class that appeared or changed. One that is being deleted is not for new claims.
 func (c *Classes) seeClass(k *kind, o any) {
-	class := object(o)
+	class := objects.Told(o)
 	if class == nil || meta.WasDeleted(class) {
 		c.loseClass(k, class)
 		return
@@ -362,14 +363,5 @@ func (c *Classes) informer(ctx context.Context, of schema.GroupVersionKind) (cac
 func metadata(of schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(of)
-	return o
-}
-
-// object is what an informer tells of, nil for nothing.
-func object(told any) client.Object {
-	if last, ok := told.(toolscache.DeletedFinalStateUnknown); ok {
-		told = last.Obj
-	}
-	o, _ := told.(client.Object)
 	return o
 }
