@@ -6,7 +6,6 @@ package credentials_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/credentials"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 )
 
 // watches counts the open watches of each name.
@@ -51,30 +51,14 @@ func (w *watches) want(names ...string) func(context.Context) error {
 	}
 }
 
-type watchCounter struct {
-	*watches
-	next http.RoundTripper
-}
-
-func (c watchCounter) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := c.next.RoundTrip(req)
-	if query := req.URL.Query(); err == nil && query.Get("watch") != "" {
-		name := query.Get("fieldSelector")
-		c.add(name, 1)
-		resp.Body = &countedBody{resp.Body, sync.OnceFunc(func() { c.add(name, -1) })}
+func (w *watches) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(req)
+	if err == nil && witness.IsWatch(req) {
+		name := req.URL.Query().Get("fieldSelector")
+		w.add(name, 1)
+		witness.OnClose(resp, func() { w.add(name, -1) })
 	}
 	return resp, err
-}
-
-// countedBody is the answer to a watch.
-type countedBody struct {
-	io.ReadCloser
-	closed func()
-}
-
-func (b *countedBody) Close() error {
-	b.closed()
-	return b.ReadCloser.Close()
 }
 
 // A clock that tests set.
@@ -118,7 +102,7 @@ func newShelf(t *testing.T) *shelf {
 			t.Error("watches begin after the manager has ended")
 		}
 	})
-	s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watchCounter{s.watches, next} })
+	s.Config = witness.Requests(s.Config, s.watches.answer)
 	s.secrets = newSecrets(t, s.Env, credentials.WithClock(s.clock.Now))
 	s.secrets.OnChange(func(key types.NamespacedName) {
 		s.mu.Lock()

@@ -4,10 +4,8 @@
 package claimbinding_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,47 +13,11 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
-
-var errDead = errors.New("the process is dead")
-
-// A cut is what happens to a process at one of its writes.
-type cut string
-
-const (
-	before cut = "dies before it"
-	after  cut = "dies after it"
-	lost   cut = "never hears the answer"
-)
-
-// A lifeline is the life of a process, counted in writes to the API server. It is cut at the given one.
-type lifeline struct {
-	mu   sync.Mutex
-	at   int // 0 for never
-	how  cut
-	dead bool
-	did  []string
-}
-
-func (l *lifeline) act(what string) (refuse, lose error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dead {
-		return errDead, nil
-	}
-	l.did = append(l.did, what)
-	if l.at != len(l.did) {
-		return nil, nil
-	}
-	l.dead = l.how != lost
-	if l.how == before {
-		return errDead, nil
-	}
-	return nil, errDead
-}
 
 // Operations on a claim; prepare happens in good health.
 var operations = map[string]struct {
@@ -102,14 +64,14 @@ func TestCrashPoints(t *testing.T) {
 	for name, operation := range operations {
 		t.Run("N11 R268 "+name, func(t *testing.T) {
 			t.Parallel()
-			env, clean := controlplanetest.NewWithScheme(t, newScheme(t)), &lifeline{}
+			env, clean := controlplanetest.NewWithScheme(t, newScheme(t)), &witness.Life{}
 			live(t, env, name, clean)
-			if len(clean.did) < operation.writes {
-				t.Fatalf("a clean run did only %v", clean.did)
+			if len(clean.Did()) < operation.writes {
+				t.Fatalf("a clean run did only %v", clean.Did())
 			}
-			for point := 1; point <= len(clean.did); point++ {
-				for _, how := range []cut{before, after, lost} {
-					live(t, env, name, &lifeline{at: point, how: how})
+			for point := 1; point <= len(clean.Did()); point++ {
+				for _, how := range []witness.Cut{witness.Before, witness.After, witness.Lost} {
+					live(t, env, name, &witness.Life{At: point, How: how})
 				}
 			}
 		})
@@ -117,19 +79,19 @@ func TestCrashPoints(t *testing.T) {
 }
 
 // live does an operation in a process of the given life and, if that ends, in another one. It checks what is left.
-func live(t *testing.T, env *controlplanetest.Env, operation string, life *lifeline) {
+func live(t *testing.T, env *controlplanetest.Env, operation string, life *witness.Life) {
 	t.Helper()
 	s := stageIn(t, env)
 	defer s.strike()
 	operations[operation].prepare(s)
-	s.restart(tapped(s.env.Config, life.act))
+	s.restart(witness.Writes(s.env.Config, life.Act))
 	s.settle()
-	if life.dead {
+	if life.IsDead() {
 		s.restart(s.env.Config)
 		s.settle()
 	}
 	if err := operations[operation].check(s); err != nil {
-		t.Errorf("cut at %d of %v (it %s): %v", life.at, life.did, life.how, err)
+		t.Errorf("cut at %d of %v (it %s): %v", life.At, life.Did(), life.How, err)
 	}
 }
 

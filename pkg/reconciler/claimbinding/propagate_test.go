@@ -134,7 +134,7 @@ func TestContent(t *testing.T) {
 			s.pass()
 			s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
 		}
-		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.take()); diff != "" {
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.Take()); diff != "" {
 			t.Errorf("events, -want +got:\n%s", diff)
 		}
 	})

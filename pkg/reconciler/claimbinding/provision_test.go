@@ -16,6 +16,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
@@ -59,7 +60,7 @@ func TestProvision(t *testing.T) {
 		if ref == nil || ref.Name != item.Name || ref.UID != item.UID || ref.Kind != shop.ItemKind {
 			t.Errorf("spec.resourceRef is %v", ref)
 		}
-		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonProvisioned}, s.events.take()); diff != "" {
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonProvisioned}, s.events.Take()); diff != "" {
 			t.Errorf("events, -want +got:\n%s", diff)
 		}
 	})
@@ -71,7 +72,7 @@ func TestProvision(t *testing.T) {
 		if got := s.item().Status.BindingPhase; got != xpv1.BindingPhaseBound {
 			t.Errorf("the managed resource's phase is %q", got)
 		}
-		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBound}, s.events.take()); diff != "" {
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBound}, s.events.Take()); diff != "" {
 			t.Errorf("events, -want +got:\n%s", diff)
 		}
 	})
@@ -90,11 +91,11 @@ func TestProvision(t *testing.T) {
 	})
 	t.Run("N13 a further pass writes nothing", func(t *testing.T) {
 		var writes []string
-		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
 			writes = append(writes, request)
 			return nil, nil
 		}))
-		if rest := s.pass(); len(writes) > 0 || rest.RequeueAfter > 0 || len(s.events.take()) > 0 {
+		if rest := s.pass(); len(writes) > 0 || rest.RequeueAfter > 0 || len(s.events.Take()) > 0 {
 			t.Errorf("it wrote %v and comes back after %v", writes, rest.RequeueAfter)
 		}
 	})
@@ -299,9 +300,9 @@ func TestOthers(t *testing.T) {
 		squatter.Name = claimbinding.NameFor(s.env.Namespace+"-orders-", claim.UID, 0)
 		s.create(squatter)
 		made := 0
-		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
 			if made == 2 { // the second name was free, and the process dies
-				return errDead, nil
+				return witness.ErrDead, nil
 			}
 			if request == "POST /apis/shop.test.bowline.dev/v1/items" {
 				made++
@@ -327,7 +328,7 @@ func TestOthers(t *testing.T) {
 		s := newStage(t)
 		s.create(s.newClass(nil), s.newClaim("orders", nil))
 		once := false
-		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
 			if strings.HasSuffix(request, "/orders") && !once {
 				once = true
 				claim := s.claimOf("orders")
@@ -439,13 +440,13 @@ func TestUntoldFailure(t *testing.T) {
 		s.create(s.newClass(nil), s.newClaim("orders", nil))
 		s.pass()
 		s.ready(s.item(), "hunter2")
-		s.restart(tapped(s.env.Config, func(request string) (error, error) {
+		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
 			if request == "POST /api/v1/namespaces/"+s.env.Namespace+"/secrets" {
-				return errDead, nil
+				return witness.ErrDead, nil
 			}
 			return nil, nil
 		}))
-		if _, err := s.tryPass("orders"); !errors.Is(err, errDead) {
+		if _, err := s.tryPass("orders"); !errors.Is(err, witness.ErrDead) {
 			t.Errorf("the queue is told %v", err)
 		}
 		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "condition Synced says how")

@@ -18,6 +18,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
@@ -53,7 +54,7 @@ func TestReclaim(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			tc.prepare(s)
-			s.events.take()
+			s.events.Take()
 			s.delete(s.claimOf("orders"))
 			s.pass()
 			if s.get("orders", &shop.ItemClaim{}) {
@@ -74,7 +75,7 @@ func TestReclaim(t *testing.T) {
 			if to := meta.PropagatesTo(source); len(to) > 0 || len(source.Data) == 0 {
 				t.Errorf("the Secret of what was kept has %d keys and goes on to %v", len(source.Data), to)
 			}
-			if diff := cmp.Diff([]event.Reason{claimbinding.ReasonReleased}, s.events.take()); diff != "" {
+			if diff := cmp.Diff([]event.Reason{claimbinding.ReasonReleased}, s.events.Take()); diff != "" {
 				t.Errorf("events, -want +got:\n%s", diff)
 			}
 		})
@@ -96,9 +97,9 @@ func (s *stage) unreferred() {
 	s.t.Helper()
 	s.create(s.newClass(nil), s.newClaim("orders", nil))
 	made := false
-	s.restart(tapped(s.env.Config, func(request string) (error, error) {
+	s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
 		if made {
-			return errDead, nil
+			return witness.ErrDead, nil
 		}
 		made = request == "POST /apis/shop.test.bowline.dev/v1/items"
 		return nil, nil
@@ -279,23 +280,14 @@ func TestStraysOfClaims(t *testing.T) {
 
 // unserved is a server that does not know a kind.
 func unserved(config *rest.Config, path string) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &absence{next: next, path: path} })
-	return config
-}
-
-type absence struct {
-	next http.RoundTripper
-	path string
-}
-
-func (a *absence) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !strings.Contains(req.URL.Path+"/", a.path) {
-		return a.next.RoundTrip(req)
-	}
-	answer := httptest.NewRecorder()
-	http.NotFound(answer, req)
-	return answer.Result(), nil
+	return witness.Requests(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !strings.Contains(req.URL.Path+"/", path) {
+			return next.RoundTrip(req)
+		}
+		answer := httptest.NewRecorder()
+		http.NotFound(answer, req)
+		return answer.Result(), nil
+	})
 }
 
 // Which claims wake a controller.

@@ -7,13 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -116,41 +114,6 @@ func (w *world) mend(item *shop.Item, change func()) {
 		}
 		change()
 		return w.env.Client.Update(ctx, item)
-	})
-}
-
-// The controller as the guide for providers puts it together by hand, with the kinds of a class and a managed resource where
-// the guide mixes them up (D34).
-func TestGuide(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.start(func(mgr manager.Manager, r *claimbinding.Reconciler) error {
-		name := strings.ToLower(fmt.Sprintf("%s.%s.%s", shop.ItemClaimKind, shop.ItemKind, shop.Group))
-		p := resource.NewPredicates(resource.AnyOf(
-			resource.HasClassReferenceKind(resource.ClassKind(shop.ItemClassGroupVersionKind)),
-			resource.HasManagedResourceReferenceKind(resource.ManagedKind(shop.ItemGroupVersionKind)),
-			resource.IsManagedKind(resource.ManagedKind(shop.ItemGroupVersionKind), mgr.GetScheme()),
-		))
-		return ctrl.NewControllerManagedBy(mgr).
-			Named(name).
-			Watches(&shop.Item{}, &resource.EnqueueRequestForClaim{}).
-			For(&shop.ItemClaim{}).
-			WithEventFilter(p).
-			Complete(r)
-	})
-	t.Run("R254 R255 R6 A62 it binds, and lets go", func(t *testing.T) {
-		w.create(w.newClass(nil), w.newClaim("orders", nil), w.newClaim("gadgets", func(c *shop.ItemClaim) {
-			c.Spec.ClassReference.Kind = shop.GadgetClassKind
-		}))
-		w.shows("orders", xpv1.ReasonAvailable)
-		w.agreed("orders-connection", w.claimOf("orders"), w.item())
-		if others := w.claimOf("gadgets"); len(others.Status.Conditions) > 0 {
-			t.Errorf("another controller's claim was touched: %v", others.Status)
-		}
-		item := w.item()
-		w.delete(w.claimOf("orders"))
-		w.gone(w.newClaim("orders", nil))
-		w.gone(item)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -28,7 +27,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
@@ -44,7 +43,7 @@ type stage struct {
 	env    *controlplanetest.Env
 	class  string
 	claim  string
-	events *recorder
+	events *witness.Events
 
 	options    []claimbinding.ReconcilerOption
 	reconciler *claimbinding.Reconciler
@@ -60,7 +59,7 @@ func newStage(t *testing.T, o ...claimbinding.ReconcilerOption) *stage {
 // stageIn is newStage in a namespace that the test uses one time after the other; it calls strike in between.
 func stageIn(t *testing.T, env *controlplanetest.Env, o ...claimbinding.ReconcilerOption) *stage {
 	t.Helper()
-	s := &stage{t: t, env: env, class: env.Prefix + "gold", claim: "orders", events: &recorder{}}
+	s := &stage{t: t, env: env, class: env.Prefix + "gold", claim: "orders", events: &witness.Events{}}
 	s.options = append([]claimbinding.ReconcilerOption{
 		claimbinding.WithRecorder(s.events),
 		claimbinding.WithManagedConfigurators(
@@ -348,7 +347,7 @@ func (s *stage) bound(change func(*shop.ItemClaim)) (*shop.ItemClaim, *shop.Item
 	s.ready(s.item(), "hunter2")
 	s.pass()
 	s.wantState(s.claim, "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
-	s.events.take()
+	s.events.Take()
 	return s.claimOf(s.claim), s.item()
 }
 
@@ -383,55 +382,4 @@ func (s *stage) wantState(claim string, phase xpv1.BindingPhase, ready, synced x
 			s.t.Errorf("claim %s: the message of condition Ready should say %q, it says %q", claim, part, r.Message)
 		}
 	}
-}
-
-// recorder keeps events in memory.
-type recorder struct {
-	mu     sync.Mutex
-	events []event.Reason
-}
-
-func (r *recorder) Event(_ context.Context, _ client.Object, e event.Event) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e.Reason)
-	return nil
-}
-
-// take returns the reasons of the events so far and forgets them.
-func (r *recorder) take() []event.Reason {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	events := r.events
-	r.events = nil
-	return events
-}
-
-// A tap sees the requests that change something in the API server.
-type tap struct {
-	next http.RoundTripper
-	// write is asked at each such request; refuse is returned in place of sending it, lose in place of its answer.
-	write func(request string) (refuse, lose error)
-}
-
-func tapped(config *rest.Config, write func(request string) (refuse, lose error)) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &tap{next: next, write: write} })
-	return config
-}
-
-func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodGet {
-		return t.next.RoundTrip(req)
-	}
-	refuse, lose := t.write(req.Method + " " + req.URL.Path)
-	if refuse != nil {
-		return nil, refuse
-	}
-	resp, err := t.next.RoundTrip(req)
-	if err == nil && lose != nil {
-		resp.Body.Close()
-		return nil, lose
-	}
-	return resp, err
 }

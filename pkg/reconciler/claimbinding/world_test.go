@@ -6,7 +6,6 @@ package claimbinding_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +20,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -61,16 +60,13 @@ func newWorld(t *testing.T) *world {
 // start runs the controllers until the test ends or somebody calls stop.
 func (w *world) start(setup func(manager.Manager, *claimbinding.Reconciler) error) (stop func()) {
 	w.t.Helper()
-	rc := rest.CopyConfig(w.env.Config)
-	rc.Impersonate.UserName = w.user
-	rc.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &tap{next: next, write: func(request string) (error, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.writes = append(w.writes, request)
-			return nil, nil
-		}}
+	rc := witness.Writes(w.env.Config, func(request string) (error, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.writes = append(w.writes, request)
+		return nil, nil
 	})
+	rc.Impersonate.UserName = w.user
 	options := manager.Options{Scheme: newScheme(w.t), Cache: managed.CacheOptions()}
 	options.Cache.DefaultNamespaces = map[string]cache.Config{w.env.Namespace: {}}
 	options.Cache.ByObject[&shop.Item{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{mine: w.env.Namespace})}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -112,7 +113,7 @@ func TestOptions(t *testing.T) {
 	t.Run("A58 all parts together", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
-		events := &recorder{}
+		events := &witness.Events{}
 		s.options = []managed.ReconcilerOption{
 			managed.WithTypedExternalConnecter[*thing.Thing](s.system),
 			managed.WithClient(s.env.Client),
@@ -133,7 +134,7 @@ func TestOptions(t *testing.T) {
 		s.restart(s.env.Config)
 		after := s.pass()
 		_, made := s.system.Snapshot()["by-option-"+s.key.Name]
-		if told := events.take(); !made || after < 50*time.Minute || len(told) != 1 || told[0] != managed.ReasonCreated {
+		if told := events.Take(); !made || after < 50*time.Minute || len(told) != 1 || told[0] != managed.ReasonCreated {
 			t.Errorf("made %t, comes back after %s, told %v", made, after, told)
 		}
 	})
@@ -163,7 +164,7 @@ func TestMistakesOfCallers(t *testing.T) {
 		s.restart(s.env.Config)
 		s.pass()
 		s.wantMessage("without an external connecter")
-		if told := s.events.take(); len(told) != 1 || told[0] != managed.ReasonCannotConnect {
+		if told := s.events.Take(); len(told) != 1 || told[0] != managed.ReasonCannotConnect {
 			t.Errorf("told %v", told)
 		}
 	})

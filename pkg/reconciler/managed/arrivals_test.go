@@ -6,61 +6,36 @@ package managed_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
-// definitionWatches counts the watches of definitions that are open.
-type definitionWatches struct {
-	next http.RoundTripper
-	open atomic.Int32
-}
-
-func (w *definitionWatches) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := w.next.RoundTrip(req)
-	if err == nil && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") && req.URL.Query().Get("watch") != "" {
-		w.open.Add(1)
-		resp.Body = &openWatch{resp.Body, sync.OnceFunc(func() { w.open.Add(-1) })}
-	}
-	return resp, err
-}
-
-type openWatch struct {
-	io.ReadCloser
-	ended func()
-}
-
-func (w *openWatch) Close() error {
-	w.ended()
-	return w.ReadCloser.Close()
-}
-
-// watchDefinitions lets the controllers of a street be seen watching definitions.
-func (s *street) watchDefinitions() *definitionWatches {
-	watches := &definitionWatches{}
-	s.env.Config = rest.CopyConfig(s.env.Config)
-	s.env.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		watches.next = next
-		return watches
+// watchDefinitions counts the watches of definitions that the controllers of a street have open.
+func (s *street) watchDefinitions() (open *atomic.Int32) {
+	open = &atomic.Int32{}
+	s.env.Config = witness.Requests(s.env.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(req)
+		if err == nil && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") && witness.IsWatch(req) {
+			open.Add(1)
+			witness.OnClose(resp, func() { open.Add(-1) })
+		}
+		return resp, err
 	})
-	return watches
+	return open
 }
 
-func (s *street) wantDefinitionsWatched(t *testing.T, by *definitionWatches, want int32) {
+func (s *street) wantDefinitionsWatched(t *testing.T, by *atomic.Int32, want int32) {
 	t.Helper()
 	s.env.Eventually(t, fmt.Sprintf("%d watches of definitions", want), func(context.Context) error {
-		if open := by.open.Load(); open != want {
+		if open := by.Load(); open != want {
 			return fmt.Errorf("%d are open", open)
 		}
 		return nil
@@ -116,7 +91,7 @@ func TestKindThatNobodyWaitsFor(t *testing.T) {
 			}
 			s.wantDefinitionsWatched(t, watches, 1)
 			leave(t, s, first)
-			if open := watches.open.Load(); open != 1 {
+			if open := watches.Load(); open != 1 {
 				t.Errorf("another object waits, and %d watches are open", open)
 			}
 			leave(t, s, second)

@@ -16,6 +16,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -28,7 +29,7 @@ func (s *stage) passUntilTold(reason event.Reason) {
 		if _, err := s.tryPass(); err != nil {
 			return err
 		}
-		if told := s.events.take(); !slices.Contains(told, reason) {
+		if told := s.events.Take(); !slices.Contains(told, reason) {
 			return fmt.Errorf("told %v, the user sees %s", told, s.background())
 		}
 		return nil
@@ -114,7 +115,7 @@ func TestBackgroundEndIsLost(t *testing.T) {
 			t.Parallel()
 			s := inBackground(t)
 			away := false
-			s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+			s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
 				if away && strings.HasSuffix(request, "/status") {
 					return errors.New("the API server is away"), nil
 				}

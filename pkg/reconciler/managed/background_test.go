@@ -115,7 +115,7 @@ func TestBackgroundFailures(t *testing.T) {
 			t.Parallel()
 			s := inBackground(t)
 			tc.act(s)
-			s.events.take()
+			s.events.Take()
 			release := s.hold(tc.verb, errors.New("over quota"))
 			release()
 			s.passUntil(tc.want)
@@ -123,7 +123,7 @@ func TestBackgroundFailures(t *testing.T) {
 			if got := s.thing().GetCondition(xpv1.TypeSynced).Reason; got != xpv1.ReasonReconcileError {
 				t.Errorf("Synced is %s", got)
 			}
-			if events := s.events.take(); len(events) != 1 || events[0] != tc.reason {
+			if events := s.events.Take(); len(events) != 1 || events[0] != tc.reason {
 				t.Errorf("events %v, want %s", events, tc.reason)
 			}
 			s.system.Do(func(sys *thing.System) { sys.Fault = nil })
@@ -195,7 +195,7 @@ func TestPanic(t *testing.T) {
 		stumble(s)
 		s.passUntil("Finished ApplyFailure")
 		s.wantMessage("panicked during create")
-		if got := s.events.take(); !slices.Contains(got, managed.ReasonPanicked) {
+		if got := s.events.Take(); !slices.Contains(got, managed.ReasonPanicked) {
 			t.Errorf("R185 the events are %v", got)
 		}
 	})

@@ -27,6 +27,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -146,9 +147,16 @@ type requestLog struct {
 }
 
 func (l *requestLog) of(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return logged{l, next} })
-	return config
+	return witness.Requests(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		path := req.URL.Path
+		discovery := path == "/api" || path == "/apis" || path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/")
+		if !witness.IsWatch(req) && !discovery {
+			l.mu.Lock()
+			l.seen = append(l.seen, req.Method+" "+path)
+			l.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
 }
 
 // atLeast returns an error until there are n requests.
@@ -170,20 +178,4 @@ func (l *requestLog) expect(t *testing.T, phase string, want ...string) {
 		t.Errorf("%s: requests -want +got:\n%s", phase, diff)
 	}
 	l.seen = nil
-}
-
-type logged struct {
-	log  *requestLog
-	next http.RoundTripper
-}
-
-func (l logged) RoundTrip(req *http.Request) (*http.Response, error) {
-	path := req.URL.Path
-	discovery := path == "/api" || path == "/apis" || path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/")
-	if req.URL.Query().Get("watch") == "" && !discovery {
-		l.log.mu.Lock()
-		l.log.seen = append(l.log.seen, req.Method+" "+path)
-		l.log.mu.Unlock()
-	}
-	return l.next.RoundTrip(req)
 }

@@ -161,11 +161,9 @@ func (c *cage) look(when string) {
 		"metrics": exposition(c.t, c.metrics),
 		"the log": strings.Join(c.log.take(), "\n"),
 		"spans":   describe(c.spans.Ended()),
+		"events":  fmt.Sprintf("%+v", c.events.All()),
 	}
 	c.spans.Reset()
-	c.events.mu.Lock()
-	told["events"] = fmt.Sprintf("%+v", c.events.events)
-	c.events.mu.Unlock()
 	if mg := c.thing(); mg != nil {
 		mg.ManagedFields = nil
 		text, err := json.Marshal(mg)

@@ -16,6 +16,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -35,7 +36,7 @@ func (s *stage) has() thing.Resource { return s.system.Snapshot()[s.key.Name] }
 func (s *stage) countWrites() *[]string {
 	s.t.Helper()
 	writes := &[]string{}
-	s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+	s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
 		*writes = append(*writes, request)
 		return nil, nil
 	}))
@@ -45,7 +46,7 @@ func (s *stage) countWrites() *[]string {
 // take returns what was written and told so far and forgets both.
 func (s *stage) take(writes *[]string) (made []string, told []event.Reason) {
 	made, *writes = *writes, nil
-	return made, s.events.take()
+	return made, s.events.Take()
 }
 
 // during calls do at each call of a verb.
@@ -297,7 +298,7 @@ func TestAfterCreate(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, managed.WithVendorNames())
 			s.system.VendorNames = true
-			s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+			s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
 				if s.system.Called("Create") == 0 || tc.times == 0 || !strings.HasPrefix(request, tc.refused) && !strings.HasSuffix(request, tc.refused) {
 					return nil, nil
 				}

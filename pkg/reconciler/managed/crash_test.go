@@ -4,45 +4,15 @@
 package managed_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
-
-var errDead = errors.New("the process is dead")
-
-// A lifeline is the life of a process, counted in writes to the API server and calls to the external system. It ends
-// right before or right after the given one.
-type lifeline struct {
-	mu    sync.Mutex
-	left  int // actions to live; 0 for ever
-	after bool
-	dead  bool
-	did   []string
-}
-
-func (l *lifeline) act(what string) (refuse, lose error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dead {
-		return errDead, nil
-	}
-	l.did = append(l.did, what)
-	if l.left == 0 || len(l.did) < l.left {
-		return nil, nil
-	}
-	l.dead = true
-	if l.after {
-		return nil, errDead
-	}
-	return errDead, nil
-}
 
 // Kinds of external systems, by what they offer against crashes.
 var kinds = map[string]struct {
@@ -95,20 +65,20 @@ func TestCrashPoints(t *testing.T) {
 		for operation := range operations {
 			t.Run(fmt.Sprintf("R77 R79 N5 N22 %s with %s", operation, kind), func(t *testing.T) {
 				t.Parallel()
-				clean := &lifeline{}
+				clean := &witness.Life{}
 				whole := newCrashStage(t, kind, operation)
 				whole.run(clean)
 				whole.check("not cut")
-				if len(clean.did) < 4 {
-					t.Fatalf("a clean run did only %v", clean.did)
+				if len(clean.Did()) < 4 {
+					t.Fatalf("a clean run did only %v", clean.Did())
 				}
-				for point := 1; point <= len(clean.did); point++ {
-					for _, after := range []bool{false, true} {
+				for point := 1; point <= len(clean.Did()); point++ {
+					for _, how := range []witness.Cut{witness.Before, witness.After} {
 						s := newCrashStage(t, kind, operation)
-						life := &lifeline{left: point, after: after}
+						life := &witness.Life{At: point, How: how}
 						s.run(life)
 						s.recover()
-						s.check(fmt.Sprintf("cut at %d of %v (after it: %t)", point, life.did, after))
+						s.check(fmt.Sprintf("cut at %d of %v (it %s)", point, life.Did(), how))
 					}
 				}
 			})
@@ -131,9 +101,9 @@ func newCrashStage(t *testing.T, kind, operation string) *crashStage {
 }
 
 // run makes the pass in which a process of the given life does it all; further ones would only look.
-func (s *crashStage) run(life *lifeline) {
-	s.system.Fault = func(verb string) (error, error) { return life.act(verb) }
-	s.restart(tapped(s.env.Config, life.act))
+func (s *crashStage) run(life *witness.Life) {
+	s.system.Fault = func(verb string) (error, error) { return life.Act(verb) }
+	s.restart(witness.Writes(s.env.Config, life.Act))
 	_, _ = s.tryPass() // a dying process has no one to tell
 	s.system.Fault = nil
 }

@@ -274,7 +274,7 @@ func TestCreateWithoutName(t *testing.T) {
 			t.Errorf("it comes back after %s", after)
 		}
 		s.wantMessage("mistake in the provider", meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)
-		if told := s.events.take(); !slices.Equal(told, []event.Reason{managed.ReasonCannotCreate}) {
+		if told := s.events.Take(); !slices.Equal(told, []event.Reason{managed.ReasonCannotCreate}) {
 			t.Errorf("told %v", told)
 		}
 		for range 2 {

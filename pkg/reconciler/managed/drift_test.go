@@ -197,7 +197,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 			if len(mg.Status.Drift) != 1 || mg.Status.Drift[0].Path != "accessToken" {
 				t.Fatalf("drift %+v", mg.Status.Drift)
 			}
-			shown, err := json.Marshal([]any{mg.Status.Drift, mg.Status.Conditions, s.events.events})
+			shown, err := json.Marshal([]any{mg.Status.Drift, mg.Status.Conditions, s.events.All()})
 			if err != nil || strings.Contains(string(shown), "swordfish") {
 				t.Errorf("shown: %s, %v", shown, err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -61,7 +62,7 @@ func TestWaitsForPerson(t *testing.T) {
 			}
 			want := event.Event{Type: "Warning", Reason: managed.ReasonCannotInitialize,
 				Message: "cannot determine creation result - remove the crossplane.io/external-create-pending annotation if it is safe to proceed"}
-			if diff := cmp.Diff([]event.Event{want}, s.events.events); diff != "" {
+			if diff := cmp.Diff([]event.Event{want}, s.events.All()); diff != "" {
 				t.Errorf("events -want +got:\n%s", diff)
 			}
 			if got := s.state(); got != "Ready= Synced=ReconcileError" || s.message() != want.Message {
@@ -198,7 +199,7 @@ func TestLostAnswerOfBegin(t *testing.T) {
 			s := newStage(t, nil, managed.WithVendorNames())
 			s.system.VendorNames, s.system.Finds = true, finds
 			lost := io.ErrUnexpectedEOF
-			s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+			s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
 				if !strings.HasPrefix(request, http.MethodPatch) {
 					return nil, nil
 				}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -144,23 +145,14 @@ func TestSecretInputRotation(t *testing.T) {
 	}
 }
 
-type readTap struct {
-	next http.RoundTripper
-	read func(path string)
-}
-
-func (t readTap) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodGet {
-		t.read(req.URL.Path)
-	}
-	return t.next.RoundTrip(req)
-}
-
 // tappedReads tells of the reads that go past the cache.
 func tappedReads(config *rest.Config, read func(path string)) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readTap{next, read} })
-	return config
+	return witness.Requests(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if req.Method == http.MethodGet {
+			read(req.URL.Path)
+		}
+		return next.RoundTrip(req)
+	})
 }
 
 // A rotation that met an error is not forgotten until the Secret is read the next time.

@@ -14,6 +14,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -173,7 +174,7 @@ func TestStoredBeforeSent(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
-		s.restart(tapped(s.env.Config, func(string) (refuse, lose error) { return errors.New("the API server is away"), nil }))
+		s.restart(witness.Writes(s.env.Config, func(string) (refuse, lose error) { return errors.New("the API server is away"), nil }))
 		_, _ = s.tryPass() // nor can it tell anybody
 		wantSent(t, s, "Update")
 	})
@@ -308,7 +309,7 @@ func TestRefusedFillingOfNewResource(t *testing.T) {
 		s.give(thing.Resource{Size: 1, AccessToken: "hunter2-hunter2-hunter2-hunter2-hunter2"})
 		s.pass()
 		s.wantMessage("late initialization of accessToken", "not shown here")
-		if strings.Contains(s.message(), "hunter2") || strings.Contains(fmt.Sprint(s.events.events), "hunter2") {
+		if strings.Contains(s.message(), "hunter2") || strings.Contains(fmt.Sprint(s.events.All()), "hunter2") {
 			t.Errorf("the message is %s", s.message())
 		}
 	})

@@ -44,7 +44,7 @@ func TestLife(t *testing.T) {
 		if got := s.state(); got != m.state {
 			t.Errorf("%s: the user sees %s, want %s", m.name, got, m.state)
 		}
-		if diff := cmp.Diff(m.events, s.events.take()); diff != "" {
+		if diff := cmp.Diff(m.events, s.events.Take()); diff != "" {
 			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
 		}
 	}
@@ -171,7 +171,7 @@ func TestErrors(t *testing.T) {
 				tc.prepare(s)
 			}
 			s.system.TakeCalls()
-			s.events.take()
+			s.events.Take()
 			s.system.Do(func(sys *thing.System) {
 				sys.Fault = func(verb string) (error, error) {
 					if verb == tc.verb {
@@ -194,7 +194,7 @@ func TestErrors(t *testing.T) {
 			if first <= 0 || second <= first {
 				t.Errorf("delays should grow: %s, then %s", first, second)
 			}
-			if diff := cmp.Diff([]event.Reason{tc.event}, s.events.take()); diff != "" {
+			if diff := cmp.Diff([]event.Reason{tc.event}, s.events.Take()); diff != "" {
 				t.Errorf("the same failure is one event -want +got:\n%s", diff)
 			}
 			if after := s.thing().ResourceVersion; tc.verb != "Create" && after != before {
@@ -215,7 +215,7 @@ func TestFailedResource(t *testing.T) {
 	s.system.Do(func(sys *thing.System) { sys.Failed = errors.New("no room left, buy a disk") })
 	s.pass()
 	s.wantMessage("no room left, buy a disk")
-	if diff := cmp.Diff([]event.Reason{managed.ReasonCreated, managed.ReasonExternalFailed}, s.events.take()); diff != "" {
+	if diff := cmp.Diff([]event.Reason{managed.ReasonCreated, managed.ReasonExternalFailed}, s.events.Take()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 	if s.connection() == nil {
@@ -341,7 +341,7 @@ func TestStopDuringCall(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	s.pass()
-	s.events.take()
+	s.events.Take()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.system.Fault = func(string) (error, error) {
 		cancel()
@@ -352,7 +352,7 @@ func TestStopDuringCall(t *testing.T) {
 	if _, err := s.reconciler.Reconcile(ctx, req); err != nil {
 		t.Error(err)
 	}
-	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.events.take() != nil {
+	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.events.Take() != nil {
 		t.Errorf("the user sees %s", got)
 	}
 }

@@ -107,9 +107,9 @@ func TestPausedDependentAfterRestart(t *testing.T) {
 		s.restart(s.env.Config)
 		s.passOver(key)
 		s.delete()
-		s.events.take()
+		s.events.Take()
 		s.pass()
-		if told := s.events.take(); s.state() != "gone" || !slices.Contains(told, managed.ReasonDisorder) {
+		if told := s.events.Take(); s.state() != "gone" || !slices.Contains(told, managed.ReasonDisorder) {
 			t.Errorf("the user sees %s, told %v", s.state(), told)
 		}
 	})

@@ -162,7 +162,7 @@ func TestPlan(t *testing.T) {
 			if diff := cmp.Diff(outside, s.system.Snapshot()); diff != "" {
 				t.Errorf("a plan changes the external system:\n%s", diff)
 			}
-			if after := s.thing(); after.ResourceVersion != before.ResourceVersion || len(s.events.take()) != 0 && tc.want == managed.PlanCreate {
+			if after := s.thing(); after.ResourceVersion != before.ResourceVersion || len(s.events.Take()) != 0 && tc.want == managed.PlanCreate {
 				t.Error("a plan writes to the API server")
 			}
 			if diff := cmp.Diff(before, given); diff != "" {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -97,7 +98,7 @@ func TestRepetition(t *testing.T) {
 				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
 			}
 			start := s.clock
-			s.events.take()
+			s.events.Take()
 			writes := s.countWrites()
 			for _, want := range tc.passes {
 				s.clock = start.Add(want.at)
@@ -131,14 +132,14 @@ func TestBusyAgain(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
-		s.events.take()
+		s.events.Take()
 		for range 4 {
 			s.failOnce("Observe", busy{}, nil)
 			s.pass()
 			s.clock = s.clock.Add(6 * time.Second)
 			s.pass()
 		}
-		if told := s.events.take(); told != nil {
+		if told := s.events.Take(); told != nil {
 			t.Errorf("events %v", told)
 		}
 	})
@@ -155,7 +156,7 @@ func TestTimeout(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, managed.WithTimeout(300*time.Millisecond))
 			s.pass()
-			s.events.take()
+			s.events.Take()
 			switch verb {
 			case "Update":
 				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
@@ -169,7 +170,7 @@ func TestTimeout(t *testing.T) {
 				t.Errorf("the pass took %s", took)
 			}
 			s.wantMessage(context.DeadlineExceeded.Error())
-			if diff := cmp.Diff([]event.Reason{reason}, s.events.take()); diff != "" {
+			if diff := cmp.Diff([]event.Reason{reason}, s.events.Take()); diff != "" {
 				t.Errorf("events -want +got:\n%s", diff)
 			}
 		})
@@ -190,7 +191,7 @@ func TestRequests(t *testing.T) {
 	t.Run("R17 R199 a status that could not be written is no success", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
-		s.restart(tapped(s.env.Config, func(request string) (refuse, lose error) {
+		s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
 			if strings.HasSuffix(request, "/status") {
 				return errors.New("the API server is away"), nil
 			}

@@ -145,10 +145,10 @@ func TestRedactDrift(t *testing.T) {
 			c.options = append(c.options, managed.WithTypedExternalConnecter[*thing.Thing](canarySystem{c.system, &said}))
 			c.restart(c.env.Config)
 			c.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe") })
-			c.events.take()
+			c.events.Take()
 			c.look("in drift")
 			mg := c.thing()
-			if got := mg.GetCondition(xpv1.TypeInSync); got.Reason != xpv1.ReasonDrifted || len(c.events.take()) != 1 {
+			if got := mg.GetCondition(xpv1.TypeInSync); got.Reason != xpv1.ReasonDrifted || len(c.events.Take()) != 1 {
 				t.Errorf("N8 N13 condition InSync: %s: %s; it is told once", got.Reason, got.Message)
 			}
 			if drift := mg.Status.Drift; len(drift) > 0 && drift[0].Observed != "begins with (sensitive)…" {

@@ -32,6 +32,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -314,17 +315,15 @@ func TestSeparateManagers(t *testing.T) {
 // A bare server is an API server as if only core kinds and Things were installed, whatever other tests install. It
 // remembers what else is asked for.
 type bareServer struct {
-	next http.RoundTripper
-
 	mu    sync.Mutex
 	asked []string
 }
 
-func (s *bareServer) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s *bareServer) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	rest, isGroup := strings.CutPrefix(req.URL.Path, "/apis/")
 	group, _, _ := strings.Cut(rest, "/")
 	if !isGroup || group == thing.GroupVersionKind.Group {
-		return s.next.RoundTrip(req)
+		return next.RoundTrip(req)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,11 +339,7 @@ func TestWithoutClaimsAndClasses(t *testing.T) {
 		env := controlplanetest.NewWithScheme(t, newScheme(t))
 		s := &street{env: env, label: map[string]string{"test": strings.Trim(env.Prefix, "-")}}
 		bare := &bareServer{}
-		config := rest.CopyConfig(env.Config)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			bare.next = next
-			return bare
-		})
+		config := witness.Requests(env.Config, bare.answer)
 		control(t, config, newScheme(t), thing.GroupVersionKind, &thing.Thing{}, cache.ByObject{Label: labels.SelectorFromSet(s.label)})
 		mg := s.addHouse(t, func(*thing.Thing) {})
 		s.sees(t, mg, string(xpv1.ReasonAvailable))

@@ -63,7 +63,7 @@ func TestReferences(t *testing.T) {
 	t.Run("R166 R167 nothing is asked of the external system before there is a value", func(t *testing.T) {
 		s.pass()
 		s.wantMessage("resolving references", "next", "does not exist")
-		if diff := cmp.Diff([]event.Reason{managed.ReasonCannotResolve}, s.events.take()); diff != "" {
+		if diff := cmp.Diff([]event.Reason{managed.ReasonCannotResolve}, s.events.Take()); diff != "" {
 			t.Errorf("events -want +got:\n%s", diff)
 		}
 		if calls := s.system.TakeCalls(); len(calls) != 0 {
@@ -230,7 +230,7 @@ func TestDeletionOrder(t *testing.T) {
 			s.passOver(key)
 			tc.dependent(s, key)
 			s.delete()
-			s.events.take()
+			s.events.Take()
 			s.pass()
 			if tc.waits {
 				s.wantMessage("waits for objects that refer to this one", key.Name)
@@ -240,7 +240,7 @@ func TestDeletionOrder(t *testing.T) {
 			if got := s.state(); got != "gone" {
 				t.Errorf("the user sees %s: %s", got, s.message())
 			}
-			events := fmt.Sprint(s.events.take())
+			events := fmt.Sprint(s.events.Take())
 			if got := strings.Contains(events, string(managed.ReasonDisorder)); got != tc.event {
 				t.Errorf("events %s, one of disorder wanted: %t", events, tc.event)
 			}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +27,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -59,7 +58,7 @@ type stage struct {
 	key    types.NamespacedName
 	secret types.NamespacedName
 	clock  time.Time
-	events *recorder
+	events *witness.Events
 
 	reconciler *managed.Reconciler
 	options    []managed.ReconcilerOption
@@ -76,7 +75,7 @@ func newStage(t *testing.T, change func(*thing.Thing), o ...managed.ReconcilerOp
 		key:    types.NamespacedName{Name: env.Prefix + "thing"},
 		secret: types.NamespacedName{Namespace: env.Namespace, Name: "connection"},
 		clock:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		events: &recorder{},
+		events: &witness.Events{},
 	}
 	s.options = append([]managed.ReconcilerOption{
 		managed.WithTypedExternalConnecter[*thing.Thing](s.system),
@@ -257,58 +256,4 @@ func newScheme(t *testing.T) *runtime.Scheme {
 		t.Fatal(err)
 	}
 	return scheme
-}
-
-// recorder keeps events in memory.
-type recorder struct {
-	mu     sync.Mutex
-	events []event.Event
-}
-
-func (r *recorder) Event(_ context.Context, _ client.Object, e event.Event) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
-	return nil
-}
-
-// take returns the reasons of the events so far and forgets them.
-func (r *recorder) take() []event.Reason {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var reasons []event.Reason
-	for _, e := range r.events {
-		reasons = append(reasons, e.Reason)
-	}
-	r.events = nil
-	return reasons
-}
-
-// A tap sees the requests that change something in the API server.
-type tap struct {
-	next http.RoundTripper
-	// write is asked at each such request; refuse is returned in place of sending it, lose in place of its answer.
-	write func(request string) (refuse, lose error)
-}
-
-func tapped(config *rest.Config, write func(request string) (refuse, lose error)) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &tap{next: next, write: write} })
-	return config
-}
-
-func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodGet {
-		return t.next.RoundTrip(req)
-	}
-	refuse, lose := t.write(req.Method + " " + req.URL.Path)
-	if refuse != nil {
-		return nil, refuse
-	}
-	resp, err := t.next.RoundTrip(req)
-	if err == nil && lose != nil {
-		resp.Body.Close()
-		return nil, lose
-	}
-	return resp, err
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/rest"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
@@ -95,15 +95,19 @@ func TestStatusThatAPolicyRefuses(t *testing.T) {
 	s := newStage(t, nil)
 	s.pass()
 	s.alter(func(mg *thing.Thing, o *managed.ExternalObservation) { mg.Status.AtProvider.Size = 7 })
-	config := rest.CopyConfig(s.env.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return statusRefused{next, answer} })
-	s.restart(config)
-	s.events.take()
+	s.restart(witness.Requests(s.env.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/status") {
+			return next.RoundTrip(req)
+		}
+		return &http.Response{StatusCode: http.StatusUnprocessableEntity, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
+	}))
+	s.events.Take()
 	for range 2 {
 		if _, err := s.tryPass(); err == nil || !strings.Contains(err.Error(), "denied request: no") {
 			t.Errorf("R27 the pass ends with %v", err)
 		}
-		if told := s.events.take(); len(told) > 0 {
+		if told := s.events.Take(); len(told) > 0 {
 			t.Errorf("N13 told %v", told)
 		}
 	}
@@ -112,18 +116,4 @@ func TestStatusThatAPolicyRefuses(t *testing.T) {
 	if got := s.thing().Status.AtProvider.Size; got != 7 || s.state() != "Ready=Available Synced=ReconcileSuccess" {
 		t.Errorf("R184 without the policy the size in the status is %d, the user sees %s", got, s.state())
 	}
-}
-
-// statusRefused answers writes of a status itself.
-type statusRefused struct {
-	next   http.RoundTripper
-	answer string
-}
-
-func (s statusRefused) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/status") {
-		return s.next.RoundTrip(req)
-	}
-	return &http.Response{StatusCode: http.StatusUnprocessableEntity, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(s.answer)), Request: req}, nil
 }

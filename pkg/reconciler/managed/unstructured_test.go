@@ -105,7 +105,7 @@ func TestLifeUnstructured(t *testing.T) {
 		if got := s.state(); got != m.state {
 			t.Errorf("%s: the user sees %s, want %s", m.name, got, m.state)
 		}
-		if diff := cmp.Diff(m.events, s.events.take()); diff != "" {
+		if diff := cmp.Diff(m.events, s.events.Take()); diff != "" {
 			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
 		}
 	}

@@ -52,7 +52,7 @@ func TestLife(t *testing.T) {
 	s.delete(secret)
 	s.touch(config)
 	s.expectWrites("N13 the deletion", "PATCH "+path+"/status")
-	if diff := cmp.Diff([]event.Reason{"InUse"}, s.events.reasons()); diff != "" {
+	if diff := cmp.Diff([]event.Reason{"InUse"}, s.events.Take()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 
@@ -197,7 +197,7 @@ func TestDoubt(t *testing.T) {
 	s.env.Eventually(t, "N29 a kind cannot be listed", s.shows(config, 0, "UsersUnknown", "listing Stranger", "refused by the test"))
 	refuse.Store([]string{"/customresourcedefinitions", "/strangers"}) // a pass may have listed the kinds a moment ago
 	s.env.Eventually(t, "N29 kinds cannot be listed", s.shows(config, 0, "UsersUnknown", "listing the kinds"))
-	if diff := cmp.Diff([]event.Reason{"UsersUnknown"}, s.events.reasons()); diff != "" {
+	if diff := cmp.Diff([]event.Reason{"UsersUnknown"}, s.events.Take()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 	refuse.Store([]string{})

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -32,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
@@ -90,8 +90,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 // start runs the controller until the test ends or somebody calls stop.
 func (s *stage) start(o ...providerconfig.Option) {
 	s.t.Helper()
-	rc := rest.CopyConfig(s.env.Config)
-	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{s, next} })
+	rc := witness.Requests(s.env.Config, s.answer)
 	options := manager.Options{
 		Scheme: newScheme(s.t),
 		Cache:  cache.Options{DefaultLabelSelector: labels.SelectorFromSet(labels.Set{mine: s.env.Namespace})},
@@ -245,19 +244,14 @@ func (s *stage) takeWrites() []string {
 	return writes
 }
 
-type tap struct {
-	*stage
-	next http.RoundTripper
-}
-
-func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
-	ask := t.read
+func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	ask := s.read
 	if req.Method != http.MethodGet {
-		ask = t.write
-		t.mu.Lock()
-		t.writes = append(t.writes, req.Method+" "+strings.ReplaceAll(req.URL.Path, t.env.Prefix, ""))
-		t.mu.Unlock()
-	} else if req.URL.Query().Get("watch") != "" {
+		ask = s.write
+		s.mu.Lock()
+		s.writes = append(s.writes, req.Method+" "+strings.ReplaceAll(req.URL.Path, s.env.Prefix, ""))
+		s.mu.Unlock()
+	} else if witness.IsWatch(req) {
 		ask = nil
 	}
 	if ask != nil {
@@ -265,27 +259,12 @@ func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return t.next.RoundTrip(req)
+	return next.RoundTrip(req)
 }
 
-// recorder keeps events in memory.
-type recorder struct {
-	mu     sync.Mutex
-	events []event.Event
-}
+// recorder keeps events in memory, and refuses them.
+type recorder struct{ witness.Events }
 
-func (r *recorder) Event(_ context.Context, _ client.Object, e event.Event) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
-	return errors.New("events are refused in a namespace that goes away")
-}
-
-func (r *recorder) reasons() (reasons []event.Reason) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.events {
-		reasons = append(reasons, e.Reason)
-	}
-	return reasons
+func (r *recorder) Event(ctx context.Context, o client.Object, e event.Event) error {
+	return errors.Join(r.Events.Event(ctx, o, e), errors.New("events are refused in a namespace that goes away"))
 }

@@ -55,15 +55,6 @@ func TestGuide(t *testing.T) {
 	})
 	s.agree(foreign, beside)
 	s.agree(from, to)
-	t.Run("A67 A41 A42 R285 the copy follows its source", func(t *testing.T) {
-		s.holds(to, map[string]string{"password": "1", "URL": "redis://:1@h"})
-		s.change(from, func() { from.Data["password"] = []byte("2") })
-		s.holds(to, map[string]string{"password": "2", "URL": "redis://:2@h"})
-	})
-	t.Run("R285 R292 edits of the copy are reverted", func(t *testing.T) {
-		s.change(to, func() { to.Data["password"] = []byte("mine") })
-		s.holds(to, map[string]string{"password": "2", "URL": "redis://:2@h"})
-	})
 	t.Run("R286 secrets of other kinds are not its own", func(t *testing.T) {
 		s.change(foreign, func() { foreign.Data["password"] = []byte("2") })
 		s.change(beside, func() { beside.Labels = map[string]string{"a": "b"} })

@@ -29,6 +29,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -73,9 +74,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 
 // config is access whose requests the stage sees.
 func (s *stage) config() *rest.Config {
-	config := rest.CopyConfig(s.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{s, next} })
-	return config
+	return witness.Requests(s.Config, s.answer)
 }
 
 // options are those of a provider's manager, which sees the objects of this test only.
@@ -247,26 +246,21 @@ func (s *stage) takeErrors(about *corev1.Secret) (some []string) {
 	return some
 }
 
-type tap struct {
-	*stage
-	next http.RoundTripper
-}
-
-func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Query().Get("watch") == "" {
-		t.mu.Lock()
-		t.requests, t.last = append(t.requests, req.Method+" "+req.URL.Path), time.Now()
-		t.mu.Unlock()
+func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if !witness.IsWatch(req) {
+		s.mu.Lock()
+		s.requests, s.last = append(s.requests, req.Method+" "+req.URL.Path), time.Now()
+		s.mu.Unlock()
 	}
 	switch {
-	case req.Method != http.MethodGet && t.write != nil:
-		t.write(req)
-	case req.Method == http.MethodGet && t.read != nil:
-		if err := t.read(req); err != nil {
+	case req.Method != http.MethodGet && s.write != nil:
+		s.write(req)
+	case req.Method == http.MethodGet && s.read != nil:
+		if err := s.read(req); err != nil {
 			return nil, err
 		}
 	}
-	return t.next.RoundTrip(req)
+	return next.RoundTrip(req)
 }
 
 func ownedBy(o client.Object, kind schema.GroupVersionKind) metav1.OwnerReference {

@@ -6,11 +6,9 @@ package installation_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,11 +17,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reference/installation"
 )
 
@@ -44,9 +42,7 @@ func newStage(t *testing.T, forbids bool) *stage {
 	t.Helper()
 	env := controlplanetest.New(t)
 	s := &stage{env: env, group: strings.Trim(env.Prefix, "-") + ".test.bowline.dev", told: make(chan schema.GroupVersionKind, 10), forbids: forbids}
-	config := rest.CopyConfig(env.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{s, next} })
-	mgr, err := manager.New(config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
+	mgr, err := manager.New(witness.Requests(env.Config, s.answer), manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,39 +62,20 @@ func newStage(t *testing.T, forbids bool) *stage {
 	return s
 }
 
-type counter struct {
-	*stage
-	next http.RoundTripper
-}
-
-func (c counter) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	definitions := strings.Contains(req.URL.Path, "customresourcedefinitions")
-	if strings.HasPrefix(req.URL.Path, "/apis/"+c.group) {
-		c.looked.Store(time.Now().UnixNano())
+	if strings.HasPrefix(req.URL.Path, "/apis/"+s.group) {
+		s.looked.Store(time.Now().UnixNano())
 	}
-	if definitions && c.forbids {
+	if definitions && s.forbids {
 		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: req}, nil
 	}
-	if !definitions || req.URL.Query().Get("watch") == "" {
-		return c.next.RoundTrip(req)
-	}
-	resp, err := c.next.RoundTrip(req)
-	if err == nil {
-		c.watches.Add(1)
-		resp.Body = &counted{resp.Body, sync.OnceFunc(func() { c.watches.Add(-1) })}
+	resp, err := next.RoundTrip(req)
+	if err == nil && definitions && witness.IsWatch(req) {
+		s.watches.Add(1)
+		witness.OnClose(resp, func() { s.watches.Add(-1) })
 	}
 	return resp, err
-}
-
-// counted is the answer to a watch.
-type counted struct {
-	io.ReadCloser
-	closed func()
-}
-
-func (c *counted) Close() error {
-	c.closed()
-	return c.ReadCloser.Close()
 }
 
 func (s *stage) kind(name string) schema.GroupVersionKind {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
@@ -31,7 +32,7 @@ import (
 // A judge is the core controller, pass by pass, and the clock that it goes by.
 type judge struct {
 	*hand
-	events *recorder
+	events *witness.Events
 	now    atomic.Int64
 }
 
@@ -40,7 +41,7 @@ const patience = 10 * time.Second
 // judging makes a core controller, which knows all classes.
 func judging(s *stage) *judge {
 	s.t.Helper()
-	j := &judge{hand: &hand{stage: s}, events: &recorder{}}
+	j := &judge{hand: &hand{stage: s}, events: &witness.Events{}}
 	s.start(func(mgr manager.Manager) error {
 		j.mgr = mgr
 		j.reconciler = claim.NewReconciler(mgr, itemClaims, claim.WithRecorder(j.events), claim.WithPatience(patience),
@@ -56,7 +57,7 @@ func judging(s *stage) *judge {
 		return s.shows(first, "NoMatchingClass")(ctx)
 	})
 	s.take(writes)
-	j.events.take()
+	j.events.Take()
 	return j
 }
 
@@ -162,7 +163,7 @@ func (j *judge) said(t *testing.T, c *shop.ItemClaim, reason string) {
 	if got := j.take(writes); len(got) != want {
 		t.Errorf("N13: %d writes, want %d: %v", len(got), want, got)
 	}
-	if got := j.events.take(); len(got) != want || want > 0 && string(got[0]) != reason {
+	if got := j.events.Take(); len(got) != want || want > 0 && string(got[0]) != reason {
 		t.Errorf("events %v, want %d", got, want)
 	}
 }
@@ -302,7 +303,7 @@ func TestWordsThatComeTooLate(t *testing.T) {
 		if err := s.shows(c, "Binding", "the binder's")(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := j.events.take(); len(got) != 0 {
+		if got := j.events.Take(); len(got) != 0 {
 			t.Errorf("N13: events %v", got)
 		}
 	})

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -28,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
@@ -84,9 +83,8 @@ func (s *stage) start(setup func(manager.Manager) error) (stop func()) {
 func (s *stage) startWith(change func(*cache.Options), setup func(manager.Manager) error) (stop func()) {
 	s.t.Helper()
 	what := labels.Set{mine: s.env.Namespace}
-	rc := rest.CopyConfig(s.env.Config)
+	rc := witness.Requests(s.env.Config, s.answer)
 	rc.QPS = -1
-	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{s, next} })
 	options := manager.Options{
 		Logger: logr.New(log.NullLogSink{}),
 		Scheme: newScheme(s.t), Cache: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(what)},
@@ -220,54 +218,25 @@ func (s *stage) take(is func(string) bool) (some []string) {
 
 func writes(request string) bool { return !strings.HasPrefix(request, "GET ") }
 
-type tap struct {
-	*stage
-	next http.RoundTripper
-}
-
-func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.mu.Lock()
-	if req.URL.Query().Get("watch") == "" {
-		t.requests = append(t.requests, req.Method+" "+strings.ReplaceAll(req.URL.Path, t.env.Namespace, "NS"))
+func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	s.mu.Lock()
+	if !witness.IsWatch(req) {
+		s.requests = append(s.requests, req.Method+" "+strings.ReplaceAll(req.URL.Path, s.env.Namespace, "NS"))
 	}
-	ask := t.ask
-	t.mu.Unlock()
+	ask := s.ask
+	s.mu.Unlock()
 	if ask != nil {
 		if err := ask(req); err != nil {
 			return nil, err
 		}
 	}
-	return t.next.RoundTrip(req)
+	return next.RoundTrip(req)
 }
 
 func (s *stage) onRequest(ask func(*http.Request) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ask = ask
-}
-
-// recorder keeps events in memory.
-type recorder struct {
-	mu     sync.Mutex
-	events []event.Event
-}
-
-func (r *recorder) Event(_ context.Context, _ client.Object, e event.Event) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
-	return nil
-}
-
-// take returns the reasons of the events so far, and forgets them.
-func (r *recorder) take() (reasons []event.Reason) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.events {
-		reasons = append(reasons, e.Reason)
-	}
-	r.events = nil
-	return reasons
 }
 
 // A hand makes passes of a reconciler one by one, without a controller.

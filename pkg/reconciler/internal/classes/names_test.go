@@ -1,0 +1,66 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package classes_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+)
+
+// Without wake-ups claims are looked at again by time.
+func TestPolling(t *testing.T) {
+	t.Parallel()
+	t.Run("R240 R249 without wake-ups claims are looked at again by time", func(t *testing.T) {
+		s := newStage(t)
+		s.start(func(mgr manager.Manager) error {
+			looked := claimscheduling.NewReconciler(mgr, itemClaims, itemClass, claimscheduling.WithPollInterval(50*time.Millisecond))
+			return ctrl.NewControllerManagedBy(mgr).For(&shop.ItemClaim{}).Complete(looked)
+		})
+		c := s.claim("early", labels.Set{"size": "small"})
+		s.create(c, labelled(s.item("late"), labels.Set{"size": "small"}))
+		s.env.Eventually(t, "it is scheduled", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "late")))
+	})
+}
+
+// A manager that checks names refuses a second controller of a name that one of ours has.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	mgr, err := manager.New(controlplanetest.Config(t), manager.Options{
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.New(log.NullLogSink{}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("R15 R5 the names of all controllers differ", func(t *testing.T) {
+		if err := everything(mgr); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, of := range map[string]string{
+		"R10 N21 scheduler":       "scheduler.itemclaim.item.shop.test.bowline.dev",
+		"R10 N21 other scheduler": "scheduler.itemclaim.gadget.shop.test.bowline.dev",
+		"R11 N21 defaulter":       "defaulter.itemclaim.item.shop.test.bowline.dev",
+		"R11 N21 other defaulter": "defaulter.itemclaim.gadget.shop.test.bowline.dev",
+		"N10 N21 core controller": "claim.itemclaim.shop.test.bowline.dev",
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := ctrl.NewControllerManagedBy(mgr).Named(of).For(&shop.ItemClaim{}).Complete(&claimscheduling.Reconciler{})
+			if err == nil || !strings.Contains(err.Error(), of) {
+				t.Errorf("another controller may be called %s: %v", of, err)
+			}
+		})
+	}
+}
