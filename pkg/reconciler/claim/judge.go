@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -26,7 +27,7 @@ func left(claim resource.Claim) bool {
 }
 
 // judge finds why a claim gets nothing, or cannot go.
-func (r *Reconciler) judge(claim resource.Claim) verdict {
+func (r *Reconciler) judge(ctx context.Context, claim resource.Claim) verdict {
 	switch {
 	case left(claim):
 		return verdict{}
@@ -35,7 +36,7 @@ func (r *Reconciler) judge(claim resource.Claim) verdict {
 	case meta.WasDeleted(claim): // and it names nothing that somebody could serve
 		return verdict{letGo: true}
 	}
-	class, err := r.classes.Choose(claim)
+	class, err := r.classes.Choose(ctx, claim)
 	if none, ok := errors.AsType[*classes.NoChoiceError](err); ok {
 		return verdict{ready: xpv1.Waiting(none.Reason, none.Message)}
 	}

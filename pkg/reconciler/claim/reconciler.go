@@ -117,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return r.settle(ctx, claim, r.judge(claim))
+	return r.settle(ctx, claim, r.judge(ctx, claim))
 }
 
 // rest returns how much patience is left with what others are to do for a claim.

@@ -92,7 +92,10 @@ func (a *Assigner) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if !a.serves(claim) {
 		return reconcile.Result{}, nil
 	}
-	class, err := a.classes.Choose(claim)
+	class, err := a.classes.Choose(ctx, claim)
+	if _, unread := errors.AsType[*unreadError](err); unread {
+		return reconcile.Result{}, err
+	}
 	if err != nil || class.Kind.GroupKind() != a.class.GroupKind() {
 		return a.later(err), nil // the core controller tells why (N10), or another kind's gives the class
 	}

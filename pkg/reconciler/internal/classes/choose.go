@@ -4,6 +4,7 @@
 package classes
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -31,29 +32,37 @@ func (e *NoChoiceError) Error() string { return e.Message }
 
 // Choose returns the class that a claim without a class gets. A *NoChoiceError says that it gets none, another error that
 // this cannot be known yet.
-func (c *Classes) Choose(claim resource.Claim) (Class, error) {
+func (c *Classes) Choose(ctx context.Context, claim resource.Claim) (Class, error) {
 	all, err := c.List()
 	if err != nil {
 		return Class{}, err
 	}
-	if s := claim.GetClassSelector(); s != nil {
-		return choose(all, s)
+	s := claim.GetClassSelector()
+	if s == nil {
+		return chooseDefault(all)
 	}
-	return chooseDefault(all)
+	matching, err := match(all, s)
+	if err != nil {
+		return Class{}, err
+	}
+	return c.firstFor(ctx, claim.GetNamespace(), matching)
 }
 
-// choose returns the first class that has the labels (R236, R241, R246).
-func choose(all []Class, wanted *metav1.LabelSelector) (Class, error) {
+// match returns the classes that have the labels, in their order (R236, R241, R246). There is one at least.
+func match(all []Class, wanted *metav1.LabelSelector) (matching []Class, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(wanted)
 	if err != nil {
-		return Class{}, &NoChoiceError{xpv1.ReasonNoMatchingClass, "spec.classSelector cannot be understood: " + shortened(err.Error())}
+		return nil, &NoChoiceError{xpv1.ReasonNoMatchingClass, "spec.classSelector cannot be understood: " + shortened(err.Error())}
 	}
 	for _, class := range all {
 		if selector.Matches(class.Labels) {
-			return class, nil
+			matching = append(matching, class)
 		}
 	}
-	return Class{}, &NoChoiceError{xpv1.ReasonNoMatchingClass, "No class for claims of this kind " + asked(selector) +
+	if len(matching) > 0 {
+		return matching, nil
+	}
+	return nil, &NoChoiceError{xpv1.ReasonNoMatchingClass, "No class for claims of this kind " + asked(selector) +
 		". See which labels classes have with kubectl get classes --show-labels, or ask your platform team for a class."}
 }
 

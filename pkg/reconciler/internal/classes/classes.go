@@ -6,11 +6,14 @@ package classes
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -27,6 +30,13 @@ type Class struct {
 	Name    string
 	Labels  labels.Set
 	Default bool
+	// Namespaces are those whose claims may use the class, by their labels. Nil: all.
+	Namespaces *metav1.LabelSelector
+}
+
+// same is true if the other says nothing else of a class.
+func (c Class) same(other Class) bool {
+	return c.Default == other.Default && maps.Equal(c.Labels, other.Labels) && reflect.DeepEqual(c.Namespaces, other.Namespaces)
 }
 
 // String names the class for a message.

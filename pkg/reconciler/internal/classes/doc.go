@@ -5,11 +5,11 @@
 // gets.
 //
 // The one idea: everybody who chooses sees the same. The definition of a class kind says which claim kinds it is for, by label
-// and annotation, so that the class kinds of all providers are known without knowing the providers. Of the classes only labels
-// and annotations are watched; a choice needs no request.
+// and annotation, so that the class kinds of all providers are known without knowing the providers. A choice needs no request,
+// unless classes are for some namespaces only: then the labels of the claim's namespace are read.
 //
 //	all := classes.For(mgr, claimKind)
-//	class, err := all.Choose(claim)
+//	class, err := all.Choose(ctx, claim)
 //
 // Schedulers, defaulters and the core controller of claims each have a view of their own onto the informers of the manager's
 // cache, which they share. An Assigner is what a scheduler and a defaulter have in common.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -128,7 +129,7 @@ func (c *Classes) watchDefinitions(ctx context.Context) error {
 	if watching {
 		return nil
 	}
-	informer, err := c.informer(ctx, definitions)
+	informer, err := c.informer(ctx, metadata(definitions))
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (c *Classes) closeGone(ctx context.Context) {
 		}
 		err := k.informer.RemoveEventHandler(k.registration)
 		if !own && !exists {
-			err = errors.Join(err, c.mgr.GetCache().RemoveInformer(ctx, metadata(k.gvk)))
+			err = errors.Join(err, c.mgr.GetCache().RemoveInformer(ctx, whole(k.gvk)))
 		}
 		if err != nil {
 			c.log.Info("Cannot stop watching classes", "classes", name, "reason", err.Error())
@@ -234,7 +235,7 @@ func (c *Classes) openOwn(ctx context.Context) {
 // open watches the classes of one kind.
 func (c *Classes) open(ctx context.Context, name string, gvk schema.GroupVersionKind) {
 	k := &kind{gvk: gvk, classes: map[string]Class{}}
-	informer, err := c.informer(ctx, gvk)
+	informer, err := c.informer(ctx, whole(gvk))
 	if err == nil {
 		k.registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { c.seeClass(k, o) },
@@ -278,10 +279,12 @@ func (c *Classes) seeClass(k *kind, o any) {
 		Name:    class.GetName(),
 		Labels:  labels.Set(class.GetLabels()),
 		Default: class.GetAnnotations()[meta.AnnotationKeyDefaultClass] == "true", // R252
+
+		Namespaces: namespacesOf(class),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was, ok := k.classes[now.Name]; ok && was.Default == now.Default && maps.Equal(was.Labels, now.Labels) {
+	if was, ok := k.classes[now.Name]; ok && was.same(now) {
 		return
 	}
 	k.classes[now.Name] = now
@@ -348,16 +351,24 @@ func (c *Classes) wasSeen(k schema.GroupVersionKind) bool {
 	return c.seen[k.GroupKind()]
 }
 
-// informer returns that of the manager's cache for the metadata of a kind. It asks first whether objects of the kind can be
+// informer returns that of the manager's cache for objects like the given one. It asks first whether objects of the kind can be
 // listed: an informer that cannot would keep every controller of the manager from starting, and one that begins before the
 // server serves the kind comes back only after a second.
-func (c *Classes) informer(ctx context.Context, of schema.GroupVersionKind) (cache.Informer, error) {
+func (c *Classes) informer(ctx context.Context, like client.Object) (cache.Informer, error) {
+	of := like.GetObjectKind().GroupVersionKind()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(of.GroupVersion().WithKind(of.Kind + "List"))
 	if err := c.mgr.GetAPIReader().List(ctx, list, client.Limit(1)); err != nil {
 		return nil, err
 	}
-	return c.mgr.GetCache().GetInformer(ctx, metadata(of), cache.BlockUntilSynced(false))
+	return c.mgr.GetCache().GetInformer(ctx, like, cache.BlockUntilSynced(false))
+}
+
+// whole is an object of a kind whose Go type nobody knows here.
+func whole(of schema.GroupVersionKind) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(of)
+	return o
 }
 
 func metadata(of schema.GroupVersionKind) *metav1.PartialObjectMetadata {

@@ -1,0 +1,155 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package classes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+)
+
+// only makes a class one for namespaces with the label.
+func only[C *shop.ItemClass | *shop.GadgetClass](class C, tier string) C {
+	selector := &metav1.LabelSelector{MatchLabels: labels.Set{"tier": tier}}
+	switch c := any(class).(type) {
+	case *shop.ItemClass:
+		c.SpecTemplate.Claims.NamespaceSelector = selector
+	case *shop.GadgetClass:
+		c.SpecTemplate.Claims.NamespaceSelector = selector
+	}
+	return class
+}
+
+// inTier labels the test's namespace.
+func (s *stage) inTier(tier string) {
+	s.t.Helper()
+	ns := &corev1.Namespace{}
+	if err := s.env.Client.Get(s.t.Context(), types.NamespacedName{Name: s.env.Namespace}, ns); err != nil {
+		s.t.Fatal(err)
+	}
+	s.change(ns, func() { ns.Labels["tier"] = tier })
+}
+
+func aboutNamespaces(request string) bool {
+	return strings.HasPrefix(request, "GET /api/v1/namespaces/NS")
+}
+
+// Of several classes that match, those for other namespaces do not count.
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.inTier("gold")
+	bad := s.item("d-bad")
+	bad.SpecTemplate.Claims.NamespaceSelector = &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}}
+	small, large, alone, closed, wrong, mixed := labels.Set{"size": "small"}, labels.Set{"size": "large"}, labels.Set{"size": "alone"},
+		labels.Set{"size": "closed"}, labels.Set{"size": "wrong"}, labels.Set{"size": "mixed"}
+	s.create(
+		labelled(only(s.item("a-silver"), "silver"), small), labelled(only(s.item("b-gold"), "gold"), small), labelled(s.item("c-all"), small),
+		labelled(s.item("all"), large), labelled(only(s.item("gold"), "gold"), large),
+		labelled(only(s.item("alone"), "silver"), alone),
+		labelled(only(s.item("closed-1"), "silver"), closed), labelled(only(s.item("closed-2"), "bronze"), closed),
+		labelled(bad, wrong), labelled(only(s.item("e-gold"), "gold"), wrong),
+		labelled(only(s.gadget("a"), "silver"), mixed), labelled(s.item("z"), mixed),
+	)
+	h := scheduling(s, itemClass)
+	for name, tc := range map[string]struct {
+		wants labels.Set
+		class string
+		asks  bool // whether the labels of the namespace have to be read
+	}{
+		"N10 R241 the first that is for the claim's namespace":           {small, "b-gold", true},
+		"N10 R241 the first is for all":                                  {large, "all", false},
+		"R236 R237 N10 the only one is chosen, and says NotAllowed":      {alone, "alone", false},
+		"R236 R237 N10 the first is chosen if none is for the namespace": {closed, "closed-1", true},
+		"N10 a selector that cannot be understood is for nobody":         {wrong, "e-gold", true},
+		"N10 R241 that of another kind is not for the namespace":         {mixed, "z", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := s.claim("", tc.wants)
+			claim.GenerateName = "claim-"
+			s.create(claim)
+			s.take(writes)
+			if got, err := h.pass(claim); err != nil || got.RequeueAfter != 0 {
+				t.Error(got, err)
+			}
+			if got := s.take(aboutNamespaces); (len(got) > 0) != tc.asks {
+				t.Errorf("requests: %s", got)
+			}
+			if err := s.gets(claim, s.of(shop.ItemClassGroupVersionKind, tc.class))(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Which namespaces a class is for counts as it is when a class is chosen, as does where a claim is.
+func TestNamespacesChange(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	first := only(s.item("a"), "silver")
+	small := labels.Set{"size": "small"}
+	s.create(labelled(first, small), labelled(s.item("b"), small))
+	h := scheduling(s, itemClass)
+	gets := func(t *testing.T, name, class string) {
+		t.Helper()
+		claim := s.claim(name, small)
+		s.create(claim)
+		if _, err := h.pass(claim); err != nil {
+			t.Error(err)
+		}
+		if err := s.gets(claim, s.of(shop.ItemClassGroupVersionKind, class))(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Run("N10 not in the tier", func(t *testing.T) { gets(t, "before", "b") })
+	s.inTier("silver")
+	t.Run("N10 the namespace comes into the tier", func(t *testing.T) { gets(t, "inside", "a") })
+	s.onRequest(func(req *http.Request) error {
+		if strings.HasSuffix(req.URL.Path, "/api/v1/namespaces/"+s.env.Namespace) {
+			return errors.New("refused by the test")
+		}
+		return nil
+	})
+	t.Run("N10 labels that cannot be read choose nothing, and it is tried again", func(t *testing.T) {
+		claim := s.claim("unread", small)
+		s.create(claim)
+		if _, err := h.pass(claim); err == nil || !strings.Contains(err.Error(), "reading the labels of the claim's namespace") {
+			t.Errorf("the error is %v", err)
+		}
+		if err := s.gets(claim, nil)(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.onRequest(nil)
+		if _, err := h.pass(claim); err != nil {
+			t.Error(err)
+		}
+		if err := s.gets(claim, s.of(shop.ItemClassGroupVersionKind, "a"))(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	s.change(first, func() { only(first, "gold") })
+	t.Run("N10 the class closes", func(t *testing.T) {
+		i := 0
+		s.env.Eventually(t, "a claim gets the other class", func(ctx context.Context) error {
+			i++
+			claim := s.claim(fmt.Sprint("after-", i), small)
+			s.create(claim)
+			if _, err := h.pass(claim); err != nil {
+				return err
+			}
+			return s.gets(claim, s.of(shop.ItemClassGroupVersionKind, "b"))(ctx)
+		})
+	})
+}
