@@ -26,12 +26,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
+	"github.com/bowline-dev/bowline/providertest"
 )
 
 // cache has a real server. It names no password.
 func (w *world) cache(name string) *cachev1alpha3.CacheInstance {
 	c := &cachev1alpha3.CacheInstance{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + name, Labels: map[string]string{testLabel: w.Namespace}},
+		ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + name},
 	}
 	c.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: w.Namespace}
 	c.Spec.ForProvider.MemoryMegabytes = new(8)
@@ -43,8 +44,8 @@ func cacheLives(t *testing.T, w *world) {
 	c := w.cache("life")
 	c.Spec.ForProvider.Labels = map[string]string{"team": "red"}
 	c.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: "cache"}
-	w.create(t, c)
-	w.settled(t, c)
+	w.Create(t, c)
+	w.Settled(t, c)
 	first := w.secretOf(t, "cache")
 	if keys := slices.Sorted(maps.Keys(first)); !cmp.Equal(keys, []string{"endpoint", "password", "port", "username"}) {
 		t.Errorf("R211 keys %v", keys)
@@ -53,7 +54,7 @@ func cacheLives(t *testing.T, w *world) {
 		t.Errorf("R150 what the cloud chose is not in the spec: %+v", p)
 	}
 	w.Eventually(t, "P62 the password opens the server", func(ctx context.Context) error { return redis(ctx, first, "SET k v", "+OK") })
-	w.change(t, c, func() {
+	w.Change(t, c, func() {
 		c.Spec.ForProvider.MemoryMegabytes, c.Spec.ForProvider.EvictionPolicy = new(16), new("noeviction")
 	})
 	have, err := cache.NewClient(w.cloud).GetInstance(t.Context(), meta.GetExternalName(c))
@@ -64,7 +65,7 @@ func cacheLives(t *testing.T, w *world) {
 		t.Error("P65 the connection Secret changed")
 	}
 	w.Eventually(t, "P65 the data is still there", func(ctx context.Context) error { return redis(ctx, first, "GET k", "$1") })
-	w.remove(t, c)
+	w.Remove(t, c)
 	if _, err := cache.NewClient(w.cloud).GetInstance(t.Context(), have.Name); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the cache is still there: %v", err)
 	}
@@ -74,12 +75,12 @@ func cacheLives(t *testing.T, w *world) {
 func chosenCachePassword(t *testing.T) {
 	w := newWorld(t, managed.WithSecretInputInterval(time.Second))
 	chosen := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "chosen"}, StringData: map[string]string{"password": "first-choice"}}
-	w.create(t, chosen)
+	w.Create(t, chosen)
 	c := w.cache("chosen")
 	c.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: "cache"}
 	c.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: w.Namespace, Name: "chosen", Key: "password"}
-	w.create(t, c)
-	w.settled(t, c)
+	w.Create(t, c)
+	w.Settled(t, c)
 	opens := func(password string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			data := w.secretOf(t, "cache")
@@ -95,33 +96,33 @@ func chosenCachePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Eventually(t, "P61 R221 the second password opens the server", opens("second-choice"))
-	w.remove(t, c) // before the Secret that it refers to
+	w.Remove(t, c) // before the Secret that it refers to
 }
 
 // cacheDrift has somebody change what was declared, and what was taken over.
-func (w *world) cacheDrift() driftCase {
+func (w *world) cacheDrift() providertest.Drift {
 	c, caches := w.cache("drifting"), cache.NewClient(w.cloud)
-	return driftCase{
-		object:  c,
-		creates: []string{"memoryMegabytes"},
-		taken:   func() any { return c.Spec.ForProvider.EvictionPolicy },
-		change: func(ctx context.Context) error {
+	return providertest.Drift{
+		Object:  c,
+		Creates: []string{"memoryMegabytes"},
+		Taken:   func() any { return c.Spec.ForProvider.EvictionPolicy },
+		Change: func(ctx context.Context) error {
 			theirs := cache.UpdateInstanceInput{MemoryMegabytes: new(9), EvictionPolicy: new("noeviction")}
 			_, err := caches.UpdateInstance(ctx, meta.GetExternalName(c), theirs)
 			return err
 		},
-		want: []xpv1.FieldDifference{
+		Want: []xpv1.FieldDifference{
 			{Path: "evictionPolicy", Desired: `"volatile-lru"`, Observed: `"noeviction"`},
 			{Path: "memoryMegabytes", Desired: "8", Observed: "9"},
 		},
-		healed: func(ctx context.Context) (any, error) {
+		State: func(ctx context.Context) (any, error) {
 			have, err := caches.GetInstance(ctx, meta.GetExternalName(c))
 			if err != nil {
 				return nil, err
 			}
 			return fmt.Sprint(have.EvictionPolicy, " ", have.MemoryMegabytes), nil
 		},
-		as: "volatile-lru 8",
+		Declared: "volatile-lru 8",
 	}
 }
 

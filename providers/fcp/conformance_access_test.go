@@ -94,7 +94,7 @@ func (c secondCloud) networks(t *testing.T, project string) *network.Client {
 func (w *world) keySecret(t *testing.T, name, key string) *corev1.Secret {
 	t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"key": key}}
-	w.create(t, s)
+	w.Create(t, s)
 	return s
 }
 
@@ -111,7 +111,7 @@ func (w *world) settings(endpoint, project, secret string) v1alpha3.ProviderConf
 // ownConfig creates a configuration of the world's namespace and returns how objects name it.
 func (w *world) ownConfig(t *testing.T, name string, spec v1alpha3.ProviderConfigSpec) *xpv1.ProviderConfigReference {
 	t.Helper()
-	w.create(t, &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+	w.Create(t, &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 	return &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: name}
 }
 
@@ -134,8 +134,8 @@ func differentConfigs(t *testing.T, w *world) {
 	first, second := w.network("by-first"), w.network("by-second")
 	second.Spec.ProviderConfigReference = ref
 	for _, n := range []resource.Managed{first, second} {
-		w.create(t, n)
-		w.settled(t, n)
+		w.Create(t, n)
+		w.Settled(t, n)
 	}
 	isOnly(t, first, w.networks, c.networks(t, "other"))
 	isOnly(t, second, c.networks(t, "other"), w.networks)
@@ -146,14 +146,14 @@ func defaultConfig(t *testing.T, w *world) {
 	c := newSecondCloud(t)
 	w.keySecret(t, "of-default", c.key(t, "default"))
 	spec := w.settings(c.endpoint, "default", "of-default")
-	w.create(t, &v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec})
-	w.create(t, &namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec})
+	w.Create(t, &v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec})
+	w.Create(t, &namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec})
 	cluster, namespaced := w.clusterNetwork(), w.network("by-default")
 	cluster.Name += "-by-default"
 	cluster.Spec.ProviderConfigReference, namespaced.Spec.ProviderConfigReference = nil, nil
 	for _, n := range []resource.Managed{cluster, namespaced} {
-		w.create(t, n)
-		w.settled(t, n)
+		w.Create(t, n)
+		w.Settled(t, n)
 		isOnly(t, n, c.networks(t, "default"), w.networks)
 	}
 }
@@ -165,8 +165,8 @@ func rotatedKey(t *testing.T, w *world) {
 	key := w.keySecret(t, "rotated", c.key(t, "rotated"))
 	n := w.network("rotated")
 	n.Spec.ProviderConfigReference = w.ownConfig(t, "rotated", w.settings(c.endpoint, "rotated", "rotated"))
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 
 	rotate := func(to string) {
 		w.edit(t, key, func() { key.Data = map[string][]byte{"key": []byte(to)} })
@@ -174,7 +174,7 @@ func rotatedKey(t *testing.T, w *world) {
 	rotate("withdrawn")
 	w.says(t, n, "cannot get network")
 	rotate(c.key(t, "rotated"))
-	w.settled(t, n)
+	w.Settled(t, n)
 }
 
 // wrongConfigs breaks each step of connecting: the configuration, its Secret, the key in it, and the client.
@@ -202,7 +202,7 @@ func wrongConfigs(t *testing.T, w *world) {
 			n := w.network("of-" + tc.config.Name)
 			n.Spec.ProviderConfigReference = tc.config
 			n.Spec.DeletionPolicy = xpv1.DeletionOrphan // it can go although the cloud cannot be reached
-			w.create(t, n)
+			w.Create(t, n)
 			w.says(t, n, tc.says)
 		})
 	}
@@ -211,11 +211,11 @@ func wrongConfigs(t *testing.T, w *world) {
 // configInUse deletes a configuration before the object that uses it.
 func configInUse(t *testing.T, w *world) {
 	config := &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "in-use"}, Spec: w.settings(w.endpoint, project, "key")}
-	w.create(t, config)
+	w.Create(t, config)
 	n := w.network("user")
 	n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: config.Name}
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	shows := func(users int64, deleted bool) func(context.Context) error {
 		return func(ctx context.Context) error {
 			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
@@ -231,11 +231,11 @@ func configInUse(t *testing.T, w *world) {
 	if err := w.Client.Delete(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	w.change(t, n, func() { n.Spec.ForProvider.MTU = new(9000) })
+	w.Change(t, n, func() { n.Spec.ForProvider.MTU = new(9000) })
 	if err := shows(1, true)(t.Context()); err != nil {
 		t.Errorf("after its deletion: %v", err)
 	}
-	w.remove(t, n)
+	w.Remove(t, n)
 	w.Eventually(t, "the configuration is gone with its user", w.gone(config))
 }
 
@@ -243,11 +243,11 @@ func configInUse(t *testing.T, w *world) {
 func secretInUse(t *testing.T, w *world) {
 	key := w.copyOfKey(t, w.Namespace)
 	key.Name = "key-in-use"
-	w.create(t, key)
+	w.Create(t, key)
 	n := w.network("user-of-key")
 	n.Spec.ProviderConfigReference = w.ownConfig(t, "of-key", w.settings(w.endpoint, project, key.Name))
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	w.Eventually(t, "the key is held", func(ctx context.Context) error {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(key), key); err != nil || len(key.Finalizers) > 0 {
 			return err
@@ -257,9 +257,9 @@ func secretInUse(t *testing.T, w *world) {
 	if err := w.Client.Delete(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	w.change(t, n, func() { n.Spec.ForProvider.MTU = new(9000) })
-	w.remove(t, n)
-	w.remove(t, &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "of-key"}})
+	w.Change(t, n, func() { n.Spec.ForProvider.MTU = new(9000) })
+	w.Remove(t, n)
+	w.Remove(t, &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "of-key"}})
 	w.Eventually(t, "the key is gone with its user", w.gone(key))
 }
 

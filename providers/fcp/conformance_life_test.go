@@ -47,7 +47,7 @@ func TestLifeAlone(t *testing.T) {
 // the object and applies it. Both live alike.
 func madeByAnybody(t *testing.T, w *world) {
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}
-	w.create(t, owner)
+	w.Create(t, owner)
 	as := rest.CopyConfig(w.Config)
 	as.Impersonate = rest.ImpersonationConfig{UserName: "somebody-elses-controller", Groups: []string{"system:masters"}}
 	other, err := client.New(as, client.Options{Scheme: w.Scheme})
@@ -59,12 +59,12 @@ func madeByAnybody(t *testing.T, w *world) {
 	controller.OwnerReferences = []metav1.OwnerReference{
 		*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 	}
-	w.create(t, person)
+	w.Create(t, person)
 	if err := other.Create(t.Context(), controller, client.FieldOwner("somebody-else")); err != nil {
 		t.Fatal(err)
 	}
 	for by, n := range map[string]networkObject{"a person": person, "a controller": controller} {
-		w.settled(t, n)
+		w.Settled(t, n)
 		have := w.networkOf(t, n)
 		got := maps.Clone(have.Labels)
 		want := map[string]string{
@@ -74,11 +74,11 @@ func madeByAnybody(t *testing.T, w *world) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("P11 P12 labels of what %s made -want +got:\n%s", by, diff)
 		}
-		w.change(t, n, func() { n.Parameters().MTU = new(9000) })
+		w.Change(t, n, func() { n.Parameters().MTU = new(9000) })
 		if have := w.networkOf(t, n); have.MTU != 9000 {
 			t.Errorf("K16 a change of what %s made did not arrive: %+v", by, have)
 		}
-		w.remove(t, n)
+		w.Remove(t, n)
 		if _, err := w.networks.GetNetwork(t.Context(), have.ID); !sdk.IsNotFound(err) {
 			t.Errorf("K16 what %s made is still there: %v", by, err)
 		}
@@ -99,8 +99,8 @@ func imported(t *testing.T, w *world) {
 	s.Spec.ForProvider.CIDRBlock = nil
 	s.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionObserve, xpv1.ManagementActionLateInitialize}
 	meta.SetExternalName(s, have.ID)
-	w.create(t, s)
-	w.settled(t, s)
+	w.Create(t, s)
+	w.Settled(t, s)
 	p := s.Spec.ForProvider
 	if p.NetworkID == nil || *p.NetworkID != n.ID || p.CIDRBlock == nil || *p.CIDRBlock != "10.3.1.0/24" {
 		t.Errorf("filled up: %+v", p)
@@ -110,7 +110,7 @@ func imported(t *testing.T, w *world) {
 // database has a real server. It names no password.
 func (w *world) database(name string) *databasev1alpha3.FavouriteDBInstance {
 	db := &databasev1alpha3.FavouriteDBInstance{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + name, Labels: map[string]string{testLabel: w.Namespace}},
+		ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + name},
 	}
 	db.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: w.Namespace}
 	db.Spec.ForProvider.FancinessLevel = 10
@@ -121,8 +121,8 @@ func (w *world) database(name string) *databasev1alpha3.FavouriteDBInstance {
 func generatedPassword(t *testing.T, w *world) {
 	db := w.database("generated")
 	db.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: "connection"}
-	w.create(t, db)
-	w.settled(t, db)
+	w.Create(t, db)
+	w.Settled(t, db)
 	secret := &corev1.Secret{}
 	read := func() map[string][]byte {
 		if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "connection"}, secret); err != nil {
@@ -137,7 +137,7 @@ func generatedPassword(t *testing.T, w *world) {
 	}
 	w.Eventually(t, "P62 the password opens the server", func(ctx context.Context) error { return w.opens(ctx, first) })
 	for _, level := range []int{20, 30} {
-		w.change(t, db, func() { db.Spec.ForProvider.FancinessLevel = level })
+		w.Change(t, db, func() { db.Spec.ForProvider.FancinessLevel = level })
 		w.Eventually(t, "P65 the same password opens the server", func(ctx context.Context) error {
 			if got := string(read()["password"]); got != first {
 				return fmt.Errorf("the connection Secret has another password")
@@ -157,10 +157,10 @@ func externalErrors(t *testing.T) {
 	all := map[string]resource.Managed{"network": n, "subnet": s, "node group": g, "instance": db}
 	inOrder := []string{"network", "subnet", "node group", "instance"}
 	for _, what := range inOrder {
-		w.create(t, all[what])
+		w.Create(t, all[what])
 	}
 	for _, what := range inOrder {
-		w.settled(t, all[what])
+		w.Settled(t, all[what])
 	}
 	steps := []struct {
 		method, says string
@@ -198,7 +198,7 @@ func externalErrors(t *testing.T) {
 			continue
 		}
 		for _, what := range inOrder {
-			w.settled(t, all[what])
+			w.Settled(t, all[what])
 		}
 	}
 }
@@ -207,8 +207,8 @@ func externalErrors(t *testing.T) {
 func everyChange(t *testing.T) {
 	w := newWorld(t, managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
 	n := w.network("net")
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	looked := func(ctx context.Context) error {
 		stats, err := w.admin.Stats(ctx)
 		if err == nil && stats.Count(http.MethodGet, "networks", sdk.OutcomeOK) == 0 {
@@ -238,7 +238,7 @@ func (w *world) another(t *testing.T, n resource.Managed, all map[string]resourc
 	db.Spec.ForProvider.Name = "orders-2"
 	all["network"], all["subnet"], all["node group"], all["instance"] = w.network("net-2"), s, g, db
 	for _, mg := range all {
-		w.create(t, mg)
+		w.Create(t, mg)
 	}
 }
 

@@ -24,15 +24,15 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.network("net")
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	s := w.subnet("sub", meta.GetExternalName(n), "10.0.1.0/24")
-	w.create(t, s)
-	w.settled(t, s)
+	w.Create(t, s)
+	w.Settled(t, s)
 	g := w.nodeGroup("group", meta.GetExternalName(s))
-	w.create(t, g)
-	w.settled(t, g)
-	w.change(t, g, func() { g.Spec.ForProvider.InstanceType = new("large") })
+	w.Create(t, g)
+	w.Settled(t, g)
+	w.Change(t, g, func() { g.Spec.ForProvider.InstanceType = new("large") })
 	w.Eventually(t, "the upgrade is shown", func(ctx context.Context) error {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(g), g); err != nil {
 			return err
@@ -67,7 +67,7 @@ func loses[O any](t *testing.T, w *world, mg resource.Managed, observation *O) {
 		}
 		return nil
 	})
-	w.settled(t, mg)
+	w.Settled(t, mg)
 }
 
 func showsWhatOnlyTheCloudSays(t *testing.T, w *world, g *computev1alpha3.NodeGroup) {
@@ -89,15 +89,15 @@ func TestStructsOfNodeGroups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.network("net")
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	s := w.subnet("sub", meta.GetExternalName(n), "10.0.1.0/24")
-	w.create(t, s)
-	w.settled(t, s)
+	w.Create(t, s)
+	w.Settled(t, s)
 	g := w.nodeGroup("group", meta.GetExternalName(s))
 	g.Spec.InitProvider.Upgrade = &computev1alpha3.UpgradeSpec{MaxUnavailable: new(2)}
-	w.create(t, g)
-	w.settled(t, g)
+	w.Create(t, g)
+	w.Settled(t, g)
 	t.Run("R138 R146 R150 P33 created with both, filled with the cloud's choices", func(t *testing.T) {
 		w.upgrades(t, g, nodegroup.DefaultStrategy, 2, nodegroup.DefaultRepairEnabled)
 		if diff := cmp.Diff(&computev1alpha3.UpgradeSpec{Strategy: new(nodegroup.DefaultStrategy)}, g.Spec.ForProvider.Upgrade); diff != "" {
@@ -108,7 +108,7 @@ func TestStructsOfNodeGroups(t *testing.T) {
 		}
 	})
 	t.Run("R39 P33 P34 changes arrive", func(t *testing.T) {
-		w.change(t, g, func() {
+		w.Change(t, g, func() {
 			g.Spec.ForProvider.Upgrade = &computev1alpha3.UpgradeSpec{Strategy: new(nodegroup.StrategyRecreate), MaxUnavailable: new(3)}
 			g.Spec.ForProvider.Repair.Enabled = false
 		})

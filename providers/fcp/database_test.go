@@ -25,16 +25,16 @@ import (
 func chosenPassword(t *testing.T) {
 	w := newWorld(t, managed.WithSecretInputInterval(time.Second))
 	chosen := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "chosen"}, StringData: map[string]string{"password": "first-choice"}}
-	w.create(t, chosen)
+	w.Create(t, chosen)
 	db := &databasev1alpha3.FavouriteDBInstance{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + "db", Labels: map[string]string{testLabel: w.Namespace}},
+		ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + "db"},
 	}
 	db.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: w.Namespace}
 	db.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: "connection"}
 	db.Spec.ForProvider.FancinessLevel = 10
 	db.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: w.Namespace, Name: "chosen", Key: "password"}
-	w.create(t, db)
-	w.settled(t, db)
+	w.Create(t, db)
+	w.Settled(t, db)
 	w.Eventually(t, "P61 P64 the first password opens the server", func(ctx context.Context) error { return w.opens(ctx, "first-choice") })
 	if db.Spec.ForProvider.Version == nil || *db.Spec.ForProvider.Version != db.Status.AtProvider.Version {
 		t.Errorf("R150 version %v, want %q", db.Spec.ForProvider.Version, db.Status.AtProvider.Version)
@@ -45,7 +45,7 @@ func chosenPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Eventually(t, "P61 R221 the second password opens the server", func(ctx context.Context) error { return w.opens(ctx, "second-choice") })
-	w.remove(t, db) // before the Secret that it refers to
+	w.Remove(t, db) // before the Secret that it refers to
 }
 
 // opens returns nil if the connection Secret holds the password and the server accepts it.

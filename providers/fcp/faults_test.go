@@ -18,26 +18,26 @@ import (
 func lostAnswers(t *testing.T) {
 	w := newWorld(t)
 	first := w.network("first")
-	w.create(t, first)
-	w.settled(t, first)
+	w.Create(t, first)
+	w.Settled(t, first)
 	s := w.subnet("first", meta.GetExternalName(first), "10.0.1.0/24")
-	w.create(t, s)
-	w.settled(t, s)
+	w.Create(t, s)
+	w.Settled(t, s)
 
 	deaf := sdk.FaultRule{DropRate: 1, Match: &sdk.FaultMatch{Method: http.MethodPost}}
 	if err := w.admin.SetFaults(t.Context(), deaf); err != nil {
 		t.Fatal(err)
 	}
 	n := w.network("network")
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	found, err := w.networks.ListNetworks(t.Context(), map[string]string{meta.ExternalLabelUID: string(n.UID)})
 	if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(n) {
 		t.Errorf("N5 networks %+v, %v; external name %q", found, err, meta.GetExternalName(n))
 	}
 
 	g := w.nodeGroup("workers", meta.GetExternalName(s))
-	w.create(t, g)
+	w.Create(t, g)
 	w.Eventually(t, "the cloud has the node group", func(ctx context.Context) error {
 		_, err := w.groups.GetNodeGroup(ctx, "workers")
 		return err
@@ -45,7 +45,7 @@ func lostAnswers(t *testing.T) {
 	if err := w.admin.ClearFaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.settled(t, g)
+	w.Settled(t, g)
 	if meta.ExternalCreateIncomplete(g) {
 		t.Error("N22 the answer to the repeated creation was not recorded")
 	}
@@ -60,7 +60,7 @@ func failedCreation(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := w.network("network")
-	w.create(t, n)
+	w.Create(t, n)
 	w.Eventually(t, "the creation failed", func(ctx context.Context) error {
 		stats, err := w.admin.Stats(ctx)
 		if err == nil && stats.Count(http.MethodPost, "networks", "") == 0 {
@@ -75,7 +75,7 @@ func failedCreation(t *testing.T) {
 	if err := w.admin.ClearFaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.settled(t, n)
+	w.Settled(t, n)
 	if all, err := w.networks.ListNetworks(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != network.StatusAvailable {
 		t.Errorf("N26 networks %+v, %v", all, err)
 	}

@@ -16,8 +16,8 @@ import (
 func initialNetwork(t *testing.T, w *world) {
 	n := w.network("initial")
 	n.Spec.InitProvider.MTU = new(9000)
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	if have := w.networkOf(t, n); have.MTU != 9000 || n.Spec.ForProvider.MTU != nil {
 		t.Errorf("R138 R146 MTU %d, declared %v", have.MTU, n.Spec.ForProvider.MTU)
 	}
@@ -25,7 +25,7 @@ func initialNetwork(t *testing.T, w *world) {
 	if _, err := w.networks.UpdateNetwork(t.Context(), id, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
 		t.Fatal(err)
 	}
-	w.change(t, n, func() { n.Spec.ForProvider.Description = new("changed") })
+	w.Change(t, n, func() { n.Spec.ForProvider.Description = new("changed") })
 	if have := w.networkOf(t, n); have.MTU != 1400 || have.Description != "changed" {
 		t.Errorf("R143 R144 after an update of another field: %+v", have)
 	}
@@ -36,8 +36,8 @@ func initialDatabase(t *testing.T, w *world) {
 	db := w.database("initial")
 	db.Spec.ForProvider.FancinessLevel = 0
 	db.Spec.InitProvider = databasev1alpha3.FavouriteDBInstanceInitParameters{Name: "by-init", FancinessLevel: 15}
-	w.create(t, db)
-	w.settled(t, db)
+	w.Create(t, db)
+	w.Settled(t, db)
 	if got := meta.GetExternalName(db); got != "by-init" {
 		t.Errorf("D19 external name %q", got)
 	}

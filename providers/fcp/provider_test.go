@@ -70,7 +70,7 @@ func TestProviderAlone(t *testing.T) {
 }
 
 func (w *world) clusterNetwork() *networkv1alpha3.Network {
-	n := &networkv1alpha3.Network{ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + "network", Labels: map[string]string{testLabel: w.Namespace}}}
+	n := &networkv1alpha3.Network{ObjectMeta: metav1.ObjectMeta{Name: w.Prefix + "network"}}
 	n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: w.Namespace}
 	n.Spec.ForProvider.CIDRBlock = new("10.0.0.0/16")
 	return n
@@ -97,8 +97,8 @@ type networkObject interface {
 // networkLives creates, changes, disturbs and deletes a network.
 func networkLives(t *testing.T, w *world, n networkObject) {
 	n.Parameters().Labels = map[string]string{"team": "red", "tier": "web"}
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	have := w.networkOf(t, n)
 	if !strings.HasPrefix(have.ID, "net-") || n.Observation().ID != have.ID {
 		t.Errorf("R65 external name %q, observed id %q", have.ID, n.Observation().ID)
@@ -110,7 +110,7 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 		t.Errorf("P10 P15 N23 labels %v", have.Labels)
 	}
 
-	w.change(t, n, func() {
+	w.Change(t, n, func() {
 		n.Parameters().MTU, n.Parameters().Description = new(9000), new("for the shop")
 		n.Parameters().DNSServers = []string{"10.0.0.2"}
 		delete(n.Parameters().Labels, "tier")
@@ -143,7 +143,7 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 		return nil
 	})
 
-	w.remove(t, n)
+	w.Remove(t, n)
 	if _, err := w.networks.GetNetwork(t.Context(), have.ID); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the network is still there: %v", err)
 	}
@@ -162,13 +162,13 @@ func (w *world) networkOf(t *testing.T, n networkObject) *network.Network {
 func networkIsFound(t *testing.T, w *world) {
 	n := w.network("found")
 	n.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
-	w.create(t, n)
+	w.Create(t, n)
 	mine := map[string]string{meta.ExternalLabelUID: string(n.UID)}
 	made, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: mine})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.change(t, n, func() {
+	w.Change(t, n, func() {
 		delete(n.Annotations, meta.AnnotationKeyReconciliationPaused)
 		meta.SetExternalCreatePending(n, time.Now().Add(-time.Minute))
 	})
@@ -188,7 +188,7 @@ func importWithAnotherRange(t *testing.T, w *world) {
 	}
 	n := w.network("imported")
 	meta.SetExternalName(n, made.ID)
-	w.create(t, n)
+	w.Create(t, n)
 	w.says(t, n, `cidrBlock is "10.9.0.0/16" in the external system, which cannot change, and spec.forProvider says "10.0.0.0/16"`)
 }
 
@@ -202,15 +202,15 @@ func observedNetwork(t *testing.T, w *world) {
 	n.Spec.ForProvider = networkv1alpha3.NetworkParameters{}
 	n.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionObserve}
 	meta.SetExternalName(n, made.ID)
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	if diff := cmp.Diff(networkv1alpha3.NetworkParameters{}, n.Spec.ForProvider); diff != "" {
 		t.Errorf("R152 taken over -want +got:\n%s", diff)
 	}
 	if n.Status.AtProvider.CIDRBlock != "10.9.0.0/16" || len(n.Status.Drift) > 0 || n.GetCondition(xpv1.TypeInSync).Status != corev1.ConditionTrue {
 		t.Errorf("R113 P81 status %+v", n.Status)
 	}
-	w.remove(t, n)
+	w.Remove(t, n)
 	have, err := w.networks.GetNetwork(t.Context(), made.ID)
 	if err != nil || len(have.Labels) > 0 {
 		t.Errorf("R111 observing left %+v, %v", have, err)
@@ -225,13 +225,13 @@ func ownConfiguration(t *testing.T, w *world) {
 	}
 	n := w.network("own")
 	n.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "own"}
-	w.create(t, n)
+	w.Create(t, n)
 	w.says(t, n, `cannot get ProviderConfig "own"`)
 
 	own := &namespacedv1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: *cluster.Spec.DeepCopy()}
 	own.Spec.Credentials.SecretRef.Namespace, own.Spec.Credentials.SecretRef.Name = "default", w.Namespace
-	w.create(t, w.copyOfKey(t, "default"))
-	w.create(t, own)
+	w.Create(t, w.copyOfKey(t, "default"))
+	w.Create(t, own)
 	w.says(t, n, `namespace "default"`)
 
 	base := own.DeepCopy()
@@ -240,8 +240,8 @@ func ownConfiguration(t *testing.T, w *world) {
 	if err := w.Client.Patch(t.Context(), own, client.MergeFrom(base)); err != nil {
 		t.Fatal(err)
 	}
-	w.settled(t, n)
-	w.remove(t, n) // before its configuration
+	w.Settled(t, n)
+	w.Remove(t, n) // before its configuration
 }
 
 // copyOfKey is the Secret with the cloud's key in another namespace.
@@ -270,11 +270,11 @@ func (w *world) says(t *testing.T, mg resource.Managed, what string) {
 
 func subnetLives(t *testing.T, w *world) {
 	n := w.network("of-subnet")
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	s := w.subnet("subnet", meta.GetExternalName(n), "10.0.1.0/24")
-	w.create(t, s)
-	w.settled(t, s)
+	w.Create(t, s)
+	w.Settled(t, s)
 	have, err := w.subnets.GetSubnet(t.Context(), meta.GetExternalName(s))
 	if err != nil {
 		t.Fatal(err)
@@ -282,12 +282,12 @@ func subnetLives(t *testing.T, w *world) {
 	if s.Spec.ForProvider.Zone == nil || *s.Spec.ForProvider.Zone != have.Zone || s.Status.AtProvider.Zone != have.Zone {
 		t.Errorf("R150 zone %v, want %s", s.Spec.ForProvider.Zone, have.Zone)
 	}
-	w.change(t, s, func() { s.Spec.ForProvider.Labels = map[string]string{"tier": "web"} })
+	w.Change(t, s, func() { s.Spec.ForProvider.Labels = map[string]string{"tier": "web"} })
 	have, err = w.subnets.GetSubnet(t.Context(), have.ID)
 	if err != nil || have.Labels["tier"] != "web" || have.Labels[meta.ExternalLabelUID] != string(s.UID) {
 		t.Errorf("P15 %+v, %v", have, err)
 	}
-	w.remove(t, s)
+	w.Remove(t, s)
 	if _, err := w.subnets.GetSubnet(t.Context(), have.ID); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the subnet is still there: %v", err)
 	}
@@ -306,15 +306,15 @@ func (w *world) subnet(name, networkID, cidrBlock string) *namespacednetworkv1al
 // nodeGroupLives leaves the desired size to the cloud, which was told one at the creation.
 func nodeGroupLives(t *testing.T, w *world) {
 	n := w.network("of-group")
-	w.create(t, n)
-	w.settled(t, n)
+	w.Create(t, n)
+	w.Settled(t, n)
 	s := w.subnet("of-group", meta.GetExternalName(n), "10.0.1.0/24")
-	w.create(t, s)
-	w.settled(t, s)
+	w.Create(t, s)
+	w.Settled(t, s)
 	g := w.nodeGroup("workers", meta.GetExternalName(s))
 	g.Spec.InitProvider.ScalingConfig = []computev1alpha3.ScalingConfig{{DesiredSize: new(2)}}
-	w.create(t, g)
-	w.settled(t, g)
+	w.Create(t, g)
+	w.Settled(t, g)
 	w.sizes(t, "R138 R141 as created", g, 1, 4, 2)
 	if got := g.Spec.ForProvider.ScalingConfig[0].DesiredSize; got != nil {
 		t.Errorf("R146 the desired size became a declared one: %d", *got)
@@ -326,14 +326,14 @@ func nodeGroupLives(t *testing.T, w *world) {
 	if _, err := w.groups.AutoscaleNodeGroup(t.Context(), "workers", 3); err != nil {
 		t.Fatal(err)
 	}
-	w.change(t, g, func() { g.Spec.ForProvider.ScalingConfig[0].MaxSize = new(6) })
+	w.Change(t, g, func() { g.Spec.ForProvider.ScalingConfig[0].MaxSize = new(6) })
 	w.sizes(t, "R143 R144 after an update of another field", g, 1, 6, 3)
 
-	w.remove(t, g)
+	w.Remove(t, g)
 	if _, err := w.groups.GetNodeGroup(t.Context(), "workers"); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the node group is still there: %v", err)
 	}
-	w.remove(t, s) // before its network
+	w.Remove(t, s) // before its network
 }
 
 // nodeGroup has one to four machines.

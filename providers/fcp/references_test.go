@@ -26,11 +26,11 @@ func references(t *testing.T) {
 	w := newWorld(t, managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
 	g := w.nodeGroup("workers")
 	g.Spec.ForProvider.SubnetIDRefs = []xpv1.Reference{{Name: "part"}}
-	w.create(t, g)
+	w.Create(t, g)
 	w.says(t, g, `spec.forProvider.subnetIds: Subnet "part"`)
 	s := w.subnet("part", "", "10.0.1.0/24")
 	s.Spec.ForProvider.NetworkIDSelector = &xpv1.Selector{MatchLabels: map[string]string{"app": "shop"}}
-	w.create(t, s)
+	w.Create(t, s)
 	w.says(t, s, "app=shop")
 	w.says(t, g, "has no external name yet")
 	if stats, err := w.admin.Stats(t.Context()); err != nil || stats.Count("", "", "") > 0 {
@@ -39,10 +39,10 @@ func references(t *testing.T) {
 
 	n := w.network("shop")
 	n.Labels = map[string]string{"app": "shop"}
-	w.create(t, n)
-	w.settled(t, n)
-	w.settled(t, s)
-	w.settled(t, g)
+	w.Create(t, n)
+	w.Settled(t, n)
+	w.Settled(t, s)
+	w.Settled(t, g)
 	if ref := s.Spec.ForProvider.NetworkIDRef; *s.Spec.ForProvider.NetworkID != meta.GetExternalName(n) || ref == nil || ref.Name != "shop" {
 		t.Errorf("R162 R165 %+v", s.Spec.ForProvider)
 	}

@@ -23,7 +23,7 @@ func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
 	schema.Spec.InitProvider.Database = ptr.To("postgres")
 	schema.Spec.ForProvider.Comment = ptr.To("old")
 	w.create(t, schema)
-	w.ready(t, schema)
+	w.Settled(t, schema)
 	w.Eventually(t, "the comment is to change", func(ctx context.Context) error {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(schema), schema); err != nil {
 			return err
@@ -64,7 +64,7 @@ func TestWhatOnlyInitProviderGrants(t *testing.T) {
 	p.Role, p.Target = ptr.To("reader"), v1alpha1.GrantTarget{Kind: ptr.To("Database"), Database: ptr.To("postgres")}
 	grant.Spec.InitProvider.Privileges = []string{"CONNECT"}
 	w.create(t, grant)
-	w.ready(t, grant)
+	w.Settled(t, grant)
 	w.Eventually(t, "the grant is to be passed on", func(ctx context.Context) error {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(grant), grant); err != nil {
 			return err

@@ -38,7 +38,7 @@ func TestTeam(t *testing.T) {
 	for _, o := range slices.Backward(team) {
 		w.create(t, o)
 	}
-	w.ready(t, team...)
+	w.Settled(t, team...)
 	t.Run("the connection secret opens the database", func(t *testing.T) {
 		c, data := w.postgres.Config(), w.secret(t, "orders-app")
 		c.Username, c.Password, c.Database = string(data["username"]), postgresql.Secret(data["password"]), "orders"

@@ -65,7 +65,7 @@ func TestCrowd(t *testing.T) {
 			}
 		}
 	}
-	w.ready(t, all...)
+	w.Settled(t, all...)
 	if n := most(); n == 0 || n > 10 {
 		t.Errorf("the server had %d connections at a time, want 1 to 10", n)
 	}

@@ -45,7 +45,7 @@ func TestTenants(t *testing.T) {
 	a, b := tenantDatabase(w, "tenant-a"), tenantDatabase(w, "tenant-b")
 	w.create(t, a)
 	w.create(t, b)
-	w.ready(t, a, b)
+	w.Settled(t, a, b)
 	t.Run("A43 what is ready is on offer", func(t *testing.T) {
 		if got := a.Status.BindingPhase; got != xpv1.BindingPhaseUnbound {
 			t.Errorf("binding phase %q", got)
@@ -118,7 +118,7 @@ func TestTenantsHalfMade(t *testing.T) {
 			t.Parallel()
 			o := tenantDatabase(w, strings.ReplaceAll(strings.ToLower(name), " ", "-"))
 			w.create(t, o)
-			w.ready(t, o)
+			w.Settled(t, o)
 			secret := w.secret(t, o.Name)
 			if err := tc.undo(t.Context(), o.Name); err != nil {
 				t.Fatal(err)

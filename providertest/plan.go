@@ -1,11 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sql_test
+package providertest
 
 import (
+	"context"
 	"net/http"
-	"regexp"
 	"sync/atomic"
 	"testing"
 
@@ -20,30 +20,28 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/providers/sql"
 )
 
 // A planner asks what passes would do, as a program that runs no controllers does.
 type planner struct {
-	*world
-	of     map[schema.GroupKind]*managed.Reconciler
-	writes *atomic.Int64 // to the API server
+	*World
+	of map[schema.GroupKind]*managed.Reconciler
 }
 
 // planner fails the test if it writes anything to the API server.
-func (w *world) planner(t *testing.T) *planner {
+func (w *World) planner(t *testing.T) *planner {
 	t.Helper()
-	p := &planner{world: w, writes: &atomic.Int64{}}
+	p, writes := &planner{World: w}, &atomic.Int64{}
 	t.Cleanup(func() {
-		if n := p.writes.Load(); n > 0 {
+		if n := writes.Load(); n > 0 {
 			t.Errorf("N8 plans wrote %d times to the API server", n)
 		}
 	})
 	config := rest.CopyConfig(w.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readsOnly{p.writes, next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readsOnly{writes, next} })
 	uncached := ctrl.Options{Scheme: w.Scheme, NewClient: client.New}
 	controlplanetest.RunManager(t, config, uncached, func(mgr ctrl.Manager) (err error) {
-		p.of, err = sql.Provider().Reconcilers(mgr)
+		p.of, err = w.provider.Reconcilers(mgr)
 		return err
 	})
 	return p
@@ -71,16 +69,16 @@ func (p *planner) kind(t *testing.T, mg resource.Managed) schema.GroupKind {
 	return kind.GroupKind()
 }
 
-// covers wants a row for each kind of the provider.
-func (p *planner) covers(t *testing.T, cases map[string]driftCase) {
+// covers wants a case for each kind of the provider.
+func (p *planner) covers(t *testing.T, cases map[string]Drift) {
 	t.Helper()
-	rows := map[schema.GroupKind]bool{}
-	for _, tc := range cases {
-		rows[p.kind(t, tc.object)] = true
+	seen := map[schema.GroupKind]bool{}
+	for _, d := range cases {
+		seen[p.kind(t, d.Object)] = true
 	}
 	for kind := range p.of {
-		if !rows[kind] {
-			t.Errorf("N8 kind %s has no row: add one that says how it drifts", kind)
+		if !seen[kind] {
+			t.Errorf("N8 kind %s has no case: add one that says how it drifts", kind)
 		}
 	}
 }
@@ -102,54 +100,42 @@ func (p *planner) plans(t *testing.T, when string, mg resource.Managed, want man
 	}
 }
 
-// creates wants the creation of an object to be planned that is not stored, and PostgreSQL to hear nothing of it.
-func (p *planner) creates(t *testing.T, tc driftCase) {
-	mg := tc.object.DeepCopyObject().(resource.Managed)
-	p.place(t, mg)
-	before := p.changes(t)
-	plan := p.plan(t, mg)
+// creates wants the creation of an object to be planned that is not stored, and nothing to be written to the external system.
+func (p *planner) creates(t *testing.T, d Drift, writes func(context.Context) (any, error)) {
+	before, err := writes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := p.plan(t, d.Object.DeepCopyObject().(resource.Managed))
 	var fields []string
 	for _, f := range plan.Fields {
 		fields = append(fields, f.Path)
 	}
-	if diff := cmp.Diff(tc.creates, fields); diff != "" || plan.Action != managed.PlanCreate {
+	if diff := cmp.Diff(d.Creates, fields); diff != "" || plan.Action != managed.PlanCreate {
 		t.Errorf("%s %q of fields -want +got:\n%s", plan.Action, plan.Message, diff)
 	}
-	if diff := cmp.Diff(before, p.changes(t)); diff != "" {
-		t.Errorf("a plan changes the server -before +after:\n%s", diff)
+	if after, err := writes(t.Context()); err != nil || after != before {
+		t.Errorf("a plan writes to the external system: before %v, after %v, error %v", before, after, err)
 	}
 }
 
-// changing matches the log of a statement that changes something.
-var changing = regexp.MustCompile(`(?i)(statement|execute [^:]*): *(create|alter|drop|grant|revoke|comment|insert|update|delete)\b.*`)
-
-// changes are the statements so far that changed something.
-func (p *planner) changes(t *testing.T) []string {
+// plansChanges wants plans for an object that may only look at what drifted, and for what it could be. The external system keeps
+// what it has.
+func (p *planner) plansChanges(t *testing.T, d Drift) {
 	t.Helper()
-	log, err := p.postgres.Log()
+	before, err := d.State(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return changing.FindAllString(log, -1)
-}
-
-// plansChanges wants plans for an object that may only look at what drifted, and for what it could be. PostgreSQL keeps what it
-// has.
-func (p *planner) plansChanges(t *testing.T, tc driftCase) {
-	t.Helper()
-	before, err := tc.healed(t.Context(), p.server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if looks := p.plan(t, tc.object); looks.Action != managed.PlanNothing || looks.Message == "" {
+	if looks := p.plan(t, d.Object); looks.Action != managed.PlanNothing || looks.Message == "" {
 		t.Errorf("R114 an object that may only look plans %+v", looks)
 	}
-	may := tc.object.DeepCopyObject().(resource.Managed)
+	may := d.Object.DeepCopyObject().(resource.Managed)
 	may.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionAll})
-	p.plans(t, "N8 P80 what differs", may, managed.Plan{Action: managed.PlanUpdate, Fields: tc.want})
+	p.plans(t, "N8 P80 what differs", may, managed.Plan{Action: managed.PlanUpdate, Fields: d.Want})
 	may.SetDeletionTimestamp(new(metav1.Now()))
 	p.plans(t, "N8 a deleted object", may, managed.Plan{Action: managed.PlanDelete})
-	if after, err := tc.healed(t.Context(), p.server); err != nil || after != before {
+	if after, err := d.State(t.Context()); err != nil || after != before {
 		t.Errorf("plans made %v of %v, error %v", after, before, err)
 	}
 }
