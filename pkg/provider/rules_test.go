@@ -21,6 +21,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 )
@@ -38,10 +39,9 @@ func TestRules(t *testing.T) {
 	rules = append(rules, provider.CommonRules()...)
 	user := s.Namespace
 	grant(t, user, rules)
-	rc := rest.CopyConfig(s.Config)
-	rc.Impersonate = rest.ImpersonationConfig{UserName: user}
 	journal := &journal{}
-	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{journal, next} })
+	rc := witness.Requests(s.Config, journal.answer)
+	rc.Impersonate = rest.ImpersonationConfig{UserName: user}
 	s.startAs(rc, p)
 	s.live()
 	used, refused := journal.read()
@@ -164,20 +164,15 @@ func (j *journal) read() (used, refused []string) {
 	return slices.Clone(j.used), slices.Clone(j.refused)
 }
 
-// tap writes the journal.
-type tap struct {
-	*journal
-	next http.RoundTripper
-}
-
-func (t tap) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(req)
+// answer writes the journal.
+func (j *journal) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(req)
 	if access := accessOf(req); access != "" && err == nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.used = append(t.used, access)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.used = append(j.used, access)
 		if resp.StatusCode == http.StatusForbidden {
-			t.refused = append(t.refused, access)
+			j.refused = append(j.refused, access)
 		}
 	}
 	return resp, err
