@@ -10,59 +10,37 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/examples/notes/apis/namespaced/v1alpha1"
-	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/providertest"
 )
 
-func TestMain(m *testing.M) {
-	crds, err := newProvider().Definitions()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(controlplanetest.Main(m, crds...))
-}
+func TestMain(m *testing.M) { os.Exit(providertest.Main(m, newProvider())) }
 
 // TestNote writes a note down, reads what the object says of it, changes both, and throws it away.
 func TestNote(t *testing.T) {
 	t.Parallel()
-	env, folder := run(t)
-	testInitProvider(t, env, folder)
+	w, folder := run(t)
+	testInitProvider(t, w, folder)
 	file := filepath.Join(folder, "shopping")
-	note := &namespacedv1alpha1.Note{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "shopping"}}
+	note := &namespacedv1alpha1.Note{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "shopping"}}
 	note.Spec.ForProvider.Text = ptr.To("milk")
 	note.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"}
 	note.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "where"}
-	if err := env.Client.Create(t.Context(), note); err != nil {
-		t.Fatal(err)
-	}
-	env.Eventually(t, "the note is ready", func(ctx context.Context) error {
-		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(note), note); err != nil {
-			return err
-		}
-		if c := note.GetCondition(xpv1.TypeReady); c.Status != corev1.ConditionTrue {
-			return fmt.Errorf("it is not: %s", note.GetCondition(xpv1.TypeSynced).Message)
-		}
-		return nil
-	})
+	w.Create(t, note)
+	w.Settled(t, note)
 	if diff := cmp.Diff(ptr.To("600"), note.Spec.ForProvider.Mode); diff != "" {
 		t.Errorf("the mode is not taken over (-want +got):\n%s", diff)
 	}
 	where := &corev1.Secret{}
-	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: env.Namespace, Name: "where"}, where); err != nil {
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "where"}, where); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(where.Data["path"]); got != file {
@@ -71,40 +49,38 @@ func TestNote(t *testing.T) {
 	if err := os.WriteFile(file, []byte("beer"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reads(t, env, file, "milk")
+	reads(t, w, file, "milk")
 	note.Spec.ForProvider.Text = ptr.To("milk and bread")
-	if err := env.Client.Update(t.Context(), note); err != nil {
+	if err := w.Client.Update(t.Context(), note); err != nil {
 		t.Fatal(err)
 	}
-	reads(t, env, file, "milk and bread")
-	if err := env.Client.Delete(t.Context(), note); err != nil {
+	reads(t, w, file, "milk and bread")
+	if err := w.Client.Delete(t.Context(), note); err != nil {
 		t.Fatal(err)
 	}
-	env.Eventually(t, "the file is gone", func(context.Context) error {
+	w.Eventually(t, "the file is gone", func(context.Context) error {
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			return errors.New("it is not")
 		}
-		return client.IgnoreNotFound(env.Client.Get(t.Context(), client.ObjectKeyFromObject(note), note))
+		return client.IgnoreNotFound(w.Client.Get(t.Context(), client.ObjectKeyFromObject(note), note))
 	})
 }
 
 // testInitProvider changes what the object declares beside a text that it wanted at creation only.
-func testInitProvider(t *testing.T, env *controlplanetest.Env, folder string) {
+func testInitProvider(t *testing.T, w *providertest.World, folder string) {
 	t.Helper()
 	file := filepath.Join(folder, "diary")
-	note := &namespacedv1alpha1.Note{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "diary"}}
+	note := &namespacedv1alpha1.Note{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "diary"}}
 	note.Spec.InitProvider.Text, note.Spec.ForProvider.Mode = ptr.To("begins"), ptr.To("600")
 	note.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: "default"}
-	if err := env.Client.Create(t.Context(), note); err != nil {
-		t.Fatal(err)
-	}
-	reads(t, env, file, "begins")
-	env.Eventually(t, "the file has another mode", func(ctx context.Context) error {
-		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(note), note); err != nil {
+	w.Create(t, note)
+	reads(t, w, file, "begins")
+	w.Eventually(t, "the file has another mode", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(note), note); err != nil {
 			return err
 		}
 		note.Spec.ForProvider.Mode = ptr.To("644")
-		if err := env.Client.Update(ctx, note); err != nil {
+		if err := w.Client.Update(ctx, note); err != nil {
 			return err
 		}
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
@@ -112,12 +88,12 @@ func testInitProvider(t *testing.T, env *controlplanetest.Env, folder string) {
 		}
 		return nil
 	})
-	reads(t, env, file, "begins")
+	reads(t, w, file, "begins")
 }
 
-func reads(t *testing.T, env *controlplanetest.Env, file, want string) {
+func reads(t *testing.T, w *providertest.World, file, want string) {
 	t.Helper()
-	env.Eventually(t, "the file reads "+want, func(context.Context) error {
+	w.Eventually(t, "the file reads "+want, func(context.Context) error {
 		if text, err := os.ReadFile(file); err != nil || string(text) != want {
 			return fmt.Errorf("it reads %q, error %v", text, err)
 		}
@@ -126,25 +102,12 @@ func reads(t *testing.T, env *controlplanetest.Env, file, want string) {
 }
 
 // run runs the provider on the shared API server with a folder of its own.
-func run(t *testing.T) (*controlplanetest.Env, string) {
+func run(t *testing.T) (*providertest.World, string) {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(s), newProvider().AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
-	env, folder := controlplanetest.NewWithScheme(t, s), t.TempDir()
-	mgr, err := provider.NewManager(provider.ManagerConfig{
-		REST:        env.Config,
-		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(time.Second)},
-	}, newProvider())
-	if err != nil {
-		t.Fatal(err)
-	}
-	controlplanetest.Run(t, mgr.Start)
-	config := &namespacedv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "default"}}
+	w, folder := providertest.New(t, newProvider()), t.TempDir()
+	w.Start(t)
+	config := &namespacedv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	config.Spec.Folder, config.Spec.Credentials.Source = folder, xpv1.CredentialsSourceNone
-	if err := env.Client.Create(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	return env, folder
+	w.Create(t, config)
+	return w, folder
 }
