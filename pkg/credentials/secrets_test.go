@@ -11,12 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -25,24 +23,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 
-func newSecrets(t *testing.T, env *controlplanetest.Env, o ...credentials.Option) *credentials.Secrets {
+func newSecrets(t *testing.T, env *controlplanetest.Env, o ...credentials.Option) (secrets *credentials.Secrets) {
 	t.Helper()
-	mgr, err := manager.New(env.Config, manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	secrets, err := credentials.NewSecrets(mgr, o...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+	controlplanetest.RunManager(t, env.Config, manager.Options{}, func(mgr manager.Manager) (err error) {
+		secrets, err = credentials.NewSecrets(mgr, o...)
+		return err
 	})
 	return secrets
 }

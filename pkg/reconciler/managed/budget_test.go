@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -21,9 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -37,10 +34,22 @@ import (
 // architecture; here each request is named.
 func TestRequestBudget(t *testing.T) {
 	t.Parallel()
+	for name, start := range map[string]func(*testing.T, *rest.Config, *thing.System, string){
+		"a kind with a Go type": startController, "a kind that is known by name only": startUnstructured,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRequestBudget(t, start)
+		})
+	}
+}
+
+func testRequestBudget(t *testing.T, start func(*testing.T, *rest.Config, *thing.System, string)) {
+	t.Helper()
 	env := controlplanetest.NewWithScheme(t, newScheme(t))
 	system, requests := thing.NewSystem(), &requestLog{}
 	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: env.Prefix + "budget"}}
-	startController(t, requests.of(env.Config), system, mg.Name)
+	start(t, requests.of(env.Config), system, mg.Name)
 	mg.Spec.ForProvider.Size = 1
 	mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: env.Namespace, Name: "budget"}
 	object := "/apis/test.bowline.dev/v1/things/" + mg.Name
@@ -80,6 +89,9 @@ func TestRequestBudget(t *testing.T) {
 		}
 		return fmt.Errorf("finalizers %v", mg.Finalizers)
 	})
+	if left := system.Snapshot(); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
 	env.Eventually(t, "the event follows", func(context.Context) error { return requests.atLeast(2) })
 	requests.expect(t, "deletion", "PATCH "+object, event)
 }
@@ -110,34 +122,11 @@ func runController(t *testing.T, config *rest.Config, system *thing.System, only
 	t.Helper()
 	options := managed.CacheOptions()
 	options.ByObject[&thing.Thing{}] = only
-	mgr, err := manager.New(config, manager.Options{
-		Scheme:  newScheme(t),
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:   options,
-		Logger:  logr.Discard(),
+	controlplanetest.RunManager(t, config, manager.Options{Scheme: newScheme(t), Cache: options}, func(mgr manager.Manager) error {
+		r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
+			append([]managed.ReconcilerOption{managed.WithTypedExternalConnecter[*thing.Thing](system)}, o...)...)
+		return ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).For(&thing.Thing{}).WatchesRawSource(r.Wakeups()).Complete(r)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
-		append([]managed.ReconcilerOption{managed.WithTypedExternalConnecter[*thing.Thing](system)}, o...)...)
-	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).For(&thing.Thing{}).WatchesRawSource(r.Wakeups()).
-		WithOptions(controller.Options{SkipNameValidation: new(true)}).Complete(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the cache did not sync")
-	}
 }
 
 // A requestLog lists requests in order, all but watches and the discovery of kinds.

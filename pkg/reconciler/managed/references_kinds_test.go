@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,9 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -129,30 +126,10 @@ func control(
 	t.Helper()
 	options := managed.CacheOptions()
 	options.ByObject[of] = only
-	mgr, err := manager.New(config, manager.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:   options,
-		Logger:  logr.Discard(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	o = append(o, managed.WithExternalConnecter(&shelf{made: map[types.UID]bool{}}), managed.WithPollInterval(time.Hour))
-	r := managed.NewReconciler(mgr, resource.ManagedKind(kind), o...)
-	err = ctrl.NewControllerManagedBy(mgr).For(of).WatchesRawSource(r.Wakeups()).
-		WithOptions(controller.Options{SkipNameValidation: new(true)}).Complete(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+	controlplanetest.RunManager(t, config, manager.Options{Scheme: scheme, Cache: options}, func(mgr manager.Manager) error {
+		r := managed.NewReconciler(mgr, resource.ManagedKind(kind), o...)
+		return ctrl.NewControllerManagedBy(mgr).For(of).WatchesRawSource(r.Wakeups()).Complete(r)
 	})
 }
 

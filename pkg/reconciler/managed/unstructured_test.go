@@ -6,12 +6,10 @@ package managed_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,9 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -165,57 +161,6 @@ func TestRolesUnstructured(t *testing.T) {
 	}
 }
 
-// Nor does it cost more requests, in a program that knows the kind by name only.
-func TestRequestBudgetUnstructured(t *testing.T) {
-	t.Parallel()
-	env := controlplanetest.NewWithScheme(t, newScheme(t))
-	system, requests := thing.NewSystem(), &requestLog{}
-	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: env.Prefix + "unstructured"}}
-	startUnstructured(t, requests.of(env.Config), system, mg.Name)
-	mg.Spec.ForProvider.Size = 1
-	mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: env.Namespace, Name: "unstructured"}
-	object := "/apis/test.bowline.dev/v1/things/" + mg.Name
-	secrets := "/api/v1/namespaces/" + env.Namespace + "/secrets"
-	event := "POST /api/v1/namespaces/default/events"
-
-	if err := env.Client.Create(t.Context(), mg); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, env, mg, "Ready", func() bool { return mg.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonAvailable })
-	requests.expect(t, "create to Ready", "PATCH "+object, "POST "+secrets, "PATCH "+object, event, "PATCH "+object+"/status")
-
-	system.TakeCalls()
-	env.Eventually(t, "20 polls", func(context.Context) error {
-		if system.Called("Observe") < 20 {
-			return errors.New("still polling")
-		}
-		return nil
-	})
-	requests.expect(t, "N13 20 idle polls")
-
-	mg.Spec.ForProvider.Size = 2
-	if err := env.Client.Update(t.Context(), mg); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, env, mg, "updated", func() bool {
-		return mg.Status.AtProvider.Size == 2 && mg.GetCondition(xpv1.TypeSynced).ObservedGeneration == mg.Generation
-	})
-	requests.expect(t, "spec change", event, "PATCH "+object+"/status")
-
-	if err := env.Client.Delete(t.Context(), mg); err != nil {
-		t.Fatal(err)
-	}
-	env.Eventually(t, "the object is gone", func(ctx context.Context) error {
-		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); client.IgnoreNotFound(err) == nil && err != nil {
-			return nil
-		}
-		return fmt.Errorf("finalizers %v", mg.Finalizers)
-	})
-	if len(system.Snapshot()) != 0 {
-		t.Errorf("left behind: %v", system.Snapshot())
-	}
-}
-
 // startUnstructured runs a controller of one Thing whose scheme does not know Things.
 func startUnstructured(t *testing.T, config *rest.Config, system *thing.System, name string) {
 	t.Helper()
@@ -227,36 +172,14 @@ func startUnstructured(t *testing.T, config *rest.Config, system *thing.System, 
 	options.ByObject[unstructured.New(thing.GroupVersionKind)] = cache.ByObject{
 		Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name),
 	}
-	mgr, err := manager.New(config, manager.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:   options,
-		Client:  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Logger:  logr.Discard(),
+	run := manager.Options{Scheme: scheme, Cache: options, Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}}}
+	controlplanetest.RunManager(t, config, run, func(mgr manager.Manager) error {
+		r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
+			managed.WithNewManaged(newUnstructured),
+			managed.WithClient(unstructured.NewClient(mgr.GetClient())),
+			managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{system}),
+			managed.WithPollInterval(20*time.Millisecond))
+		return ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).
+			For(unstructured.New(thing.GroupVersionKind).GetUnstructured()).WatchesRawSource(r.Wakeups()).Complete(r)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind),
-		managed.WithNewManaged(newUnstructured),
-		managed.WithClient(unstructured.NewClient(mgr.GetClient())),
-		managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{system}),
-		managed.WithPollInterval(20*time.Millisecond))
-	err = ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(t.Name())).WithOptions(controller.Options{SkipNameValidation: new(true)}).
-		For(unstructured.New(thing.GroupVersionKind).GetUnstructured()).WatchesRawSource(r.Wakeups()).Complete(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the cache did not sync")
-	}
 }

@@ -13,12 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/internal/witness"
@@ -42,22 +40,14 @@ func newStage(t *testing.T, forbids bool) *stage {
 	t.Helper()
 	env := controlplanetest.New(t)
 	s := &stage{env: env, group: strings.Trim(env.Prefix, "-") + ".test.bowline.dev", told: make(chan schema.GroupVersionKind, 10), forbids: forbids}
-	mgr, err := manager.New(witness.Requests(env.Config, s.answer), manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.watcher = installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { s.told <- kind })
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
 	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if open := s.watches.Load(); open != 0 {
 			t.Errorf("%d watches are open after the manager has ended", open)
 		}
+	})
+	controlplanetest.RunManager(t, witness.Requests(env.Config, s.answer), manager.Options{}, func(mgr manager.Manager) error {
+		s.watcher = installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { s.told <- kind })
+		return nil
 	})
 	return s
 }
