@@ -89,8 +89,9 @@
 //
 //	+optional                           as everywhere; the field is a pointer, list or map with omitempty
 //	+immutable                          can be set once; enforced by the API server, which has to compare it, so that texts have
-//	                                    at most 1024 characters and lists and maps 64 items, in initProvider too; validation
-//	                                    markers of the field say otherwise; a claim's own setting can be changed until the claim
+//	                                    at most 1024 characters and lists and maps 64 items, in initProvider too, where it
+//	                                    stays as well unless forProvider sets it or it is in a list; validation markers of
+//	                                    the field say otherwise; a claim's own setting can be changed until the claim
 //	                                    has its managed resource
 //	+bowline:required                   demanded in forProvider or initProvider, by value, reference or selector, unless
 //	                                    managementPolicies exclude Create and Update; in the only item of a list with

@@ -54,13 +54,15 @@ func TestAdmission(t *testing.T) {
 	env := controlplanetest.New(t)
 	c := client.WithFieldValidation(env.Client, metav1.FieldValidationStrict)
 	for name, tc := range map[string]struct{ spec, refused string }{
-		"O32 nothing":                 {`{forProvider: {}}`, "spec.forProvider.image is required, there or in spec.initProvider"},
-		"O32 all by value":            {`{forProvider: {image: a, networkId: b}}`, ""},
-		"O32 all at creation":         {`{forProvider: {}, initProvider: {image: a, networkIdSelector: {}}}`, ""},
-		"O32 nothing where observed":  {`{forProvider: {}, managementPolicies: [Observe]}`, ""},
-		"O32 within what is given":    {`{forProvider: {image: a, networkId: b, boot: {}}}`, "spec.forProvider.boot.firmware is required"},
-		"O32 within, at creation":     {`{forProvider: {image: a, networkId: b, boot: {}}, initProvider: {boot: {firmware: a}}}`, ""},
-		"N33 resolved anew":           {`{forProvider: {image: a, networkIdRef: {name: a, policy: {resolve: Always}}}}`, "policy.resolve must not be Always"},
+		"O32 nothing":                {`{forProvider: {}}`, "spec.forProvider.image is required, there or in spec.initProvider"},
+		"O32 all by value":           {`{forProvider: {image: a, networkId: b}}`, ""},
+		"O32 all at creation":        {`{forProvider: {}, initProvider: {image: a, networkIdSelector: {}}}`, ""},
+		"O32 nothing where observed": {`{forProvider: {}, managementPolicies: [Observe]}`, ""},
+		"O32 within what is given":   {`{forProvider: {image: a, networkId: b, boot: {}}}`, "spec.forProvider.boot.firmware is required"},
+		"O32 within, at creation":    {`{forProvider: {image: a, networkId: b, boot: {}}, initProvider: {boot: {firmware: a}}}`, ""},
+		"N33 resolved anew":          {`{forProvider: {image: a, networkIdRef: {name: a, policy: {resolve: Always}}}}`, "policy.resolve must not be Always"},
+		"N33 resolved anew, at creation": {`{forProvider: {image: a}, initProvider: {networkIdRef: {name: a, policy: {resolve: Always}}}}`,
+			"policy.resolve must not be Always"},
 		"N2 a Secret elsewhere":       {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: c}}}`, "leave namespace out"},
 		"N2 a Secret as Go writes it": {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: ""}}}`, ""},
 	} {
@@ -106,6 +108,44 @@ func TestSetOnce(t *testing.T) {
 			err = env.Client.Patch(t.Context(), have.DeepCopy(), client.RawPatch("application/merge-patch+json", patch))
 			if (err == nil) != (step.refused == "") || err != nil && !strings.Contains(err.Error(), step.refused) {
 				t.Errorf("got %v, want %q", err, step.refused)
+			}
+		})
+	}
+}
+
+// What spec.initProvider says of what cannot change holds too: it may be where the external resource is.
+func TestInitialSetOnce(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	for name, tc := range map[string]struct{ have, init, patch, refused string }{
+		"N7 R140 what can change may":    {`image: i, networkId: net`, `size: small`, `{initProvider: {size: large}}`, ""},
+		"N7 it does not change":          {`networkId: net`, `image: a`, `{initProvider: {image: b}}`, "image was set in spec.initProvider"},
+		"N7 nor is it removed":           {`image: i`, `networkId: net`, `{initProvider: {networkId: null}}`, "networkId was set"},
+		"N33 nor what holds it":          {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: {boot: null}}`, "boot.firmware was set"},
+		"N33 nor all of it":              {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: null}`, "boot.firmware was set"},
+		"N7 what is unset may be set":    {`image: i, networkId: net`, ``, `{initProvider: {boot: {firmware: f}}}`, ""},
+		"N7 R142 it may become enforced": {`networkId: net`, `image: a`, `{forProvider: {image: a}, initProvider: null}`, ""},
+		"N7 R142 but not as another":     {`networkId: net`, `image: a`, `{forProvider: {image: b}}`, "image was set in spec.initProvider"},
+		"R140 R142 forProvider counts":   {`image: i, networkId: net`, `image: a`, `{initProvider: {image: b}}`, ""},
+		"N7 what a reference becomes":    {`image: i`, `networkIdRef: {name: a}`, `{initProvider: {networkId: net}}`, ""},
+		"N7 what a reference became":     {`image: i`, `networkIdRef: {name: a}, networkId: net`, `{initProvider: {networkId: b}}`, "networkId was set"},
+		"R142 what one in forProvider becomes": {
+			`image: i, networkIdRef: {name: a}`, `networkId: net`, `{forProvider: {networkId: other}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			have := machine(t, env.Namespace, strings.ToLower(strings.Map(letter, name)),
+				`{forProvider: {`+tc.have+`}, initProvider: {`+tc.init+`}}`)
+			if err := env.Client.Create(t.Context(), have); err != nil {
+				t.Fatal(err)
+			}
+			patch, err := yaml.YAMLToJSON([]byte("{spec: " + tc.patch + "}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = env.Client.Patch(t.Context(), have, client.RawPatch("application/merge-patch+json", patch))
+			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("got %v, want %q", err, tc.refused)
 			}
 		})
 	}

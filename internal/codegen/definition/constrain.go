@@ -61,6 +61,46 @@ func fix(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Pla
 	})
 	at[1] = "initProvider" // what it holds is to fit into forProvider
 	edit(schema, append(at, below...), bound)
+	if k.Role == model.Managed && k.Init.Name != "" && len(at) == 2 {
+		fixInitial(schema, k, place, below)
+	}
+}
+
+// fixInitial keeps an immutable field as spec.initProvider has it, since that may say where the external resource is: it would be
+// looked for, and made again, elsewhere. What spec.forProvider sets, or refers to, counts instead and has a rule of its own. In
+// lists spec.initProvider counts at creation only.
+func fixInitial(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Place, below []string) {
+	has := func(object, settings string, names []string) string {
+		return object + "." + settings + ".?" + strings.Join(each(names, celName), ".?") + ".hasValue()"
+	}
+	plain := strings.Join(each(below, celName), ".")
+	free := has("oldSelf", "forProvider", below)
+	for _, r := range k.References() {
+		if r.Ref == place.Field() {
+			return // what it became stays
+		}
+		if slices.Equal(r.Place, place) {
+			for _, companion := range []*model.Field{r.Ref, r.Selector} {
+				free += " || " + has("oldSelf", "forProvider", append(slices.Clone(below[:len(below)-1]), companion.JSON))
+			}
+		}
+	}
+	free += " || !" + has("oldSelf", "?initProvider", below) + " || "
+	same := has("self", "?initProvider", below) + " && self.initProvider." + plain + " == oldSelf.initProvider." + plain
+	enforced := has("self", "forProvider", below)
+	rule := free + "(" + enforced + " ? self.forProvider." + plain + " == oldSelf.initProvider." + plain + " : " + same + ")"
+	edit(schema, append([]string{"spec", "forProvider"}, below...), func(s *apiextensionsv1.JSONSchemaProps) {
+		if holdsObjects(s) { // those of two places cannot be compared
+			rule = free + enforced + " || (" + same + ")"
+		}
+	})
+	message := path(below) + " was set in spec.initProvider and is immutable: create another " + k.Noun() + " instead"
+	edit(schema, []string{"spec"}, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, message, "") })
+}
+
+// holdsObjects is true for objects with properties, and lists of them.
+func holdsObjects(s *apiextensionsv1.JSONSchemaProps) bool {
+	return len(s.Properties) > 0 || s.Items != nil && s.Items.Schema != nil && holdsObjects(s.Items.Schema)
 }
 
 func setOnce(below []string) string {
@@ -121,7 +161,10 @@ func resolveOnce(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place m
 		rule = "!" + has + " || " + plain + ".all(r, r.?policy.?resolve.orValue('IfNotPresent') != 'Always')"
 		message = "what they resolve to is immutable: policy.resolve must not be Always"
 	}
-	edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, message, "."+path(below)) })
+	for _, settings := range []string{"forProvider", "initProvider"} {
+		at[1] = settings
+		edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, message, "."+path(below)) })
+	}
 }
 
 // stayInNamespace refuses the namespace of a Secret: that of a namespaced object is in its own namespace, whatever the type

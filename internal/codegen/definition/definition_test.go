@@ -121,8 +121,11 @@ func TestRules(t *testing.T) {
 		"N2 that of a cluster-scoped object is anywhere": {
 			group: cluster, path: "forProvider.passwordSecretRef", rule: "!has(self.__namespace__) || self.__namespace__ == ''", not: true,
 		},
-		"R174 what is only sent at creation may change later": {
-			group: cluster, path: "initProvider", rule: "!has(oldSelf.image) || (has(self.image) && self.image == oldSelf.image)", not: true,
+		"N7 N33 what cannot change stays in initProvider, too": {
+			group: cluster, path: "",
+			rule: "oldSelf.forProvider.?boot.?firmware.hasValue() || !oldSelf.?initProvider.?boot.?firmware.hasValue() || " +
+				"(self.forProvider.?boot.?firmware.hasValue() ? self.forProvider.boot.firmware == oldSelf.initProvider.boot.firmware : " +
+				"self.?initProvider.?boot.?firmware.hasValue() && self.initProvider.boot.firmware == oldSelf.initProvider.boot.firmware)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
