@@ -100,7 +100,7 @@
 //	                                    chosen is for what others change where the user left it open, so that it must not be
 //	                                    taken over
 //	+bowline:default=JSON               what the vendor means where it answers with nothing, 0, false or an empty value, unless
-//	                                    the user asks for that; not in lists
+//	                                    the user asks for that or the vendor's field is a pointer; not in lists
 //	+bowline:sensitive                  the value is never shown
 //	+bowline:labels                     this map[string]string holds the vendor's labels
 //	+bowline:generated=KEY              without this reference to a Secret a value is made, shown under the connection

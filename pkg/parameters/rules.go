@@ -34,9 +34,10 @@ type Rules struct {
 	// Sensitive fields never show their values.
 	Sensitive []string
 	// Defaults are values, as JSON, that the vendor means where it answers with nothing: with no value, or with 0, false or
-	// an empty one, which is how clients in Go read none. Such a zero counts as itself only where the user asks for it, so
-	// a field that others set to zero has no default here: nobody would be told. The default of an object is that of the
-	// fields it has. Fields in lists cannot have one.
+	// an empty one, which is how clients in Go read none. Such a zero counts as itself only where the user asks for it, or
+	// where the client tells it from nothing, since it has a pointer. A field that others set to zero has no default here if
+	// the client does not: nobody would be told. The default of an object is that of the fields it has. Fields in lists
+	// cannot have one.
 	Defaults map[string]string
 	// Labels is the field, a map of strings to strings, with what the vendor calls labels or tags. Empty: there is none.
 	Labels string
@@ -81,24 +82,25 @@ func withoutIndices(field string) string {
 }
 
 // Answered returns the tree of what a vendor answered without what says nothing: an empty field, and zero where the field has
-// a default. It stays where desired sets the field to zero or empty, too: then it is what the user asked for.
-func (r Rules) Answered(observed, desired map[string]any) map[string]any {
+// a default. Zero stays where desired sets the field to zero or empty, too: then it is what the user asked for. 0 and false stay
+// in the fields told, of which the vendor's client tells zero from nothing.
+func (r Rules) Answered(observed, desired map[string]any, told ...string) map[string]any {
 	meant, err := r.defaults()
 	if err != nil || len(meant) == 0 {
 		return observed // FillDefaults tells
 	}
-	return answered(observed, desired, meant)
+	return answered("", observed, desired, meant, told)
 }
 
-func answered(observed, desired, meant map[string]any) map[string]any {
+func answered(at string, observed, desired, meant map[string]any, told []string) map[string]any {
 	said := map[string]any{}
 	for name, field := range observed {
 		if below, ok := field.(map[string]any); ok {
-			field = answered(below, object(desired[name]), object(meant[name]))
+			field = answered(at+name+".", below, object(desired[name]), object(meant[name]), told)
 		}
 		_, hasDefault := meant[name]
 		asked := hasDefault && desired[name] != nil && saysNothing(desired[name])
-		if asked || !isEmpty(field) && !(hasDefault && saysNothing(field)) {
+		if asked || !isEmpty(field) && !(hasDefault && saysNothing(field) && !slices.Contains(told, at+name)) {
 			said[name] = field
 		}
 	}

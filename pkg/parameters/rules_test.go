@@ -50,6 +50,15 @@ func TestFillDefaults(t *testing.T) {
 			}
 		})
 	}
+	t.Run("R137 zero stays where it is told from nothing", func(t *testing.T) {
+		t.Parallel()
+		answer := tree{"size": int64(0), "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)}
+		got, err := rules.FillDefaults(rules.Answered(answer, nil, "size", "public", "tier", "net.mtu"))
+		want := tree{"size": int64(0), "ratio": 0.5, "public": false, "tier": "basic", "net": tree{"mtu": int64(0)}, "retries": 0.0}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v, -want +got:\n%s", err, diff)
+		}
+	})
 	t.Run("R143 no JSON is an error", func(t *testing.T) {
 		t.Parallel()
 		if _, err := (parameters.Rules{Defaults: map[string]string{"tier": "basic"}}).FillDefaults(tree{}); err == nil {

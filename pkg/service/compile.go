@@ -30,6 +30,7 @@ type served[C, P, O, V any] struct {
 	want     func(*Request[P, V]) (V, error)
 	inputs   map[reflect.Type]sender[P, V]
 
+	told     []string                    // fields of which answers tell zero from nothing
 	labelsIn func(*P) *map[string]string // nil: parameters have none
 	details  [2]tags                     // of V and O
 	shown    map[string]string           // keys of the connection secret by the references whose values they show
@@ -98,7 +99,7 @@ func (s *served[C, P, O, V]) convert() error {
 					"mark the field +bowline:compare=writeOnly, or give Kind.Declared", *new(V), field.Path))
 			}
 		}
-		s.declared = m.Copy
+		s.declared, s.told = m.Copy, mapping.Pointers[V, P]()
 	}
 	if s.Observed == nil {
 		m, err := mapping.New[V, O]()

@@ -87,7 +87,7 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], d declaration[P], labels m
 	if err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
-	answered := c.rules.Answered(observed, d.desired)
+	answered := c.rules.Answered(observed, d.desired, c.told...)
 	options := append(c.rules.Options(), parameters.InitProvider(d.initial))
 	filling := append(slices.Clip(options), parameters.Ignore(c.closed(of.Parameters())...))
 	desired, filled := parameters.Fill(d.desired, answered, filling...)

@@ -204,3 +204,47 @@ func TestLabelsOfKindOnly(t *testing.T) {
 		t.Errorf("P15 labels that the kind tells are not found where the parameters have them: %v", seen.Drift)
 	}
 }
+
+// sized has a setting with a default.
+type sized struct {
+	Size *int64 `json:"size,omitempty"`
+}
+
+func (*sized) FieldRules() parameters.Rules {
+	return parameters.Rules{Defaults: map[string]string{"size": "-1"}}
+}
+
+// A default stands for nothing. Where the vendor's client tells zero from nothing, zero that others set is not hidden by it.
+func TestZeroOfOthers(t *testing.T) {
+	t.Parallel()
+	type plain struct{ Size int }
+	type pointed struct{ Size *int }
+	cases := map[string]struct {
+		declared      *int64
+		value         plain
+		pointer       pointed
+		drift, filled [2]bool // by value, and by pointer
+	}{
+		"R137 zero, and the default is declared": {declared: new(int64(-1)), pointer: pointed{new(0)}, drift: [2]bool{false, true}},
+		"R149 zero, and nothing is declared":     {pointer: pointed{new(0)}, filled: [2]bool{false, true}},
+		"R143 nothing, and the default":          {declared: new(int64(-1))},
+		"R143 nothing, and nothing":              {},
+		"R137 zero, and another value": {
+			declared: new(int64(5)), pointer: pointed{new(0)}, drift: [2]bool{true, true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check := func(i int, seen managed.ExternalObservation) {
+				t.Helper()
+				if drift := len(seen.Drift) > 0; drift != tc.drift[i] || seen.ResourceLateInitialized != tc.filled[i] {
+					t.Errorf("drift %v, late initialized %t", seen.Drift, seen.ResourceLateInitialized)
+				}
+			}
+			_, seen, _ := lookAt[sized, nothing](t, tc.value, sized{tc.declared}, nil)
+			check(0, seen)
+			_, seen, _ = lookAt[sized, nothing](t, tc.pointer, sized{tc.declared}, nil)
+			check(1, seen)
+		})
+	}
+}

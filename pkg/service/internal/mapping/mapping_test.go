@@ -278,3 +278,34 @@ func TestMismatch(t *testing.T) {
 		t.Error("cutting off fractions is no error")
 	}
 }
+
+func TestPointers(t *testing.T) {
+	t.Parallel()
+	type nested struct {
+		Value *int
+		Plain int
+	}
+	type vendor struct {
+		Size, Count *int
+		Plain       int
+		Net         *nested
+		Many        []nested
+		Next        *vendor
+	}
+	type inner struct {
+		Value *int `json:"value"`
+		Plain *int `json:"plain"`
+	}
+	type ours struct {
+		Size  *int64  `json:"size"`
+		Count int64   `json:"count"`
+		Plain *int    `json:"plain"`
+		Net   inner   `json:"net"`
+		Many  []inner `json:"many"`
+		Next  *ours   `json:"next"`
+		Other *int    `json:"other"`
+	}
+	if diff := cmp.Diff([]string{"size", "net.value", "next"}, mapping.Pointers[vendor, ours]()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
