@@ -1,0 +1,136 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
+)
+
+// bound is how a managed resource is bound to a claim of a namespace.
+type bound struct {
+	namespace string
+	uid       types.UID
+	phase     xpv1.BindingPhase
+}
+
+// The managed resource decides who connects to it.
+func TestConsent(t *testing.T) {
+	t.Parallel()
+	const own, other = "OWN", "other"
+	for name, tc := range map[string]struct {
+		allowed string
+		bound   bound
+		want    xpv1.ConditionReason
+	}{
+		"N27 nobody":                                 {want: xpv1.ReasonNotAllowed},
+		"N27 the namespace is listed":                {allowed: own, want: xpv1.ReasonAvailable},
+		"N27 it is listed among others":              {allowed: "a, " + own + " ,b", want: xpv1.ReasonAvailable},
+		"N27 all are":                                {allowed: "*", want: xpv1.ReasonAvailable},
+		"N27 another is listed":                      {allowed: other, want: xpv1.ReasonNotAllowed},
+		"N27 one whose name begins like it":          {allowed: own + "-2", want: xpv1.ReasonNotAllowed},
+		"N27 bound to a claim of the namespace":      {bound: bound{own, "u", xpv1.BindingPhaseBound}, want: xpv1.ReasonAvailable},
+		"N27 bound to a claim of another":            {bound: bound{other, "u", xpv1.BindingPhaseBound}, want: xpv1.ReasonNotAllowed},
+		"N27 bound to another's, and listed":         {allowed: own, bound: bound{other, "u", xpv1.BindingPhaseBound}, want: xpv1.ReasonAvailable},
+		"N27 meant for a claim of it, and not bound": {bound: bound{own, "", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
+		"N27 being bound":                            {bound: bound{own, "u", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
+		"N27 released by a claim of it":              {bound: bound{own, "u", xpv1.BindingPhaseReleased}, want: xpv1.ReasonNotAllowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			item := s.newItem(func(i *shop.Item) { i.Annotations = nil })
+			if tc.allowed != "" {
+				item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: strings.ReplaceAll(tc.allowed, own, s.env.Namespace)}
+			}
+			s.create(item, s.newTarget(nil))
+			if tc.bound.namespace != "" {
+				s.edit(item, func() {
+					item.Spec.ClaimReference = &corev1.ObjectReference{APIVersion: shop.GroupVersion.String(), Kind: shop.ItemClaimKind, Name: "c",
+						Namespace: strings.ReplaceAll(tc.bound.namespace, own, s.env.Namespace), UID: tc.bound.uid}
+				})
+				s.status(item, func() { item.SetBindingPhase(tc.bound.phase) })
+			}
+			s.publish(item)
+			s.pass()
+			if tc.want == xpv1.ReasonAvailable {
+				s.wantState(tc.want)
+				return
+			}
+			s.wantState(tc.want, "does not allow namespace", "bowline.dev/allowed-namespaces")
+			if err := s.checkNothing(); err != nil || s.secret("kube") != nil {
+				t.Errorf("a Secret: %t, %v", s.secret("kube") != nil, err)
+			}
+		})
+	}
+}
+
+// Who loses consent loses the copy, and what may have been made of it is told nothing more.
+func TestConsentIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	t.Run("N27 the copy goes, and the source forgets it", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		s.edit(item, func() { item.Annotations = nil })
+		s.pass()
+		s.wantState(xpv1.ReasonNotAllowed)
+		if err := s.checkNothing(); err != nil || s.secret("kube") != nil {
+			t.Errorf("the copy is there: %t, %v", s.secret("kube") != nil, err)
+		}
+		if diff := cmp.Diff([]event.Reason{target.ReasonWithdrawn, "NotAllowed"}, s.events.Take()); diff != "" {
+			t.Errorf("events: -want +got:\n%s", diff)
+		}
+		s.edit(item, func() { item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: s.env.Namespace} })
+		s.pass()
+		if err := s.checkAgreed("kube"); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("N27 R289 a copy that was taken from the target is forgotten too", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		to := s.secret("kube")
+		s.edit(to, func() { to.OwnerReferences = nil })
+		s.edit(item, func() { item.Annotations = nil })
+		s.pass()
+		s.wantState(xpv1.ReasonNotAllowed)
+		if going := meta.PropagatesTo(s.secret("hidden-source")); len(going) > 0 {
+			t.Errorf("it goes on to %v", going)
+		}
+	})
+	t.Run("N27 another managed resource of the same name has to consent anew", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		s.delete(item)
+		s.env.Eventually(t, "its Secret is gone", func(context.Context) error {
+			if s.secret("hidden-source") != nil {
+				return errors.New("the garbage collector has not come yet")
+			}
+			return nil
+		})
+		again := s.newItem(func(i *shop.Item) { i.Annotations = nil })
+		s.create(again)
+		s.publish(again)
+		s.pass()
+		s.wantState(xpv1.ReasonNotAllowed)
+		if s.secret("kube") != nil {
+			t.Error("the copy of the former one is there")
+		}
+	})
+}

@@ -1,0 +1,156 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// copy gives the target its copy of the connection Secret (R297), controlled by the target (R302) and naming its source (R298).
+func (r *Reconciler) copy(ctx context.Context, p *pass) outcome {
+	key := secretKey(p)
+	have, err := r.copyAt(ctx, p, key)
+	if err == nil && (have == nil || !isFrom(have, p.source)) {
+		if o := r.confirm(ctx, p); o.end != goOn {
+			return await(o)
+		}
+		have, err = r.writeCopy(ctx, p, key, have)
+	}
+	switch {
+	case isForeign(err):
+		if err := r.disown(ctx, p, p.source, key); err != nil {
+			return fail(err)
+		}
+		return refuse(xpv1.ReasonConnecting, err)
+	case err != nil:
+		return fail(fmt.Errorf("writing the connection Secret of the target: %w", err))
+	}
+	p.copy = have
+	return next()
+}
+
+// agree lets the source say that its content goes on to the copy, and no longer to earlier ones of that name.
+func (r *Reconciler) agree(ctx context.Context, p *pass) outcome {
+	wanted := p.source.DeepCopy()
+	for uid := range named(p.source, client.ObjectKeyFromObject(p.copy)) {
+		if uid != p.copy.GetUID() {
+			meta.ForbidPropagationTo(wanted, uid)
+		}
+	}
+	meta.AllowPropagationTo(wanted, p.copy)
+	if maps.Equal(wanted.Annotations, p.source.Annotations) {
+		return next()
+	}
+	if o := r.confirm(ctx, p); o.end != goOn {
+		return await(o)
+	}
+	if _, err := write(ctx, r, p.source, func(s *corev1.Secret) { s.Annotations = wanted.Annotations }); err != nil {
+		return fail(fmt.Errorf("letting the connection Secret of the managed resource go on to the target's: %w", err))
+	}
+	return next()
+}
+
+// copyAt returns the target's Secret of that name as the cache has it, nil if that knows none.
+func (r *Reconciler) copyAt(ctx context.Context, p *pass, key types.NamespacedName) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := r.client.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err == nil && !isCopy(secret, p) {
+		err = &foreignSecretError{key.Name}
+	}
+	return secret, err
+}
+
+// writeCopy makes the copy in one write that says whose it is and where its content is from. A copy of another source gets the
+// new content; that of the same source is left to package secret.
+func (r *Reconciler) writeCopy(ctx context.Context, p *pass, key types.NamespacedName, have *corev1.Secret) (*corev1.Secret, error) {
+	if have == nil {
+		made := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: p.source.Data}
+		made.Namespace, made.Name = key.Namespace, key.Name
+		made.Labels = map[string]string{LabelTargetUID: string(p.target.GetUID())}
+		made.OwnerReferences = []metav1.OwnerReference{meta.AsController(p.target, r.targetKind)}
+		meta.AllowPropagationFrom(made, p.source)
+		err := r.client.Create(ctx, made)
+		if err == nil {
+			p.note(ReasonConnected, fmt.Sprintf("Secret %q tells how to connect to managed resource %s %q.", key.Name,
+				p.target.GetResourceReference().Kind, p.managed.GetName()))
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return made, err
+		}
+		if have, err = r.overtaken(ctx, p, key); err != nil {
+			return nil, err
+		}
+	}
+	if isFrom(have, p.source) {
+		return have, nil
+	}
+	return write(ctx, r, have, func(secret *corev1.Secret) {
+		meta.AllowPropagationFrom(secret, p.source)
+		secret.Data = p.source.Data
+	})
+}
+
+// overtaken returns the Secret that made it impossible to create the copy: the target's own, which the cache has not seen yet.
+// The content of one that is not the target's is not read.
+func (r *Reconciler) overtaken(ctx context.Context, p *pass, key types.NamespacedName) (*corev1.Secret, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := r.live.Get(ctx, key, found); err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{}
+	if metav1.IsControlledBy(found, p.target) {
+		if err := r.live.Get(ctx, key, secret); err != nil {
+			return nil, err
+		}
+	}
+	if !isCopy(secret, p) {
+		return nil, &foreignSecretError{key.Name}
+	}
+	return secret, nil
+}
+
+// secretKey is where the copy of a prepared target is.
+func secretKey(p *pass) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.target.GetNamespace(), Name: p.target.GetWriteConnectionSecretToReference().Name}
+}
+
+// isCopy is true for a Secret that can only be a copy of ours.
+func isCopy(secret *corev1.Secret, p *pass) bool {
+	return secret.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(secret, p.target)
+}
+
+// isFrom is true for a copy that says that its content is from the source.
+func isFrom(secret, source *corev1.Secret) bool {
+	from, ok := meta.PropagatedFrom(secret)
+	return ok && from.UID == source.GetUID() && from.NamespacedName == client.ObjectKeyFromObject(source)
+}
+
+// foreignSecretError reports that the Secret which a target names is not the target's (R303).
+type foreignSecretError struct{ name string }
+
+func (e *foreignSecretError) Error() string {
+	return fmt.Sprintf("secret %q exists and does not belong to this target: name another one in spec.connectionSecretRef, or remove it",
+		e.name)
+}
+
+func isForeign(err error) bool {
+	_, ok := errors.AsType[*foreignSecretError](err)
+	return ok
+}
