@@ -4,7 +4,7 @@
 // Package witness lets tests see what a controller does, and disturb it.
 //
 // Its one idea: the world knows a controller by its requests and its events. Requests and Writes see the former and may refuse
-// them, a Life ends at one of them, and Events keeps the latter.
+// them, a Life ends at one of them, and Events keeps the latter. ByHand is for tests that make its passes themselves.
 package witness
 
 import (

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -101,19 +99,7 @@ func (s *stage) restart(config *rest.Config) {
 
 func newReconciler(t *testing.T, config *rest.Config, o ...claimbinding.ReconcilerOption) *claimbinding.Reconciler {
 	t.Helper()
-	mgr, err := manager.New(config, manager.Options{
-		Scheme:         newScheme(t),
-		Metrics:        metricsserver.Options{BindAddress: "0"},
-		Logger:         logr.Discard(),
-		MapperProvider: mapper,
-		NewClient: func(config *rest.Config, o client.Options) (client.Client, error) {
-			o.Cache = nil // each pass called by hand sees what the last one wrote
-			return client.New(config, o)
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mgr := witness.ByHand(t, config, manager.Options{Scheme: newScheme(t), MapperProvider: mapper})
 	return claimbinding.NewReconciler(mgr, resource.ClaimKind(shop.ItemClaimGroupVersionKind),
 		resource.ClassKind(shop.ItemClassGroupVersionKind), resource.ManagedKind(shop.ItemGroupVersionKind), o...)
 }

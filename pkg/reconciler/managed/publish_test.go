@@ -11,20 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -172,18 +170,7 @@ func newLocalStage(t *testing.T) *localStage {
 		t.Fatal(err)
 	}
 	env, elsewhere := controlplanetest.NewWithScheme(t, scheme), controlplanetest.NewWithScheme(t, scheme)
-	mgr, err := manager.New(env.Config, manager.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Logger:  logr.Discard(),
-		NewClient: func(config *rest.Config, o client.Options) (client.Client, error) {
-			o.Cache = nil // each pass called by hand sees what the last one wrote
-			return client.New(config, o)
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mgr := witness.ByHand(t, env.Config, manager.Options{Scheme: scheme})
 	s := &localStage{Client: env.Client, system: thing.NewSystem(),
 		key:      types.NamespacedName{Namespace: env.Namespace, Name: "local"},
 		namesake: types.NamespacedName{Namespace: elsewhere.Namespace, Name: "local"}}

@@ -95,17 +95,7 @@ func (s *stage) start() {
 // byHand returns a reconciler without a cache, for a test that calls it.
 func (s *stage) byHand() *secret.Reconciler {
 	s.t.Helper()
-	options := s.options()
-	options.Metrics.BindAddress = "0"
-	options.NewClient = func(config *rest.Config, o client.Options) (client.Client, error) {
-		o.Cache = nil
-		return client.New(config, o)
-	}
-	mgr, err := manager.New(s.config(), options)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return secret.NewReconciler(mgr)
+	return secret.NewReconciler(witness.ByHand(s.t, s.config(), s.options()))
 }
 
 // source is the connection Secret of a managed resource.
