@@ -64,11 +64,7 @@ bowline up applies all of this by itself. A cluster needs it once, and again aft
 }
 
 // applyIdentities makes namespaces, roles, bindings and the controllers' service account what they should be.
-func applyIdentities(ctx context.Context, cfg *rest.Config, from []provider.Provider) error {
-	objects, err := identities(from)
-	if err != nil {
-		return err
-	}
+func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructured.Unstructured) error {
 	mapper := meta.NewDefaultRESTMapper(nil) // known by heart, which saves the server a discovery
 	for _, o := range objects {
 		scope := meta.RESTScopeRoot

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +46,10 @@ func RESTConfig(kubeconfig string) (*rest.Config, error) {
 	return cfg, nil
 }
 
+// applyTogether is how many definitions are applied one after the other, beside the others. Most of the time of each is
+// waiting: for the server to see it, to begin to serve it and to fill its cache.
+const applyTogether = 5
+
 // InstallCRDs applies the definitions of all kinds of the providers, and logs which of them were left alone.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, providers ...Provider) error {
 	var all []*apiextensionsv1.CustomResourceDefinition
@@ -53,7 +60,7 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, provide
 		}
 		all = append(all, crds...)
 	}
-	report, err := crd.Apply(ctx, cfg, all...)
+	report, err := apply(ctx, cfg, all)
 	for _, skipped := range report.Skipped {
 		log.Info("Custom resource definition is left alone", "name", skipped.Name, "reason", skipped.Reason)
 	}
@@ -61,6 +68,26 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, provide
 		return fmt.Errorf("%w: let somebody else install the definitions and start with --install-crds=false", err)
 	}
 	return err
+}
+
+// apply applies definitions side by side, and reports what happened to each, also after an error.
+func apply(ctx context.Context, cfg *rest.Config, all []*apiextensionsv1.CustomResourceDefinition) (crd.Report, error) {
+	var (
+		mu    sync.Mutex
+		total crd.Report
+	)
+	group, ctx := errgroup.WithContext(ctx)
+	for some := range slices.Chunk(all, applyTogether) {
+		group.Go(func() error {
+			report, err := crd.Apply(ctx, cfg, some...)
+			mu.Lock()
+			defer mu.Unlock()
+			total.Skipped = append(total.Skipped, report.Skipped...)
+			return err
+		})
+	}
+	err := group.Wait()
+	return total, err
 }
 
 // podNamespace is the pod's own, or the one that Bowline uses.

@@ -1,0 +1,97 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/crd"
+	"github.com/bowline-dev/bowline/pkg/provider"
+)
+
+// There are more definitions than are applied one after the other, and somebody else has installed the first and the last.
+func TestInstallCRDs(t *testing.T) {
+	t.Parallel()
+	all := numbered(strings.Trim(controlplanetest.New(t).Prefix, "-")+".example.org", 12)
+	theirs := []*apiextensionsv1.CustomResourceDefinition{all[0].DeepCopy(), all[11].DeepCopy()}
+	env := controlplanetest.New(t, theirs[0], theirs[1])
+	files := fstest.MapFS{}
+	for _, d := range all {
+		content, err := yaml.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[d.Name+".yaml"] = &fstest.MapFile{Data: content}
+		t.Cleanup(func() { _ = env.Client.Delete(context.Background(), d) })
+	}
+	var said []string
+	log := funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})
+	if err := provider.InstallCRDs(t.Context(), env.Config, log, provider.Provider{Name: "numbered", CRDs: files}); err != nil {
+		t.Fatal(err)
+	}
+	var ours, told []string
+	for _, d := range all {
+		var got apiextensionsv1.CustomResourceDefinition
+		if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(d), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Labels[crd.LabelManagedBy] == crd.ManagedBy {
+			ours = append(ours, d.Name)
+		}
+		if slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, `"`+d.Name+`"`) }) {
+			told = append(told, d.Name)
+		}
+	}
+	for name, tc := range map[string]struct{ want, got []string }{
+		"N34 all others are installed":  {namesOf(all[1:11]), ours},
+		"N34 each left alone is logged": {namesOf(theirs), told},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func namesOf(all []*apiextensionsv1.CustomResourceDefinition) []string {
+	var names []string
+	for _, d := range all {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// numbered are definitions of n kinds of a group.
+func numbered(group string, n int) []*apiextensionsv1.CustomResourceDefinition {
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for i := range n {
+		names := apiextensionsv1.CustomResourceDefinitionNames{Kind: fmt.Sprintf("Number%02d", i), Plural: fmt.Sprintf("number%02ds", i)}
+		all = append(all, &apiextensionsv1.CustomResourceDefinition{
+			TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+			ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + group},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: group, Names: names, Scope: apiextensionsv1.ClusterScoped,
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+					Name: "v1", Served: true, Storage: true,
+					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+				}},
+			},
+		})
+	}
+	return all
+}
