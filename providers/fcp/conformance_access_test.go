@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/favouritecloud"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -46,48 +42,6 @@ func TestAccess(t *testing.T) {
 			test(t, w)
 		})
 	}
-}
-
-// A secondCloud is a cloud besides that of the world, with keys and projects of its own.
-type secondCloud struct{ endpoint, token string }
-
-func newSecondCloud(t *testing.T) secondCloud {
-	t.Helper()
-	settings := favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", AutoscaleInterval: time.Hour}
-	server, err := favouritecloud.New(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	controlplanetest.Run(t, server.Run)
-	select {
-	case <-server.Ready():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the cloud does not start")
-	}
-	token, err := favouritecloud.ReadAdminToken(settings.DataDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secondCloud{server.URL(), token}
-}
-
-// key returns a new key of a project.
-func (c secondCloud) key(t *testing.T, project string) string {
-	t.Helper()
-	key, err := sdk.CreateKey(t.Context(), c.endpoint, c.token, project)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key.Key
-}
-
-func (c secondCloud) networks(t *testing.T, project string) *network.Client {
-	t.Helper()
-	cloud, err := sdk.NewClient(sdk.Config{Endpoint: c.endpoint, Project: project, APIKey: c.key(t, project)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return network.NewClient(cloud)
 }
 
 // keySecret creates a Secret of the world's namespace with a key.
@@ -128,7 +82,7 @@ func isOnly(t *testing.T, mg resource.Managed, here, notHere *network.Client) {
 
 // differentConfigs has two objects of one kind in the same namespace, for different clouds, projects and keys.
 func differentConfigs(t *testing.T, w *world) {
-	c := newSecondCloud(t)
+	c := newCloud(t)
 	w.keySecret(t, "second", c.key(t, "other"))
 	ref := w.ownConfig(t, "second", w.settings(c.endpoint, "other", "second"))
 	first, second := w.network("by-first"), w.network("by-second")
@@ -143,7 +97,7 @@ func differentConfigs(t *testing.T, w *world) {
 
 // defaultConfig has objects that name no configuration, while there are others too.
 func defaultConfig(t *testing.T, w *world) {
-	c := newSecondCloud(t)
+	c := newCloud(t)
 	w.keySecret(t, "of-default", c.key(t, "default"))
 	spec := w.settings(c.endpoint, "default", "of-default")
 	w.Create(t, &v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec})
@@ -161,7 +115,7 @@ func defaultConfig(t *testing.T, w *world) {
 // rotatedKey replaces the key in the Secret by one that the cloud refuses, and that by another good one. The same
 // controllers run all the time.
 func rotatedKey(t *testing.T, w *world) {
-	c := newSecondCloud(t)
+	c := newCloud(t)
 	key := w.keySecret(t, "rotated", c.key(t, "rotated"))
 	n := w.network("rotated")
 	n.Spec.ProviderConfigReference = w.ownConfig(t, "rotated", w.settings(c.endpoint, "rotated", "rotated"))

@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
@@ -46,12 +44,8 @@ func newWorld(t *testing.T, o ...managed.ReconcilerOption) *world {
 	w := &world{World: providertest.New(t, fcp.Provider())}
 	key := w.startCloud(t)
 	w.Start(t, o...) // before the configurations are made: they are gone before the controllers stop
-	spec := v1alpha3.ProviderConfigSpec{ProjectID: project, Endpoint: w.endpoint}
-	spec.Credentials = xpv1.ProviderCredentials{
-		Source:    xpv1.CredentialsSourceSecret,
-		SecretRef: &xpv1.SecretKeySelector{Namespace: w.Namespace, Name: "key", Key: "key"},
-	}
-	w.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "key"}, StringData: map[string]string{"key": key}})
+	w.keySecret(t, "key", key)
+	spec := w.settings(w.endpoint, project, "key")
 	w.Create(t, &v1alpha3.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}, Spec: spec})
 	w.Create(t, &namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}, Spec: spec})
 	return w
@@ -59,6 +53,22 @@ func newWorld(t *testing.T, o ...managed.ReconcilerOption) *world {
 
 // startCloud returns an API key of the project.
 func (w *world) startCloud(t *testing.T) string {
+	t.Helper()
+	c := newCloud(t)
+	var err error
+	if w.admin, err = sdk.NewAdminClient(c.endpoint, c.token); err != nil {
+		t.Fatal(err)
+	}
+	key := c.key(t, project)
+	w.endpoint, w.cloud = c.endpoint, c.client(t, project, key)
+	w.networks, w.subnets, w.groups = network.NewClient(w.cloud), subnet.NewClient(w.cloud), nodegroup.NewClient(w.cloud)
+	return key
+}
+
+// A cloud has keys and projects of its own.
+type cloud struct{ endpoint, token string }
+
+func newCloud(t *testing.T) cloud {
 	t.Helper()
 	settings := favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", AutoscaleInterval: time.Hour, CloudAdmin: true}
 	server, err := favouritecloud.New(settings)
@@ -71,23 +81,33 @@ func (w *world) startCloud(t *testing.T) string {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the cloud does not start")
 	}
-	w.endpoint = server.URL()
 	token, err := favouritecloud.ReadAdminToken(settings.DataDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.admin, err = sdk.NewAdminClient(w.endpoint, token); err != nil {
-		t.Fatal(err)
-	}
-	key, err := sdk.CreateKey(t.Context(), w.endpoint, token, project)
+	return cloud{server.URL(), token}
+}
+
+// key returns a new key of a project.
+func (c cloud) key(t *testing.T, project string) string {
+	t.Helper()
+	key, err := sdk.CreateKey(t.Context(), c.endpoint, c.token, project)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := sdk.NewClient(sdk.Config{Endpoint: w.endpoint, Project: project, APIKey: key.Key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.cloud = c
-	w.networks, w.subnets, w.groups = network.NewClient(c), subnet.NewClient(c), nodegroup.NewClient(c)
 	return key.Key
+}
+
+func (c cloud) client(t *testing.T, project, key string) *sdk.Client {
+	t.Helper()
+	client, err := sdk.NewClient(sdk.Config{Endpoint: c.endpoint, Project: project, APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (c cloud) networks(t *testing.T, project string) *network.Client {
+	t.Helper()
+	return network.NewClient(c.client(t, project, c.key(t, project)))
 }
