@@ -136,7 +136,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// R140: what a node group was created with may change; it is ignored.
+// What a node group was created with may change and is ignored, but for what may say where or what it is.
 func TestChangeOfInitProvider(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
@@ -146,9 +146,19 @@ func TestChangeOfInitProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { remove(t, env, u) })
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"initProvider":{"subnetIds":["b"],"subnetIdRefs":null}}}`))
-	if err := env.Client.Patch(t.Context(), u, patch, client.DryRunAll); err != nil {
-		t.Errorf("R140 refused: %v", err)
+	for name, tc := range map[string]struct{ change, refused string }{
+		"R140 size":                     {`{"initProvider":{"scalingConfig":[{"minSize":2,"maxSize":3}]}}`, ""},
+		"R140 what subnets came from":   {`{"initProvider":{"subnetIdRefs":null}}`, ""},
+		"N7 subnets":                    {`{"initProvider":{"subnetIds":["b"]}}`, "subnetIds was set in spec.initProvider and is immutable"},
+		"N7 removed subnets":            {`{"initProvider":null,"forProvider":{"scalingConfig":[{"minSize":1,"maxSize":2}],"subnetIdSelector":{}}}`, "subnetIds was set"},
+		"N7 R142 subnets become others": {`{"forProvider":{"subnetIds":["b"]}}`, "subnetIds was set"},
+		"N7 R142 subnets are enforced":  {`{"forProvider":{"subnetIds":["a"]}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":`+tc.change+`}`))
+			checkRefusal(t, env.Client.Patch(t.Context(), u.DeepCopy(), patch, client.DryRunAll), tc.refused)
+		})
 	}
 }
 
