@@ -1,8 +1,9 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package core is what claims need besides the providers that satisfy them: the portable claim kinds, the controllers that say
-// of a claim why it gets nothing, and the one that carries changes of connection Secrets on.
+// Package core is what claims and targets need besides the providers that satisfy them: their portable kinds, the controllers
+// that say of a claim why it gets nothing, the one that lets targets connect, and the one that carries changes of connection
+// Secrets on.
 //
 // Its one idea: the core is a provider like others, of no managed kinds. Programs run it beside those that have classes, once
 // in an installation:
@@ -17,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/apis/crds"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	storagev1alpha1 "github.com/bowline-dev/bowline/apis/storage/v1alpha1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -35,6 +37,7 @@ func Provider() provider.Provider {
 			&storagev1alpha1.Bucket{},
 			&computev1alpha1.KubernetesCluster{},
 		},
+		Targets:           []resource.Target{&workloadv1alpha1.KubernetesTarget{}},
 		PropagatesSecrets: true,
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// addClaims adds the controllers of claims: those of the claim kinds that the provider defines, of each of its classes, and
-// of Secrets. Each has its documented name (N21).
+// addClaims adds the controllers of claims: those of the claim kinds that the provider defines, of each of its classes, of its
+// targets, and of Secrets. Each has its documented name (N21).
 func (s *Setup) addClaims() error {
 	for _, c := range s.layout.claims {
 		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.mgr); err != nil {
@@ -33,6 +34,11 @@ func (s *Setup) addClaims() error {
 		if err := SetupClass(s.mgr, resource.ClaimKind(c.claim), resource.ClassKind(c.class), resource.ManagedKind(c.managed),
 			c.is.Configurators...); err != nil {
 			return fmt.Errorf("class %s for claims of kind %s: %w", c.class.GroupKind(), c.claim.GroupKind(), err)
+		}
+	}
+	for _, t := range s.layout.targets { // of managed resources of any kind, see package target
+		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.mgr); err != nil {
+			return err
 		}
 	}
 	if s.layout.provider.PropagatesSecrets {

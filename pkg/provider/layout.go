@@ -24,6 +24,7 @@ type layout struct {
 	kinds    []placed[Kind]
 	configs  []placed[resource.ProviderConfig]
 	claims   []placed[resource.Claim]
+	targets  []placed[resource.Target]
 	classes  []placedClass
 }
 
@@ -64,6 +65,9 @@ func (p Provider) layout() (*layout, error) {
 	}
 	for _, claim := range p.Claims {
 		b.placeClaim(claim)
+	}
+	for _, target := range p.Targets {
+		b.placeTarget(target)
 	}
 	if err := b.loadCore(); err != nil {
 		return nil, err
@@ -191,6 +195,9 @@ func (l *layout) addToScheme(s *runtime.Scheme) error {
 	}
 	for _, c := range l.claims {
 		known = known && s.Recognizes(c.gvk)
+	}
+	for _, t := range l.targets {
+		known = known && s.Recognizes(t.gvk)
 	}
 	for _, c := range l.classes {
 		known = known && s.Recognizes(c.class)

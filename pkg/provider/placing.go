@@ -35,6 +35,13 @@ func (b *layoutBuilder) placeClaim(claim resource.Claim) {
 	}
 }
 
+func (b *layoutBuilder) placeTarget(target resource.Target) {
+	gvk, definition := b.place(target, "target kind")
+	if definition != nil {
+		b.targets = append(b.targets, placed[resource.Target]{is: target, gvk: gvk, plural: definition.Spec.Names.Plural, namespaced: true})
+	}
+}
+
 func (b *layoutBuilder) placeClass(i int, c Class) {
 	if c.Claim == nil || c.Object == nil || c.Managed == nil {
 		b.mistake("class %d of Provider.Classes is not complete: set Claim, Object and Managed to empty objects", i)

@@ -42,6 +42,10 @@ type Provider struct {
 	// why a claim gets nothing (N10).
 	Claims []resource.Claim
 
+	// Targets are empty targets of the kinds that the provider defines itself, as the core does (K70). Each kind has one
+	// controller, which lets its targets connect to managed resources of all kinds of the providers that run beside it.
+	Targets []resource.Target
+
 	// Classes say which claims can be satisfied with which of its kinds (R8).
 	Classes []Class
 

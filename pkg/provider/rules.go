@@ -25,7 +25,7 @@ func (p Provider) Rules() ([]rbacv1.PolicyRule, error) {
 	for _, c := range l.configs {
 		configs.add(c.gvk.Group, c.plural)
 	}
-	return slices.Concat(configs.rules(), kinds.rules(), l.claimRules(), p.ExtraRules), nil
+	return slices.Concat(configs.rules(), kinds.rules(), l.claimRules(), l.targetRules(), p.ExtraRules), nil
 }
 
 // claimRules let the controllers of claims write claims and what they become, and count in classes who uses them.
@@ -47,6 +47,19 @@ func (l *layout) claimRules() []rbacv1.PolicyRule {
 			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}})
 	}
 	return rules
+}
+
+// targetRules let the controllers of targets write targets, and remove copies of Secrets that are allowed no more. Managed
+// resources they read as those do who serve them.
+func (l *layout) targetRules() []rbacv1.PolicyRule {
+	if len(l.targets) == 0 {
+		return nil
+	}
+	targets := byGroup{}
+	for _, t := range l.targets {
+		targets.add(t.gvk.Group, t.plural)
+	}
+	return append(targets.rules(), rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}})
 }
 
 // CommonRules are what the controllers of every provider must be allowed in all namespaces.

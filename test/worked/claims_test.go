@@ -14,10 +14,12 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
@@ -143,4 +145,22 @@ func (c *FavouriteDBInstanceSecretController) SetupWithManager(mgr ctrl.Manager)
 		For(&corev1.Secret{}).
 		WithEventFilter(p).
 		Complete(secret.NewReconciler(mgr))
+}
+
+// The documents use FavouriteCluster here, which this cloud does not have. Nothing about targets is special to clusters: whatever
+// publishes how to connect to it will do (O14).
+type FavouriteClusterTargetController struct{}
+
+func (c *FavouriteClusterTargetController) SetupWithManager(mgr ctrl.Manager) error {
+	p := resource.NewPredicates(resource.HasManagedResourceReferenceKind(resource.ManagedKind(v1alpha3.FavouriteDBInstanceGroupVersionKind)))
+
+	r := target.NewReconciler(mgr,
+		resource.TargetKind(workloadv1alpha1.KubernetesTargetGroupVersionKind),
+		resource.ManagedKind(v1alpha3.FavouriteDBInstanceGroupVersionKind))
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(strings.ToLower(fmt.Sprintf("kubernetestarget.%s.%s", v1alpha3.FavouriteDBInstanceKind, v1alpha3.Group))).
+		For(&workloadv1alpha1.KubernetesTarget{}).
+		WithEventFilter(p).
+		Complete(r)
 }

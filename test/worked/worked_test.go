@@ -6,10 +6,12 @@
 package worked_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/apis"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
@@ -61,6 +64,7 @@ func TestWorkedExample(t *testing.T) {
 			(&FancySQLInstanceClaimDefaultingController{}).SetupWithManager(mgr),
 			(&FavouriteDBInstanceClaimController{}).SetupWithManager(mgr),
 			(&FavouriteDBInstanceSecretController{}).SetupWithManager(mgr),
+			(&FavouriteClusterTargetController{}).SetupWithManager(mgr),
 		)
 	})
 	prepare(t, env)
@@ -85,6 +89,7 @@ func TestWorkedExample(t *testing.T) {
 				}
 				return nil
 			})
+			connect(t, env, c)
 			if err := env.Client.Delete(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -98,6 +103,41 @@ func TestWorkedExample(t *testing.T) {
 			})
 		})
 	}
+}
+
+// connect makes a target for what a claim is bound to, which gets what the claim got.
+func connect(t *testing.T, env *controlplanetest.Env, c *databasev1alpha1.FancySQLInstance) {
+	t.Run("A68 A80 R14 R296 R297 N27 a target of what the claim has", func(t *testing.T) {
+		target := &workloadv1alpha1.KubernetesTarget{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: c.Name}}
+		target.Spec.ResourceReference = c.Spec.ResourceReference
+		if err := env.Client.Create(t.Context(), target); err != nil {
+			t.Fatal(err)
+		}
+		env.Eventually(t, "the target has the same Secret", func(ctx context.Context) error {
+			if err := env.Client.Get(ctx, client.ObjectKeyFromObject(target), target); err != nil {
+				return err
+			}
+			ready, to, of := target.GetCondition(xpv1.TypeReady), &corev1.Secret{}, &corev1.Secret{}
+			err := errors.Join(
+				env.Client.Get(ctx, client.ObjectKey{Namespace: env.Namespace, Name: string(target.UID)}, to),
+				env.Client.Get(ctx, client.ObjectKeyFromObject(c), of))
+			if err != nil || ready.Status != corev1.ConditionTrue || !maps.EqualFunc(to.Data, of.Data, bytes.Equal) {
+				return fmt.Errorf("%s: %s; %w", ready.Reason, ready.Message, err)
+			}
+			return nil
+		})
+		if err := env.Client.Delete(t.Context(), target); err != nil {
+			t.Fatal(err)
+		}
+		env.Eventually(t, "the target goes with its Secret", func(ctx context.Context) error {
+			for key, o := range map[string]client.Object{target.Name: target, string(target.UID): &corev1.Secret{}} {
+				if err := env.Client.Get(ctx, client.ObjectKey{Namespace: env.Namespace, Name: key}, o); client.IgnoreNotFound(err) != nil || err == nil {
+					return fmt.Errorf("%T is there: %w", o, err)
+				}
+			}
+			return nil
+		})
+	})
 }
 
 func claim(env *controlplanetest.Env, name string) *databasev1alpha1.FancySQLInstance {

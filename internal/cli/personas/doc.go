@@ -4,8 +4,8 @@
 // Package personas says who may do what with the kinds of Bowline: as cluster roles of Kubernetes, derived from the
 // definitions of the kinds.
 //
-//	           claims   classes   managed resources and configurations   Secrets
-//	                              cluster-scoped      namespaced
+//	           claims,  classes   managed resources and configurations   Secrets
+//	           targets            cluster-scoped      namespaced
 //	view       read     read      -                   -                  -
 //	edit       write    read      -                   -                  read
 //	admin      write    write     write               read               read

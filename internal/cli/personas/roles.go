@@ -23,7 +23,7 @@ const (
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
 // Roles returns the cluster roles for the kinds of these definitions. What a kind is, its categories say; a kind of none of
-// the categories claims, classes, managed and provider is in no role.
+// the categories claims, targets, classes, managed and provider is in no role.
 func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.ClusterRole {
 	k := classify(definitions)
 	return []rbacv1.ClusterRole{
@@ -66,7 +66,7 @@ func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterR
 
 // kinds are definitions by what their objects are.
 type kinds struct {
-	claims, classes           byGroup
+	claims, classes           byGroup // targets count as claims: a team writes them, and others decide what it gets
 	clusterScoped, namespaced byGroup // managed resources and their configurations
 }
 
@@ -81,7 +81,7 @@ func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
 			k.namespaced.add(d)
 		case is("classes"):
 			k.classes.add(d)
-		case is("claims"):
+		case is("claims"), is("targets"):
 			k.claims.add(d)
 		}
 	}

@@ -27,6 +27,7 @@ func definitions() []*apiextensionsv1.CustomResourceDefinition {
 	const cluster, namespaced = apiextensionsv1.ClusterScoped, apiextensionsv1.NamespaceScoped
 	return []*apiextensionsv1.CustomResourceDefinition{
 		definition("shop", "claims", namespaced, "claim", "claims"),
+		definition("work", "targets", namespaced, "target", "targets"),
 		definition("cloud", "classes", cluster, "class", "classes"),
 		definition("cloud", "databases", cluster, "crossplane", "managed", "cloud"),
 		definition("cloud", "providerconfigs", cluster, "crossplane", "provider", "cloud"),
@@ -46,21 +47,22 @@ func TestRoles(t *testing.T) {
 		want       map[string]string // verbs by resource
 	}{
 		personas.View: {
-			reason:     "A viewer sees what teams asked for, and never a Secret.",
+			reason:     "A viewer sees what teams asked for, claims and targets, and never a Secret.",
 			aggregated: "view",
-			want:       map[string]string{"claims.shop": read, "classes.cloud": read, "events.": read, "events.events.k8s.io": read},
+			want: map[string]string{"claims.shop": read, "targets.work": read, "classes.cloud": read, "events.": read,
+				"events.events.k8s.io": read},
 		},
 		personas.Edit: {
-			reason:     "A team writes claims and reads Secrets; it writes no status, no class and no managed resource.",
+			reason:     "A team writes claims and targets and reads Secrets; it writes no status, no class and no managed resource.",
 			aggregated: "edit",
-			want: map[string]string{"claims.shop": write, "classes.cloud": read, "secrets.": read,
+			want: map[string]string{"claims.shop": write, "targets.work": write, "classes.cloud": read, "secrets.": read,
 				"events.": read, "events.events.k8s.io": read},
 		},
 		personas.Admin: {
 			reason:     "An admin of the cluster writes all but what an admin of a namespace could use to go around classes.",
 			aggregated: "admin",
-			want: map[string]string{"claims.shop": write, "classes.cloud": write, "databases.cloud": write, "providerconfigs.cloud": write,
-				"clusterproviderconfigs.cloud.m": write, "databases.cloud.m": read, "providerconfigs.cloud.m": read, "claims.odd": read,
+			want: map[string]string{"claims.shop": write, "targets.work": write, "classes.cloud": write, "databases.cloud": write,
+				"providerconfigs.cloud": write, "clusterproviderconfigs.cloud.m": write, "databases.cloud.m": read, "providerconfigs.cloud.m": read, "claims.odd": read,
 				"secrets.": read, "events.": read, "events.events.k8s.io": read},
 		},
 		personas.Browse: {

@@ -1,0 +1,43 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package core_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/bowline-dev/bowline/pkg/core"
+)
+
+// What targets need is allowed, beside provider.CommonRules, and nothing more: package target proves that it is enough.
+func TestRulesOfTargets(t *testing.T) {
+	t.Parallel()
+	all, err := core.Provider().Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = slices.DeleteFunc(all, func(r rbacv1.PolicyRule) bool {
+		return !slices.Contains(r.APIGroups, "workload.crossplane.io") && !slices.Contains(r.Resources, "secrets")
+	})
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{"workload.crossplane.io"}, Resources: []string{"kubernetestargets"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{"workload.crossplane.io"}, Resources: []string{"kubernetestargets/status"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}},
+	}
+	t.Run("R305 N27 targets are written, copies are removed, and managed resources are left alone", func(t *testing.T) {
+		if diff := cmp.Diff(want, all); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func Example() {
+	p := core.Provider()
+	fmt.Println(p.Name, len(p.Kinds), len(p.Claims), len(p.Targets))
+	// Output: core 0 6 1
+}
