@@ -28,8 +28,6 @@ const (
 	// maxStartSkew is how much the two records of a server's start may differ: one is rounded, one is written a
 	// moment later.
 	maxStartSkew = 10 * time.Second
-	// shutdownTimeout is how long a server may take to write everything back before it is ended as in a crash.
-	shutdownTimeout = 30 * time.Second
 	// readyPoll is the pause between two looks at a server that starts.
 	readyPoll = 25 * time.Millisecond
 )
@@ -74,7 +72,8 @@ func settingsFrom(args []string) Settings {
 
 // Server is a running PostgreSQL server.
 type Server struct {
-	process  *process.Process
+	*process.Process // Close leaves the server running
+
 	cluster  *Cluster
 	settings Settings
 	logStart int64 // where in the log begins what happened since we know the server
@@ -82,15 +81,6 @@ type Server struct {
 
 // Settings returns what the server was started with.
 func (s *Server) Settings() Settings { return s.settings }
-
-// Pid returns the process id of the server.
-func (s *Server) Pid() int { return s.process.Pid() }
-
-// Exited is closed when the server has ended.
-func (s *Server) Exited() <-chan struct{} { return s.process.Exited() }
-
-// Release stops watching the server and leaves it running.
-func (s *Server) Release() { s.process.Close() }
 
 // Running returns the server that runs on the data, nil if there is none. Whether it accepts connections is another
 // question: see WaitReady.
@@ -118,7 +108,7 @@ func (c *Cluster) Running() (*Server, error) {
 		return nil, nil
 	}
 	start := serverlog.Size(c.log()) // What it said before is not about what happens now.
-	return &Server{process: p, cluster: c, settings: settingsFrom(info.Args), logStart: start}, nil
+	return &Server{Process: p, cluster: c, settings: settingsFrom(info.Args), logStart: start}, nil
 }
 
 // isServer distrusts the pid file: after a crash of the machine its pid may belong to anybody, also to a server of
@@ -155,7 +145,7 @@ func (c *Cluster) Start(ctx context.Context, with Installation, settings Setting
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)
 	}
-	return &Server{process: p, cluster: c, settings: settings, logStart: logStart}, nil
+	return &Server{Process: p, cluster: c, settings: settings, logStart: logStart}, nil
 }
 
 // WaitReady returns nil as soon as the server accepts connections. It fails when the server ends, with the reason that
@@ -191,19 +181,5 @@ func (s *Server) lastWords() string { return lastLine(serverlog.Since(s.cluster.
 // Stop ends the server in an orderly way: clients are disconnected, everything is written back. If that takes too long
 // it is ended as in a crash, which loses nothing either but makes the next start slower.
 func (s *Server) Stop(ctx context.Context) error {
-	if err := s.process.Signal(unix.SIGINT); err != nil && !errors.Is(err, process.ErrGone) {
-		return fmt.Errorf("stopping server: %w", err)
-	}
-	orderly, cancel := context.WithTimeout(ctx, shutdownTimeout)
-	defer cancel()
-	if s.process.Wait(orderly) != nil {
-		if err := s.cluster.Clear(ctx); err != nil {
-			return fmt.Errorf("stopping server: %w", err)
-		}
-		if err := s.process.Wait(ctx); err != nil {
-			return fmt.Errorf("stopping server: %w", err)
-		}
-	}
-	s.Release()
-	return nil
+	return s.End(ctx, unix.SIGINT, s.cluster.Clear)
 }

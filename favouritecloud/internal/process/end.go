@@ -15,6 +15,28 @@ import (
 // killAfter is how long EndIn lets a process end in an orderly way.
 const killAfter = 5 * time.Second
 
+// shutdownTimeout is how long End lets a server take to write everything back.
+const shutdownTimeout = 30 * time.Second
+
+// End ends a server in an orderly way, by the signal that asks for it, and closes it. If that takes too long, force has to.
+func (p *Process) End(ctx context.Context, sig unix.Signal, force func(context.Context) error) error {
+	if err := p.Signal(sig); err != nil && !errors.Is(err, ErrGone) {
+		return fmt.Errorf("stopping server: %w", err)
+	}
+	orderly, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	if p.Wait(orderly) != nil {
+		if err := force(ctx); err != nil {
+			return fmt.Errorf("stopping server: %w", err)
+		}
+		if err := p.Wait(ctx); err != nil {
+			return fmt.Errorf("stopping server: %w", err)
+		}
+	}
+	p.Close()
+	return nil
+}
+
 // EndIn ends every process that works in the folder and runs one of the programs, given by the signal at which it ends in an
 // orderly way. Those that do not are killed.
 func EndIn(ctx context.Context, folder string, programs map[string]unix.Signal) error {

@@ -63,7 +63,7 @@ func (i *Instance) Running(ctx context.Context) (*Server, error) {
 		p.Close()
 		return nil, nil
 	}
-	return &Server{process: p, instance: i, logStart: serverlog.Size(i.log())}, nil
+	return &Server{Process: p, instance: i, logStart: serverlog.Size(i.log())}, nil
 }
 
 // Start starts a server and returns before it is ready. Whatever else runs in the folder is ended first.
@@ -94,7 +94,7 @@ func (i *Instance) Start(ctx context.Context, with Installation, settings Settin
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)
 	}
-	return &Server{process: p, instance: i, logStart: logStart}, nil
+	return &Server{Process: p, instance: i, logStart: logStart}, nil
 }
 
 // makeData makes the data folder if there is none. It appears with its owner, so that a server never runs as another.

@@ -134,7 +134,7 @@ func TestServer(t *testing.T) {
 	if _, _, err := s.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "Failed listening on port") {
 		t.Errorf("a server whose port is taken: %v", err)
 	}
-	s.Release()
+	s.Close()
 
 	if settings.Port, err = ports.Caches().Free(func(int) bool { return false }); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestServer(t *testing.T) {
 	if err != nil || adopted == nil || adopted.Pid() != s.Pid() {
 		t.Fatalf("the server is not found: %v, %v", adopted, err)
 	}
-	adopted.Release()
+	adopted.Close()
 	if _, err := NewInstance(i.folder, i.owner, "guessed").Running(t.Context()); err == nil || !isRefusal(err) {
 		t.Errorf("without the secret: %v", err)
 	}

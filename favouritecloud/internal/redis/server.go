@@ -15,28 +15,16 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/serverlog"
 )
 
-const (
-	// shutdownTimeout is how long a server may take to write everything back before it is killed.
-	shutdownTimeout = 30 * time.Second
-	// readyPoll is the pause between two looks at a server that starts.
-	readyPoll = 25 * time.Millisecond
-)
+// readyPoll is the pause between two looks at a server that starts.
+const readyPoll = 25 * time.Millisecond
 
 // Server is a running Redis server.
 type Server struct {
-	process  *process.Process
+	*process.Process // Close leaves the server running
+
 	instance *Instance
 	logStart int64 // where in the log begins what happened since we know the server
 }
-
-// Pid returns the process id of the server.
-func (s *Server) Pid() int { return s.process.Pid() }
-
-// Exited is closed when the server has ended.
-func (s *Server) Exited() <-chan struct{} { return s.process.Exited() }
-
-// Release stops watching the server and leaves it running.
-func (s *Server) Release() { s.process.Close() }
 
 // WaitReady returns the version, major and minor, and the port of the server as soon as it serves clients. It fails when the
 // server ends, with the reason that it logged, or when ctx does.
@@ -89,21 +77,7 @@ func (s *Server) Apply(ctx context.Context, settings Settings) error {
 // Stop ends the server in an orderly way: everything is written back. If that takes too long it is killed, which loses
 // nothing either.
 func (s *Server) Stop(ctx context.Context) error {
-	if err := s.process.Signal(unix.SIGTERM); err != nil && !errors.Is(err, process.ErrGone) {
-		return fmt.Errorf("stopping server: %w", err)
-	}
-	orderly, cancel := context.WithTimeout(ctx, shutdownTimeout)
-	defer cancel()
-	if s.process.Wait(orderly) != nil {
-		if err := s.instance.Clear(ctx); err != nil {
-			return fmt.Errorf("stopping server: %w", err)
-		}
-		if err := s.process.Wait(ctx); err != nil {
-			return fmt.Errorf("stopping server: %w", err)
-		}
-	}
-	s.Release()
-	return nil
+	return s.End(ctx, unix.SIGTERM, s.instance.Clear)
 }
 
 func isRefusal(err error) bool {

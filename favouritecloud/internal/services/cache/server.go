@@ -93,7 +93,7 @@ func (s *server) hasEnded() bool {
 }
 
 func (s *server) forget() {
-	s.running.Release()
+	s.running.Close()
 	s.running = nil
 }
 

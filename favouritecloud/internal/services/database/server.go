@@ -79,7 +79,7 @@ func (s *server) hasEnded() bool {
 }
 
 func (s *server) forget() {
-	s.running.Release()
+	s.running.Close()
 	s.running = nil
 }
 
