@@ -20,6 +20,7 @@ const (
 	pathClasses     = "/apis/database.fcp.crossplane.io/v1alpha3/favouritedbinstanceclasses"
 	pathConfigs     = "/apis/fcp.crossplane.io/v1alpha3/providerconfigs"
 	pathClaims      = "/apis/database.crossplane.io/v1alpha1/namespaces/"
+	pathTargets     = "/apis/workload.crossplane.io/v1alpha1/namespaces/"
 	pathDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
@@ -96,6 +97,9 @@ func forbiddenOfCluster() map[string]forbiddenCall {
 		"claiming for another team": noPost(pathClaims+"rival/postgresqlinstances", emptyBody, "Another team would pay."),
 		"changing another's claim":  noPatch(pathClaims+"rival/postgresqlinstances/db", labelBody, "Another team's database could be changed."),
 		"deleting another's claim":  noDelete(pathClaims+"rival/postgresqlinstances/db", "Another team's data would be gone."),
+		"targets of another team":   noGet(pathTargets+"rival/kubernetestargets", "They show what other teams connect to."),
+		"a target for another team": noPost(pathTargets+"rival/kubernetestargets", emptyBody, "Another team's Secrets would fill up."),
+		"all targets":               noGet("/apis/workload.crossplane.io/v1alpha1/kubernetestargets", "They show what other teams connect to."),
 		"all claims":                noGet("/apis/database.crossplane.io/v1alpha1/postgresqlinstances", "They show what other teams have."),
 		"deleting all own claims": noDelete(pathClaims+"shop/postgresqlinstances",
 			"One slip would delete everything; kubectl deletes one by one."),
