@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -72,7 +73,7 @@ func WithClock(now func() time.Time) Option {
 // NewReconciler returns a reconciler for claims of a kind in the manager's scheme.
 func NewReconciler(mgr manager.Manager, of resource.ClaimKind, o ...Option) *Reconciler {
 	name := ControllerName(of)
-	_ = classes.MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(of)) // to be seen at once
+	_ = objects.MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(of)) // to be seen at once
 	r := &Reconciler{
 		client:   mgr.GetClient(),
 		kind:     schema.GroupVersionKind(of),
@@ -98,7 +99,7 @@ func ControllerName(of resource.ClaimKind) string {
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName(resource.ClaimKind(r.kind))).
-		For(classes.MustNew[client.Object](mgr.GetScheme(), r.kind)).
+		For(objects.MustNew[client.Object](mgr.GetScheme(), r.kind)).
 		WatchesRawSource(r.classes.Wakeups(func(c resource.Claim) bool { return !left(c) })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
 		Complete(r)
@@ -110,7 +111,7 @@ func CacheDefinitions(o *cache.Options) { classes.CacheDefinitions(o) }
 
 // Reconcile says on a claim why it gets nothing, if that is so.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	claim := classes.MustNew[resource.Claim](r.client.Scheme(), r.kind)
+	claim := objects.MustNew[resource.Claim](r.client.Scheme(), r.kind)
 	if err := r.client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -159,17 +159,17 @@ func (r *Reconciler) afterStrays(err error) (reconcile.Result, error) {
 }
 
 func (r *Reconciler) newClaim() resource.Claim {
-	return classes.MustNew[resource.Claim](r.scheme, r.claimKind)
+	return objects.MustNew[resource.Claim](r.scheme, r.claimKind)
 }
 
 func (r *Reconciler) newClass() resource.Class {
-	return classes.MustNew[resource.Class](r.scheme, r.classKind)
+	return objects.MustNew[resource.Class](r.scheme, r.classKind)
 }
 
 func (r *Reconciler) newManaged() resource.BindableManaged {
-	return classes.MustNew[resource.BindableManaged](r.scheme, r.managedKind)
+	return objects.MustNew[resource.BindableManaged](r.scheme, r.managedKind)
 }
 
 func (r *Reconciler) newManagedList() client.ObjectList {
-	return classes.MustNew[client.ObjectList](r.scheme, r.managedKind.GroupVersion().WithKind(r.managedKind.Kind+"List"))
+	return objects.MustNew[client.ObjectList](r.scheme, r.managedKind.GroupVersion().WithKind(r.managedKind.Kind+"List"))
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -69,7 +70,7 @@ type Role struct {
 // NewAssigner returns an Assigner for claims and classes of kinds in the manager's scheme.
 func (r Role) NewAssigner(mgr manager.Manager, claims resource.ClaimKind, class resource.ClassKind) *Assigner {
 	name := ControllerName(r.Prefix, claims, class)
-	_ = MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(claims)) // to be seen at once
+	_ = objects.MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(claims)) // to be seen at once
 	return &Assigner{
 		Recorder:     event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), r.Package+"/"+name),
 		Log:          mgr.GetLogger().WithValues("controller", name),
@@ -85,7 +86,7 @@ func (r Role) NewAssigner(mgr manager.Manager, claims resource.ClaimKind, class 
 
 // Reconcile gives a claim its class.
 func (a *Assigner) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	claim := MustNew[resource.Claim](a.client.Scheme(), a.claims)
+	claim := objects.MustNew[resource.Claim](a.client.Scheme(), a.claims)
 	if err := a.client.Get(ctx, req.NamespacedName, claim); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -152,7 +153,7 @@ func (a *Assigner) Wakeups() source.Source {
 func (a *Assigner) SetupWithManager(mgr manager.Manager, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(a.name).
-		For(MustNew[client.Object](mgr.GetScheme(), a.claims), builder.WithPredicates(resource.NewPredicates(a.takes))).
+		For(objects.MustNew[client.Object](mgr.GetScheme(), a.claims), builder.WithPredicates(resource.NewPredicates(a.takes))).
 		WatchesRawSource(a.Wakeups()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
 		Complete(r)

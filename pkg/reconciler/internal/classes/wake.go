@@ -9,7 +9,6 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,7 +31,7 @@ func (c *Classes) Wakeups(wants func(resource.Claim) bool) source.Source {
 }
 
 func (c *Classes) wake(ctx context.Context, wants func(resource.Claim) bool, queue workqueue.TypedInterface[reconcile.Request]) error {
-	list := MustNew[client.ObjectList](c.mgr.GetScheme(), c.claims.GroupVersion().WithKind(c.claims.Kind+"List"))
+	list := objects.MustNew[client.ObjectList](c.mgr.GetScheme(), c.claims.GroupVersion().WithKind(c.claims.Kind+"List"))
 	if err := c.mgr.GetClient().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing claims: %w", err)
 	}
@@ -42,9 +41,4 @@ func (c *Classes) wake(ctx context.Context, wants func(resource.Claim) bool, que
 		}
 		return nil
 	})
-}
-
-// MustNew is objects.MustNew.
-func MustNew[T any](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
-	return objects.MustNew[T](scheme, kind)
 }
