@@ -51,8 +51,8 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering Kubernetes types: %w", err)
 	}
-	if err := validate(providers); err != nil {
-		return nil, err
+	if len(providers) == 0 {
+		return nil, errNoProvider()
 	}
 	// The API server warns of the finalizer's form at every creation; its name is a wire contract and stays.
 	config := rest.CopyConfig(cfg.REST)
@@ -80,9 +80,9 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		return nil, fmt.Errorf("creating controller manager: %w", err)
 	}
 	options := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
-	for _, p := range providers {
+	for i, p := range providers {
 		if err := p.SetupWithManager(mgr, options...); err != nil {
-			return nil, err
+			return nil, errors.Join(err, mistakes(providers[i+1:])) // so that all mistakes are told at once
 		}
 	}
 	if err := addHealthChecks(mgr); err != nil {
@@ -98,16 +98,22 @@ func (c ManagerConfig) logger() logr.Logger {
 	return c.Log
 }
 
-// validate returns the mistakes of all providers.
+// validate returns the mistakes of all providers, without an API server.
 func validate(providers []Provider) error {
 	if len(providers) == 0 {
-		return errors.New("there is no provider to run")
+		return errNoProvider()
 	}
-	var mistakes []error
+	return mistakes(providers)
+}
+
+func errNoProvider() error { return errors.New("there is no provider to run") }
+
+func mistakes(providers []Provider) error {
+	var all []error
 	for _, p := range providers {
-		mistakes = append(mistakes, p.Validate())
+		all = append(all, p.Validate())
 	}
-	return errors.Join(mistakes...)
+	return errors.Join(all...)
 }
 
 // healthAddress is where a manager answers probes; it knows "nowhere" by the word 0.

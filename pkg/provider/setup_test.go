@@ -205,3 +205,33 @@ func TestOptionOrder(t *testing.T) {
 		}
 	})
 }
+
+// A manager is refused with the mistakes of all providers, wherever in their order the first one is.
+func TestNewManagerMistakes(t *testing.T) {
+	t.Parallel()
+	good := depot.Provider((&depot.Book{}).Clients(0))
+	first, second := good, good
+	first.Name, first.Configs = "first", nil
+	second.Name, second.Configs = "second", nil
+	for name, tc := range map[string]struct {
+		providers []provider.Provider
+		says      []string
+	}{
+		"A73 no provider":        {nil, []string{"no provider"}},
+		"A73 mistakes of both":   {[]provider.Provider{first, second}, []string{"provider first", "provider second"}},
+		"A73 only of the second": {[]provider.Provider{good, second}, []string{"provider second"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := provider.NewManager(provider.ManagerConfig{REST: controlplanetest.Config(t)}, tc.providers...)
+			if err == nil {
+				t.Fatal("there is a manager")
+			}
+			for _, want := range tc.says {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("does not say %q: %v", want, err)
+				}
+			}
+		})
+	}
+}
