@@ -89,7 +89,7 @@ func startAPIServer(ctx context.Context, s *Server) (_ *apiServer, err error) {
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("validating options: %w", errors.Join(errs...))
 	}
-	c, err := buildChain(completed, tokens, newUsedKinds(s.store))
+	c, err := buildChain(completed, tokens, newUsedKinds(s.store), func() error { return s.store.waitServes(ctx) })
 	if err != nil {
 		return nil, err
 	}

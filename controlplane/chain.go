@@ -40,12 +40,16 @@ type chain struct {
 	used        *usedKinds
 }
 
-// buildChain wires the three servers. Nothing runs yet.
-func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds) (*chain, error) {
+// buildChain wires the three servers. Nothing runs yet. The store has to serve when waitStore returns: until then keys are
+// made, which takes as long as the store needs to elect itself.
+func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds, waitStore func() error) (*chain, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
 	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, servedResources(), openAPIDefinitions)
 	if err != nil {
 		return nil, fmt.Errorf("building generic configuration: %w", err)
+	}
+	if err := waitStore(); err != nil {
+		return nil, err
 	}
 	adjustGeneric(generic)
 	if tokens.live, err = kubernetes.NewForConfig(generic.LoopbackClientConfig); err != nil {

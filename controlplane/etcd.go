@@ -31,8 +31,8 @@ type store struct {
 	failed chan error
 }
 
-// startStore starts etcd on dataDir/etcd and returns when it has elected itself and serves.
-func startStore(ctx context.Context, dataDir string, noSync bool, log logr.Logger) (*store, error) {
+// startStore starts etcd on dataDir/etcd and returns when it listens.
+func startStore(dataDir string, noSync bool, log logr.Logger) (*store, error) {
 	s := &store{failed: make(chan error, 1)}
 	if err := s.openSocket(dataDir); err != nil {
 		return nil, err
@@ -41,16 +41,22 @@ func startStore(ctx context.Context, dataDir string, noSync bool, log logr.Logge
 	if s.etcd, err = embed.StartEtcd(s.config(dataDir, noSync, log)); err != nil {
 		return nil, errors.Join(err, s.closeFolder())
 	}
+	return s, nil
+}
+
+// waitServes returns when etcd has elected itself and serves.
+func (s *store) waitServes(ctx context.Context) error {
 	select {
 	case <-s.etcd.Server.ReadyNotify():
 		go s.watch()
-		return s, nil
-	case err = <-s.etcd.Err():
-	case err = <-s.failed:
+		return nil
+	case err := <-s.etcd.Err():
+		return fmt.Errorf("waiting for the store: %w", err)
+	case err := <-s.failed:
+		return fmt.Errorf("waiting for the store: %w", err)
 	case <-ctx.Done():
-		err = ctx.Err()
+		return ctx.Err()
 	}
-	return nil, errors.Join(err, s.stop())
 }
 
 // openSocket chooses the socket's path. A path too long for the kernel is reached through this process's own handle of

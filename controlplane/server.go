@@ -202,9 +202,9 @@ func (s *Server) startListener(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) startStore(ctx context.Context) error {
+func (s *Server) startStore(context.Context) error {
 	var err error
-	s.store, err = startStore(ctx, s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log)
+	s.store, err = startStore(s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log)
 	return err
 }
 
