@@ -30,7 +30,7 @@ type bound struct {
 // The managed resource decides who connects to it.
 func TestConsent(t *testing.T) {
 	t.Parallel()
-	const own, other = "OWN", "other"
+	const own, other, isBound = "OWN", "other", xpv1.BindingPhaseBound
 	for name, tc := range map[string]struct {
 		allowed string
 		bound   bound
@@ -42,9 +42,9 @@ func TestConsent(t *testing.T) {
 		"N27 all are":                                {allowed: "*", want: xpv1.ReasonAvailable},
 		"N27 another is listed":                      {allowed: other, want: xpv1.ReasonNotAllowed},
 		"N27 one whose name begins like it":          {allowed: own + "-2", want: xpv1.ReasonNotAllowed},
-		"N27 bound to a claim of the namespace":      {bound: bound{own, "u", xpv1.BindingPhaseBound}, want: xpv1.ReasonAvailable},
-		"N27 bound to a claim of another":            {bound: bound{other, "u", xpv1.BindingPhaseBound}, want: xpv1.ReasonNotAllowed},
-		"N27 bound to another's, and listed":         {allowed: own, bound: bound{other, "u", xpv1.BindingPhaseBound}, want: xpv1.ReasonAvailable},
+		"N27 bound to a claim of the namespace":      {bound: bound{own, "u", isBound}, want: xpv1.ReasonAvailable},
+		"N27 bound to a claim of another":            {bound: bound{other, "u", isBound}, want: xpv1.ReasonNotAllowed},
+		"N27 bound to another's, listed":             {allowed: own, bound: bound{other, "u", isBound}, want: xpv1.ReasonAvailable},
 		"N27 meant for a claim of it, and not bound": {bound: bound{own, "", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
 		"N27 being bound":                            {bound: bound{own, "u", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
 		"N27 released by a claim of it":              {bound: bound{own, "u", xpv1.BindingPhaseReleased}, want: xpv1.ReasonNotAllowed},
@@ -131,6 +131,52 @@ func TestConsentIsWithdrawn(t *testing.T) {
 		s.wantState(xpv1.ReasonNotAllowed)
 		if s.secret("kube") != nil {
 			t.Error("the copy of the former one is there")
+		}
+	})
+}
+
+// A cache that is behind decides nothing: neither does anything go on that the API server forbids, nor is anything taken away that
+// it allows.
+func TestCacheIsBehind(t *testing.T) {
+	t.Parallel()
+	t.Run("N27 nothing goes on", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		item := s.newItem(nil)
+		s.create(item, s.newTarget(nil))
+		s.publish(item)
+		s.cached = item.DeepCopy()
+		s.edit(item, func() { item.Annotations = nil })
+		if result := s.pass(); result.RequeueAfter == 0 || s.secret("kube") != nil {
+			t.Errorf("a copy: %t, comes back %+v", s.secret("kube") != nil, result)
+		}
+		s.cached = nil
+		s.pass()
+		s.wantState(xpv1.ReasonNotAllowed)
+	})
+	t.Run("N27 nothing goes on again", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		s.cached = item.DeepCopy()
+		s.edit(item, func() { item.Annotations = nil })
+		from := s.secret("hidden-source")
+		s.edit(from, func() { from.Annotations = nil })
+		if result := s.pass(); result.RequeueAfter == 0 || len(meta.PropagatesTo(s.secret("hidden-source"))) > 0 {
+			t.Errorf("the source goes on to %v, comes back %+v", meta.PropagatesTo(s.secret("hidden-source")), result)
+		}
+	})
+	t.Run("N27 nothing is taken away", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		s.cached = item.DeepCopy()
+		s.cached.Annotations = nil
+		if result := s.pass(); result.RequeueAfter == 0 {
+			t.Errorf("comes back %+v", result)
+		}
+		if err := s.checkAgreed("kube"); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -1,5 +1,6 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
+
 // Package target gives targets copies of the connection Secrets of managed resources.
 //
 //	return target.NewReconciler(mgr,

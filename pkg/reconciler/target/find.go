@@ -84,7 +84,8 @@ func (r *Reconciler) unknown(ref *corev1.ObjectReference) outcome {
 func isUnserved(err error) bool { return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
 // readManaged returns what the API server has in place of an object, nil if there is nothing any more.
-func (r *Reconciler) readManaged(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (resource.BindableManaged, error) {
+func (r *Reconciler) readManaged(ctx context.Context, kind schema.GroupVersionKind,
+	key client.ObjectKey) (resource.BindableManaged, error) {
 	mg := r.newManaged(kind)
 	err := r.live.Get(ctx, key, mg)
 	if isUnserved(err) {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -62,6 +63,7 @@ type stage struct {
 
 	options    []target.Option
 	reconciler *target.Reconciler
+	cached     *shop.Item // what a cache that is behind has in place of the managed resource
 }
 
 func newStage(t *testing.T, o ...target.Option) *stage {
@@ -83,25 +85,36 @@ func stageIn(t *testing.T, env *controlplanetest.Env, o ...target.Option) *stage
 // restart replaces the reconciler by a fresh one that remembers nothing, as after a crash.
 func (s *stage) restart(config *rest.Config) {
 	s.t.Helper()
-	s.reconciler = newReconciler(s.t, config, resource.ManagedKind{}, s.options...)
+	s.reconciler = s.newReconciler(config, resource.ManagedKind{})
 }
 
-func newReconciler(t *testing.T, config *rest.Config, kind resource.ManagedKind, o ...target.Option) *target.Reconciler {
-	t.Helper()
+func (s *stage) newReconciler(config *rest.Config, kind resource.ManagedKind) *target.Reconciler {
+	s.t.Helper()
 	mgr, err := manager.New(config, manager.Options{
-		Scheme:         newScheme(t),
+		Scheme:         newScheme(s.t),
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Logger:         logr.Discard(),
 		MapperProvider: mapper,
 		NewClient: func(config *rest.Config, o client.Options) (client.Client, error) {
 			o.Cache = nil // each pass called by hand sees what the last one wrote
-			return client.New(config, o)
+			c, err := client.NewWithWatch(config, o)
+			if err != nil {
+				return nil, err
+			}
+			return interceptor.NewClient(c, interceptor.Funcs{Get: func(ctx context.Context, of client.WithWatch, key client.ObjectKey,
+				o client.Object, options ...client.GetOption) error {
+				if item, ok := o.(*shop.Item); ok && s.cached != nil {
+					s.cached.DeepCopyInto(item)
+					return nil
+				}
+				return of.Get(ctx, key, o, options...)
+			}}), nil
 		},
 	})
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	return target.NewReconciler(mgr, targetKind(), kind, o...)
+	return target.NewReconciler(mgr, targetKind(), kind, s.options...)
 }
 
 func targetKind() resource.TargetKind {

@@ -74,13 +74,19 @@ func TestConnects(t *testing.T) {
 			t.Errorf("want target, copy, source and status written once each, got %v", did)
 		}
 		after := &shop.Item{}
-		if err := s.env.Client.Get(t.Context(), client.ObjectKeyFromObject(item), after); err != nil || after.ResourceVersion != item.ResourceVersion {
+		err := s.env.Client.Get(t.Context(), client.ObjectKeyFromObject(item), after)
+		if err != nil || after.ResourceVersion != item.ResourceVersion {
 			t.Errorf("the managed resource went from version %s to %s, %v", item.ResourceVersion, after.ResourceVersion, err)
 		}
 		if diff := cmp.Diff([]event.Reason{target.ReasonConnected}, s.events.Take()); diff != "" {
 			t.Errorf("events: -want +got:\n%s", diff)
 		}
 	})
+}
+
+// What a target wants, and where it is from, may change.
+func TestConnectsAnew(t *testing.T) {
+	t.Parallel()
 	t.Run("R304 a managed resource may have several targets", func(t *testing.T) {
 		t.Parallel()
 		s, other := newStage(t), newStage(t)
@@ -127,23 +133,27 @@ func TestConnects(t *testing.T) {
 // What is missing is told, and nothing is copied in part.
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	names := func(gv, kind, name string) func(*workloadv1alpha1.KubernetesTarget) {
+	type change = func(*workloadv1alpha1.KubernetesTarget)
+	names := func(gv, kind, name string) change {
 		return func(t *workloadv1alpha1.KubernetesTarget) {
 			t.Spec.ResourceReference = &corev1.ObjectReference{APIVersion: gv, Kind: kind, Name: name}
 		}
 	}
+	anotherUID := func(t *workloadv1alpha1.KubernetesTarget) { t.Spec.ResourceReference.UID = "u" }
+	silent := func(i *shop.Item) { i.Spec.WriteConnectionSecretToReference = nil }
+	const ours = "shop.test.bowline.dev/v1"
 	for name, tc := range map[string]struct {
-		target func(*workloadv1alpha1.KubernetesTarget)
+		target change
 		item   func(*shop.Item)
 		says   string
 	}{
-		"R301 no managed resource":                    {names("shop.test.bowline.dev/v1", "Item", "nobody"), nil, `Item "nobody" does not exist`},
-		"R301 another one of that name":               {func(t *workloadv1alpha1.KubernetesTarget) { t.Spec.ResourceReference.UID = "u" }, nil, "is another one"},
-		"R301 it publishes nothing":                   {nil, func(i *shop.Item) { i.Spec.WriteConnectionSecretToReference = nil }, "spec.writeConnectionSecretToRef"},
+		"R301 no managed resource":                    {names(ours, "Item", "nobody"), nil, `Item "nobody" does not exist`},
+		"R301 another one of that name":               {anotherUID, nil, "is another one"},
+		"R301 it publishes nothing":                   {nil, silent, "spec.writeConnectionSecretToRef"},
 		"R301 it has published nothing yet":           {nil, nil, "no connection details yet"},
-		"R300 no such kind":                           {names("shop.test.bowline.dev/v1", "Itme", "x"), nil, "there is no kind Itme.shop.test.bowline.dev"},
+		"R300 no such kind":                           {names(ours, "Itme", "x"), nil, "there is no kind Itme.shop.test.bowline.dev"},
 		"R300 a kind that is none of managed":         {names("v1", "Secret", "x"), nil, "a Secret is not what targets can connect to"},
-		"R300 a claim, whose Secret the team has":     {names("shop.test.bowline.dev/v1", "ItemClaim", "x"), nil, "not what targets can connect to"},
+		"R300 a claim, whose Secret the team has":     {names(ours, "ItemClaim", "x"), nil, "not what targets can connect to"},
 		"R300 an apiVersion that cannot be: no crash": {names("a/b/c", "Item", "x"), nil, "there is no kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,6 +173,11 @@ func TestMissing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is there is not enough, or not any more.
+func TestNotThere(t *testing.T) {
+	t.Parallel()
 	t.Run("R301 a Secret of that name which is not the managed resource's is not copied", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
@@ -208,11 +223,11 @@ func TestServes(t *testing.T) {
 		item := s.newItem(nil)
 		s.create(item, s.newTarget(nil))
 		s.publish(item)
-		gadgets := newReconciler(t, s.env.Config, resource.ManagedKind(shop.GadgetGroupVersionKind))
+		gadgets := s.newReconciler(s.env.Config, resource.ManagedKind(shop.GadgetGroupVersionKind))
 		if _, err := s.tryPassOf(gadgets); err != nil || s.secret("kube") != nil || len(s.target().Status.Conditions) > 0 {
 			t.Errorf("it has %+v, %v", s.target().Status, err)
 		}
-		items := newReconciler(t, s.env.Config, resource.ManagedKind(shop.ItemGroupVersionKind), s.options...)
+		items := s.newReconciler(s.env.Config, resource.ManagedKind(shop.ItemGroupVersionKind))
 		if result, err := s.tryPassOf(items); err != nil || result.RequeueAfter != time.Minute {
 			t.Errorf("one that is put together by hand comes back %+v, %v", result, err)
 		}
@@ -294,7 +309,8 @@ func TestForeignSecret(t *testing.T) {
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]metav1.DeletionPropagation{
-		"R302 with what it controls": metav1.DeletePropagationBackground, "R302 also where that is to be orphaned": metav1.DeletePropagationOrphan,
+		"R302 with what it controls":             metav1.DeletePropagationBackground,
+		"R302 also where that is to be orphaned": metav1.DeletePropagationOrphan,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
