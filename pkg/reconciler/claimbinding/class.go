@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // checkClass reads the class of a claim that has no managed resource yet (R257, R276), and sees that it is for the claim's
@@ -33,6 +34,10 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) outcome {
 				"team for the class; kubectl get classes lists those that there are", r.classKind.Kind, name))
 		}
 		return fail(fmt.Errorf("reading the class: %w", err))
+	}
+	if meta.WasDeleted(class) {
+		return refuse(xpv1.ReasonClassNotFound, fmt.Errorf("class %s %q is being deleted: delete the claim and make another that uses "+
+			"another class; kubectl get classes lists those that there are", r.classKind.Kind, name))
 	}
 	allowed, err := r.allowed(ctx, class.GetClaimLimits().NamespaceSelector, p.claim.GetNamespace())
 	switch {

@@ -8,45 +8,26 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// AnnotationKeyClaims on a class with a limit lists the claims that use it: a JSON object with their UIDs as keys.
+// AnnotationKeyClaims on a class with a limit lists the claims that use it: a JSON object with their UIDs as keys and their kinds,
+// "<kind>.<group>", as values. Whoever may read classes learns no names of other teams' claims and namespaces. An object has 256 KiB
+// of annotations, far more than the greatest limit takes.
 const AnnotationKeyClaims = "bowline.dev/claims"
 
-// room is how many bytes of AnnotationKeyClaims entries may take: an object has 256 KiB of annotations. A thousand entries fit
-// unless the names of claims are very long.
-const room = 200 << 10
-
-// An entry tells where the claim is that uses a class, of one of the kinds that the class serves: "<kind>.<group>
-// <namespace>/<name>".
+// An entry is the kind of a claim that uses a class, of those that the class serves.
 type entry string
 
-func (r *Reconciler) entryOf(claim resource.Claim) entry {
-	return entry(r.claimKind.GroupKind().String() + " " + client.ObjectKeyFromObject(claim).String())
-}
-
-func (e entry) claim() (kind schema.GroupKind, key types.NamespacedName) {
-	of, name, _ := strings.Cut(string(e), " ")
-	key.Namespace, key.Name, _ = strings.Cut(name, "/")
-	return schema.ParseGroupKind(of), key
-}
-
-// fit is false for entries that leave no room for more.
-func fit(entries map[types.UID]entry) bool {
-	size := 0
-	for uid, e := range entries {
-		size += len(`"":"",`) + len(uid) + len(e)
-	}
-	return size < room
-}
+func (r *Reconciler) entry() entry { return entry(r.claimKind.GroupKind().String()) }
 
 func entriesOf(class resource.Class) (map[types.UID]entry, error) {
 	entries := map[types.UID]entry{}
@@ -96,40 +77,53 @@ func (r *Reconciler) served(ctx context.Context, from client.Reader, class strin
 // prune forgets entries of claims that are gone, or use another class by now. Claims normally take themselves off; this heals
 // what a crash or an administrator's hand left.
 func (r *Reconciler) prune(ctx context.Context, class string, entries map[types.UID]entry) error {
-	for uid, e := range entries {
-		uses, err := r.uses(ctx, r.client, uid, e, class)
-		if err == nil && !uses {
-			uses, err = r.uses(ctx, r.live, uid, e, class) // the cache may be behind
-		}
-		if err != nil {
-			return fmt.Errorf("looking for claim %s: %w", e, err)
-		}
-		if !uses {
-			delete(entries, uid)
+	outdated := maps.Clone(entries)
+	for _, from := range []client.Reader{r.client, r.live} { // the cache may be behind
+		for kind := range kindsOf(outdated) {
+			if err := r.confirm(ctx, from, kind, class, outdated); err != nil {
+				return err
+			}
 		}
 	}
+	maps.DeleteFunc(entries, func(uid types.UID, _ entry) bool {
+		_, is := outdated[uid]
+		return is
+	})
 	return nil
 }
 
-// uses is true if the claim of an entry exists and names the class.
-func (r *Reconciler) uses(ctx context.Context, from client.Reader, uid types.UID, e entry, class string) (bool, error) {
-	kind, key := e.claim()
+func kindsOf(entries map[types.UID]entry) map[entry]struct{} {
+	kinds := map[entry]struct{}{}
+	for _, kind := range entries {
+		kinds[kind] = struct{}{}
+	}
+	return kinds
+}
+
+// confirm takes those entries of a kind off the outdated ones whose claim exists and names the class.
+func (r *Reconciler) confirm(ctx context.Context, from client.Reader, e entry, class string, outdated map[types.UID]entry) error {
+	kind := schema.ParseGroupKind(string(e))
 	versions := r.scheme.VersionsForGroupKind(kind)
-	if len(versions) == 0 {
-		return true, nil // of a kind that another process looks after
+	if len(versions) == 0 { // another process looks after it
+		maps.DeleteFunc(outdated, func(_ types.UID, of entry) bool { return of == e })
+		return nil
 	}
-	o, err := r.scheme.New(kind.WithVersion(versions[0].Version))
-	if err != nil {
-		return true, err
+	one, err := r.scheme.New(versions[0].WithKind(kind.Kind))
+	if _, ok := one.(resource.Claim); err != nil || !ok {
+		return err
 	}
-	claim, ok := o.(resource.Claim)
-	if !ok {
-		return false, nil
+	list := objects.MustNew[client.ObjectList](r.scheme, versions[0].WithKind(kind.Kind+"List"))
+	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing claims of kind %s: %w", e, err)
 	}
-	err = from.Get(ctx, key, claim)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	ref := claim.GetClassReference()
-	return claim.GetUID() == uid && isOf(ref, r.classKind) && ref.Name == class, err
+	return apimeta.EachListItem(list, func(o runtime.Object) error {
+		claim, ok := o.(resource.Claim)
+		if !ok {
+			return nil
+		}
+		if ref := claim.GetClassReference(); isOf(ref, r.classKind) && ref.Name == class {
+			delete(outdated, claim.GetUID())
+		}
+		return nil
+	})
 }

@@ -252,6 +252,27 @@ func TestClasses(t *testing.T) {
 		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
 		_ = s.item()
 	})
+	t.Run("R276 a class that goes is none", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		class := s.newClass(func(c *shop.ItemClass) { c.Finalizers = []string{"test.bowline.dev/hold"} })
+		s.create(class, s.newClaim("orders", nil))
+		s.delete(class)
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonClassNotFound, xpv1.ReasonReconcileError, s.class, "is being deleted")
+		s.edit(class, func() { class.Finalizers = nil })
+	})
+	t.Run("R277 the claim shows the class that its managed resource was made from", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.unreferred()
+		claim := s.claimOf("orders")
+		s.edit(claim, func() { claim.Spec.ClassReference.Name = "another" })
+		s.pass()
+		if got := s.claimOf("orders").Spec; got.ResourceReference == nil || got.ClassReference.Name != s.class {
+			t.Errorf("classRef %v, resourceRef %v", got.ClassReference, got.ResourceReference)
+		}
+	})
 	t.Run("R277 editing and deleting the class changes nothing afterwards", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)

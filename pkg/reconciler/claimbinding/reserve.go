@@ -59,7 +59,7 @@ func (r *Reconciler) tryReserve(ctx context.Context, p *pass) (outcome, error) {
 			"is kept. Wait until one of them goes, use another class, or ask your platform team to raise specTemplate.claims.max, or to "+
 			"delete what deleted claims left, or to clear its spec.claimRef.", class.GetName(), *most)), nil
 	}
-	entries[self] = r.entryOf(p.claim)
+	entries[self] = r.entry()
 	_, err = write(ctx, r, class, func(c resource.Class) { setEntries(c, entries) })
 	return next(), err
 }
@@ -70,7 +70,7 @@ func (r *Reconciler) full(ctx context.Context, class resource.Class, entries map
 	reached := func(from client.Reader) (bool, error) {
 		served, err := r.served(ctx, from, class.GetName())
 		delete(served, self)
-		return int64(len(union(entries, served))) >= *class.GetClaimLimits().Max || !fit(entries), err
+		return int64(len(union(entries, served))) >= *class.GetClaimLimits().Max, err
 	}
 	full, err := reached(r.client)
 	if err == nil && full {
