@@ -45,7 +45,11 @@ bowline up applies all of this by itself. A cluster needs it once, and again aft
 		Example: `  bowline rbac | kubectl apply --server-side -f -`,
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			objects, err := identities(providers)
+			definitions, err := provider.Definitions(providers...)
+			if err != nil {
+				return err
+			}
+			objects, err := identities(providers, definitions)
 			if err != nil {
 				return err
 			}
@@ -86,9 +90,8 @@ func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructu
 	return nil
 }
 
-// identities are what the controllers, and the people who use them, are and may do.
-func identities(from []provider.Provider) ([]*unstructured.Unstructured, error) {
-	var definitions []*apiextensionsv1.CustomResourceDefinition
+// identities are what the controllers, and the people who use them, are and may do, given the definitions of the providers.
+func identities(from []provider.Provider, definitions []*apiextensionsv1.CustomResourceDefinition) ([]*unstructured.Unstructured, error) {
 	rules := provider.CommonRules()
 	for _, p := range from {
 		own, err := p.Rules()
@@ -96,11 +99,6 @@ func identities(from []provider.Provider) ([]*unstructured.Unstructured, error) 
 			return nil, err
 		}
 		rules = append(rules, own...)
-		theirs, err := p.Definitions()
-		if err != nil {
-			return nil, err
-		}
-		definitions = append(definitions, theirs...)
 	}
 	objects := controllersIdentity(rules)
 	for _, role := range personas.Roles(definitions...) {

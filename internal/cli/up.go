@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,10 +26,6 @@ import (
 // garbageGoal makes the collector trade some processor time for a smaller heap: a control plane on a laptop is idle most
 // of the time, so its memory is what one notices. GOGC overrides it.
 const garbageGoal = 50
-
-// startGarbageGoal is the collector's goal while everything starts: with the other one, collecting would take a third of the
-// processor time until ready.
-const startGarbageGoal = 200
 
 type upOptions struct {
 	program     string // how this program was called; what up prints can be typed again
@@ -80,7 +77,6 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 // run starts everything and blocks until ctx ends or a part fails.
 func (o upOptions) run(ctx context.Context, std Streams) error {
 	begin := time.Now()
-	started := collectLess()
 	ready, err := readySignal(std.Out)
 	if err != nil {
 		return err
@@ -103,22 +99,19 @@ func (o upOptions) run(ctx context.Context, std Streams) error {
 		noteInRegistry(o.dataDir, log)
 		welcome(ready, o.program, o.dataDir, state)
 		log.own("bowline").Info("Ready", "after", time.Since(begin).Round(time.Millisecond))
-		defer started()
+		defer saveMemory()
 		return ready.Close()
 	}, func() error { return renounce(o.dataDir) })
 }
 
-// collectLess sets the collector's goal for the start, and returns what sets the one for all time after and gives the start's
-// garbage back to the system.
-func collectLess() (started func()) {
+// saveMemory sets the collector's goal and gives back what the start has left. It comes last: collecting more often would take
+// a fifth of the processor time until everything is ready.
+func saveMemory() {
 	if os.Getenv("GOGC") != "" {
-		return func() {}
+		return
 	}
-	debug.SetGCPercent(startGarbageGoal)
-	return func() {
-		debug.SetGCPercent(garbageGoal)
-		debug.FreeOSMemory()
-	}
+	debug.SetGCPercent(garbageGoal)
+	debug.FreeOSMemory()
 }
 
 // startAll starts the services in the order of their needs: the API server and the cloud side by side, then the
@@ -141,7 +134,7 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 	if o.withCloud {
 		cloudStarted = running.launch(ctx, cloudService)
 	}
-	identities, err := identities(o.providers) // while the server starts
+	need, err := needsOf(o.providers) // while the server starts
 	if err != nil {
 		return runFile{}, err
 	}
@@ -149,7 +142,7 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 		return runFile{}, err
 	}
 	log.own("bowline").Debug("API server is ready")
-	if err := o.startControllers(ctx, running, server, identities, reconcilers, log); err != nil {
+	if err := o.startControllers(ctx, running, server, need, reconcilers, log); err != nil {
 		return runFile{}, err
 	}
 	state := thisProcess(server)
@@ -162,10 +155,25 @@ func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (run
 	return state, nil
 }
 
+// needs are the objects that have to be on the server before the controllers start.
+type needs struct {
+	definitions []*apiextensionsv1.CustomResourceDefinition
+	identities  []*unstructured.Unstructured
+}
+
+func needsOf(providers []provider.Provider) (needs, error) {
+	definitions, err := provider.Definitions(providers...)
+	if err != nil {
+		return needs{}, err
+	}
+	all, err := identities(providers, definitions)
+	return needs{definitions: definitions, identities: all}, err
+}
+
 // startControllers prepares the server as its administrator, for whom this process holds the certificate anyway, and
 // runs the controllers as the service account that this makes.
 func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server,
-	identities []*unstructured.Unstructured, reconcilers []managed.ReconcilerOption, log *logs) error {
+	need needs, reconcilers []managed.ReconcilerOption, log *logs) error {
 	admin := server.RESTConfig()
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
@@ -174,10 +182,10 @@ func (o upOptions) startControllers(ctx context.Context, running *stack, server 
 	token := controllersToken(o.dataDir, client, log.own("bowline"))
 	group, preparing := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return provider.InstallCRDs(preparing, admin, log.controllers(), o.providers...)
+		return provider.InstallDefinitions(preparing, admin, log.controllers(), need.definitions)
 	})
 	group.Go(func() error {
-		if err := applyIdentities(preparing, admin, identities); err != nil {
+		if err := applyIdentities(preparing, admin, need.identities); err != nil {
 			return err
 		}
 		return token.refresh(preparing)

@@ -50,16 +50,30 @@ func RESTConfig(kubeconfig string) (*rest.Config, error) {
 // waiting: for the server to see it, to begin to serve it and to fill its cache.
 const applyTogether = 5
 
-// InstallCRDs applies the definitions of all kinds of the providers, and logs which of them were left alone.
-func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, providers ...Provider) error {
+// Definitions returns those of all kinds of the providers.
+func Definitions(providers ...Provider) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, p := range providers {
 		crds, err := p.Definitions()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, crds...)
 	}
+	return all, nil
+}
+
+// InstallCRDs applies the definitions of all kinds of the providers, and logs which of them were left alone.
+func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, providers ...Provider) error {
+	all, err := Definitions(providers...)
+	if err != nil {
+		return err
+	}
+	return InstallDefinitions(ctx, cfg, log, all)
+}
+
+// InstallDefinitions is InstallCRDs for whoever has read the definitions already.
+func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, all []*apiextensionsv1.CustomResourceDefinition) error {
 	report, err := apply(ctx, cfg, all)
 	for _, skipped := range report.Skipped {
 		log.Info("Custom resource definition is left alone", "name", skipped.Name, "reason", skipped.Reason)
