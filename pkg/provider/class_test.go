@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"io/fs"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -19,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -43,6 +45,7 @@ type (
 func (r *Rack) Parameters() *rackParameters         { return &r.parameters }
 func (c *RackClass) Parameters() *rackParameters    { return &c.parameters }
 func (c *RackClass) DeepCopyObject() runtime.Object { copied := *c; return &copied }
+func (r *Rack) GetName() string                     { return "legacy" }
 func (r *Rack) DeepCopyObject() runtime.Object      { copied := *r; return &copied }
 
 // Others are of the same roles, and of other kinds.
@@ -52,7 +55,8 @@ type (
 	otherManaged struct{ resource.BindableManaged }
 )
 
-func (c *otherClass) DeepCopyObject() runtime.Object { return c }
+func (c *otherClass) DeepCopyObject() runtime.Object   { return c }
+func (o *otherManaged) DeepCopyObject() runtime.Object { return o }
 
 func racks(carry func(*databasev1alpha1.PostgreSQLInstance, *rackParameters) error) provider.Class {
 	return provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &RackClass{}, &Rack{}, carry)
@@ -109,6 +113,56 @@ func TestClassOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a claim names that exists already.
+func TestCheckManaged(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		carry func(*databasev1alpha1.PostgreSQLInstance, *rackParameters) error
+		claim resource.Claim
+		made  resource.Managed
+		want  string // what the error says
+	}{
+		"D27 what the claim asks for": {agreeing, &databasev1alpha1.PostgreSQLInstance{
+			Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: ptr.To("15")}}, rack("15"), ""},
+		"D27 the claim says nothing": {nil, &databasev1alpha1.PostgreSQLInstance{}, rack("15"), ""},
+		"D27 something else": {agreeing, &databasev1alpha1.PostgreSQLInstance{
+			Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: ptr.To("9")}}, rack("15"),
+			`spec.engineVersion is 9, but managed resource "legacy" has 15: make another claim`},
+		"R260 a claim of another kind":    {agreeing, &otherClaim{}, rack("15"), "resource claim is not a PostgreSQLInstance"},
+		"R260 a resource of another kind": {agreeing, &databasev1alpha1.PostgreSQLInstance{}, &otherManaged{}, "managed resource is not a Rack"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := tc.made.DeepCopyObject()
+			err := racks(tc.carry).Configurators[0].(claimbinding.ManagedChecker).CheckManaged(t.Context(), tc.claim, tc.made)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+				t.Errorf("got error %v, want %q", err, tc.want)
+			}
+			if !reflect.DeepEqual(before, tc.made) {
+				t.Errorf("it became %+v", tc.made)
+			}
+		})
+	}
+}
+
+func rack(engine string) *Rack { return &Rack{parameters: rackParameters{Engine: &engine}} }
+
+// Settings of a class that every claim must have for itself.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	t.Run("R274 refused, and nothing is configured", func(t *testing.T) {
+		t.Parallel()
+		class := provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &RackClass{}, &Rack{}, agreeing,
+			func(p *rackParameters) error { return provider.Alone("size", p.Size != 0) })
+		made := &Rack{}
+		err := class.Configurators[0].Configure(t.Context(), &databasev1alpha1.PostgreSQLInstance{},
+			&RackClass{parameters: rackParameters{Size: 3}}, made)
+		if err == nil || !strings.Contains(err.Error(), "forProvider.size, which no two claims can share") || made.parameters.Size != 0 {
+			t.Errorf("got error %v and %+v", err, made.parameters)
+		}
+	})
 }
 
 // A class is a template: what is made from it does not change it.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -43,6 +44,7 @@ func TestClaimsOfDatabases(t *testing.T) {
 	cases := map[string]struct {
 		claimed, classed *string // versions
 		name             string  // in the class
+		password         bool    // in the class
 		want             *string
 		refused          string
 	}{
@@ -53,7 +55,8 @@ func TestClaimsOfDatabases(t *testing.T) {
 		"D27 the class stands for another": {
 			claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class stands for 14",
 		},
-		"R274 a class that gives all claims one and the same": {name: "one-for-all", refused: "no two claims can share"},
+		"R274 a class that gives all claims one and the same": {name: "one-for-all", refused: "forProvider.name, which no two"},
+		"R274 a class that gives all claims one password":     {password: true, refused: "forProvider.passwordSecretRef, which no two"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +64,9 @@ func TestClaimsOfDatabases(t *testing.T) {
 			class := &databasev1alpha3.FavouriteDBInstanceClass{}
 			class.SpecTemplate.ForProvider = databasev1alpha3.FavouriteDBInstanceParameters{
 				FancinessLevel: 40, Version: tc.classed, Name: tc.name,
+			}
+			if tc.password {
+				class.SpecTemplate.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: "platform", Name: "all", Key: "password"}
 			}
 			before := class.DeepCopy()
 			for field, claim := range map[string]resource.Claim{
@@ -70,7 +76,7 @@ func TestClaimsOfDatabases(t *testing.T) {
 				mg := &databasev1alpha3.FavouriteDBInstance{}
 				err := configured(t, claim, class, mg)
 				if tc.refused != "" {
-					if err == nil || !strings.Contains(err.Error(), tc.refused) || tc.name == "" && !strings.Contains(err.Error(), field) {
+					if err == nil || !strings.Contains(err.Error(), tc.refused) || tc.claimed != nil && !strings.Contains(err.Error(), field) {
 						t.Errorf("%s: %v, want %q", field, err, tc.refused)
 					}
 					continue

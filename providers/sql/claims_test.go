@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/sql"
@@ -22,6 +23,7 @@ func TestClaimsOfTenants(t *testing.T) {
 	cases := map[string]struct {
 		claim   resource.Claim
 		classed *string // version
+		shared  bool    // one password for all
 		mg      resource.BindableManaged
 		want    *string
 		refused string
@@ -30,6 +32,7 @@ func TestClaimsOfTenants(t *testing.T) {
 		"R258 the class's version":     {claim: asking(nil), classed: ptr.To("14"), want: ptr.To("14")},
 		"R258 nobody says one":         {claim: asking(nil)},
 		"D27 the class stands for 14":  {claim: asking(ptr.To("15")), classed: ptr.To("14"), refused: "spec.engineVersion is 15, but the class"},
+		"R274 one password for all":    {claim: asking(nil), shared: true, refused: "forProvider.passwordSecretRef, which no two"},
 		"R260 a claim of another kind": {claim: &databasev1alpha1.MySQLInstance{}, refused: "is not a PostgreSQLInstance"},
 		"R260 what else would be made": {claim: asking(nil), mg: &v1alpha1.Database{}, refused: "is not a TenantDatabase"},
 	}
@@ -38,6 +41,9 @@ func TestClaimsOfTenants(t *testing.T) {
 			t.Parallel()
 			class := &v1alpha1.TenantDatabaseClass{}
 			class.SpecTemplate.ForProvider = v1alpha1.TenantDatabaseParameters{EngineVersion: tc.classed, ConnectionLimit: ptr.To(7)}
+			if tc.shared {
+				class.SpecTemplate.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: "platform", Name: "all", Key: "password"}
+			}
 			before, made := class.DeepCopy(), &v1alpha1.TenantDatabase{}
 			if tc.mg == nil {
 				tc.mg = made

@@ -23,10 +23,17 @@ func (r *Reconciler) awaitBindable(_ context.Context, p *pass) outcome {
 	return await(xpv1.ReasonBinding, r.cause(p.managed))
 }
 
-// bind lets the managed resource name the claim, and say so (R273). The first write decides between two claims that want the
-// same one: it is refused if anybody wrote since it was read (R274).
+// bind lets the managed resource name the claim, and say so (R273), unless the claim named one that is not what it asks for. The
+// first write decides between two claims that want the same one: it is refused if anybody wrote since it was read (R274).
 func (r *Reconciler) bind(ctx context.Context, p *pass) outcome {
 	if !r.belongs(p.managed, p.claim) {
+		for _, c := range r.configurators {
+			if checker, ok := c.(ManagedChecker); ok {
+				if err := checker.CheckManaged(ctx, p.claim, p.managed); err != nil {
+					return refuse(xpv1.ReasonBinding, err)
+				}
+			}
+		}
 		if err := r.stopPropagation(ctx, p.managed); err != nil { // to whoever had it before
 			return fail(err)
 		}

@@ -27,6 +27,13 @@ type ManagedConfigurator interface {
 	Configure(ctx context.Context, cm resource.Claim, cs resource.Class, mg resource.Managed) error
 }
 
+// A ManagedChecker is a ManagedConfigurator that also looks at a managed resource which exists already, before a claim that names
+// it gets it. It refuses one that is not what the claim asks for with an error that tells the author of the claim what to do
+// (D27).
+type ManagedChecker interface {
+	CheckManaged(ctx context.Context, cm resource.Claim, mg resource.Managed) error
+}
+
 // A ManagedConfiguratorFn is a function that satisfies ManagedConfigurator (A65).
 type ManagedConfiguratorFn func(ctx context.Context, cm resource.Claim, cs resource.Class, mg resource.Managed) error
 

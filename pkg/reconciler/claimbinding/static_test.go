@@ -4,6 +4,8 @@
 package claimbinding_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // toNamespace lets claims of the test's namespace have an item.
@@ -105,6 +108,34 @@ func TestStatic(t *testing.T) {
 			}
 		})
 	}
+}
+
+// strict is a configurator that has something against every managed resource that exists already.
+type strict struct {
+	claimbinding.ManagedConfiguratorFn
+}
+
+func (strict) CheckManaged(context.Context, resource.Claim, resource.Managed) error {
+	return errors.New("it is too old")
+}
+
+func TestStaticIsChecked(t *testing.T) {
+	t.Parallel()
+	t.Run("D27 nobody gets what is not what the claim asks for", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.options = append(s.options, claimbinding.WithManagedConfigurators(strict{}))
+		s.restart(s.env.Config)
+		item := s.newItem("legacy", s.toNamespace)
+		s.create(item)
+		s.ready(item, "hunter2")
+		s.create(s.newClaim("orders", s.static(item.Name)))
+		s.pass()
+		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "it is too old")
+		if s.item().Spec.ClaimReference != nil || s.secret("orders-connection") != nil {
+			t.Error("the claim got it")
+		}
+	})
 }
 
 // A static claim waits for what is not there or not ready, and two never get the same.

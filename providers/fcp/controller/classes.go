@@ -6,8 +6,6 @@ package controller
 import (
 	"errors"
 
-	"k8s.io/utils/ptr"
-
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -20,23 +18,23 @@ func Classes() []provider.Class {
 	return []provider.Class{
 		provider.ClassOf(&databasev1alpha1.FancySQLInstance{}, &v1alpha3.FavouriteDBInstanceClass{}, &v1alpha3.FavouriteDBInstance{},
 			func(claim *databasev1alpha1.FancySQLInstance, p *v1alpha3.FavouriteDBInstanceParameters) error {
-				return errors.Join(ownName(p.Name), provider.Agree("version", claim.Spec.Version, &p.Version))
-			}),
+				return provider.Agree("version", claim.Spec.Version, &p.Version)
+			}, ownInstance),
 		provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1alpha3.FavouriteDBInstanceClass{}, &v1alpha3.FavouriteDBInstance{},
 			func(claim *databasev1alpha1.PostgreSQLInstance, p *v1alpha3.FavouriteDBInstanceParameters) error {
-				return errors.Join(ownName(p.Name), provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.Version))
-			}),
+				return provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.Version)
+			}, ownInstance),
 		provider.ClassOf(&cachev1alpha1.RedisCluster{}, &cachev1alpha3.CacheInstanceClass{}, &cachev1alpha3.CacheInstance{},
 			func(claim *cachev1alpha1.RedisCluster, p *cachev1alpha3.CacheInstanceParameters) error {
-				return errors.Join(ownName(ptr.Deref(p.Name, "")), provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.EngineVersion))
+				return provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.EngineVersion)
+			},
+			func(p *cachev1alpha3.CacheInstanceParameters) error {
+				return errors.Join(provider.Alone("name", p.Name != nil), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
 			}),
 	}
 }
 
-// ownName refuses a class that gives everything that is made with it the same name.
-func ownName(name string) error {
-	if name != "" {
-		return errors.New("the class sets forProvider.name, which no two claims can share: ask your platform team to take it out")
-	}
-	return nil
+// ownInstance is for settings of a database instance that no two claims can share.
+func ownInstance(p *v1alpha3.FavouriteDBInstanceParameters) error {
+	return errors.Join(provider.Alone("name", p.Name != ""), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
 }

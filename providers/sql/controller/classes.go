@@ -15,6 +15,9 @@ func Classes() []provider.Class {
 		provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1alpha1.TenantDatabaseClass{}, &v1alpha1.TenantDatabase{},
 			func(claim *databasev1alpha1.PostgreSQLInstance, p *v1alpha1.TenantDatabaseParameters) error {
 				return provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.EngineVersion)
+			},
+			func(p *v1alpha1.TenantDatabaseParameters) error {
+				return provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil)
 			}),
 	}
 }
