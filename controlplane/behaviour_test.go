@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
@@ -316,6 +317,10 @@ func testSchemas(t *testing.T, s *Server, c client.WithWatch) {
 	})
 	admin, err := rest.RESTClientFor(setGroup(s.RESTConfig()))
 	must(t, err)
+	old, err := discovery.NewDiscoveryClientForConfigOrDie(s.RESTConfig()).OpenAPISchema() // kubectl asks for it
+	if err != nil || len(old.GetPaths().GetPath()) != 0 {
+		t.Errorf("OpenAPI v2 is %v: %v", old, err)
+	}
 	table, err := admin.Get().AbsPath("/apis/"+testGroup+"/v1/describeds").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	if err != nil || !strings.Contains(string(table), `"name":"Size"`) {
 		t.Errorf("no printed column in %s: %v", table, err)

@@ -153,6 +153,7 @@ func (b *builder) builtins(definitions *apiextensionsserver.CustomResourceDefini
 	if err := s.InstallAPIs(storageProviders(completed, client.Discovery())...); err != nil {
 		return nil, fmt.Errorf("installing built-in kinds: %w", err)
 	}
+	s.GenericAPIServer.Handler.NonGoRestfulMux.HandleFunc("/openapi/v2", emptySchema)
 	return s, nil
 }
 

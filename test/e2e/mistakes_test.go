@@ -137,9 +137,16 @@ func TestRefusedAtAdmission(t *testing.T) {
 		if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := p.Run(t.Context(), "kubectl", "apply", "-f", file)
-		if err == nil || !strings.Contains(out, m.says) {
-			t.Errorf("%s: kubectl apply ended with %v and said %q, want %q", name, err, out, m.says)
+		list := filepath.Join(t.TempDir(), "list.yaml") // as kubectl get -o yaml prints several
+		items := "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(yaml), "\n", "\n  ") + "\n"
+		if err := os.WriteFile(list, []byte(items), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{file, list} {
+			out, err := p.Run(t.Context(), "kubectl", "apply", "-f", path)
+			if err == nil || !strings.Contains(out, m.says) {
+				t.Errorf("%s: kubectl apply -f %s ended with %v and said %q, want %q", name, filepath.Base(path), err, out, m.says)
+			}
 		}
 	}
 }
