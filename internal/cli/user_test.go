@@ -143,4 +143,10 @@ func TestUserKeepsOtherFiles(t *testing.T) {
 	if err := checkOverwrite(filepath.Join(folder, "missing"), "shop"); err != nil {
 		t.Error(err)
 	}
+	if err := checkOverwrite(filepath.Join(folder, "no", "folder"), "shop"); err == nil || !strings.Contains(err.Error(), "choose another file") {
+		t.Errorf("a folder that is missing: %v", err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != len(cases) {
+		t.Errorf("%d files are left of %d: %v", len(left), len(cases), err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -89,8 +90,16 @@ func teamConfig(cluster *clientcmdapi.Cluster, grant team.Grant) clientcmdapi.Co
 	}
 }
 
-// checkOverwrite lets only a kubeconfig of the same team be replaced: anything else may be somebody's only copy.
+// checkOverwrite lets only a kubeconfig of the same team be replaced: anything else may be somebody's only copy. A file that
+// cannot be written is found out before anything is made.
 func checkOverwrite(path, name string) error {
+	trial, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("%s cannot be written; choose another file with -o: %w", path, err)
+	}
+	if err := errors.Join(trial.Close(), os.Remove(trial.Name())); err != nil {
+		return err
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
