@@ -12,11 +12,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
 
 // explanationOf returns what a reason means and what to do about it.
 func explanationOf(reason string) (event.Explanation, bool) {
-	for _, known := range slices.Concat(managed.Reasons(), claimbinding.Reasons(), configReasons()) {
+	for _, known := range slices.Concat(managed.Reasons(), claimbinding.Reasons(), target.Reasons(), configReasons()) {
 		if string(known.Reason) == reason {
 			return known, true
 		}
