@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -153,6 +154,7 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		}
 		meta.SetExternalCreatePending(o, r.now())
 		began = meta.GetExternalCreatePending(o)
+		setCreatedKeys(o, slices.Collect(maps.Keys(p.memory.told)))
 	})
 	if apierrors.IsConflict(err) {
 		return outcome{end: conflict}
@@ -176,6 +178,7 @@ func (r *Reconciler) markHolds(p *pass) bool {
 
 // storeChosenCredentials stores the credentials of a client that chooses them, before creation begins (N22).
 func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcome {
+	p.memory.told = nil
 	chooser, ok := optional[CredentialChooser](p.external)
 	if !ok {
 		return next()
@@ -191,6 +194,7 @@ func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcom
 	if err := r.secrets.apply(ctx, p, chosen, nil); err != nil {
 		return fail(ReasonCannotPublish, fmt.Errorf("storing the credentials of the new resource: %w", err))
 	}
+	p.remember(chosen)
 	return next()
 }
 
@@ -218,6 +222,7 @@ func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) out
 func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details ConnectionDetails) outcome {
 	lasting, cancel := detach(ctx)
 	defer cancel()
+	p.remember(details)
 	if len(details) > 0 {
 		err := retry.OnError(persistence, worthRepeating, func() error {
 			return r.secrets.apply(lasting, p, details, creationMarks(p.managed))

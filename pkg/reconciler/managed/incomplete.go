@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,11 +31,12 @@ func (r *Reconciler) recallCreate(ctx context.Context, p *pass) outcome {
 	if p.memory.created != "" && p.memory.createdPending.Equal(meta.GetExternalCreatePending(p.managed)) {
 		return r.recordCreated(ctx, p, p.memory.created)
 	}
-	name, found, err := r.secrets.recall(ctx, p.managed)
+	name, details, err := r.secrets.recall(ctx, p.managed)
 	if err != nil {
 		return fail(ReasonCannotInitialize, fmt.Errorf("looking for the result of an interrupted creation: %w", err))
 	}
-	if found {
+	if name != "" {
+		p.remember(details)
 		return r.recordCreated(ctx, p, name)
 	}
 	return next()
@@ -88,6 +91,7 @@ func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) ou
 	err := r.recordResult(ctx, p, func(o metav1.Object) {
 		meta.SetExternalName(o, name)
 		meta.SetExternalCreateSucceeded(o, r.now())
+		setCreatedKeys(o, slices.Concat(createdKeys(o), slices.Collect(maps.Keys(p.memory.told))))
 	})
 	switch {
 	case err != nil:

@@ -21,7 +21,7 @@ type memory struct {
 	records map[types.NamespacedName]*record
 }
 
-// A record belongs to the worker that reconciles the object; only its marks echo and looked are also touched by others,
+// A record belongs to the worker that reconciles the object; only its marks echo, looked and lost are also touched by others,
 // under the memory's lock.
 type record struct {
 	uid types.UID
@@ -90,6 +90,13 @@ type record struct {
 
 	// unpublished are connection details that the external system told once and that could not be stored yet.
 	unpublished ConnectionDetails
+
+	// told has the keys, without values, that the creation under way tells.
+	told ConnectionDetails
+
+	// lost is what the connection secret held that somebody deleted, until it is published again. Watches write it, under the
+	// memory's lock.
+	lost ConnectionDetails
 }
 
 // cachePatience is when to look again if the watch has not brought our own write by then. A cache that is behind for
@@ -163,6 +170,36 @@ func (m *memory) wake(key types.NamespacedName) {
 	if rec := m.records[key]; rec != nil {
 		rec.echo = false
 		rec.wakes++
+	}
+}
+
+// keep remembers what the connection secret of an object held. It reports whether the object is known by name and UID.
+func (m *memory) keep(key types.NamespacedName, uid types.UID, held ConnectionDetails) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rec := m.records[key]
+	if rec == nil || rec.uid != uid {
+		return false
+	}
+	if len(held) > 0 {
+		rec.lost = union(rec.lost, held)
+	}
+	return true
+}
+
+// kept returns what keep remembered.
+func (m *memory) kept(rec *record) ConnectionDetails {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return rec.lost
+}
+
+// restored forgets what a pass published again, unless the object was woken meanwhile: perhaps because it was lost again.
+func (m *memory) restored(p *pass) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p.memory.wakes == p.wakes {
+		p.memory.lost = nil
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -39,6 +40,7 @@ func ControllerName(of schema.GroupKind) string {
 type Reconciler struct {
 	client     client.Client
 	live       client.Reader // past the cache, for the rare case in which the cache is known to be behind
+	cache      cache.Cache
 	newManaged func() resource.Managed
 	kind       schema.GroupVersionKind
 
@@ -78,6 +80,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	r := &Reconciler{
 		client:        mgr.GetClient(),
 		live:          mgr.GetAPIReader(),
+		cache:         mgr.GetCache(),
 		newManaged:    func() resource.Managed { return objects.MustNew[resource.Managed](mgr.GetScheme(), kind) },
 		kind:          kind,
 		connecter:     noConnecter{},
@@ -129,6 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	p.lost = r.memory.kept(rec)
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	ctx = r.beginSpan(ctx, p)
@@ -161,7 +165,7 @@ func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	}
 	return []step{r.awaitOperation, r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate, r.resolveReferences,
 		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.publish, r.lateInitialize,
-		r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure, r.reportRefusal}
+		r.renewLost, r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure, r.reportLost, r.reportRefusal}
 }
 
 // A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,

@@ -50,19 +50,19 @@ func creationMarks(mg resource.Managed) map[string]string {
 	}
 }
 
-// recall returns the external name that the connection secret recorded for the creation now pending on the object. It
-// asks the API server itself: this happens only after a crash, and the cache may not have caught up.
-func (s connectionSecrets) recall(ctx context.Context, mg resource.Managed) (name string, found bool, err error) {
+// recall returns the external name that the connection secret recorded for the creation now pending on the object, empty if
+// none, and what the secret holds. It asks the API server itself: this happens only after a crash, and the cache may not have
+// caught up.
+func (s connectionSecrets) recall(ctx context.Context, mg resource.Managed) (name string, details ConnectionDetails, err error) {
 	have, err := s.get(ctx, s.live, mg)
 	if have == nil || err != nil {
-		return "", false, resource.Ignore(isForeign, err) // somebody else's secret tells nothing of our creation
+		return "", nil, resource.Ignore(isForeign, err) // somebody else's secret tells nothing of our creation
 	}
 	marks := creationMarks(mg)
 	if have.Annotations[meta.AnnotationKeyExternalCreatePending] != marks[meta.AnnotationKeyExternalCreatePending] {
-		return "", false, nil
+		return "", nil, nil
 	}
-	name = have.Annotations[meta.AnnotationKeyExternalName]
-	return name, name != "", nil
+	return have.Annotations[meta.AnnotationKeyExternalName], have.Data, nil
 }
 
 // stored returns the connection details stored so far.
@@ -109,7 +109,7 @@ func (s connectionSecrets) apply(ctx context.Context, p *pass, details Connectio
 			return err
 		}
 		if cached == nil && annotations == nil {
-			if details, err = s.inherit(ctx, p.managed, details); err != nil {
+			if details, err = s.inherit(ctx, p, details); err != nil {
 				return err
 			}
 		}
@@ -129,10 +129,12 @@ func (s connectionSecrets) apply(ctx context.Context, p *pass, details Connectio
 	return nil
 }
 
-// inherit adds what another connection secret of the object holds, when the object begins to name a new one: a one-time
-// credential is nowhere else. It costs no request, since connection secrets are cached.
-func (s connectionSecrets) inherit(ctx context.Context, mg resource.Managed, details ConnectionDetails) (ConnectionDetails, error) {
-	if meta.GetExternalCreateSucceeded(mg).IsZero() {
+// inherit adds what another connection secret of the object holds, when the object begins to name a new one, and what the one
+// held that somebody deleted: a one-time credential is nowhere else. It costs no request, since connection secrets are cached.
+// Copies of it are not asked: teams may write to theirs, and others trust what is published here.
+func (s connectionSecrets) inherit(ctx context.Context, p *pass, details ConnectionDetails) (ConnectionDetails, error) {
+	details = union(p.lost, details)
+	if meta.GetExternalCreateSucceeded(p.managed).IsZero() {
 		return details, nil
 	}
 	list := &corev1.SecretList{}
@@ -140,7 +142,7 @@ func (s connectionSecrets) inherit(ctx context.Context, mg resource.Managed, det
 		return nil, fmt.Errorf("looking for an earlier connection secret: %w", err)
 	}
 	for i := range list.Items {
-		if earlier := &list.Items[i]; earlier.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(earlier, mg) {
+		if earlier := &list.Items[i]; earlier.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(earlier, p.managed) {
 			details = union(earlier.Data, details)
 		}
 	}

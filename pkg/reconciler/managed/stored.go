@@ -29,6 +29,7 @@ func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 	if err != nil {
 		return fail(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
 	}
+	stored = union(stored, p.renewed)
 	p.secrets = append(p.secrets, sensitiveDetails(stored)...)
 	user.UseConnectionDetails(stored)
 	return next()
@@ -45,5 +46,5 @@ func (r *Reconciler) storedDetails(ctx context.Context, p *pass) (ConnectionDeta
 	case have != nil:
 		return union(have.Data, p.memory.unpublished), nil
 	}
-	return r.secrets.inherit(ctx, p.managed, p.memory.unpublished)
+	return r.secrets.inherit(ctx, p, p.memory.unpublished)
 }

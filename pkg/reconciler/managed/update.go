@@ -13,9 +13,10 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// update changes the external resource if it is not as declared (R24, R40), or if a Secret that it was made with changed.
+// update changes the external resource if it is not as declared (R24, R40), if a Secret that it was made with changed, or if
+// credentials were lost.
 func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
-	if p.observation.ResourceUpToDate && !p.rotated {
+	if p.observation.ResourceUpToDate && !p.rotated && len(p.renewed) == 0 {
 		return next()
 	}
 	if !p.allows(xpv1.ManagementActionUpdate) {
@@ -24,10 +25,10 @@ func (r *Reconciler) update(ctx context.Context, p *pass) outcome {
 	if o := run(ctx, p, []step{r.storeSpec, r.giveInputs, r.giveDetails}); o.end != goOn {
 		return o
 	}
-	external := p.external
+	external, renewed := p.external, p.renewed
 	o := r.perform(ctx, p, verbUpdate, func(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
 		update, err := external.Update(ctx, mg)
-		return update.ConnectionDetails, err
+		return union(renewed, update.ConnectionDetails), err
 	})
 	if o.end != goOn {
 		return o

@@ -224,7 +224,7 @@ func (c *chooser) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate,
 	update, err := c.client.Update(ctx, t)
 	c.s.Do(func(s *System) {
 		have := s.Resources[meta.GetExternalName(t)]
-		have.Password = cmp.Or(have.Password, c.password)
+		have.Password = cmp.Or(s.Password, c.password, have.Password)
 		s.Resources[meta.GetExternalName(t)] = have
 	})
 	return update, err
