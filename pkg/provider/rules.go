@@ -40,11 +40,11 @@ func (l *layout) claimRules() []rbacv1.PolicyRule {
 		made.add(c.managed.Group, c.made)
 	}
 	rules := slices.Concat(claims.rules(), classes.only("get", "list", "watch", "patch"), made.only("create", "delete"))
-	if len(l.classes) > 0 {
-		rules = append(rules,
-			// copies whose claim is content with another name go; others go with their owners
-			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}},
-			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}})
+	if len(l.claims)+len(l.classes) > 0 { // classes choose the namespaces of their claims by labels
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}})
+	}
+	if len(l.classes) > 0 { // copies whose claim is content with another name go; others go with their owners
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}})
 	}
 	return rules
 }
