@@ -84,10 +84,14 @@ func tenantDrift(
 			if err != nil {
 				return nil, err
 			}
+			r, err := s.GetRole(ctx, o.GetName())
+			if err != nil {
+				return nil, err
+			}
 			_, err = s.GetGrant(ctx, everybody)
-			return fmt.Sprint(*d.ConnectionLimit, " ", postgresql.IsNotFound(err)), nil
+			return fmt.Sprint(*d.ConnectionLimit, " ", *r.ConnectionLimit, " ", postgresql.IsNotFound(err)), nil
 		},
-		Declared: "7 true",
+		Declared: "7 7 true",
 	}
 }
 

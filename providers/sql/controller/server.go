@@ -84,6 +84,8 @@ func limit(by provider.Limiter) func(context.Context, func(context.Context) erro
 				return fmt.Errorf("%w: %w", limits.ErrRefused, answer)
 			case postgresql.IsBusy(answer):
 				return fmt.Errorf("%w: %w", limits.ErrSlowDown, answer)
+			case postgresql.IsPoolFull(answer):
+				return nil // The server was not even asked.
 			case postgresql.IsUnavailable(answer), postgresql.IsOutcomeUnknown(answer):
 				return answer
 			}

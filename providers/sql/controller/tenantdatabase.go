@@ -46,13 +46,13 @@ func tenantDatabases() service.Kind[*server, v1alpha1.TenantDatabaseParameters, 
 	return service.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
 		Identity: service.ByName,
 		Get: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
-			return s.getTenant(ctx, r.Name, r.Parameters.Settings)
+			return s.getTenant(ctx, r)
 		},
 		Create: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 			if err := s.ensureTenant(ctx, r); err != nil {
 				return nil, err
 			}
-			return s.getTenant(ctx, r.Name, r.Parameters.Settings)
+			return s.getTenant(ctx, r)
 		},
 		Update: func(ctx context.Context, s *server, r *tenantRequest) error {
 			return s.ensureTenant(ctx, r)
@@ -72,7 +72,8 @@ func tenantDatabases() service.Kind[*server, v1alpha1.TenantDatabaseParameters, 
 
 // getTenant returns what there is of a tenant, nil if that is nothing. The labels are the role's, which is made first and
 // deleted last.
-func (s *server) getTenant(ctx context.Context, name string, spelled map[string]string) (*tenant, error) {
+func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, error) {
+	name := r.Name
 	role, err := s.GetRole(ctx, name)
 	if err != nil && !postgresql.IsNotFound(err) {
 		return nil, err
@@ -86,7 +87,8 @@ func (s *server) getTenant(ctx context.Context, name string, spelled map[string]
 	case d == nil:
 		return &tenant{Name: name, Status: tenantHalf, Labels: role.Labels}, nil
 	}
-	t := &tenant{Name: name, Status: tenantHalf, Labels: d.Labels, OID: d.OID, Settings: postgresql.SpellSettings(d.Settings, spelled)}
+	t := &tenant{Name: name, Status: tenantHalf, Labels: d.Labels, OID: d.OID}
+	t.Settings = postgresql.SpellSettings(d.Settings, r.Parameters.Settings)
 	if t.ServerVersion, err = s.Version(ctx); err != nil {
 		return nil, err
 	}
@@ -99,6 +101,9 @@ func (s *server) getTenant(ctx context.Context, name string, spelled map[string]
 		return t, nil
 	}
 	t.Status, t.ConnectionLimit = tenantReady, d.ConnectionLimit
+	if wanted := r.Parameters.ConnectionLimit; ptr.Equal(d.ConnectionLimit, wanted) {
+		t.ConnectionLimit = role.ConnectionLimit // The two are one value to users: the one that differs is shown.
+	}
 	access, err := s.GetGrant(ctx, everybodys(name))
 	if err != nil && !postgresql.IsNotFound(err) {
 		return nil, err
@@ -122,7 +127,7 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 	}
 	want := postgresql.Database{
 		Name: r.Name, Owner: &r.Name, ConnectionLimit: r.Parameters.ConnectionLimit, Settings: r.Parameters.Settings, Labels: r.Labels,
-		AllowConnections: ptr.To(false),
+		AllowConnections: ptr.To(false), Template: ptr.To(untouched),
 	}
 	if _, err := s.CreateDatabase(ctx, want); postgresql.IsExists(err) {
 		have, err := s.GetDatabase(ctx, r.Name)
@@ -142,10 +147,12 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 	return s.UpdateDatabase(ctx, want)
 }
 
-// ensureOwner makes the role, unless it is there and ours. It never makes one that nobody can log in as.
+// ensureOwner makes the role, unless it is there and ours. It never makes one that nobody can log in as. The limit of its
+// database alone would not hold: it may connect to others, such as postgres.
 func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 	want := postgresql.Role{
-		Name: r.Name, Login: ptr.To(true), Labels: r.Labels, Password: postgresql.Secret(r.Secrets["passwordSecretRef"]),
+		Name: r.Name, Login: ptr.To(true), Labels: r.Labels, ConnectionLimit: r.Parameters.ConnectionLimit,
+		Password: postgresql.Secret(r.Secrets["passwordSecretRef"]),
 	}
 	if want.Password == "" {
 		err := s.UpdateRole(ctx, want)
@@ -185,8 +192,14 @@ func (s *server) letIn(ctx context.Context, database string, everybody bool) err
 	return err
 }
 
-// deleteTenant deletes the database, if it is the tenant's, and then its owner.
+// deleteTenant deletes the database, if it is the tenant's, and then its owner with all that it has elsewhere. Whoever may
+// connect to another database has something there by its own doing, or by that of another tenant who granted it something.
+// Each step can be repeated, and from the first on the tenant cannot log in.
 func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
+	lockedOut := s.LockOut(ctx, name)
+	if lockedOut != nil && !postgresql.IsNotFound(lockedOut) {
+		return lockedOut
+	}
 	d, err := s.GetDatabase(ctx, name)
 	if err != nil && !postgresql.IsNotFound(err) {
 		return err
@@ -197,8 +210,17 @@ func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
 			return err
 		}
 	}
+	if lockedOut != nil {
+		return lockedOut // There is no role.
+	}
+	if err := s.DropOwned(ctx, name); err != nil {
+		return err
+	}
 	return s.DeleteRole(ctx, name)
 }
+
+// untouched is the template that nobody can connect to: a session with another one is in the way of every copy.
+const untouched = "template0"
 
 // codeInvalid is what PostgreSQL says of a value that it cannot take: invalid_parameter_value.
 const codeInvalid = "22023"

@@ -249,7 +249,15 @@ func (s *Server) DeleteDatabase(ctx context.Context, name string, o DeleteDataba
 		if err != nil {
 			return err
 		}
-		return s.visit(ctx, c, c, given(have.Owner), func() error {
+		roles := given(have.Owner)
+		if o.Force {
+			guests, err := connected(ctx, c, name)
+			if err != nil {
+				return err
+			}
+			roles = append(roles, guests...)
+		}
+		return s.visit(ctx, c, c, roles, func() error {
 			if *have.IsTemplate && !have.Invalid {
 				if err := run(ctx, c, say("ALTER DATABASE").name(name).say("IS_TEMPLATE false")); err != nil {
 					return err
@@ -262,6 +270,15 @@ func (s *Server) DeleteDatabase(ctx context.Context, name string, o DeleteDataba
 			return run(ctx, c, drop)
 		})
 	})
+}
+
+// connected returns whose sessions are in a database: only their members may end them.
+func connected(ctx context.Context, e executor, database string) ([]string, error) {
+	rows, err := e.Query(ctx, "SELECT DISTINCT usename::text FROM pg_stat_activity WHERE datname = $1 AND usename IS NOT NULL", database)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // given returns those roles that are given.

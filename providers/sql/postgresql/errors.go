@@ -78,12 +78,19 @@ type ConnectionError struct {
 	Endpoint string
 	// Sent is true when a statement was on its way: whether the server did it is unknown.
 	Sent bool
+	// InUse is how many connections we may have, where all of them were in use and none came free in time: nothing is known of
+	// the server then. Else it is 0.
+	InUse int
 	// Err is the cause.
 	Err error
 }
 
 // Error names the server and the cause.
 func (e *ConnectionError) Error() string {
+	if e.InUse > 0 {
+		return fmt.Sprintf("none of our connections to PostgreSQL at %s came free in time: all %d are in use (what waits for locks "+
+			"keeps them; maxConnections of the provider configuration allows more): %v", e.Endpoint, e.InUse, e.Err)
+	}
 	if e.Sent {
 		return fmt.Sprintf("PostgreSQL at %s did not answer, and may have done what was asked: %v", e.Endpoint, e.Err)
 	}
@@ -115,6 +122,9 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	if own, ok := errors.AsType[*ConnectionError](err); ok {
 		return own
 	}
+	if full, ok := errors.AsType[*pool.FullError](err); ok {
+		return &ConnectionError{Endpoint: s.endpoint(), InUse: full.Conns, Err: root(full.Err)}
+	}
 	refused, answered := errors.AsType[*pgconn.PgError](err)
 	canceled := answered && refused.Code == codeCanceled && ctx.Err() != nil
 	switch {
@@ -124,11 +134,7 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 		// It would pass for the absence of what the operation is about.
 		return &ConnectionError{Endpoint: s.endpoint(), Err: errors.New(refused.Message + ", which the configuration names")}
 	case answered:
-		code := refused.Code
-		if code == codeInternal && strings.HasPrefix(refused.Routine, "simple_heap_") {
-			code = codeSerialization // Somebody changed the same row of the catalogue at the same time.
-		}
-		return &Error{Code: code, Message: refused.Message, Detail: refused.Detail, Hint: refused.Hint, sent: !beforehand}
+		return refusal(refused, !beforehand)
 	case beforehand:
 		return &ConnectionError{Endpoint: s.endpoint(), Err: root(unconnected.Err)}
 	case isConnection(err):
@@ -137,6 +143,19 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	default:
 		return err
 	}
+}
+
+// refusal is what the server says, in clearer words where it takes knowledge of PostgreSQL to understand its own.
+func refusal(said *pgconn.PgError, sent bool) *Error {
+	e := &Error{Code: said.Code, Message: said.Message, Detail: said.Detail, Hint: said.Hint, sent: sent}
+	switch {
+	case e.Code == codeInternal && strings.HasPrefix(said.Routine, "simple_heap_"):
+		e.Code = codeSerialization // Somebody changed the same row of the catalogue at the same time.
+	case e.Code == codeLockNotAvailable:
+		e.Message = fmt.Sprintf("another session holds a lock on what this would change, and did not release it within %s", lockTimeout)
+		e.Hint = "It is tried again; pg_locks and pg_blocking_pids() tell whose session it is."
+	}
+	return e
 }
 
 var errLost = errors.New("the connection was lost")
@@ -203,6 +222,12 @@ func IsUnavailable(err error) bool {
 
 // IsBusy reports whether err says that the server has no connection left for us. Fewer of them may help.
 func IsBusy(err error) bool { return hasCode(err, codeTooManyConns) }
+
+// IsPoolFull reports whether err says that all our own connections were in use, so that the server was not asked.
+func IsPoolFull(err error) bool {
+	silent, ok := errors.AsType[*ConnectionError](err)
+	return ok && silent.InUse > 0
+}
 
 // IsInvalid reports whether err says that the request itself is wrong, so that repeating it will not help.
 func IsInvalid(err error) bool {

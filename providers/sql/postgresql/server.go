@@ -28,6 +28,9 @@ const (
 	connectTimeout = 10 * time.Second
 	// cancelTimeout is how long the server may take to give up a statement that nobody waits for any more.
 	cancelTimeout = 2 * time.Second
+	// lockTimeout is how long a statement waits for a lock. Whoever keeps one would otherwise keep our connections too, and
+	// with them everybody else's.
+	lockTimeout = 5 * time.Second
 )
 
 // Secret is text that is not printed.
@@ -151,10 +154,15 @@ func (c Config) connection() (*pgx.ConnConfig, error) {
 	if mayFallBack {
 		p.Fallbacks = []*pgconn.FallbackConfig{{Host: p.Host, Port: p.Port}}
 	}
-	// With an empty search path nothing that users of a database put there stands in for what PostgreSQL brings.
+	// With an empty search path nothing that users of a database put there stands in for what PostgreSQL brings. What is set
+	// here the settings of a database do not change, which its owner chooses: they could end our statements or forbid them, have
+	// us act as somebody else, or keep us from connecting.
 	p.RuntimeParams = map[string]string{
 		"application_name": "bowline", "client_encoding": "UTF8", "standard_conforming_strings": "on", "search_path": "",
 		"timezone": "UTC", "datestyle": "ISO",
+		"lock_timeout": strconv.FormatInt(lockTimeout.Milliseconds(), 10), "statement_timeout": "0",
+		"idle_in_transaction_session_timeout": "0", "default_transaction_read_only": "off", "role": "none",
+		"local_preload_libraries": "",
 	}
 	// Statements that are prepared by name break behind poolers such as PgBouncer.
 	p.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -193,6 +201,17 @@ func (s *Server) on(ctx context.Context, database string, f func(context.Context
 	}
 	return s.config.Limit(ctx, func(ctx context.Context) error {
 		return s.classify(ctx, database, s.pool.Do(ctx, database, f))
+	})
+}
+
+// turn makes f one operation that uses connections to one database after the other. The errors of f are its own to classify.
+func (s *Server) turn(ctx context.Context, f func(context.Context, pool.Use) error) error {
+	return s.config.Limit(ctx, func(ctx context.Context) (err error) {
+		full := s.pool.Turn(ctx, func(use pool.Use) error {
+			err = f(ctx, use)
+			return nil
+		})
+		return errors.Join(err, s.classify(ctx, s.config.Database, full))
 	})
 }
 

@@ -159,6 +159,9 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || postgresql.IsOutcomeUnknown(err) {
 		t.Errorf("got %v", err)
 	}
+	if !postgresql.IsPoolFull(err) || !strings.Contains(err.Error(), "all 1 are in use") || strings.Contains(err.Error(), "does it run") {
+		t.Errorf("the reason is not told: %v", err)
+	}
 	close(release)
 	first.Wait()
 	if _, err := s.Version(t.Context()); err != nil {

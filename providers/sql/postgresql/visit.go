@@ -29,24 +29,46 @@ func (s *Server) visit(ctx context.Context, conn *pgx.Conn, e executor, roles []
 		return err
 	}
 	defer s.visiting.Release(1)
-	strangers, err := joinable(ctx, e, roles)
-	if err != nil || len(strangers) == 0 {
-		return errors.Join(err, unless(err, f))
-	}
-	join := say("GRANT").names(strangers).say("TO CURRENT_USER")
-	if !olderThan16(conn) {
-		join.say("WITH INHERIT TRUE, SET TRUE")
-	}
-	if err := run(ctx, e, join); err != nil {
+	strangers, err := join(ctx, conn, e, roles)
+	if err != nil {
 		return err
 	}
 	err = f()
 	if conn.PgConn().TxStatus() == 'E' {
 		return err // The transaction is undone, and the visit with it.
 	}
+	return errors.Join(err, leave(ctx, e, strangers))
+}
+
+// join makes the current user a member of those of the roles that it is not, which it returns.
+func join(ctx context.Context, conn *pgx.Conn, e executor, roles []string) ([]string, error) {
+	strangers, err := joinable(ctx, e, roles)
+	if err != nil || len(strangers) == 0 {
+		return nil, err
+	}
+	grant := say("GRANT").names(strangers).say("TO CURRENT_USER")
+	if !olderThan16(conn) {
+		grant.say("WITH INHERIT TRUE, SET TRUE")
+	}
+	return strangers, run(ctx, e, grant)
+}
+
+// leave ends what join began, also when the caller's own time is over.
+func leave(ctx context.Context, e executor, strangers []string) error {
+	if len(strangers) == 0 {
+		return nil
+	}
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	return errors.Join(err, run(leaving, e, say("REVOKE").names(strangers).say("FROM CURRENT_USER")))
+	rows, err := e.Query(leaving, "SELECT rolname::text FROM pg_roles WHERE rolname = ANY($1) ORDER BY 1", strangers)
+	if err != nil {
+		return err
+	}
+	left, err := pgx.CollectRows(rows, pgx.RowTo[string]) // A role that was deleted meanwhile must not keep us in the others.
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return run(leaving, e, say("REVOKE").names(left).say("FROM CURRENT_USER"))
 }
 
 // joinable returns those of the roles whose privileges the current user lacks but may give itself.
@@ -65,11 +87,4 @@ func joinable(ctx context.Context, e executor, roles []string) ([]string, error)
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
-func unless(err error, f func() error) error {
-	if err != nil {
-		return nil
-	}
-	return f()
 }

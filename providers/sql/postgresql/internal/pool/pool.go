@@ -76,13 +76,43 @@ func New(config *pgx.ConnConfig, limits Limits) *Pool {
 	return &Pool{config: config, limits: limits, turns: semaphore.NewWeighted(int64(limits.Conns))}
 }
 
+// A FullError says that all connections were in use, and none came free while the caller waited.
+type FullError struct {
+	// Conns is how many there are.
+	Conns int
+	// Err is why the caller waits no longer.
+	Err error
+}
+
+// Error says how many there are, and why nobody waits any more.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("waiting for one of %d connections: %v", e.Conns, e.Err)
+}
+
+// Unwrap returns why the caller waits no longer.
+func (e *FullError) Unwrap() error { return e.Err }
+
+// A Use calls f with a connection to the database that nobody else uses meanwhile, and returns what f returns; a
+// *ConnectError means that f was not called.
+type Use func(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error
+
 // Do calls f with a connection to the database that nobody else uses meanwhile, waiting for one while all are in use. What
-// f returns is returned; a *ConnectError, or the error of ctx wrapped, means that f was not called.
+// f returns is returned; a *ConnectError, which holds a *FullError if the wait was too long, means that f was not called.
 func (p *Pool) Do(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
+	return p.Turn(ctx, func(use Use) error { return use(ctx, database, f) })
+}
+
+// Turn calls f, which may use connections to one database after the other, but never two at a time: so it waits for no second
+// one while it keeps others from the first.
+func (p *Pool) Turn(ctx context.Context, f func(Use) error) error {
 	if err := p.turns.Acquire(ctx, 1); err != nil {
-		return &ConnectError{fmt.Errorf("waiting for one of %d connections: %w", p.limits.Conns, err)}
+		return &ConnectError{&FullError{Conns: p.limits.Conns, Err: err}}
 	}
 	defer p.turns.Release(1)
+	return f(p.use)
+}
+
+func (p *Pool) use(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
 	conn, err := p.take(ctx, database)
 	if err != nil {
 		return &ConnectError{err}

@@ -1,0 +1,215 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/bowline-dev/bowline/providers/sql/postgresql/internal/pool"
+)
+
+const (
+	// sessionEnd is how long a session that is told to end may take.
+	sessionEnd = 5000 // milliseconds
+	// largeObjects is how many of them are deleted at once: each takes a lock, and the server has few thousands for all.
+	largeObjects = 1000
+)
+
+// LockOut takes a role's login and ends its sessions, IsNotFound if there is none. It can be repeated. The sessions are ended
+// before as well, for one of them may have a lock on the role.
+func (s *Server) LockOut(ctx context.Context, role string) error {
+	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		return s.visit(ctx, c, c, []string{role}, func() error {
+			if err := endSessions(ctx, c, role); err != nil {
+				return err
+			}
+			if err := run(ctx, c, say("ALTER ROLE").name(role).say("NOLOGIN")); err != nil {
+				return err
+			}
+			return endSessions(ctx, c, role)
+		})
+	})
+}
+
+func endSessions(ctx context.Context, e executor, role string) error {
+	const sessions = "FROM pg_stat_activity WHERE usesysid = (SELECT oid FROM pg_roles WHERE rolname = $1)"
+	var n int
+	if err := e.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid, $2)) "+sessions, role, sessionEnd).Scan(&n); err != nil {
+		return err
+	}
+	err := e.QueryRow(ctx, "SELECT count(*) "+sessions, role).Scan(&n)
+	if err == nil && n > 0 {
+		err = &Error{Code: codeInUse, Message: fmt.Sprintf("sessions of role %q do not end", role)}
+	}
+	return err
+}
+
+// DropOwned deletes what a role owns in any database, and what depends on that, and takes back what it holds, also of what
+// others own. Databases that it owns stay. It can be repeated. The error is IsNotFound if there is no such role, and
+// IsConflict, after all else is done, where we may not connect to a database in which it has something.
+func (s *Server) DropOwned(ctx context.Context, role string) error {
+	return s.turn(ctx, func(ctx context.Context, use pool.Use) error {
+		h, err := s.home(ctx, use, role)
+		if err != nil || len(h.databases) == 0 {
+			return s.classify(ctx, s.config.Database, err)
+		}
+		leave, err := s.joinAll(ctx, use, h.roles)
+		if err != nil {
+			return s.classify(ctx, s.config.Database, err)
+		}
+		var failures []error
+		for _, database := range h.databases {
+			failures = append(failures, s.dropOwnedIn(ctx, use, database, role))
+		}
+		return errors.Join(append(failures, s.classify(ctx, s.config.Database, leave()))...)
+	})
+}
+
+// A home is where a role has anything.
+type home struct {
+	databases []string // first that which we are always connected to, if the role has something that all databases share
+	roles     []string // those who decide about it: the role, who owns or grants the same things, who owns the databases
+}
+
+func (s *Server) home(ctx context.Context, use pool.Use, role string) (h home, err error) {
+	err = use(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
+		var exists bool
+		err := c.QueryRow(ctx, `
+			WITH its AS (
+				SELECT s.dbid, s.classid, s.objid FROM pg_shdepend s JOIN pg_roles r ON r.oid = s.refobjid
+				WHERE s.refclassid = 'pg_authid'::regclass AND r.rolname = $1),
+			at AS (
+				SELECT DISTINCT coalesce(d.datname, current_database())::text AS name, pg_get_userbyid(d.datdba)::text AS owner
+				FROM its LEFT JOIN pg_database d ON d.oid = its.dbid),
+			others AS (
+				SELECT r.rolname::text AS name FROM its JOIN pg_shdepend o USING (dbid, classid, objid)
+				JOIN pg_roles r ON r.oid = o.refobjid WHERE o.refclassid = 'pg_authid'::regclass)
+			SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
+				ARRAY(SELECT name FROM at GROUP BY name ORDER BY name <> current_database(), name),
+				ARRAY(SELECT $1::text UNION SELECT owner FROM at WHERE owner IS NOT NULL UNION SELECT name FROM others)`,
+			role).Scan(&exists, &h.databases, &h.roles)
+		if err == nil && !exists {
+			return notFound(codeNoObject, "role", role)
+		}
+		return err
+	})
+	return h, err
+}
+
+// joinAll is a visit to roles for as long as leave is not called, for what takes more than one connection.
+func (s *Server) joinAll(ctx context.Context, use pool.Use, roles []string) (leaveAll func() error, err error) {
+	if err := s.visiting.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	var strangers []string
+	err = use(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) (err error) {
+		if c.PgConn().ParameterStatus("is_superuser") != "on" {
+			strangers, err = join(ctx, c, c, roles)
+		}
+		return err
+	})
+	if err != nil || len(strangers) == 0 {
+		s.visiting.Release(1)
+		return func() error { return nil }, err
+	}
+	return func() error {
+		defer s.visiting.Release(1)
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+		return use(leaving, s.config.Database, func(ctx context.Context, c *pgx.Conn) error { return leave(ctx, c, strangers) })
+	}, nil
+}
+
+// dropOwnedIn is DropOwned in one database, and of what all databases share.
+func (s *Server) dropOwnedIn(ctx context.Context, use pool.Use, database, role string) error {
+	err := use(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
+		if err := unlinkAll(ctx, c, role); err != nil {
+			return err
+		}
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if err := run(ctx, tx, say("DROP OWNED BY").name(role).say("CASCADE")); err != nil {
+				return err
+			}
+			return revokeAsOthers(ctx, tx, role)
+		})
+	})
+	_, outside := errors.AsType[*pool.ConnectError](err)
+	refused, answered := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case err == nil:
+		return nil
+	case database != s.config.Database && outside && answered && refused.Code == codeNoDatabase:
+		return nil // It was deleted meanwhile, with all that is in it.
+	case database != s.config.Database && outside && answered:
+		return &Error{
+			Code: codeNotReady, Message: fmt.Sprintf("role %q has something in database %q, to which %q may not connect: %s",
+				role, database, s.config.Username, refused.Message),
+			Hint: fmt.Sprintf("Let it connect, or run there as a superuser: DROP OWNED BY %s CASCADE;", pgx.Identifier{role}.Sanitize()),
+		}
+	}
+	return fmt.Errorf("dropping what role %q has in database %q: %w", role, database, s.classify(ctx, database, err))
+}
+
+// unlinkAll deletes the large objects of a role, some at a time.
+func unlinkAll(ctx context.Context, c *pgx.Conn, role string) error {
+	for {
+		var n int
+		err := c.QueryRow(ctx, `
+			SELECT count(lo_unlink(oid)) FROM (SELECT m.oid FROM pg_largeobject_metadata m JOIN pg_roles r ON r.oid = m.lomowner
+			WHERE r.rolname = $1 LIMIT $2) batch`, role, largeObjects).Scan(&n)
+		if err != nil || n < largeObjects {
+			return err
+		}
+	}
+}
+
+// granted are the privileges of a role in this database, and of what all databases share, that others than the owners granted:
+// by whom, and what REVOKE has to name. Of a relation it names those that there are, for ALL would be about its columns, too.
+const granted = `
+	SELECT DISTINCT g.rolname::text, format('%s ON %s %s', what.privileges,
+		CASE its.classid WHEN 'pg_class'::regclass THEN CASE whole.type WHEN 'sequence' THEN 'SEQUENCE' ELSE 'TABLE' END
+			WHEN 'pg_proc'::regclass THEN 'ROUTINE' WHEN 'pg_type'::regclass THEN 'TYPE'
+			WHEN 'pg_foreign_server'::regclass THEN 'FOREIGN SERVER' ELSE upper(translate(whole.type, '-', ' ')) END, whole.identity)
+	FROM pg_shdepend its JOIN pg_roles r ON r.oid = its.refobjid AND r.rolname = $1
+	JOIN pg_shdepend o USING (dbid, classid, objid, objsubid, refclassid, deptype)
+	JOIN pg_roles g ON g.oid = o.refobjid AND g.oid <> r.oid,
+	pg_identify_object(its.classid, its.objid, 0) whole,
+	LATERAL (SELECT CASE WHEN its.classid <> 'pg_class'::regclass THEN 'ALL' WHEN its.objsubid > 0 THEN
+			(SELECT format('ALL (%I)', attname) FROM pg_attribute WHERE attrelid = its.objid AND attnum = its.objsubid)
+		ELSE (SELECT string_agg(a.privilege_type, ', ') FROM pg_class c, aclexplode(c.relacl) a
+			WHERE c.oid = its.objid AND a.grantor = g.oid AND a.grantee = r.oid) END AS privileges) what
+	WHERE its.refclassid = 'pg_authid'::regclass AND its.deptype = 'a' AND what.privileges IS NOT NULL
+	AND its.classid IN ('pg_database'::regclass, 'pg_namespace'::regclass, 'pg_class'::regclass, 'pg_proc'::regclass,
+		'pg_type'::regclass, 'pg_language'::regclass, 'pg_largeobject'::regclass, 'pg_foreign_server'::regclass,
+		'pg_foreign_data_wrapper'::regclass)
+	AND its.dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) ORDER BY 1, 2`
+
+// revokeAsOthers takes back what DROP OWNED leaves: what somebody granted who is not the owner, that one has to revoke.
+func revokeAsOthers(ctx context.Context, tx pgx.Tx, role string) error {
+	rows, err := tx.Query(ctx, granted, role)
+	if err != nil {
+		return err
+	}
+	type grant struct{ By, What string }
+	left, err := pgx.CollectRows(rows, pgx.RowToStructByPos[grant])
+	if err != nil {
+		return err
+	}
+	for _, g := range left {
+		err := pgx.BeginFunc(ctx, tx, func(nested pgx.Tx) error {
+			return run(ctx, nested, say("SET LOCAL ROLE").name(g.By),
+				say("REVOKE").say(g.What).say("FROM").name(role).say("CASCADE"), say("RESET ROLE"))
+		})
+		// Who may not revoke it did not grant it either; what nobody could revoke, DROP ROLE names.
+		if refused, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || refused.Code != codeNoPrivilege) {
+			return err
+		}
+	}
+	return nil
+}

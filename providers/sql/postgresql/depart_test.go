@@ -1,0 +1,207 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postgresql_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
+)
+
+// A scene is a server that many share: somebody who shall go, and another who owns a database and has an accomplice.
+type scene struct {
+	s                          *postgresql.Server
+	rival, owner, accomplice   string
+	database                   string
+	asRival, asOwner, asHelper *pgx.Conn // the rival's is in database postgres, the others are in the owner's
+}
+
+const scenePassword = "scene-password"
+
+func newScene(t *testing.T, s *postgresql.Server) *scene {
+	t.Helper()
+	login := func() string {
+		return newRole(t, s, postgresql.Role{Login: ptr(true), Password: scenePassword}).Name
+	}
+	session := func(role, database string) *pgx.Conn {
+		conn, err := open(t, database, role, scenePassword)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	w := &scene{s: s, rival: login(), owner: login(), accomplice: login()}
+	w.database = newDatabase(t, s, postgresql.Database{Owner: &w.owner, Template: ptr("template0")}).Name
+	w.asRival, w.asOwner, w.asHelper = session(w.rival, "postgres"), session(w.owner, w.database), session(w.accomplice, w.database)
+	execute(t, w.asOwner, w.quoted("REVOKE ALL ON DATABASE OWN FROM PUBLIC", "GRANT CONNECT ON DATABASE OWN TO HELPER")...)
+	return w
+}
+
+// quoted replaces RIVAL, HELPER and OWN by the names of the scene.
+func (w *scene) quoted(statements ...string) []string {
+	names := strings.NewReplacer("RIVAL", quote(w.rival), "HELPER", quote(w.accomplice), "OWN", quote(w.database))
+	for i := range statements {
+		statements[i] = names.Replace(statements[i])
+	}
+	return statements
+}
+
+// depart takes the rival away as the deletion of a tenant does.
+func (w *scene) depart(t *testing.T) error {
+	t.Helper()
+	if err := w.s.LockOut(t.Context(), w.rival); err != nil {
+		return fmt.Errorf("locking out: %w", err)
+	}
+	if err := w.s.DropOwned(t.Context(), w.rival); err != nil {
+		return err
+	}
+	return w.s.DeleteRole(t.Context(), w.rival)
+}
+
+// What ties a role to a server that it shares with others.
+var ties = map[string]func(t *testing.T, w *scene){
+	"R55 nothing": func(*testing.T, *scene) {},
+	"R55 more large objects of its own than the server has locks": func(t *testing.T, w *scene) {
+		for range 3 {
+			execute(t, w.asRival, "SELECT lo_create(0) FROM generate_series(1, 2500)")
+		}
+	},
+	"R55 privileges of every sort": func(t *testing.T, w *scene) {
+		execute(t, w.asOwner, w.quoted("CREATE TABLE t (x int)", "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+			"GRANT CONNECT ON DATABASE OWN TO RIVAL", "GRANT SELECT ON t TO RIVAL", "GRANT UPDATE (x) ON t TO RIVAL",
+			"GRANT EXECUTE ON FUNCTION f TO RIVAL", "GRANT USAGE ON SCHEMA public TO RIVAL", "SELECT lo_create(7)",
+			"GRANT SELECT ON LARGE OBJECT 7 TO RIVAL", "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO RIVAL",
+			"ALTER TABLE t ENABLE ROW LEVEL SECURITY", "CREATE POLICY p ON t TO RIVAL USING (true)")...)
+	},
+	"R55 privileges that others than the owner granted": func(t *testing.T, w *scene) {
+		execute(t, w.asOwner, w.quoted(`CREATE TABLE "T" ("X y" int)`, `CREATE SEQUENCE "S"`, "CREATE TYPE e AS ENUM ('a')",
+			"CREATE FUNCTION f(e) RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE SCHEMA o", "SELECT lo_create(7)",
+			"GRANT CONNECT ON DATABASE OWN TO HELPER WITH GRANT OPTION", `GRANT SELECT ("X y") ON "T" TO HELPER WITH GRANT OPTION`,
+			`GRANT USAGE ON SEQUENCE "S" TO HELPER WITH GRANT OPTION`, "GRANT USAGE ON TYPE e TO HELPER WITH GRANT OPTION",
+			"GRANT EXECUTE ON FUNCTION f TO HELPER WITH GRANT OPTION", "GRANT USAGE ON SCHEMA o TO HELPER WITH GRANT OPTION",
+			"GRANT SELECT ON LARGE OBJECT 7 TO HELPER WITH GRANT OPTION",
+			"CREATE TABLE u (x int)", "GRANT SELECT, DELETE ON u TO HELPER WITH GRANT OPTION")...)
+		execute(t, w.asHelper, w.quoted("GRANT CONNECT ON DATABASE OWN TO RIVAL", `GRANT SELECT ("X y") ON "T" TO RIVAL`,
+			`GRANT USAGE ON SEQUENCE "S" TO RIVAL`, "GRANT USAGE ON TYPE e TO RIVAL", "GRANT EXECUTE ON FUNCTION f TO RIVAL",
+			"GRANT USAGE ON SCHEMA o TO RIVAL", "GRANT SELECT ON LARGE OBJECT 7 TO RIVAL",
+			"GRANT SELECT, DELETE ON u TO RIVAL")...)
+	},
+	"R55 a table elsewhere on which others build": func(t *testing.T, w *scene) {
+		execute(t, w.asOwner, w.quoted("CREATE SCHEMA s", "GRANT ALL ON SCHEMA s TO RIVAL", "GRANT CONNECT ON DATABASE OWN TO RIVAL")...)
+		guest, err := open(t, w.database, w.rival, scenePassword)
+		if err != nil {
+			t.Fatal(err)
+		}
+		execute(t, guest, w.quoted("CREATE TABLE s.t (x int)", "GRANT SELECT ON s.t TO PUBLIC")...)
+		execute(t, w.asOwner, "CREATE VIEW v AS SELECT * FROM s.t")
+	},
+	"R55 a database whose settings are in the way": func(t *testing.T, w *scene) {
+		execute(t, w.asOwner, w.quoted("CREATE TABLE t (x int)", "GRANT SELECT ON t TO RIVAL",
+			"ALTER DATABASE OWN SET statement_timeout = 1", "ALTER DATABASE OWN SET default_transaction_read_only = on",
+			"ALTER DATABASE OWN SET local_preload_libraries = 'none such'", "ALTER DATABASE OWN SET search_path = 'public'")...)
+	},
+}
+
+func TestDeparture(t *testing.T) {
+	t.Parallel()
+	super := connect(t)
+	plain, admin := administrator(t, super)
+	for as, s := range map[string]*postgresql.Server{"superuser": super, "administrator": plain} {
+		for name, tie := range ties {
+			t.Run(name+", by "+as, func(t *testing.T) {
+				w := newScene(t, s)
+				tie(t, w)
+				if err := w.depart(t); err != nil {
+					t.Error(err)
+				}
+				want(t, w.s.LockOut(t.Context(), w.rival), postgresql.IsNotFound, "not found")
+				want(t, w.s.DropOwned(t.Context(), w.rival), postgresql.IsNotFound, "not found")
+				if own, _ := memberships(t, admin); own != 0 {
+					t.Errorf("the administrator is a member of %d roles afterwards", own)
+				}
+			})
+		}
+	}
+}
+
+// What others hold of the same things stays.
+func TestDepartureLeavesOthers(t *testing.T) {
+	t.Parallel()
+	w := newScene(t, connect(t))
+	ties["R55 privileges that others than the owner granted"](t, w)
+	if err := w.depart(t); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, w.asHelper, `SELECT "X y" FROM "T"`, `SELECT nextval('"S"')`, "GRANT USAGE ON SCHEMA o TO PUBLIC")
+}
+
+func TestDepartureFromClosedDatabase(t *testing.T) {
+	t.Parallel()
+	w := newScene(t, connect(t))
+	ties["R55 privileges of every sort"](t, w)
+	closed := postgresql.Database{Name: w.database, AllowConnections: ptr(false)}
+	if err := w.s.UpdateDatabase(t.Context(), closed); err != nil {
+		t.Fatal(err)
+	}
+	err := w.depart(t)
+	want(t, err, postgresql.IsConflict, "a conflict")
+	if !strings.Contains(fmt.Sprint(err), fmt.Sprintf("has something in database %q", w.database)) {
+		t.Errorf("R55 it does not say where: %v", err)
+	}
+	if _, err := open(t, "postgres", w.rival, scenePassword); err == nil {
+		t.Error("R55 the role can log in")
+	}
+	closed.AllowConnections = ptr(true)
+	if err := w.s.UpdateDatabase(t.Context(), closed); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.depart(t); err != nil {
+		t.Errorf("R38 repeated: %v", err)
+	}
+}
+
+// The role's own sessions cannot keep it: not by a lock on the role either.
+func TestLockOut(t *testing.T) {
+	t.Parallel()
+	w := newScene(t, connect(t))
+	execute(t, w.asRival, w.quoted("BEGIN", "ALTER ROLE RIVAL PASSWORD 'another'")...)
+	began := time.Now()
+	if err := w.s.LockOut(t.Context(), w.rival); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("it waited for the lock: %v", took)
+	}
+	if err := w.asRival.Ping(t.Context()); err == nil {
+		t.Error("the session lives on")
+	}
+	if _, err := open(t, "postgres", w.rival, scenePassword); err == nil {
+		t.Error("the role can log in")
+	}
+	if err := w.s.LockOut(t.Context(), w.rival); err != nil {
+		t.Errorf("R38 repeated: %v", err)
+	}
+}
+
+func TestLocksOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newScene(t, connect(t))
+	elsewhere, err := open(t, "postgres", w.owner, scenePassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, elsewhere, w.quoted("BEGIN", "COMMENT ON DATABASE OWN IS 'mine'")...)
+	began := time.Now()
+	err = w.s.DeleteDatabase(t.Context(), w.database, postgresql.DeleteDatabaseOptions{Force: true})
+	want(t, err, postgresql.IsConflict, "a conflict")
+	if took := time.Since(began); took > 20*time.Second || !strings.Contains(fmt.Sprint(err), "another session holds a lock") {
+		t.Errorf("after %v: %v", took, err)
+	}
+	execute(t, elsewhere, "ROLLBACK")
+}
