@@ -4,6 +4,7 @@
 package claimbinding_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // agreed checks that the claim has a copy of the item's Secret and that both agree on it, and nothing else.
@@ -107,7 +109,11 @@ func TestContent(t *testing.T) {
 		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
 		s.delete(source)
 		s.pass()
-		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, "no connection details")
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+		s.saysSynced("is gone", "orders-connection", "by itself")
+		if diff := cmp.Diff(map[string]string{"password": "hunter2", "username": "admin"}, s.secret("orders-connection")); diff != "" {
+			t.Errorf("meanwhile, -want +got:\n%s", diff)
+		}
 		s.ready(item, "hunter3")
 		s.pass()
 		s.agreed("orders-connection", claim, item)
@@ -137,6 +143,151 @@ func TestContent(t *testing.T) {
 		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.Take()); diff != "" {
 			t.Errorf("events, -want +got:\n%s", diff)
 		}
+	})
+}
+
+// saysSynced checks the message of condition Synced.
+func (s *stage) saysSynced(parts ...string) {
+	s.t.Helper()
+	said := s.claimOf(s.claim).GetCondition(xpv1.TypeSynced).Message
+	for _, part := range parts {
+		if !strings.Contains(said, part) {
+			s.t.Errorf("condition Synced should say %q, it says %q", part, said)
+		}
+	}
+}
+
+// publishAnew replaces the item's connection Secret.
+func (s *stage) publishAnew(item *shop.Item, data map[string]string) {
+	s.t.Helper()
+	source := &corev1.Secret{}
+	s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+	s.delete(source)
+	source.ObjectMeta = metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name, OwnerReferences: source.OwnerReferences}
+	source.Data, source.StringData = nil, data
+	s.create(source)
+}
+
+// A source that was published anew without all that it had takes nothing from the copy.
+func TestLostKeys(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T, change func(*shop.ItemClaim)) (*stage, *shop.ItemClaim, *shop.Item) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(change)
+		s.publishAnew(item, map[string]string{"username": "root"})
+		s.pass()
+		return s, claim, item
+	}
+	holds := func(s *stage, want map[string]string) {
+		s.t.Helper()
+		if diff := cmp.Diff(want, s.secret("orders-connection")); diff != "" {
+			s.t.Errorf("the copy, -want +got:\n%s", diff)
+		}
+	}
+	t.Run("R270 R284 N22 the copy keeps the key, follows the others, and the claim says so once", func(t *testing.T) {
+		s, _, item := begin(t, func(c *shop.ItemClaim) {
+			c.Annotations = map[string]string{connection.AnnotationKeyConnectionKeys: `{"LOGIN": "$(username):$(password)"}`}
+		})
+		for range 2 {
+			holds(s, map[string]string{"username": "root", "password": "hunter2", "LOGIN": "root:hunter2"})
+			s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+			s.saysSynced("lost password, which", `"orders-connection"`, "ask your platform team")
+			s.pass()
+		}
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.Take()); diff != "" {
+			t.Errorf("events, -want +got:\n%s", diff)
+		}
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		holds(s, map[string]string{"username": "root", "password": "hunter3", "LOGIN": "root:hunter3"})
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R278 N22 another name takes nothing away either", func(t *testing.T) {
+		s, claim, item := begin(t, nil)
+		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+		s.pass()
+		holds(s, map[string]string{"username": "root", "password": "hunter2"})
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		if s.secret("orders-connection") != nil {
+			t.Error("it is still there")
+		}
+	})
+	t.Run("R270 who can do without deletes the copy", func(t *testing.T) {
+		s, claim, item := begin(t, nil)
+		s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "orders-connection"}})
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R292 N22 a key that the source lost otherwise is missed", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		s.edit(item, func() { item.Annotations[managed.AnnotationKeyCreatedKeys] = "password,token" })
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+		s.saysSynced("lost token: ask your platform team")
+	})
+	t.Run("R292 R289 a copy of something else keeps nothing", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		forged := &corev1.Secret{}
+		s.get("orders-connection", forged)
+		s.edit(forged, func() {
+			forged.Annotations[meta.AnnotationKeyPropagateFromName] = "another"
+			forged.Data["more"] = []byte("forged")
+		})
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+	})
+}
+
+// A copy that its holder made immutable is made anew when it is out of step.
+func TestImmutableCopy(t *testing.T) {
+	t.Parallel()
+	freeze := func(t *testing.T) (*stage, *shop.ItemClaim, *shop.Item, *corev1.Secret) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		to := &corev1.Secret{}
+		s.get("orders-connection", to)
+		s.edit(to, func() { to.Immutable = new(true) })
+		return s, claim, item, to
+	}
+	t.Run("R284 it follows", func(t *testing.T) {
+		s, claim, item, frozen := freeze(t)
+		s.pass()
+		if to := (&corev1.Secret{}); !s.get("orders-connection", to) || to.UID != frozen.UID {
+			t.Fatal("one that is in step was made anew")
+		}
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R271 R284 it follows a source that was published anew", func(t *testing.T) {
+		s, claim, item, _ := freeze(t)
+		s.publishAnew(item, map[string]string{"username": "root", "password": "hunter3"})
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+	})
+	t.Run("R270 N22 it stays where it alone has a key", func(t *testing.T) {
+		s, _, item, frozen := freeze(t)
+		s.publishAnew(item, map[string]string{"username": "root"})
+		s.pass()
+		if to := (&corev1.Secret{}); !s.get("orders-connection", to) || to.UID != frozen.UID || string(to.Data["password"]) != "hunter2" {
+			t.Errorf("it has keys %v", to.Data)
+		}
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
 	})
 }
 

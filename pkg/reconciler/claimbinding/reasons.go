@@ -18,7 +18,8 @@ const (
 	ReasonDeleted event.Reason = "DeletedManagedResource"
 	// ReasonReleased says that the managed resource of a deleted claim was kept.
 	ReasonReleased event.Reason = "ReleasedManagedResource"
-	// ReasonBadConnectionKeys says that the claim's annotation bowline.dev/connection-keys is not as it should be.
+	// ReasonBadConnectionKeys says that the claim's annotation bowline.dev/connection-keys is not as it should be, or that the
+	// connection Secret of its managed resource lost keys.
 	ReasonBadConnectionKeys event.Reason = "BadConnectionKeys"
 	// ReasonCannotBind says that a pass failed and is tried again.
 	ReasonCannotBind event.Reason = "CannotBindClaim"
@@ -47,8 +48,9 @@ func Reasons() []event.Explanation {
 		event.Explain(ReasonCannotBind, "A pass over the claim failed and is tried again.",
 			"Usually nothing. If it lasts, ask your platform team to look into the log of the controllers."),
 		event.Explain(ReasonBadConnectionKeys,
-			"The annotation bowline.dev/connection-keys cannot be followed in part. The Secret has all other keys.",
-			"Correct what the message names."),
+			"Keys of the connection Secret are not as they should be: the annotation bowline.dev/connection-keys cannot be followed in part, "+
+				"or the Secret of the managed resource lost some. The claim's Secret has all other keys, and keeps those.",
+			"Do what the message says."),
 		event.Explain("ClassSelected", "The claim got its class, by its labels or by default.", ""),
 		event.Explain(ReasonProvisioned, "A managed resource was made for the claim.", ""),
 		event.Explain(ReasonBound, "The claim has its managed resource, and nobody else can get that.", ""),

@@ -55,7 +55,7 @@ func (r *Reconciler) overtaken(ctx context.Context, claim resource.Claim, key ty
 }
 
 // withdraw lets the source go on to nobody but the claim's copy and those of targets, and removes copies that the claim
-// no longer names. The source forgets first, so that nothing goes on to what may outlive the next write, such as a copy that its
+// no longer names, unless they still have what the source lost. The source forgets first, so that nothing goes on to what may outlive the next write, such as a copy that its
 // holder took from the claim, or that of a claim which had the managed resource before.
 func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secret, to *xpv1.LocalSecretReference) error {
 	if source != nil {
@@ -72,7 +72,7 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secre
 		return err
 	}
 	for _, old := range copies {
-		if to != nil && old.Name == to.Name {
+		if to != nil && (old.Name == to.Name || source == nil || len(keptKeys(p.claim, &old, source)) > 0) {
 			continue
 		}
 		err := r.client.Delete(ctx, &old, client.Preconditions{UID: &old.UID})

@@ -91,7 +91,7 @@ func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) ou
 	err := r.recordResult(ctx, p, func(o metav1.Object) {
 		meta.SetExternalName(o, name)
 		meta.SetExternalCreateSucceeded(o, r.now())
-		setCreatedKeys(o, slices.Concat(createdKeys(o), slices.Collect(maps.Keys(p.memory.told))))
+		setCreatedKeys(o, slices.Concat(CreatedKeys(o), slices.Collect(maps.Keys(p.memory.told))))
 	})
 	switch {
 	case err != nil:

@@ -34,8 +34,8 @@ func (p *pass) remember(details ConnectionDetails) {
 	}
 }
 
-// createdKeys returns what AnnotationKeyCreatedKeys lists.
-func createdKeys(o metav1.Object) []string {
+// CreatedKeys returns what AnnotationKeyCreatedKeys on a managed resource lists, none without it.
+func CreatedKeys(o metav1.Object) []string {
 	return strings.FieldsFunc(o.GetAnnotations()[AnnotationKeyCreatedKeys], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
@@ -59,7 +59,7 @@ func (r *Reconciler) lostKeys(ctx context.Context, p *pass) (lost []string, err 
 	if _, wanted := resource.ConnectionSecretReference(p.managed); !wanted {
 		return nil, nil
 	}
-	created := createdKeys(p.managed)
+	created := CreatedKeys(p.managed)
 	if len(created) == 0 {
 		return nil, nil
 	}
@@ -81,9 +81,12 @@ func (r *Reconciler) lostKeys(ctx context.Context, p *pass) (lost []string, err 
 // missing returns the keys that a secret lacks; no secret lacks all.
 func missing(from *corev1.Secret, keys []string) (lost []string) {
 	for _, key := range keys {
-		if from == nil || len(from.Data[key]) == 0 {
-			lost = append(lost, key)
+		if from != nil {
+			if _, has := from.Data[key]; has {
+				continue
+			}
 		}
+		lost = append(lost, key)
 	}
 	return lost
 }
