@@ -4,6 +4,7 @@
 package postgresql_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -197,8 +198,10 @@ func TestLocksOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	execute(t, elsewhere, w.quoted("BEGIN", "COMMENT ON DATABASE OWN IS 'mine'")...)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	began := time.Now()
-	err = w.s.DeleteDatabase(t.Context(), w.database, postgresql.DeleteDatabaseOptions{Force: true})
+	err = w.s.DeleteDatabase(ctx, w.database, postgresql.DeleteDatabaseOptions{Force: true})
 	want(t, err, postgresql.IsConflict, "a conflict")
 	if took := time.Since(began); took > 20*time.Second || !strings.Contains(fmt.Sprint(err), "another session holds a lock") {
 		t.Errorf("after %v: %v", took, err)

@@ -81,6 +81,28 @@ func TestWithoutSuperuser(t *testing.T) {
 	want(t, err, postgresql.IsPermission, "permission")
 }
 
+// Only members of a role may end its sessions.
+func TestDeletionWithGuests(t *testing.T) {
+	t.Parallel()
+	s, admin := administrator(t, connect(t))
+	owner := newRole(t, s, postgresql.Role{}).Name
+	guest := newRole(t, s, postgresql.Role{Login: ptr(true), Password: "guest"}).Name
+	d := newDatabase(t, s, postgresql.Database{Owner: &owner}).Name
+	session, err := open(t, d, guest, "guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{Force: true}); err != nil {
+		t.Error(err)
+	}
+	if err := session.Ping(t.Context()); err == nil {
+		t.Error("the guest's session lives on")
+	}
+	if n, _ := memberships(t, admin); n != 0 {
+		t.Errorf("is a member of %d roles afterwards", n)
+	}
+}
+
 // PostgreSQL only warns those who hold something that they may not pass on.
 func TestGrantWithoutEffect(t *testing.T) {
 	t.Parallel()

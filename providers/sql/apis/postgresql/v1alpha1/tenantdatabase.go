@@ -25,7 +25,8 @@ type TenantDatabaseParameters struct {
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 
-	// ConnectionLimit is the most connections at a time, of all but superusers; -1, the default, is no limit.
+	// ConnectionLimit is the most connections at a time, of all but superusers; -1, the default, is no limit. It holds for the
+	// database, and for its owner in all databases of the server together.
 	// +optional
 	// +kubebuilder:default=-1
 	// +kubebuilder:validation:Minimum=-1
