@@ -4,6 +4,9 @@
 package claimbinding_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -246,6 +249,74 @@ func TestLostKeys(t *testing.T) {
 		})
 		s.pass()
 		s.agreed("orders-connection", claim, item)
+	})
+}
+
+// A source that somebody deletes, with all controllers: nothing is lost, or it is said what.
+func TestLostSource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shelf.once = true
+	stop := w.start(setUp)
+	w.create(w.newClass(nil), w.newClaim("orders", nil))
+	w.shows("orders", xpv1.ReasonAvailable)
+	lose := func() *corev1.Secret {
+		source := &corev1.Secret{}
+		if !w.get(w.item().Spec.WriteConnectionSecretToReference.Name, source) {
+			t.Fatal("there is no source")
+		}
+		w.delete(source)
+		return source
+	}
+	says := func(synced xpv1.ConditionReason) {
+		t.Helper()
+		w.env.Eventually(t, "the claim says "+string(synced), func(context.Context) error {
+			if got := w.claimOf("orders").GetCondition(xpv1.TypeSynced); got.Reason != synced {
+				return fmt.Errorf("it says %s: %s", got.Reason, got.Message)
+			}
+			return nil
+		})
+	}
+	t.Run("R208 R271 N22 while they run it comes back whole", func(t *testing.T) {
+		was := lose()
+		w.env.Eventually(t, "both agree", func(context.Context) error {
+			source, to := &corev1.Secret{}, &corev1.Secret{}
+			if !w.get(was.Name, source) || !w.get("orders-connection", to) || source.UID == was.UID || !meta.PropagationAllowed(source, to) {
+				return errors.New("they do not")
+			}
+			return nil
+		})
+		w.agreed("orders-connection", w.claimOf("orders"), w.item())
+		says(xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R208 R270 N22 while they do not the copy keeps it, and both say so", func(t *testing.T) {
+		stop()
+		lose()
+		w.start(setUp)
+		says(xpv1.ReasonReconcileError)
+		w.env.Eventually(t, "it is said which", func(context.Context) error {
+			if said := w.claimOf("orders").GetCondition(xpv1.TypeSynced).Message; !strings.Contains(said, "lost password") {
+				return errors.New(said)
+			}
+			return nil
+		})
+		w.shows("orders", xpv1.ReasonAvailable)
+		if got := w.secret("orders-connection")["password"]; got != "of "+w.item().Name {
+			t.Errorf("the copy has password %q", got)
+		}
+		w.env.Eventually(t, "the managed resource says so", func(context.Context) error {
+			if said := w.item().GetCondition(xpv1.TypeSynced).Message; !strings.Contains(said, "lost password") {
+				return errors.New(said)
+			}
+			return nil
+		})
+	})
+	t.Run("R284 N22 what somebody adds to the source heals all", func(t *testing.T) {
+		source := &corev1.Secret{}
+		w.get(w.item().Spec.WriteConnectionSecretToReference.Name, source)
+		w.edit(source, func() { source.Data["password"] = []byte("reset") })
+		says(xpv1.ReasonReconcileSuccess)
+		w.agreed("orders-connection", w.claimOf("orders"), w.item())
 	})
 }
 

@@ -74,7 +74,7 @@ func (w *world) start(setup func(manager.Manager, *claimbinding.Reconciler) erro
 		r := managed.NewReconciler(mgr, resource.ManagedKind(shop.ItemGroupVersionKind),
 			managed.WithTypedExternalConnecter[*shop.Item](w.shelf), managed.WithPollInterval(200*time.Millisecond))
 		err := ctrl.NewControllerManagedBy(mgr).Named(managed.ControllerName(shop.ItemGroupVersionKind.GroupKind())).
-			For(&shop.Item{}).Complete(r)
+			For(&shop.Item{}).WatchesRawSource(r.Wakeups()).Complete(r)
 		if err != nil {
 			return err
 		}
@@ -135,6 +135,7 @@ func (w *world) hold(held bool) {
 type shelf struct {
 	mu    sync.Mutex
 	held  bool
+	once  bool // passwords are told at creation only
 	items map[string]string
 }
 
@@ -155,14 +156,21 @@ func (s *shelf) Observe(_ context.Context, item *shop.Item) (managed.ExternalObs
 	}
 	item.SetConditions(xpv1.Available())
 	resource.SetBindable(item)
-	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true,
-		ConnectionDetails: managed.ConnectionDetails{"password": []byte(password)}}, nil
+	o := managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true,
+		ConnectionDetails: managed.ConnectionDetails{"password": []byte(password)}}
+	if s.once {
+		o.ConnectionDetails = managed.ConnectionDetails{"endpoint": []byte("there")}
+	}
+	return o, nil
 }
 
 func (s *shelf) Create(_ context.Context, item *shop.Item) (managed.ExternalCreation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.items[string(item.UID)] = "of " + item.Name
+	if s.once {
+		return managed.ExternalCreation{ConnectionDetails: managed.ConnectionDetails{"password": []byte("of " + item.Name)}}, nil
+	}
 	return managed.ExternalCreation{}, nil
 }
 
