@@ -69,7 +69,7 @@ func (w *scene) depart(t *testing.T) error {
 var ties = map[string]func(t *testing.T, w *scene){
 	"R55 nothing": func(*testing.T, *scene) {},
 	"R55 more large objects of its own than the server has locks": func(t *testing.T, w *scene) {
-		for range 3 {
+		for range 5 {
 			execute(t, w.asRival, "SELECT lo_create(0) FROM generate_series(1, 2500)")
 		}
 	},
