@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
@@ -455,6 +457,28 @@ func TestTakenCopies(t *testing.T) {
 			}
 		})
 	}
+	t.Run("R270 N10 a namespace without room for the copy", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.create(s.newClass(nil), s.newClaim("orders", nil))
+		s.pass()
+		item := s.item()
+		s.ready(item, "hunter2")
+		full := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "full"}}
+		full.Spec.Hard = corev1.ResourceList{"count/secrets": quantity.MustParse("1")}
+		s.create(full)
+		s.env.Eventually(t, "the quota counts", func(ctx context.Context) error {
+			if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(full), full); err != nil || full.Status.Used == nil {
+				return fmt.Errorf("%v, %v", full.Status, err)
+			}
+			return nil
+		})
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "no room for Secret", "quota: full")
+		s.delete(full)
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
 	t.Run("R306 a target's copy stays as long as the claim", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
@@ -463,8 +487,8 @@ func TestTakenCopies(t *testing.T) {
 		source, to := &corev1.Secret{}, &corev1.Secret{Type: xpv1.SecretTypeConnection}
 		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
 		to.Namespace, to.Name = s.env.Namespace, "target"
-		to.OwnerReferences = []metav1.OwnerReference{{APIVersion: "workload.crossplane.io/v1alpha1", Kind: "KubernetesTarget",
-			Name: "target", UID: "target", Controller: new(true)}}
+		to.OwnerReferences = []metav1.OwnerReference{{ // in a version that the garbage collector does not know
+			APIVersion: "workload.crossplane.io/v0", Kind: "KubernetesTarget", Name: "target", UID: "target", Controller: new(true)}}
 		meta.AllowPropagationFrom(to, source)
 		s.create(to)
 		s.edit(source, func() { meta.AllowPropagationTo(source, to) })

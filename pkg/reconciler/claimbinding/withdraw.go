@@ -213,6 +213,9 @@ func (r *Reconciler) revoke(ctx context.Context, source *corev1.Secret, from map
 		return nil
 	}
 	changed, err := write(ctx, r, source, func(secret *corev1.Secret) { secret.Annotations = maps.Clone(wanted.Annotations) })
+	if apierrors.IsNotFound(err) { // nothing goes on from what is gone
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("stopping the connection Secret of the managed resource from going on: %w", err)
 	}

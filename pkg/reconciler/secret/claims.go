@@ -35,10 +35,11 @@ type claims struct {
 	life  context.Context                                         // of the controller that watches claims, if one does
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // of that controller
 	kinds map[schema.GroupVersionKind]cache.Informer              // of claims; the informer is nil where nobody watches
+	other map[schema.GroupVersionKind]struct{}                    // kinds that are served and not of claims, such as targets
 }
 
 func newClaims(mgr manager.Manager) *claims {
-	return &claims{mgr: mgr, kinds: map[schema.GroupVersionKind]cache.Informer{}}
+	return &claims{mgr: mgr, kinds: map[schema.GroupVersionKind]cache.Informer{}, other: map[schema.GroupVersionKind]struct{}{}}
 }
 
 // A claimReader returns the metadata of the claim that controls a destination, without any if another kind of object does
@@ -86,11 +87,18 @@ func (c *claims) know(ctx context.Context, kind schema.GroupVersionKind) (inform
 	if informer, known = c.known(kind); known {
 		return informer, true, nil
 	}
-	if isClaim, err := c.ask(kind); err != nil || !isClaim {
-		return nil, false, err
+	if c.isOther(kind) {
+		return nil, false, nil
 	}
+	isClaim, served, err := c.ask(kind)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil || !isClaim {
+		if served {
+			c.other[kind] = struct{}{}
+		}
+		return nil, false, err
+	}
 	if informer, known = c.kinds[kind]; known {
 		return informer, true, nil
 	}
@@ -110,19 +118,28 @@ func (c *claims) known(kind schema.GroupVersionKind) (informer cache.Informer, k
 	return informer, known
 }
 
-// ask asks the API server whether a kind is one of claims.
-func (c *claims) ask(kind schema.GroupVersionKind) (bool, error) {
+func (c *claims) isOther(kind schema.GroupVersionKind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, is := c.other[kind]
+	return is
+}
+
+// ask asks the API server whether a kind is one of claims, and whether there is such a kind at all.
+func (c *claims) ask(kind schema.GroupVersionKind) (isClaim, served bool, err error) {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.mgr.GetConfig(), c.mgr.GetHTTPClient())
 	if err != nil {
-		return false, fmt.Errorf("making a client for discovery: %w", err)
+		return false, false, fmt.Errorf("making a client for discovery: %w", err)
 	}
-	served, err := d.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	all, err := d.ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if err != nil {
-		return false, client.IgnoreNotFound(err)
+		return false, false, client.IgnoreNotFound(err)
 	}
-	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool {
-		return r.Kind == kind.Kind && r.Namespaced && slices.Contains(r.Categories, category)
-	}), nil
+	for _, r := range all.APIResources {
+		served = served || r.Kind == kind.Kind
+		isClaim = isClaim || r.Kind == kind.Kind && r.Namespaced && slices.Contains(r.Categories, category)
+	}
+	return isClaim, served, nil
 }
 
 // begin has claims of the kinds that it will meet watched for a controller. It satisfies source.Func.
