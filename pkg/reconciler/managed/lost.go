@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -150,7 +151,7 @@ func (r *Reconciler) watchSecrets(ctx context.Context) error {
 			was, known := before.(*corev1.Secret)
 			is, ok := after.(*corev1.Secret)
 			if owner := r.ownerOf(was); known && ok && owner != nil && loses(was, is) {
-				r.secretLost(was.Namespace, owner, nil)
+				r.secretLost(ctx, was, owner, nil)
 			}
 		},
 		DeleteFunc: func(o any) {
@@ -159,7 +160,7 @@ func (r *Reconciler) watchSecrets(ctx context.Context) error {
 			}
 			was, _ := o.(*corev1.Secret)
 			if owner := r.ownerOf(was); owner != nil {
-				r.secretLost(was.Namespace, owner, was.Data)
+				r.secretLost(ctx, was, owner, was.Data)
 			}
 		},
 	})
@@ -184,10 +185,19 @@ func (r *Reconciler) ownerOf(secret *corev1.Secret) *metav1.OwnerReference {
 	return owner
 }
 
-// secretLost wakes the object that a secret belonged to.
-func (r *Reconciler) secretLost(namespace string, owner *metav1.OwnerReference, held ConnectionDetails) {
-	for _, key := range []types.NamespacedName{{Name: owner.Name}, {Namespace: namespace, Name: owner.Name}} {
-		if r.memory.keep(key, owner.UID, held) {
+// secretLost wakes the object that a secret belonged to. Whoever may write secrets can say that one belongs to an object, so only
+// that which the object names counts.
+func (r *Reconciler) secretLost(ctx context.Context, secret *corev1.Secret, owner *metav1.OwnerReference, held ConnectionDetails) {
+	for _, key := range []types.NamespacedName{{Name: owner.Name}, {Namespace: secret.Namespace, Name: owner.Name}} {
+		if !r.memory.keep(key, owner.UID, nil) {
+			continue
+		}
+		mg := r.newManaged()
+		if err := r.client.Get(ctx, key, mg); err != nil || meta.WasDeleted(mg) {
+			continue // its secret goes with it, or the next poll finds what is lost
+		}
+		ref, wanted := resource.ConnectionSecretReference(mg)
+		if wanted && ref.Namespace == secret.Namespace && ref.Name == secret.Name && r.memory.keep(key, owner.UID, held) {
 			r.WakeNow(key)
 		}
 	}

@@ -184,6 +184,28 @@ func TestLostSecret(t *testing.T) {
 			})
 		})
 	}
+	t.Run("R214 N22 what somebody forged elsewhere is not taken", func(t *testing.T) {
+		forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: controlplanetest.NewWithScheme(t, newScheme(t)).Namespace, Name: "lost"}}
+		forged.Type, forged.Data = xpv1.SecretTypeConnection, map[string][]byte{"kubeconfig": []byte("forged")}
+		read()
+		forged.OwnerReferences = secret.OwnerReferences
+		left := forged.DeepCopy()
+		left.Name = "left"
+		for _, do := range []func() error{
+			func() error { return env.Client.Create(t.Context(), left) },
+			func() error { return env.Client.Create(t.Context(), forged) },
+			func() error { return env.Client.Delete(t.Context(), forged) },
+			func() error { return env.Client.Delete(t.Context(), secret) },
+		} {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env.Eventually(t, "it is there again", func(ctx context.Context) error { return env.Client.Get(ctx, key, secret) })
+		if _, taken := secret.Data["kubeconfig"]; taken || len(secret.Data) != 2 {
+			t.Errorf("it has %d keys, taken: %t", len(secret.Data), taken)
+		}
+	})
 	t.Run("R208 N22 a key that somebody takes away is missed at once", func(t *testing.T) {
 		read()
 		delete(secret.Data, "password")

@@ -131,14 +131,18 @@ func (s connectionSecrets) apply(ctx context.Context, p *pass, details Connectio
 
 // inherit adds what another connection secret of the object holds, when the object begins to name a new one, and what the one
 // held that somebody deleted: a one-time credential is nowhere else. It costs no request, since connection secrets are cached.
-// Copies of it are not asked: teams may write to theirs, and others trust what is published here.
+// Copies of it are not asked, nor other namespaces: teams may write to theirs, and others trust what is published here.
 func (s connectionSecrets) inherit(ctx context.Context, p *pass, details ConnectionDetails) (ConnectionDetails, error) {
 	details = union(p.lost, details)
 	if meta.GetExternalCreateSucceeded(p.managed).IsZero() {
 		return details, nil
 	}
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if ref, wanted := resource.ConnectionSecretReference(p.managed); wanted {
+		options = append(options, client.InNamespace(ref.Namespace))
+	}
 	list := &corev1.SecretList{}
-	if err := s.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.client.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("looking for an earlier connection secret: %w", err)
 	}
 	for i := range list.Items {
