@@ -1,0 +1,237 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claimbinding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+)
+
+// saysSynced checks the message of condition Synced.
+func (s *stage) saysSynced(parts ...string) {
+	s.t.Helper()
+	said := s.claimOf(s.claim).GetCondition(xpv1.TypeSynced).Message
+	for _, part := range parts {
+		if !strings.Contains(said, part) {
+			s.t.Errorf("condition Synced should say %q, it says %q", part, said)
+		}
+	}
+}
+
+// publishAnew replaces the item's connection Secret.
+func (s *stage) publishAnew(item *shop.Item, data map[string]string) {
+	s.t.Helper()
+	source := &corev1.Secret{}
+	s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+	s.delete(source)
+	source.ObjectMeta = metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name, OwnerReferences: source.OwnerReferences}
+	source.Data, source.StringData = nil, data
+	s.create(source)
+}
+
+// A source that was published anew without all that it had takes nothing from the copy.
+func TestLostKeys(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T, change func(*shop.ItemClaim)) (*stage, *shop.ItemClaim, *shop.Item) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(change)
+		s.publishAnew(item, map[string]string{"username": "root"})
+		s.pass()
+		return s, claim, item
+	}
+	holds := func(s *stage, want map[string]string) {
+		s.t.Helper()
+		if diff := cmp.Diff(want, s.secret("orders-connection")); diff != "" {
+			s.t.Errorf("the copy, -want +got:\n%s", diff)
+		}
+	}
+	t.Run("R270 R284 N22 the copy keeps the key, follows the others, and the claim says so once", func(t *testing.T) {
+		s, _, item := begin(t, func(c *shop.ItemClaim) {
+			c.Annotations = map[string]string{connection.AnnotationKeyConnectionKeys: `{"LOGIN": "$(username):$(password)"}`}
+		})
+		for range 2 {
+			holds(s, map[string]string{"username": "root", "password": "hunter2", "LOGIN": "root:hunter2"})
+			s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+			s.saysSynced("lost password, which", `"orders-connection"`, "ask your platform team")
+			s.pass()
+		}
+		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.Take()); diff != "" {
+			t.Errorf("events, -want +got:\n%s", diff)
+		}
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		holds(s, map[string]string{"username": "root", "password": "hunter3", "LOGIN": "root:hunter3"})
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R278 N22 another name takes nothing away either", func(t *testing.T) {
+		s, claim, item := begin(t, nil)
+		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+		s.pass()
+		holds(s, map[string]string{"username": "root", "password": "hunter2"})
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		if s.secret("orders-connection") != nil {
+			t.Error("it is still there")
+		}
+	})
+	t.Run("R270 who can do without deletes the copy", func(t *testing.T) {
+		s, claim, item := begin(t, nil)
+		s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "orders-connection"}})
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R292 N22 a key that the source lost otherwise is missed", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		s.edit(item, func() { item.Annotations[managed.AnnotationKeyCreatedKeys] = "password,token" })
+		s.pass()
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+		s.saysSynced("lost token: ask your platform team")
+	})
+	t.Run("R292 R289 a copy of something else keeps nothing", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		forged := &corev1.Secret{}
+		s.get("orders-connection", forged)
+		s.edit(forged, func() {
+			forged.Annotations[meta.AnnotationKeyPropagateFromName] = "another"
+			forged.Data["more"] = []byte("forged")
+		})
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+	})
+}
+
+// A source that somebody deletes, with all controllers: nothing is lost, or it is said what.
+func TestLostSource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shelf.once = true
+	stop := w.start(setUp)
+	w.create(w.newClass(nil), w.newClaim("orders", nil))
+	w.shows("orders", xpv1.ReasonAvailable)
+	lose := func() *corev1.Secret {
+		source := &corev1.Secret{}
+		if !w.get(w.item().Spec.WriteConnectionSecretToReference.Name, source) {
+			t.Fatal("there is no source")
+		}
+		w.delete(source)
+		return source
+	}
+	says := func(synced xpv1.ConditionReason) {
+		t.Helper()
+		w.env.Eventually(t, "the claim says "+string(synced), func(context.Context) error {
+			if got := w.claimOf("orders").GetCondition(xpv1.TypeSynced); got.Reason != synced {
+				return fmt.Errorf("it says %s: %s", got.Reason, got.Message)
+			}
+			return nil
+		})
+	}
+	t.Run("R208 R271 N22 while they run it comes back whole", func(t *testing.T) {
+		was := lose()
+		w.env.Eventually(t, "both agree", func(context.Context) error {
+			source, to := &corev1.Secret{}, &corev1.Secret{}
+			if !w.get(was.Name, source) || !w.get("orders-connection", to) || source.UID == was.UID || !meta.PropagationAllowed(source, to) {
+				return errors.New("they do not")
+			}
+			return nil
+		})
+		w.agreed("orders-connection", w.claimOf("orders"), w.item())
+		says(xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R208 R270 N22 while they do not the copy keeps it, and both say so", func(t *testing.T) {
+		stop()
+		lose()
+		w.start(setUp)
+		says(xpv1.ReasonReconcileError)
+		w.env.Eventually(t, "it is said which", func(context.Context) error {
+			if said := w.claimOf("orders").GetCondition(xpv1.TypeSynced).Message; !strings.Contains(said, "lost password") {
+				return errors.New(said)
+			}
+			return nil
+		})
+		w.shows("orders", xpv1.ReasonAvailable)
+		if got := w.secret("orders-connection")["password"]; got != "of "+w.item().Name {
+			t.Errorf("the copy has password %q", got)
+		}
+		w.env.Eventually(t, "the managed resource says so", func(context.Context) error {
+			if said := w.item().GetCondition(xpv1.TypeSynced).Message; !strings.Contains(said, "lost password") {
+				return errors.New(said)
+			}
+			return nil
+		})
+	})
+	t.Run("R284 N22 what somebody adds to the source heals all", func(t *testing.T) {
+		source := &corev1.Secret{}
+		w.get(w.item().Spec.WriteConnectionSecretToReference.Name, source)
+		w.edit(source, func() { source.Data["password"] = []byte("reset") })
+		says(xpv1.ReasonReconcileSuccess)
+		w.agreed("orders-connection", w.claimOf("orders"), w.item())
+	})
+}
+
+// A copy that its holder made immutable is made anew when it is out of step.
+func TestImmutableCopy(t *testing.T) {
+	t.Parallel()
+	freeze := func(t *testing.T) (*stage, *shop.ItemClaim, *shop.Item, *corev1.Secret) {
+		t.Parallel()
+		s := newStage(t)
+		claim, item := s.bound(nil)
+		to := &corev1.Secret{}
+		s.get("orders-connection", to)
+		s.edit(to, func() { to.Immutable = new(true) })
+		return s, claim, item, to
+	}
+	t.Run("R284 it follows", func(t *testing.T) {
+		s, claim, item, frozen := freeze(t)
+		s.pass()
+		if to := (&corev1.Secret{}); !s.get("orders-connection", to) || to.UID != frozen.UID {
+			t.Fatal("one that is in step was made anew")
+		}
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+	})
+	t.Run("R271 R284 it follows a source that was published anew", func(t *testing.T) {
+		s, claim, item, _ := freeze(t)
+		s.publishAnew(item, map[string]string{"username": "root", "password": "hunter3"})
+		s.pass()
+		s.agreed("orders-connection", claim, item)
+	})
+	t.Run("R270 N22 it stays where it alone has a key", func(t *testing.T) {
+		s, _, item, frozen := freeze(t)
+		s.publishAnew(item, map[string]string{"username": "root"})
+		s.pass()
+		if to := (&corev1.Secret{}); !s.get("orders-connection", to) || to.UID != frozen.UID || string(to.Data["password"]) != "hunter2" {
+			t.Errorf("it has keys %v", to.Data)
+		}
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+	})
+}
