@@ -153,12 +153,12 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 }
 
 // ended remembers the end of a pass. If the pass wrote to the object and nobody else did, the watch will bring back
-// what we know already, unless the object was woken meanwhile.
+// what we know already, unless the object was woken meanwhile. A cache may still show an object that is gone.
 func (m *memory) ended(p *pass, now, due time.Time, overtaken bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.memory.due = due
-	if version := p.managed.GetResourceVersion(); version != p.resourceVersion {
+	if version := p.managed.GetResourceVersion(); version != p.resourceVersion || p.gone {
 		p.memory.written, p.memory.writtenAt, p.memory.echo = version, now, !overtaken && p.memory.wakes == p.wakes
 	}
 }

@@ -60,6 +60,9 @@ type pass struct {
 	// overtaken is true if somebody else wrote to the object while the pass went on.
 	overtaken bool
 
+	// gone is true if nothing is left to do for the object.
+	gone bool
+
 	// published is the connection secret as last written in this pass.
 	published *corev1.Secret
 

@@ -183,6 +183,7 @@ func (r *Reconciler) restAfter(p *pass, o outcome, after time.Duration, overtake
 		due = now.Add(after)
 	}
 	p.memory.settled = (o.end == goOn || o.end == throttled) && finished(p.managed)
+	p.gone = o.end == gone
 	r.memory.ended(p, now, due, overtaken)
 	return p.memory.comeBack(after), nil
 }
