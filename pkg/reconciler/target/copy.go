@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,7 @@ import (
 func (r *Reconciler) copy(ctx context.Context, p *pass) outcome {
 	key := secretKey(p)
 	have, err := r.copyAt(ctx, p, key)
-	if err == nil && (have == nil || !isFrom(have, p.source)) {
+	if err == nil && !isInStep(p, have) {
 		if o := r.confirm(ctx, p); o.end != goOn {
 			return await(o)
 		}
@@ -35,15 +36,26 @@ func (r *Reconciler) copy(ctx context.Context, p *pass) outcome {
 			return fail(err)
 		}
 		return refuse(xpv1.ReasonConnecting, err)
+	case isFull(err):
+		return refuse(xpv1.ReasonConnecting, fmt.Errorf("a quota of namespace %q has no room for Secret %q: remove what you do not need, or "+
+			"ask who manages the namespace to raise it", key.Namespace, key.Name))
 	case err != nil:
 		return fail(fmt.Errorf("writing the connection Secret of the target: %w", err))
 	}
-	p.copy = have
+	p.copy, p.mistaken = have, lost(p, have)
 	return next()
+}
+
+// isFull is true for an error of a ResourceQuota of the target's namespace.
+func isFull(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }
 
 // agree lets the source say that its content goes on to the copy, and no longer to earlier ones of that name.
 func (r *Reconciler) agree(ctx context.Context, p *pass) outcome {
+	if !isFrom(p.copy, p.source) { // it keeps what the source has no more
+		return next()
+	}
 	wanted := p.source.DeepCopy()
 	for uid := range named(p.source, client.ObjectKeyFromObject(p.copy)) {
 		if uid != p.copy.GetUID() {
@@ -77,33 +89,50 @@ func (r *Reconciler) copyAt(ctx context.Context, p *pass, key types.NamespacedNa
 }
 
 // writeCopy makes the copy in one write that says whose it is and where its content is from. A copy of another source gets the
-// new content; that of the same source is left to package secret.
+// new content; that of the same source is left to package secret, unless it cannot be changed: then it is made anew. What only the
+// copy still has stays: such a copy goes on to name the source that was lost, so that package secret leaves it alone.
 func (r *Reconciler) writeCopy(ctx context.Context, p *pass, key types.NamespacedName, have *corev1.Secret) (*corev1.Secret, error) {
-	if have == nil {
-		made := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: p.source.Data}
-		made.Namespace, made.Name = key.Namespace, key.Name
-		made.Labels = map[string]string{LabelTargetUID: string(p.target.GetUID())}
-		made.OwnerReferences = []metav1.OwnerReference{meta.AsController(p.target, r.targetKind)}
-		meta.AllowPropagationFrom(made, p.source)
-		err := r.client.Create(ctx, made)
-		if err == nil {
-			p.note(ReasonConnected, fmt.Sprintf("Secret %q tells how to connect to managed resource %s %q.", key.Name,
-				p.target.GetResourceReference().Kind, p.managed.GetName()))
-		}
-		if !apierrors.IsAlreadyExists(err) {
-			return made, err
-		}
-		if have, err = r.overtaken(ctx, p, key); err != nil {
+	if have != nil && isImmutable(have) && !hasContent(p, have) {
+		err := r.client.Delete(ctx, have, client.Preconditions{UID: &have.UID})
+		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
+		have = nil
 	}
-	if isFrom(have, p.source) {
+	if have == nil {
+		made, err := r.makeCopy(ctx, p, key)
+		if err != nil {
+			return nil, err
+		}
+		have = made
+	}
+	if isInStep(p, have) || isFrom(have, p.source) {
 		return have, nil
 	}
 	return write(ctx, r, have, func(secret *corev1.Secret) {
-		meta.AllowPropagationFrom(secret, p.source)
-		secret.Data = p.source.Data
+		if len(keptKeys(p, have)) == 0 {
+			meta.AllowPropagationFrom(secret, p.source)
+		}
+		secret.Data = content(p, have)
 	})
+}
+
+// makeCopy returns the copy that it made, or that which is there already.
+func (r *Reconciler) makeCopy(ctx context.Context, p *pass, key types.NamespacedName) (*corev1.Secret, error) {
+	made := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: p.source.Data}
+	made.Namespace, made.Name = key.Namespace, key.Name
+	made.Labels = map[string]string{LabelTargetUID: string(p.target.GetUID())}
+	made.OwnerReferences = []metav1.OwnerReference{meta.AsController(p.target, r.targetKind)}
+	meta.AllowPropagationFrom(made, p.source)
+	err := r.client.Create(ctx, made)
+	if apierrors.IsAlreadyExists(err) {
+		return r.overtaken(ctx, p, key)
+	}
+	if err == nil {
+		p.note(ReasonConnected, fmt.Sprintf("Secret %q tells how to connect to managed resource %s %q.", key.Name,
+			p.target.GetResourceReference().Kind, p.managed.GetName()))
+	}
+	return made, err
 }
 
 // overtaken returns the Secret that made it impossible to create the copy: the target's own, which the cache has not seen yet.

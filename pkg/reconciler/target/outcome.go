@@ -22,7 +22,8 @@ type pass struct {
 	source  *corev1.Secret // the connection Secret of the managed resource
 	copy    *corev1.Secret // the target's
 
-	certain  bool // that the managed resource consents, as the API server has it
+	certain  bool  // that the managed resource consents, as the API server has it
+	mistaken error // what keeps nothing from working but should be known
 	happened []event.Event
 }
 

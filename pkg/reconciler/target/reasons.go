@@ -14,6 +14,8 @@ const (
 	ReasonConnected event.Reason = "Connected"
 	// ReasonWithdrawn says that the target lost its Secret, since the managed resource allows it no more.
 	ReasonWithdrawn event.Reason = "WithdrewConnectionSecret"
+	// ReasonDetailsLost says that the connection Secret of the managed resource lost keys.
+	ReasonDetailsLost event.Reason = "ConnectionDetailsLost"
 	// ReasonCannotConnect says that a pass failed and is tried again.
 	ReasonCannotConnect event.Reason = "CannotConnectTarget"
 )
@@ -29,6 +31,9 @@ func Reasons() []event.Explanation {
 				"the name of yours is the matter.", "Do what the message says. The target goes on by itself."),
 		event.Explain(ReasonCannotConnect, "A pass over the target failed and is tried again.",
 			"Usually nothing. If it lasts, ask your platform team to look into the log of the controllers."),
+		event.Explain(ReasonDetailsLost,
+			"The connection Secret of the managed resource lost keys. The target's Secret has all others, and keeps those that it has.",
+			"Do what the message says."),
 		event.Explain(ReasonConnected, "The target has its Secret.", ""),
 		event.Explain(ReasonWithdrawn, "The managed resource lets the namespace connect no more, and the target's Secret is gone.",
 			"If you still need it, ask your platform team."),

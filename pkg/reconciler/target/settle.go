@@ -69,7 +69,7 @@ func (o outcome) told() error {
 // show writes conditions if they are news, and an event about them.
 func (r *Reconciler) show(ctx context.Context, p *pass, o outcome) error {
 	generation := p.target.GetGeneration()
-	ready, synced := p.ready(o).WithObservedGeneration(generation), synced(o).WithObservedGeneration(generation)
+	ready, synced := p.ready(o).WithObservedGeneration(generation), p.synced(o).WithObservedGeneration(generation)
 	wasReady, wasSynced := p.target.GetCondition(xpv1.TypeReady), p.target.GetCondition(xpv1.TypeSynced)
 	if ready.Equal(wasReady) && synced.Equal(wasSynced) {
 		return nil
@@ -80,7 +80,7 @@ func (r *Reconciler) show(ctx context.Context, p *pass, o outcome) error {
 	if err := r.client.Status().Patch(ctx, p.target, patch); err != nil {
 		return fmt.Errorf("writing status: %w", err)
 	}
-	if e, ok := o.event(); ok && !synced.Equal(wasSynced.WithObservedGeneration(generation)) {
+	if e, ok := p.event(o); ok && !synced.Equal(wasSynced.WithObservedGeneration(generation)) {
 		r.tell(ctx, p, e)
 	}
 	return nil
@@ -104,19 +104,25 @@ func (p *pass) ready(o outcome) xpv1.Condition {
 }
 
 // synced is what an outcome says about the pass.
-func synced(o outcome) xpv1.Condition {
-	if o.err != nil {
+func (p *pass) synced(o outcome) xpv1.Condition {
+	switch {
+	case o.err != nil:
 		return xpv1.ReconcileError(o.told())
+	case p.mistaken != nil:
+		return xpv1.ReconcileError(p.mistaken)
+	default:
+		return xpv1.ReconcileSuccess()
 	}
-	return xpv1.ReconcileSuccess()
 }
 
 // event is what an outcome says to people who watch events.
-func (o outcome) event() (event.Event, bool) {
-	switch o.end {
-	case failed:
+func (p *pass) event(o outcome) (event.Event, bool) {
+	switch {
+	case o.end == goOn && p.mistaken != nil:
+		return event.Warning(ReasonDetailsLost, p.mistaken), true
+	case o.end == failed:
 		return event.Warning(ReasonCannotConnect, o.told()), true
-	case refused:
+	case o.end == refused:
 		return event.Warning(event.Reason(o.reason), o.err), true
 	default:
 		return event.Event{}, false

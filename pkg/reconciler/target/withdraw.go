@@ -45,15 +45,18 @@ func (r *Reconciler) held(ctx context.Context, p *pass) (*holding, error) {
 	return h, err
 }
 
-// tidy removes the copies that the target no longer names.
+// tidy removes the copies that the target no longer names, but those that still have what the source lost.
 func (r *Reconciler) tidy(ctx context.Context, p *pass) outcome {
 	outdated, err := r.copies(ctx, p, secretKey(p).Name)
 	if err != nil {
 		return fail(err)
 	}
-	h := &holding{source: p.source, to: map[types.UID]struct{}{}, copies: outdated}
+	h := &holding{source: p.source, to: map[types.UID]struct{}{}}
 	for _, secret := range outdated {
 		h.to[secret.UID] = struct{}{}
+		if len(keptKeys(p, &secret)) == 0 {
+			h.copies = append(h.copies, secret)
+		}
 	}
 	if err := r.withdraw(ctx, h); err != nil {
 		return fail(err)

@@ -1,0 +1,193 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
+)
+
+// publishAnew replaces the source.
+func (s *stage) publishAnew(data map[string]string) {
+	s.t.Helper()
+	source := s.secret("hidden-source")
+	s.delete(source)
+	source.ObjectMeta = metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name, OwnerReferences: source.OwnerReferences}
+	source.Data, source.StringData = nil, data
+	s.create(source)
+}
+
+// holds checks what a copy has.
+func (s *stage) holds(name string, want map[string]string) {
+	s.t.Helper()
+	to := s.secret(name)
+	if to == nil {
+		s.t.Fatalf("there is no Secret %s", name)
+	}
+	got := map[string]string{}
+	for key, value := range to.Data {
+		got[key] = string(value)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Errorf("the copy, -want +got:\n%s", diff)
+	}
+}
+
+// hasLost checks that the target can be used and says that something is lost, or that nothing is.
+func (s *stage) hasLost(parts ...string) {
+	s.t.Helper()
+	ready, synced := s.target().GetCondition(xpv1.TypeReady), s.target().GetCondition(xpv1.TypeSynced)
+	if ready.Reason != xpv1.ReasonAvailable || (synced.Reason == xpv1.ReasonReconcileError) != (len(parts) > 0) {
+		s.t.Errorf("Ready is %s, Synced %s (%s)", ready.Reason, synced.Reason, synced.Message)
+	}
+	for _, part := range parts {
+		if !strings.Contains(synced.Message, part) {
+			s.t.Errorf("condition Synced should say %q, it says %q", part, synced.Message)
+		}
+	}
+	if strings.Contains(synced.Message, "hidden-source") || strings.Contains(synced.Message, "hunter") {
+		s.t.Errorf("the team is told what is not for it: %s", synced.Message)
+	}
+}
+
+// token adds to the source what only the creation told, and has the target follow.
+func (s *stage) token(item *shop.Item) {
+	s.t.Helper()
+	s.edit(item, func() { item.Annotations[managed.AnnotationKeyCreatedKeys] = "token" })
+	s.publishAnew(map[string]string{"kubeconfig": "hunter2", "token": "once"})
+	s.pass()
+	s.holds("kube", map[string]string{"kubeconfig": "hunter2", "token": "once"})
+	s.hasLost()
+	s.events.Take()
+}
+
+// A source that was published anew without all that it had takes nothing from the copy.
+func TestLostKeys(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) (*stage, *shop.Item) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		s.token(item)
+		s.publishAnew(map[string]string{"kubeconfig": "hunter3"})
+		s.pass()
+		return s, item
+	}
+	t.Run("R297 N22 the copy keeps the key, follows the others, and the target says so once", func(t *testing.T) {
+		s, _ := begin(t)
+		for range 2 {
+			s.holds("kube", map[string]string{"kubeconfig": "hunter3", "token": "once"})
+			s.hasLost("lost token, of which", `"kube"`, "ask your platform team")
+			s.pass()
+		}
+		if diff := cmp.Diff([]event.Reason{target.ReasonDetailsLost}, s.events.Take()); diff != "" {
+			t.Errorf("events, -want +got:\n%s", diff)
+		}
+		source := s.secret("hidden-source")
+		s.edit(source, func() { source.Data = map[string][]byte{"kubeconfig": []byte("hunter4"), "token": []byte("reset")} })
+		s.pass()
+		s.holds("kube", map[string]string{"kubeconfig": "hunter4", "token": "reset"})
+		s.hasLost()
+		if from, to := s.secret("hidden-source"), s.secret("kube"); !meta.PropagationAllowed(from, to) {
+			t.Errorf("they do not agree: %v, %v", from.Annotations, to.Annotations)
+		}
+	})
+	t.Run("K73 N22 another name takes nothing away either", func(t *testing.T) {
+		s, _ := begin(t)
+		have := s.target()
+		s.edit(have, func() { have.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+		s.pass()
+		s.holds("kube", map[string]string{"kubeconfig": "hunter3", "token": "once"})
+		s.hasLost("lost token: ask your platform team")
+		source := s.secret("hidden-source")
+		s.edit(source, func() { source.Data["token"] = []byte("reset") })
+		s.pass()
+		if s.hasLost(); s.secret("kube") != nil || !meta.PropagationAllowed(s.secret("hidden-source"), s.secret("renamed")) {
+			t.Error("it is still there, or the other one does not follow")
+		}
+	})
+	t.Run("R297 who can do without deletes the copy", func(t *testing.T) {
+		s, _ := begin(t)
+		s.delete(s.secret("kube"))
+		s.pass()
+		s.holds("kube", map[string]string{"kubeconfig": "hunter3"})
+		s.hasLost("lost token: ask your platform team")
+	})
+	t.Run("N27 N22 who loses consent keeps nothing", func(t *testing.T) {
+		s, item := begin(t)
+		s.edit(item, func() { delete(item.Annotations, meta.AnnotationKeyAllowedNamespaces) })
+		s.pass()
+		if s.secret("kube") != nil {
+			t.Error("it is there")
+		}
+	})
+	t.Run("R297 N22 nothing stays of another managed resource", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		s.token(item)
+		s.edit(item, func() { delete(item.Annotations, managed.AnnotationKeyCreatedKeys) })
+		s.publishAnew(map[string]string{"kubeconfig": "another"})
+		s.pass()
+		s.holds("kube", map[string]string{"kubeconfig": "another"})
+		s.hasLost()
+	})
+}
+
+// A copy that its holder made immutable is made anew when it is out of step.
+func TestImmutableCopy(t *testing.T) {
+	t.Parallel()
+	freeze := func(t *testing.T) (*stage, *corev1.Secret) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.connected(nil)
+		s.token(item)
+		to := s.secret("kube")
+		s.edit(to, func() { to.Immutable = new(true) })
+		s.pass()
+		if got := s.secret("kube"); got == nil || got.UID != to.UID {
+			t.Fatal("one that is in step was made anew")
+		}
+		return s, to
+	}
+	t.Run("R306 it follows", func(t *testing.T) {
+		s, _ := freeze(t)
+		source := s.secret("hidden-source")
+		s.edit(source, func() { source.Data["kubeconfig"] = []byte("hunter3") })
+		s.pass()
+		s.holds("kube", map[string]string{"kubeconfig": "hunter3", "token": "once"})
+		from, to := s.secret("hidden-source"), s.secret("kube")
+		if !meta.PropagationAllowed(from, to) || len(meta.PropagatesTo(from)) != 1 {
+			t.Errorf("the source goes on to %v", meta.PropagatesTo(from))
+		}
+		s.hasLost()
+	})
+	t.Run("R297 R306 it follows a source that was published anew", func(t *testing.T) {
+		s, _ := freeze(t)
+		s.publishAnew(map[string]string{"kubeconfig": "hunter3", "token": "again"})
+		s.pass()
+		s.holds("kube", map[string]string{"kubeconfig": "hunter3", "token": "again"})
+	})
+	t.Run("R297 N22 it stays where it alone has a key", func(t *testing.T) {
+		s, frozen := freeze(t)
+		s.publishAnew(map[string]string{"kubeconfig": "hunter3"})
+		s.pass()
+		if to := s.secret("kube"); to == nil || to.UID != frozen.UID {
+			t.Fatal("it was made anew")
+		}
+		s.holds("kube", map[string]string{"kubeconfig": "hunter2", "token": "once"})
+		s.hasLost("lost token, of which")
+	})
+}
