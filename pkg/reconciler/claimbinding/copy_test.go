@@ -95,6 +95,33 @@ func TestLostKeys(t *testing.T) {
 			t.Error("it is still there")
 		}
 	})
+	for name, gone := range map[string]bool{"lacks the key": false, "is gone": true} {
+		t.Run("R278 N22 a name that is taken takes nothing away, while the source "+name, func(t *testing.T) {
+			s, claim, item := begin(t, nil)
+			if gone {
+				s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace,
+					Name: item.Spec.WriteConnectionSecretToReference.Name}})
+			}
+			s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "taken"}, Type: xpv1.SecretTypeConnection})
+			s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "taken" })
+			for range 2 {
+				s.pass()
+				holds(s, map[string]string{"username": "root", "password": "hunter2"})
+				s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, `"taken"`, "name another")
+			}
+			s.delete(claim)
+			s.pass()
+			if s.secret("orders-connection") != nil {
+				t.Error("it outlives the claim")
+			}
+		})
+	}
+	t.Run("R278 N22 a claim that names no Secret any more takes nothing away", func(t *testing.T) {
+		s, claim, _ := begin(t, nil)
+		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference = nil })
+		s.pass()
+		holds(s, map[string]string{"username": "root", "password": "hunter2"})
+	})
 	t.Run("R270 who can do without deletes the copy", func(t *testing.T) {
 		s, claim, item := begin(t, nil)
 		s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "orders-connection"}})

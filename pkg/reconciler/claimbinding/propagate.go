@@ -51,7 +51,7 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) outcome {
 	}
 	switch {
 	case isForeign(err):
-		if err := r.withdraw(ctx, p, source, nil); err != nil { // it may have been the claim's
+		if err := r.revokeOutdated(ctx, p, source, nil); err != nil { // it may have been the claim's
 			return fail(err)
 		}
 		return refuse(xpv1.ReasonBinding, err)

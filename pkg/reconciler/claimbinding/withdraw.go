@@ -55,30 +55,47 @@ func (r *Reconciler) overtaken(ctx context.Context, claim resource.Claim, key ty
 }
 
 // withdraw lets the source go on to nobody but the claim's copy and those of targets, and removes copies that the claim
-// no longer names, unless they still have what the source lost. The source forgets first, so that nothing goes on to what may outlive the next write, such as a copy that its
-// holder took from the claim, or that of a claim which had the managed resource before.
+// no longer names, unless they still have what the source lost. The source forgets first, so that nothing goes on to what may
+// outlive the next write, such as a copy that its holder took from the claim, or that of a claim which had the managed resource
+// before.
 func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secret, to *xpv1.LocalSecretReference) error {
-	if source != nil {
-		outdated, err := r.outdated(ctx, p.claim, source, to)
-		if err != nil {
-			return err
-		}
-		if err := r.revoke(ctx, source, outdated); err != nil {
-			return err
-		}
+	if source == nil { // what the copies have is nowhere else
+		return nil
+	}
+	if err := r.revokeOutdated(ctx, p, source, to); err != nil {
+		return err
 	}
 	copies, err := r.copies(ctx, p.claim)
 	if err != nil {
 		return err
 	}
 	for _, old := range copies {
-		if to != nil && (old.Name == to.Name || source == nil || len(keptKeys(p.claim, &old, source)) > 0) {
+		if to != nil && old.Name == to.Name || len(keptKeys(p.claim, &old, source)) > 0 {
 			continue
 		}
-		err := r.client.Delete(ctx, &old, client.Preconditions{UID: &old.UID})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing the connection Secret that the claim no longer names: %w", err)
+		if err := r.removeCopy(ctx, &old); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// revokeOutdated is the half of withdraw that removes nothing.
+func (r *Reconciler) revokeOutdated(ctx context.Context, p *pass, source *corev1.Secret, to *xpv1.LocalSecretReference) error {
+	if source == nil {
+		return nil
+	}
+	outdated, err := r.outdated(ctx, p.claim, source, to)
+	if err != nil {
+		return err
+	}
+	return r.revoke(ctx, source, outdated)
+}
+
+func (r *Reconciler) removeCopy(ctx context.Context, old *corev1.Secret) error {
+	err := r.client.Delete(ctx, old, client.Preconditions{UID: &old.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing a connection Secret of the claim: %w", err)
 	}
 	return nil
 }
@@ -86,15 +103,21 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secre
 // discard removes the copies of a claim that goes, also where the garbage collector took them from the claim already, to orphan
 // them. Such a one has the name that the claim gives, and says that it is from the claim's managed resource.
 func (r *Reconciler) discard(ctx context.Context, p *pass) error {
-	if err := r.withdraw(ctx, p, nil, nil); err != nil {
+	copies, err := r.copies(ctx, p.claim)
+	if err != nil {
 		return err
+	}
+	for _, own := range copies {
+		if err := r.removeCopy(ctx, &own); err != nil {
+			return err
+		}
 	}
 	to := p.claim.GetWriteConnectionSecretToReference()
 	if to == nil || p.managed == nil {
 		return nil
 	}
 	left := &corev1.Secret{}
-	err := r.client.Get(ctx, types.NamespacedName{Namespace: p.claim.GetNamespace(), Name: to.Name}, left)
+	err = r.client.Get(ctx, types.NamespacedName{Namespace: p.claim.GetNamespace(), Name: to.Name}, left)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the connection Secret of the claim: %w", err)
 	}
@@ -104,10 +127,7 @@ func (r *Reconciler) discard(ctx context.Context, p *pass) error {
 	if err != nil || !ours || left.Type != xpv1.SecretTypeConnection || metav1.GetControllerOf(left) != nil {
 		return nil
 	}
-	if err := r.client.Delete(ctx, left, client.Preconditions{UID: &left.UID}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the connection Secret of the claim: %w", err)
-	}
-	return nil
+	return r.removeCopy(ctx, left)
 }
 
 // outdated returns the destinations of the source that have no right to it. Those of the name that the claim gives are for
