@@ -29,8 +29,6 @@ type claimKind struct {
 	claim func() resource.Claim
 	// class returns one whose managed resources are as the kind declares them.
 	class func() resource.Class
-	// choose lets what is made with the class have a password that a person chose.
-	choose func(resource.Class, *xpv1.SecretKeySelector)
 }
 
 // claims are about claims that get a cache, which is quickly there: all operations that claims have.
@@ -43,9 +41,6 @@ func claims() kind {
 			c := &cachev1alpha3.CacheInstanceClass{}
 			c.SpecTemplate.ForProvider.MemoryMegabytes = new(8)
 			return c
-		},
-		choose: func(c resource.Class, password *xpv1.SecretKeySelector) {
-			c.(*cachev1alpha3.CacheInstanceClass).SpecTemplate.ForProvider.PasswordSecretRef = password
 		},
 	}
 	k.more = append(choosing(), serving()...)
@@ -63,9 +58,6 @@ func databaseClaims() kind {
 			c := &databasev1alpha3.FavouriteDBInstanceClass{}
 			c.SpecTemplate.ForProvider.FancinessLevel = 20
 			return c
-		},
-		choose: func(c resource.Class, password *xpv1.SecretKeySelector) {
-			c.(*databasev1alpha3.FavouriteDBInstanceClass).SpecTemplate.ForProvider.PasswordSecretRef = password
 		},
 	}
 	k.more = serving()
@@ -105,9 +97,7 @@ func serving() []operation {
 	}
 	return []operation{
 		{name: "provision", write: offer(""), begin: create},
-		{name: "propagate", write: func(ctx context.Context, t *try) error {
-			return t.offer(ctx, "", t.choosePassword("the first password"))
-		}, existing: true, begin: func(ctx context.Context, t *try) error {
+		{name: "propagate", write: offer(""), existing: true, history: choosePassword, begin: func(ctx context.Context, t *try) error {
 			t.password = "the second password"
 			return t.site.client.Update(ctx, t.passwordSecret())
 		}},
@@ -210,27 +200,26 @@ func (t *try) newClass(name string) resource.Class {
 }
 
 // offer prepares a class for one claim, and the claim that asks for it by label.
-func (t *try) offer(ctx context.Context, policy xpv1.ReclaimPolicy, change ...func(resource.Class) client.Object) error {
+func (t *try) offer(ctx context.Context, policy xpv1.ReclaimPolicy) error {
 	class := t.newClass("a")
 	class.SetClaimLimits(xpv1.ClaimLimits{Max: new(int64(1))})
 	class.SetReclaimPolicy(policy)
 	t.claim = t.newClaim("claim")
 	t.ask()
-	for _, also := range change {
-		if err := t.site.client.Create(ctx, also(class)); err != nil {
-			return err
-		}
-	}
 	return t.site.client.Create(ctx, class)
 }
 
-// choosePassword lets the class have a password that a person chose, and returns the Secret that it is in.
-func (t *try) choosePassword(password string) func(resource.Class) client.Object {
-	return func(class resource.Class) client.Object {
-		t.password = password
-		t.kind.claims.choose(class, &xpv1.SecretKeySelector{Namespace: t.site.namespace, Name: passwordSecret, Key: passwordSecret})
-		return t.passwordSecret()
+// choosePassword gives what was made for the claim a password that a person chose.
+func choosePassword(ctx context.Context, t *try) error {
+	t.password = "the first password"
+	if err := t.site.client.Create(ctx, t.passwordSecret()); err != nil {
+		return err
 	}
+	patch := fmt.Sprintf(`{"spec":{"forProvider":{"passwordSecretRef":{"namespace":%q,"name":%q,"key":%[2]q}}}}`, t.site.namespace, passwordSecret)
+	if err := t.site.client.Patch(ctx, t.object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return err
+	}
+	return until(ctx, func() error { return firstOf(t.settled(ctx), func() error { return t.opens(ctx) }) })
 }
 
 // allow does what an administrator does who lets claims of the site have the object: with more of a patch, if need be.
