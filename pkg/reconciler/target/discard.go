@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -51,12 +52,13 @@ func (r *Reconciler) discard(ctx context.Context, p *pass) outcome {
 	return next()
 }
 
-// forget lets the connection Secret of the managed resource forget whatever has the name that the target gives, also a copy that
-// its holder took from the target.
+// forget lets the connection Secret of the managed resource forget everybody in the namespace, also a copy that its holder took from
+// the target, under whatever name and for whomever: no target may be there when consent is withdrawn. Claims and other targets watch
+// the Secret, and agree anew where they still may.
 func (r *Reconciler) forget(ctx context.Context, p *pass) error {
-	ref, to := p.target.GetResourceReference(), p.target.GetWriteConnectionSecretToReference()
+	ref := p.target.GetResourceReference()
 	kind, known := r.kindOf(ref)
-	if !known || to == nil {
+	if !known {
 		return nil
 	}
 	mg, err := r.readManaged(ctx, kind, types.NamespacedName{Name: ref.Name})
@@ -67,13 +69,13 @@ func (r *Reconciler) forget(ctx context.Context, p *pass) error {
 	if err != nil || source == nil {
 		return err
 	}
-	return r.disown(ctx, p, source, secretKey(p))
+	return r.revoke(ctx, source, within(source, p.target.GetNamespace()))
 }
 
 // origin returns the Secret that a copy says it is from, nil if there is none.
 func (r *Reconciler) origin(ctx context.Context, of *corev1.Secret) (*corev1.Secret, error) {
 	from, known := meta.PropagatedFrom(of)
-	if !known {
+	if !known || !isName(from.NamespacedName) {
 		return nil, nil
 	}
 	source := &corev1.Secret{}
@@ -81,6 +83,12 @@ func (r *Reconciler) origin(ctx context.Context, of *corev1.Secret) (*corev1.Sec
 		return nil, client.IgnoreNotFound(err)
 	}
 	return source, nil
+}
+
+// isName is true for what can be the name of a Secret. Whoever may write Secrets can write anything else too, which the API
+// server refuses with an error that does not go away.
+func isName(key types.NamespacedName) bool {
+	return len(validation.IsDNS1123Label(key.Namespace)) == 0 && len(validation.IsDNS1123Subdomain(key.Name)) == 0
 }
 
 // letGo lets the target disappear.

@@ -22,10 +22,11 @@
 //
 // # When it ends
 //
-// Consent that is withdrawn takes the copy along: first the original forgets everybody in the namespace, so that nothing goes on
-// to what somebody may have made of the copy, then the copy is deleted. A target that is deleted takes its copy along too, also
-// where it is to be orphaned. A managed resource that is lost leaves the copy as it is; a connection Secret that is published
-// anew without what only the creation told takes nothing from the copy, and the target says so.
+// Consent that is withdrawn takes the copy along: first the original forgets everybody in the namespace, so that nothing goes
+// on to what somebody may have made of the copy, then the copy is deleted. A target that is deleted does the same, also where
+// its copy is to be orphaned: claims and other targets of the namespace agree with the original anew. A managed resource that
+// is lost leaves the copy as it is; a connection Secret that is published anew without what only the creation told takes
+// nothing from the copy, and the target says so.
 //
 // # One controller for all kinds
 //

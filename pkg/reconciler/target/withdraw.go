@@ -33,13 +33,9 @@ func (r *Reconciler) held(ctx context.Context, p *pass) (*holding, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &holding{source: source, to: map[types.UID]struct{}{}}
+	h := &holding{source: source}
 	if source != nil {
-		for uid, at := range meta.PropagatesTo(source) {
-			if at.Namespace == p.target.GetNamespace() {
-				h.to[uid] = struct{}{}
-			}
-		}
+		h.to = within(source, p.target.GetNamespace())
 	}
 	h.copies, err = r.copies(ctx, p, "")
 	return h, err
@@ -98,6 +94,17 @@ func named(source *corev1.Secret, key types.NamespacedName) map[types.UID]struct
 	uids := map[types.UID]struct{}{}
 	for uid, at := range meta.PropagatesTo(source) {
 		if at == key {
+			uids[uid] = struct{}{}
+		}
+	}
+	return uids
+}
+
+// within returns those that the source lets its content go on to in a namespace.
+func within(source *corev1.Secret, namespace string) map[types.UID]struct{} {
+	uids := map[types.UID]struct{}{}
+	for uid, at := range meta.PropagatesTo(source) {
+		if at.Namespace == namespace {
 			uids[uid] = struct{}{}
 		}
 	}
