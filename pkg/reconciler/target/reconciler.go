@@ -19,6 +19,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -140,14 +141,14 @@ func (r *Reconciler) serves(target resource.Target) bool {
 }
 
 func (r *Reconciler) newTarget() resource.Target {
-	return resource.MustCreateObject(r.targetKind, r.scheme).(resource.Target)
+	return objects.MustNew[resource.Target](r.scheme, r.targetKind)
 }
 
 func (r *Reconciler) newTargetList() resource.TargetList {
-	return resource.MustCreateObject(r.targetKind.GroupVersion().WithKind(r.targetKind.Kind+"List"), r.scheme).(resource.TargetList)
+	return objects.MustNew[resource.TargetList](r.scheme, r.targetKind.GroupVersion().WithKind(r.targetKind.Kind+"List"))
 }
 
 // newManaged returns an empty managed resource of a kind that is known to be one.
 func (r *Reconciler) newManaged(kind schema.GroupVersionKind) resource.BindableManaged {
-	return resource.MustCreateObject(kind, r.scheme).(resource.BindableManaged)
+	return objects.MustNew[resource.BindableManaged](r.scheme, kind)
 }
