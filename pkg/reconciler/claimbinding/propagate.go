@@ -55,9 +55,9 @@ func (r *Reconciler) propagate(ctx context.Context, p *pass) outcome {
 			return fail(err)
 		}
 		return refuse(xpv1.ReasonBinding, err)
-	case isFull(err):
+	case fullQuota(err) != "":
 		return refuse(xpv1.ReasonBinding, fmt.Errorf("namespace %q has no room for Secret %q: remove what you do not need, or ask who "+
-			"manages the namespace to raise its quota: %w", key.Namespace, key.Name, err))
+			"manages the namespace to raise its quota %q", key.Namespace, key.Name, fullQuota(err)))
 	case err != nil:
 		return fail(fmt.Errorf("writing the connection Secret of the claim: %w", err))
 	case !isFrom(have, source): // it keeps what the source has no more
@@ -84,9 +84,15 @@ func (r *Reconciler) source(ctx context.Context, from client.Reader, mg resource
 	return secret, nil
 }
 
-// isFull is true for an error of the ResourceQuota of the claim's namespace, which its authors may read.
-func isFull(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+// fullQuota returns the name of the ResourceQuota of the claim's namespace that an error is about, none for other errors. How much of
+// it is used says the error too, but that changes all the time.
+func fullQuota(err error) string {
+	if !apierrors.IsForbidden(err) {
+		return ""
+	}
+	_, after, _ := strings.Cut(err.Error(), "exceeded quota: ")
+	quota, _, _ := strings.Cut(after, ",")
+	return quota
 }
 
 // agree lets the source say that its content goes on to the copy, and no longer to earlier ones of that name.

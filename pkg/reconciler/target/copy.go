@@ -36,9 +36,9 @@ func (r *Reconciler) copy(ctx context.Context, p *pass) outcome {
 			return fail(err)
 		}
 		return refuse(xpv1.ReasonConnecting, err)
-	case isFull(err):
-		return refuse(xpv1.ReasonConnecting, fmt.Errorf("a quota of namespace %q has no room for Secret %q: remove what you do not need, or "+
-			"ask who manages the namespace to raise it", key.Namespace, key.Name))
+	case fullQuota(err) != "":
+		return refuse(xpv1.ReasonConnecting, fmt.Errorf("namespace %q has no room for Secret %q: remove what you do not need, or ask who "+
+			"manages the namespace to raise its quota %q", key.Namespace, key.Name, fullQuota(err)))
 	case err != nil:
 		return fail(fmt.Errorf("writing the connection Secret of the target: %w", err))
 	}
@@ -46,9 +46,15 @@ func (r *Reconciler) copy(ctx context.Context, p *pass) outcome {
 	return next()
 }
 
-// isFull is true for an error of a ResourceQuota of the target's namespace.
-func isFull(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+// fullQuota returns the name of the ResourceQuota of the target's namespace that an error is about, none for other errors. How much of
+// it is used says the error too, but that changes all the time.
+func fullQuota(err error) string {
+	if !apierrors.IsForbidden(err) {
+		return ""
+	}
+	_, after, _ := strings.Cut(err.Error(), "exceeded quota: ")
+	quota, _, _ := strings.Cut(after, ",")
+	return quota
 }
 
 // agree lets the source say that its content goes on to the copy, and no longer to earlier ones of that name.

@@ -4,12 +4,16 @@
 package target_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -189,5 +193,37 @@ func TestImmutableCopy(t *testing.T) {
 		}
 		s.holds("kube", map[string]string{"kubeconfig": "hunter2", "token": "once"})
 		s.hasLost("lost token, of which")
+	})
+}
+
+// The quota of the team's own namespace.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	t.Run("R297 N10 a namespace without room for the copy", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		item := s.newItem(nil)
+		s.create(item, s.newTarget(nil))
+		s.publish(item)
+		full := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "full"}}
+		full.Spec.Hard = corev1.ResourceList{"count/secrets": quantity.MustParse("1")}
+		s.create(full)
+		s.env.Eventually(t, "the quota counts", func(ctx context.Context) error {
+			if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(full), full); err != nil || full.Status.Used == nil {
+				return fmt.Errorf("%v, %v", full.Status, err)
+			}
+			return nil
+		})
+		s.pass()
+		s.wantState(xpv1.ReasonConnecting, `no room for Secret "kube"`, `quota "full"`)
+		if said := s.target().GetCondition(xpv1.TypeReady).Message; strings.Contains(said, "used") {
+			t.Errorf("what changes all the time is told: %s", said)
+		}
+		s.delete(full)
+		s.env.Eventually(t, "the target is connected", func(context.Context) error {
+			s.pass() // the API server's own cache of quotas may be behind
+			return s.checkAgreed("kube")
+		})
+		s.wantState(xpv1.ReasonAvailable)
 	})
 }
