@@ -74,9 +74,10 @@ func (r *Reconciler) judgeReferences(claim resource.Claim) verdict {
 	return verdict{letGo: deleted && mg == nil, patient: begun, ready: xpv1.Waiting(xpv1.ReasonClassNotFound, why+then)}
 }
 
-// unknown is the verdict while it cannot be known which classes there are, or which is for the claim. Why is for the log: it is about the platform.
+// unknown is the verdict while it cannot be known which classes there are, or which is for the claim. Why is for the log: it is
+// about the platform.
 func (r *Reconciler) unknown(why error) verdict {
 	r.log.V(1).Info("Cannot judge claims yet", "reason", why.Error())
-	return verdict{patient: true, ready: xpv1.Waiting(xpv1.ReasonNoMatchingClass, "Which classes there are for the claim could not be found out yet. "+
-		"If this stays so, ask your platform team to look into the log of the controllers.")}
+	return verdict{patient: true, ready: xpv1.Waiting(xpv1.ReasonNoMatchingClass, "Which classes there are for the claim could not be "+
+		"found out yet. If this stays so, ask your platform team to look into the log of the controllers.")}
 }
