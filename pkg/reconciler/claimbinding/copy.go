@@ -13,35 +13,19 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/copies"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// copyAt returns the claim's Secret of that name, nil if there is none. Connection Secrets are cached; whether another one is
-// there can only be told by the API server, and only its metadata are read.
-func (r *Reconciler) copyAt(ctx context.Context, claim resource.Claim, key types.NamespacedName) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := r.client.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err == nil && !isCopy(secret, claim) {
-		err = &foreignSecretError{key.Name}
-	}
-	return secret, err
-}
-
-// isCopy is true for a Secret that can only be a copy of ours.
-func isCopy(secret *corev1.Secret, claim resource.Claim) bool {
-	return secret.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(secret, claim)
+// owner is the claim as one that has copies.
+func (r *Reconciler) owner(claim resource.Claim) copies.Owner {
+	return copies.Owner{Client: r.client, Live: r.live, Object: claim, Kind: r.claimKind, Word: "claim",
+		Field: "spec.writeConnectionSecretToRef"}
 }
 
 // writeCopy makes the copy in one write that says whose it is and where its content is from. A copy of another source, one that
@@ -50,7 +34,7 @@ func isCopy(secret *corev1.Secret, claim resource.Claim) bool {
 func (r *Reconciler) writeCopy(ctx context.Context, p *pass, key types.NamespacedName,
 	have, source *corev1.Secret) (*corev1.Secret, error) {
 	have, err := r.makeCopy(ctx, p, key, have, source)
-	if err != nil || isFrom(have, source) {
+	if err != nil || copies.IsFrom(have, source) {
 		return have, err
 	}
 	kept := keptKeys(p.claim, have, source)
@@ -63,7 +47,7 @@ func (r *Reconciler) writeCopy(ctx context.Context, p *pass, key types.Namespace
 		meta.AllowPropagationFrom(wanted, source)
 	} else {
 		p.mistaken = also(mistaken, r.kept(p, key.Name, kept))
-		if isImmutable(have) || maps.EqualFunc(have.Data, content, bytes.Equal) {
+		if copies.IsImmutable(have) || maps.EqualFunc(have.Data, content, bytes.Equal) {
 			return have, nil
 		}
 	}
@@ -78,31 +62,15 @@ func (r *Reconciler) makeCopy(ctx context.Context, p *pass, key types.Namespaced
 	content, p.mistaken = connection.Content(p.claim, source.Data)
 	if have != nil {
 		same := maps.EqualFunc(have.Data, content, bytes.Equal)
-		if same || !isImmutable(have) || len(keptKeys(p.claim, have, source)) > 0 {
+		if same || !copies.IsImmutable(have) || len(keptKeys(p.claim, have, source)) > 0 {
 			return have, nil
 		}
-		err := r.client.Delete(ctx, have, client.Preconditions{UID: &have.UID})
-		if client.IgnoreNotFound(err) != nil {
+		if err := r.owner(p.claim).Remove(ctx, have); err != nil {
 			return nil, err
 		}
 	}
-	made := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: content}
-	made.Namespace, made.Name = key.Namespace, key.Name
-	made.OwnerReferences = []metav1.OwnerReference{meta.AsController(p.claim, r.claimKind)}
-	meta.AllowPropagationFrom(made, source)
-	err := r.client.Create(ctx, made)
-	if !apierrors.IsAlreadyExists(err) {
-		return made, err
-	}
-	return r.overtaken(ctx, p.claim, key)
-}
-
-func isImmutable(secret *corev1.Secret) bool { return secret.Immutable != nil && *secret.Immutable }
-
-// isFrom is true for a copy that says that it is from the source.
-func isFrom(to, source *corev1.Secret) bool {
-	from, known := meta.PropagatedFrom(to)
-	return known && from.NamespacedName == client.ObjectKeyFromObject(source) && from.UID == source.UID
+	made, _, err := r.owner(p.claim).Make(ctx, key, source, content, nil)
+	return made, err
 }
 
 // isFromManaged is true for a copy of what the managed resource published, whether that is still there or not.
@@ -118,8 +86,7 @@ func (r *Reconciler) isFromManaged(p *pass, to *corev1.Secret) bool {
 // keptKeys returns what only the copy still has, where its source was lost and published anew without: not what the claim derives.
 func keptKeys(claim resource.Claim, have, source *corev1.Secret) map[string][]byte {
 	kept := map[string][]byte{}
-	from, known := meta.PropagatedFrom(have)
-	if !known || from.NamespacedName != client.ObjectKeyFromObject(source) || from.UID == source.UID {
+	if !copies.IsOfLost(have, source) {
 		return kept
 	}
 	for key, value := range have.Data {

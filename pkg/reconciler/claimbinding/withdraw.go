@@ -5,7 +5,6 @@ package claimbinding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -18,41 +17,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/copies"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
-
-// foreignSecretError reports that the Secret which a claim names is not the claim's.
-type foreignSecretError struct{ name string }
-
-func (e *foreignSecretError) Error() string {
-	return fmt.Sprintf("secret %q exists and does not belong to this claim: name another one in spec.writeConnectionSecretToRef, or "+
-		"remove it", e.name)
-}
-
-func isForeign(err error) bool {
-	_, ok := errors.AsType[*foreignSecretError](err)
-	return ok
-}
-
-// overtaken returns the Secret that made it impossible to create the copy: the claim's own, which the cache has not seen yet.
-// The content of one that is not the claim's is not read.
-func (r *Reconciler) overtaken(ctx context.Context, claim resource.Claim, key types.NamespacedName) (*corev1.Secret, error) {
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := r.live.Get(ctx, key, found); err != nil {
-		return nil, err
-	}
-	secret := &corev1.Secret{}
-	if metav1.IsControlledBy(found, claim) {
-		if err := r.live.Get(ctx, key, secret); err != nil {
-			return nil, err
-		}
-	}
-	if !isCopy(secret, claim) {
-		return nil, &foreignSecretError{key.Name}
-	}
-	return secret, nil
-}
 
 // withdraw lets the source go on to nobody but the claim's copy and those of targets, and removes copies that the claim
 // no longer names, unless they still have what the source lost. The source forgets first, so that nothing goes on to what may
@@ -65,15 +32,15 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, source *corev1.Secre
 	if err := r.revokeOutdated(ctx, p, source, to); err != nil {
 		return err
 	}
-	copies, err := r.copies(ctx, p.claim)
+	all, err := r.owner(p.claim).All(ctx)
 	if err != nil {
 		return err
 	}
-	for _, old := range copies {
+	for _, old := range all {
 		if to != nil && old.Name == to.Name || len(keptKeys(p.claim, &old, source)) > 0 {
 			continue
 		}
-		if err := r.removeCopy(ctx, &old); err != nil {
+		if err := r.owner(p.claim).Remove(ctx, &old); err != nil {
 			return err
 		}
 	}
@@ -89,26 +56,18 @@ func (r *Reconciler) revokeOutdated(ctx context.Context, p *pass, source *corev1
 	if err != nil {
 		return err
 	}
-	return r.revoke(ctx, source, outdated)
-}
-
-func (r *Reconciler) removeCopy(ctx context.Context, old *corev1.Secret) error {
-	err := r.client.Delete(ctx, old, client.Preconditions{UID: &old.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing a connection Secret of the claim: %w", err)
-	}
-	return nil
+	return copies.Revoke(ctx, r.client, source, outdated)
 }
 
 // discard removes the copies of a claim that goes, also where the garbage collector took them from the claim already, to orphan
 // them. Such a one has the name that the claim gives, and says that it is from the claim's managed resource.
 func (r *Reconciler) discard(ctx context.Context, p *pass) error {
-	copies, err := r.copies(ctx, p.claim)
+	all, err := r.owner(p.claim).All(ctx)
 	if err != nil {
 		return err
 	}
-	for _, own := range copies {
-		if err := r.removeCopy(ctx, &own); err != nil {
+	for _, own := range all {
+		if err := r.owner(p.claim).Remove(ctx, &own); err != nil {
 			return err
 		}
 	}
@@ -127,7 +86,7 @@ func (r *Reconciler) discard(ctx context.Context, p *pass) error {
 	if err != nil || !ours || left.Type != xpv1.SecretTypeConnection || metav1.GetControllerOf(left) != nil {
 		return nil
 	}
-	return r.removeCopy(ctx, left)
+	return r.owner(p.claim).Remove(ctx, left)
 }
 
 // outdated returns the destinations of the source that have no right to it. Those of the name that the claim gives are for
@@ -172,73 +131,34 @@ func targetKind() schema.GroupKind {
 // disown stops what a managed resource publishes from going on to a claim that it no longer belongs to, because an
 // administrator gave it to somebody else.
 func (r *Reconciler) disown(ctx context.Context, p *pass, mg resource.BindableManaged) error {
-	source, err := r.source(ctx, r.client, mg)
+	source, err := copies.Source(ctx, r.client, mg)
 	if err != nil || source == nil {
 		return err
 	}
-	copies, err := r.copies(ctx, p.claim)
+	all, err := r.owner(p.claim).All(ctx)
 	if err != nil {
 		return err
 	}
 	from := map[types.UID]struct{}{}
-	for _, secret := range copies {
+	for _, secret := range all {
 		from[secret.UID] = struct{}{}
 	}
 	if ref := mg.GetClaimReference(); ref == nil || ref.Namespace != p.claim.GetNamespace() {
-		for uid, name := range meta.PropagatesTo(source) { // whoever controls them by now
-			if name.Namespace == p.claim.GetNamespace() {
-				from[uid] = struct{}{}
-			}
-		}
+		maps.Copy(from, copies.Destinations(source, func(at types.NamespacedName) bool { // whoever controls them by now
+			return at.Namespace == p.claim.GetNamespace()
+		}))
 	}
-	return r.revoke(ctx, source, from)
+	return copies.Revoke(ctx, r.client, source, from)
 }
 
 // stopPropagation ends that the connection Secret of a managed resource goes on to anybody: it is done whenever a managed
 // resource leaves a claim or gets one. It does not ask whose the copies are, since their holders may have changed that; targets
 // agree anew where they still may. The API server itself is asked, since nobody looks again.
 func (r *Reconciler) stopPropagation(ctx context.Context, mg resource.BindableManaged) error {
-	source, err := r.source(ctx, r.live, mg)
+	source, err := copies.Source(ctx, r.live, mg)
 	if err != nil || source == nil {
 		return err
 	}
-	from := map[types.UID]struct{}{}
-	for uid := range meta.PropagatesTo(source) {
-		from[uid] = struct{}{}
-	}
-	return r.revoke(ctx, source, from)
-}
-
-// copies returns the connection Secrets that the claim controls.
-func (r *Reconciler) copies(ctx context.Context, claim resource.Claim) (own []corev1.Secret, err error) {
-	list := &corev1.SecretList{}
-	if err := r.client.List(ctx, list, client.InNamespace(claim.GetNamespace())); err != nil {
-		return nil, fmt.Errorf("listing connection Secrets: %w", err)
-	}
-	for _, secret := range list.Items {
-		if isCopy(&secret, claim) {
-			own = append(own, secret)
-		}
-	}
-	return own, nil
-}
-
-// revoke takes back, on the source, that its content goes on to the given Secrets.
-func (r *Reconciler) revoke(ctx context.Context, source *corev1.Secret, from map[types.UID]struct{}) error {
-	wanted := source.DeepCopy()
-	for uid := range from {
-		meta.ForbidPropagationTo(wanted, uid)
-	}
-	if len(wanted.Annotations) == len(source.Annotations) {
-		return nil
-	}
-	changed, err := write(ctx, r, source, func(secret *corev1.Secret) { secret.Annotations = maps.Clone(wanted.Annotations) })
-	if apierrors.IsNotFound(err) { // nothing goes on from what is gone
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("stopping the connection Secret of the managed resource from going on: %w", err)
-	}
-	*source = *changed
-	return nil
+	everybody := copies.Destinations(source, func(types.NamespacedName) bool { return true })
+	return copies.Revoke(ctx, r.client, source, everybody)
 }

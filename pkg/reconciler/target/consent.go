@@ -30,7 +30,7 @@ func (r *Reconciler) checkConsent(ctx context.Context, p *pass) outcome {
 		if o := r.confirm(ctx, p); o.end != refused {
 			return await(o) // of a cache that is behind, it will tell
 		}
-		if err := r.withdraw(ctx, held); err != nil {
+		if err := r.withdraw(ctx, p, held); err != nil {
 			return fail(err)
 		}
 		p.note(ReasonWithdrawn, fmt.Sprintf("Removed the connection Secret of managed resource %s %q, which allows this namespace no more.",

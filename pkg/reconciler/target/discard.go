@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/copies"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -37,7 +38,7 @@ func (r *Reconciler) discard(ctx context.Context, p *pass) outcome {
 		return fail(err)
 	}
 	for _, secret := range list.Items {
-		if !isLeft(&secret, p) {
+		if !r.isLeft(&secret, p) {
 			continue
 		}
 		source, err := r.origin(ctx, &secret)
@@ -45,7 +46,7 @@ func (r *Reconciler) discard(ctx context.Context, p *pass) outcome {
 			return fail(err)
 		}
 		h := &holding{source: source, to: map[types.UID]struct{}{secret.UID: {}}, copies: []corev1.Secret{secret}}
-		if err := r.withdraw(ctx, h); err != nil {
+		if err := r.withdraw(ctx, p, h); err != nil {
 			return fail(err)
 		}
 	}
@@ -65,11 +66,11 @@ func (r *Reconciler) forget(ctx context.Context, p *pass) error {
 	if err != nil || mg == nil {
 		return err
 	}
-	source, err := r.sourceOf(ctx, r.live, mg)
+	source, err := copies.Source(ctx, r.live, mg)
 	if err != nil || source == nil {
 		return err
 	}
-	return r.revoke(ctx, source, within(source, p.target.GetNamespace()))
+	return copies.Revoke(ctx, r.client, source, inNamespace(source, p))
 }
 
 // origin returns the Secret that a copy says it is from, nil if there is none.

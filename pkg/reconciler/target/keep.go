@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/copies"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -21,8 +20,7 @@ import (
 // managed resource told, so that a copy of another managed resource, which had the name before, keeps nothing.
 func keptKeys(p *pass, have *corev1.Secret) map[string][]byte {
 	kept := map[string][]byte{}
-	from, known := meta.PropagatedFrom(have)
-	if !known || from.NamespacedName != client.ObjectKeyFromObject(p.source) || from.UID == p.source.UID {
+	if !copies.IsOfLost(have, p.source) {
 		return kept
 	}
 	for _, key := range lostKeys(p) {
@@ -58,13 +56,11 @@ func isInStep(p *pass, have *corev1.Secret) bool {
 	case have == nil:
 		return false
 	case len(keptKeys(p, have)) > 0:
-		return isImmutable(have) || hasContent(p, have)
+		return copies.IsImmutable(have) || hasContent(p, have)
 	default:
-		return isFrom(have, p.source) && (!isImmutable(have) || hasContent(p, have))
+		return copies.IsFrom(have, p.source) && (!copies.IsImmutable(have) || hasContent(p, have))
 	}
 }
-
-func isImmutable(secret *corev1.Secret) bool { return secret.Immutable != nil && *secret.Immutable }
 
 // lost says what the source has no more, and whether the copy still has it; nil if nothing is lost.
 func lost(p *pass, have *corev1.Secret) error {

@@ -7,12 +7,8 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/copies"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -23,7 +19,7 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) outcome {
 		return refuse(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q does not publish how to connect to it: ask your platform team "+
 			"to set its spec.writeConnectionSecretToRef", ref.Kind, ref.Name))
 	}
-	source, err := r.sourceOf(ctx, r.client, p.managed)
+	source, err := copies.Source(ctx, r.client, p.managed)
 	if err != nil {
 		return fail(err)
 	}
@@ -33,21 +29,4 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) outcome {
 	}
 	p.source = source
 	return next()
-}
-
-// sourceOf returns the connection Secret of a managed resource, nil if it has none. One that somebody else controls is none.
-func (r *Reconciler) sourceOf(ctx context.Context, from client.Reader, mg resource.BindableManaged) (*corev1.Secret, error) {
-	ref, wanted := resource.ConnectionSecretReference(mg)
-	if !wanted {
-		return nil, nil
-	}
-	secret := &corev1.Secret{}
-	err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the connection Secret of the managed resource: %w", err)
-	}
-	if err != nil || secret.Type != xpv1.SecretTypeConnection || !metav1.IsControlledBy(secret, mg) {
-		return nil, nil
-	}
-	return secret, nil
 }

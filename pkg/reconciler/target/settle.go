@@ -16,6 +16,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/internal/copies"
 )
 
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass. It
@@ -138,10 +139,7 @@ func (r *Reconciler) tell(ctx context.Context, p *pass, events ...event.Event) {
 	}
 }
 
-// write stores what a step changes about an object, guarded by its resource version, and carries on with what is stored
-// then. On error the object is as it was.
+// write is copies.Write, for a step.
 func write[T client.Object](ctx context.Context, r *Reconciler, o T, change func(T)) (T, error) {
-	changed := o.DeepCopyObject().(T)
-	change(changed)
-	return changed, r.client.Patch(ctx, changed, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+	return copies.Write(ctx, r.client, o, change)
 }
