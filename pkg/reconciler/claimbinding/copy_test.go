@@ -45,29 +45,33 @@ func (s *stage) publishAnew(item *shop.Item, data map[string]string) {
 	s.create(source)
 }
 
+// lost puts on stage a claim whose copy alone has the password, since the source was published anew without.
+func lost(t *testing.T, change func(*shop.ItemClaim)) (*stage, *shop.ItemClaim, *shop.Item) {
+	t.Parallel()
+	s := newStage(t)
+	claim, item := s.bound(change)
+	s.publishAnew(item, map[string]string{"username": "root"})
+	s.pass()
+	return s, claim, item
+}
+
+// holds checks what the copy has.
+func (s *stage) holds(want map[string]string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.secret("orders-connection")); diff != "" {
+		s.t.Errorf("the copy, -want +got:\n%s", diff)
+	}
+}
+
 // A source that was published anew without all that it had takes nothing from the copy.
 func TestLostKeys(t *testing.T) {
 	t.Parallel()
-	begin := func(t *testing.T, change func(*shop.ItemClaim)) (*stage, *shop.ItemClaim, *shop.Item) {
-		t.Parallel()
-		s := newStage(t)
-		claim, item := s.bound(change)
-		s.publishAnew(item, map[string]string{"username": "root"})
-		s.pass()
-		return s, claim, item
-	}
-	holds := func(s *stage, want map[string]string) {
-		s.t.Helper()
-		if diff := cmp.Diff(want, s.secret("orders-connection")); diff != "" {
-			s.t.Errorf("the copy, -want +got:\n%s", diff)
-		}
-	}
 	t.Run("R270 R284 N22 the copy keeps the key, follows the others, and the claim says so once", func(t *testing.T) {
-		s, _, item := begin(t, func(c *shop.ItemClaim) {
+		s, _, item := lost(t, func(c *shop.ItemClaim) {
 			c.Annotations = map[string]string{connection.AnnotationKeyConnectionKeys: `{"LOGIN": "$(username):$(password)"}`}
 		})
 		for range 2 {
-			holds(s, map[string]string{"username": "root", "password": "hunter2", "LOGIN": "root:hunter2"})
+			s.holds(map[string]string{"username": "root", "password": "hunter2", "LOGIN": "root:hunter2"})
 			s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
 			s.saysSynced("lost password, which", `"orders-connection"`, "ask your platform team")
 			s.pass()
@@ -79,51 +83,11 @@ func TestLostKeys(t *testing.T) {
 		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
 		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
 		s.pass()
-		holds(s, map[string]string{"username": "root", "password": "hunter3", "LOGIN": "root:hunter3"})
+		s.holds(map[string]string{"username": "root", "password": "hunter3", "LOGIN": "root:hunter3"})
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("R278 N22 another name takes nothing away either", func(t *testing.T) {
-		s, claim, item := begin(t, nil)
-		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
-		s.pass()
-		holds(s, map[string]string{"username": "root", "password": "hunter2"})
-		source := &corev1.Secret{}
-		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
-		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
-		s.pass()
-		if s.secret("orders-connection") != nil {
-			t.Error("it is still there")
-		}
-	})
-	for name, gone := range map[string]bool{"lacks the key": false, "is gone": true} {
-		t.Run("R278 N22 a name that is taken takes nothing away, while the source "+name, func(t *testing.T) {
-			s, claim, item := begin(t, nil)
-			if gone {
-				s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace,
-					Name: item.Spec.WriteConnectionSecretToReference.Name}})
-			}
-			s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "taken"}, Type: xpv1.SecretTypeConnection})
-			s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "taken" })
-			for range 2 {
-				s.pass()
-				holds(s, map[string]string{"username": "root", "password": "hunter2"})
-				s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, `"taken"`, "name another")
-			}
-			s.delete(claim)
-			s.pass()
-			if s.secret("orders-connection") != nil {
-				t.Error("it outlives the claim")
-			}
-		})
-	}
-	t.Run("R278 N22 a claim that names no Secret any more takes nothing away", func(t *testing.T) {
-		s, claim, _ := begin(t, nil)
-		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference = nil })
-		s.pass()
-		holds(s, map[string]string{"username": "root", "password": "hunter2"})
-	})
 	t.Run("R270 who can do without deletes the copy", func(t *testing.T) {
-		s, claim, item := begin(t, nil)
+		s, claim, item := lost(t, nil)
 		s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "orders-connection"}})
 		s.pass()
 		s.agreed("orders-connection", claim, item)
@@ -150,6 +114,51 @@ func TestLostKeys(t *testing.T) {
 		})
 		s.pass()
 		s.agreed("orders-connection", claim, item)
+	})
+}
+
+// Nor does the claim, whatever it names.
+func TestLostKeysAndNames(t *testing.T) {
+	t.Parallel()
+	t.Run("R278 N22 another name takes nothing away either", func(t *testing.T) {
+		s, claim, item := lost(t, nil)
+		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+		s.pass()
+		s.holds(map[string]string{"username": "root", "password": "hunter2"})
+		source := &corev1.Secret{}
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		if s.secret("orders-connection") != nil {
+			t.Error("it is still there")
+		}
+	})
+	for name, gone := range map[string]bool{"lacks the key": false, "is gone": true} {
+		t.Run("R278 N22 a name that is taken takes nothing away, while the source "+name, func(t *testing.T) {
+			s, claim, item := lost(t, nil)
+			if gone {
+				s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace,
+					Name: item.Spec.WriteConnectionSecretToReference.Name}})
+			}
+			s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "taken"}, Type: xpv1.SecretTypeConnection})
+			s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "taken" })
+			for range 2 {
+				s.pass()
+				s.holds(map[string]string{"username": "root", "password": "hunter2"})
+				s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, `"taken"`, "name another")
+			}
+			s.delete(claim)
+			s.pass()
+			if s.secret("orders-connection") != nil {
+				t.Error("it outlives the claim")
+			}
+		})
+	}
+	t.Run("R278 N22 a claim that names no Secret any more takes nothing away", func(t *testing.T) {
+		s, claim, _ := lost(t, nil)
+		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference = nil })
+		s.pass()
+		s.holds(map[string]string{"username": "root", "password": "hunter2"})
 	})
 }
 
