@@ -36,6 +36,11 @@ func operations() map[string]operation {
 			}
 			return s.checkConnected("renamed")
 		}, writes: 5},
+		"R306 follow with a copy that is immutable": {prepare: func(s *stage) {
+			s.connected(nil)
+			to := s.secret("kube")
+			s.edit(to, func() { to.Data["kubeconfig"], to.Immutable = []byte("outdated"), new(true) })
+		}, check: func(s *stage) error { return s.checkConnected("kube") }, writes: 3},
 		"N27 withdraw": {prepare: func(s *stage) {
 			_, item := s.connected(nil)
 			s.edit(item, func() { item.Annotations = nil })
