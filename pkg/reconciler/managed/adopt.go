@@ -14,13 +14,15 @@ import (
 )
 
 // adopt makes sure that an object whose external resource we did not create has our finalizer, and that every object
-// shows its external name (R51, R63, R72). It follows update, which labels the resource as ours: if the process dies
-// between the two, the label tells (N23). An object that only looks holds nothing, and so needs no finalizer: when it is
-// let do more it adopts what it looked at. A creation whose result was lost has one now: the resource is there (N36).
+// shows its external name, and where its connection details are published (R51, R63, R72). It follows update, which labels
+// the resource as ours: if the process dies between the two, the label tells (N23). An object that only looks holds nothing,
+// and so needs no finalizer: when it is let do more it adopts what it looked at. A creation whose result was lost has one
+// now: the resource is there (N36).
 func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
 	found := meta.ExternalCreateUnacknowledged(p.managed) && !p.mustReplay()
 	held := meta.FinalizerExists(p.managed, Finalizer) || p.onlyLooks()
-	if !found && held && p.annotations[meta.AnnotationKeyExternalName] != "" {
+	noted := p.published == nil || publishedTo(p.managed).Name != ""
+	if !found && held && noted && p.annotations[meta.AnnotationKeyExternalName] != "" {
 		return next()
 	}
 	name := meta.GetExternalName(p.managed)
@@ -29,6 +31,7 @@ func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
 			meta.AddFinalizer(o, Finalizer)
 		}
 		meta.SetExternalName(o, name)
+		p.notePublished(o)
 		if found {
 			meta.SetExternalCreateSucceeded(o, r.now())
 		}

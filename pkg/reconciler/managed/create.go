@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -154,7 +153,7 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		}
 		meta.SetExternalCreatePending(o, r.now())
 		began = meta.GetExternalCreatePending(o)
-		setCreatedKeys(o, slices.Collect(maps.Keys(p.memory.told)))
+		setCreatedKeys(o, p.memory.told)
 	})
 	if apierrors.IsConflict(err) {
 		return outcome{end: conflict}
@@ -183,7 +182,7 @@ func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcom
 	if !ok {
 		return next()
 	}
-	stored, err := r.secrets.stored(ctx, p.managed)
+	stored, err := r.secrets.stored(ctx, p)
 	if err != nil {
 		return fail(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
 	}

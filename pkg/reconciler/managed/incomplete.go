@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,7 +90,8 @@ func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) ou
 	err := r.recordResult(ctx, p, func(o metav1.Object) {
 		meta.SetExternalName(o, name)
 		meta.SetExternalCreateSucceeded(o, r.now())
-		setCreatedKeys(o, slices.Concat(CreatedKeys(o), slices.Collect(maps.Keys(p.memory.told))))
+		setCreatedKeys(o, slices.Concat(CreatedKeys(o), p.memory.told))
+		p.notePublished(o)
 	})
 	switch {
 	case err != nil:

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -28,10 +29,7 @@ const AnnotationKeyCreatedKeys = "bowline.dev/created-connection-keys"
 // remember notes for AnnotationKeyCreatedKeys which keys the creation tells, if they are published at all.
 func (p *pass) remember(details ConnectionDetails) {
 	if _, wanted := resource.ConnectionSecretReference(p.managed); wanted {
-		p.memory.told = union(p.memory.told, details)
-		for key := range p.memory.told {
-			p.memory.told[key] = nil
-		}
+		p.memory.told = slices.AppendSeq(p.memory.told, maps.Keys(details))
 	}
 }
 
@@ -46,16 +44,15 @@ func setCreatedKeys(o metav1.Object, keys []string) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	slices.Sort(keys)
-	annotations[AnnotationKeyCreatedKeys] = strings.Join(slices.Compact(keys), ",")
+	annotations[AnnotationKeyCreatedKeys] = strings.Join(slices.Compact(slices.Sorted(slices.Values(keys))), ",")
 	if len(keys) == 0 {
 		delete(annotations, AnnotationKeyCreatedKeys)
 	}
 	o.SetAnnotations(annotations)
 }
 
-// lostKeys returns the keys that the creation told and the connection secret lacks, in order. The API server itself is asked
-// before anything is said to be lost.
+// lostKeys returns the keys that the creation told and that the connection secret lacks, in order, but for those that this
+// process remembers and will publish again. The API server itself is asked before anything is said to be lost.
 func (r *Reconciler) lostKeys(ctx context.Context, p *pass) (lost []string, err error) {
 	if _, wanted := resource.ConnectionSecretReference(p.managed); !wanted {
 		return nil, nil
@@ -76,7 +73,8 @@ func (r *Reconciler) lostKeys(ctx context.Context, p *pass) (lost []string, err 
 	if have, err = r.secrets.get(ctx, r.live, p.managed); err != nil {
 		return nil, err
 	}
-	return missing(have, created), nil
+	kept := r.memory.kept(p.memory)
+	return slices.DeleteFunc(missing(have, created), func(key string) bool { _, is := kept[key]; return is }), nil
 }
 
 // missing returns the keys that a secret lacks; no secret lacks all.
@@ -139,8 +137,8 @@ func (r *Reconciler) renewLost(ctx context.Context, p *pass) outcome {
 	return next()
 }
 
-// watchSecrets wakes objects whose connection secret goes or loses keys. What a secret held that goes is kept until it is
-// published again: nobody else may know it.
+// watchSecrets wakes objects whose connection secret goes or loses keys. What a secret held that goes, and the keys of the
+// creation that it loses, are kept until they are published again: nobody else may know them.
 func (r *Reconciler) watchSecrets(ctx context.Context) error {
 	informer, err := r.cache.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -151,7 +149,7 @@ func (r *Reconciler) watchSecrets(ctx context.Context) error {
 			was, known := before.(*corev1.Secret)
 			is, ok := after.(*corev1.Secret)
 			if owner := r.ownerOf(was); known && ok && owner != nil && loses(was, is) {
-				r.secretLost(ctx, was, owner, nil)
+				r.secretLost(ctx, was, is, owner)
 			}
 		},
 		DeleteFunc: func(o any) {
@@ -160,7 +158,7 @@ func (r *Reconciler) watchSecrets(ctx context.Context) error {
 			}
 			was, _ := o.(*corev1.Secret)
 			if owner := r.ownerOf(was); owner != nil {
-				r.secretLost(ctx, was, owner, was.Data)
+				r.secretLost(ctx, was, nil, owner)
 			}
 		},
 	})
@@ -169,8 +167,12 @@ func (r *Reconciler) watchSecrets(ctx context.Context) error {
 
 // loses is true for a change that takes a key, or the secret itself, from its object. Passes only add keys.
 func loses(was, is *corev1.Secret) bool {
+	return !sameOwner(was, is) || len(missing(is, slices.Collect(maps.Keys(was.Data)))) > 0
+}
+
+func sameOwner(was, is *corev1.Secret) bool {
 	of, owned := metav1.GetControllerOfNoCopy(was), metav1.GetControllerOfNoCopy(is)
-	return owned == nil || owned.UID != of.UID || len(missing(is, slices.Collect(maps.Keys(was.Data)))) > 0
+	return owned != nil && owned.UID == of.UID
 }
 
 // ownerOf returns the object of our kind that a connection secret belongs to.
@@ -185,20 +187,25 @@ func (r *Reconciler) ownerOf(secret *corev1.Secret) *metav1.OwnerReference {
 	return owner
 }
 
-// secretLost wakes the object that a secret belonged to. Whoever may write secrets can say that one belongs to an object, so only
-// that which the object names counts.
-func (r *Reconciler) secretLost(ctx context.Context, secret *corev1.Secret, owner *metav1.OwnerReference, held ConnectionDetails) {
-	for _, key := range []types.NamespacedName{{Name: owner.Name}, {Namespace: secret.Namespace, Name: owner.Name}} {
-		if !r.memory.keep(key, owner.UID, nil) {
+// secretLost keeps what a secret held that its object lost, and wakes the object. is is what became of the secret, nil if it is
+// gone. Whoever may write secrets can say that one belongs to an object, so only that which the object names counts.
+func (r *Reconciler) secretLost(ctx context.Context, was, is *corev1.Secret, owner *metav1.OwnerReference) {
+	for _, key := range []types.NamespacedName{{Name: owner.Name}, {Namespace: was.Namespace, Name: owner.Name}} {
+		mg := r.newManaged()
+		if err := r.client.Get(ctx, key, mg); err != nil || client.ObjectKeyFromObject(mg) != key {
 			continue
 		}
-		mg := r.newManaged()
-		if err := r.client.Get(ctx, key, mg); err != nil || meta.WasDeleted(mg) {
-			continue // its secret goes with it, or the next poll finds what is lost
+		secret := client.ObjectKeyFromObject(was)
+		if mg.GetUID() != owner.UID || meta.WasDeleted(mg) || connectionSecret(mg) != secret && publishedTo(mg) != secret {
+			continue
 		}
-		ref, wanted := resource.ConnectionSecretReference(mg)
-		if wanted && ref.Namespace == secret.Namespace && ref.Name == secret.Name && r.memory.keep(key, owner.UID, held) {
-			r.WakeNow(key)
+		held := ConnectionDetails(was.Data)
+		if is != nil && sameOwner(was, is) { // who takes other keys away may do so
+			held = maps.Clone(held)
+			lost := missing(is, CreatedKeys(mg))
+			maps.DeleteFunc(held, func(key string, _ []byte) bool { return !slices.Contains(lost, key) })
 		}
+		r.memory.keep(mg, held)
+		r.WakeNow(key)
 	}
 }

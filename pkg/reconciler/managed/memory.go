@@ -4,6 +4,8 @@
 package managed
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +23,7 @@ type memory struct {
 	records map[types.NamespacedName]*record
 }
 
-// A record belongs to the worker that reconciles the object; only its marks echo, looked and lost are also touched by others,
+// A record belongs to the worker that reconciles the object; only echo, wakes, looked and lost are also touched by others,
 // under the memory's lock.
 type record struct {
 	uid types.UID
@@ -91,10 +93,10 @@ type record struct {
 	// unpublished are connection details that the external system told once and that could not be stored yet.
 	unpublished ConnectionDetails
 
-	// told has the keys, without values, that the creation under way tells.
-	told ConnectionDetails
+	// told are the keys that the creation under way tells.
+	told []string
 
-	// lost is what the connection secret held that somebody deleted, until it is published again. Watches write it, under the
+	// lost is what the connection secret held and somebody deleted, until it is published again. Watches write it, under the
 	// memory's lock.
 	lost ConnectionDetails
 }
@@ -173,32 +175,37 @@ func (m *memory) wake(key types.NamespacedName) {
 	}
 }
 
-// keep remembers what the connection secret of an object held. It reports whether the object is known by name and UID.
-func (m *memory) keep(key types.NamespacedName, uid types.UID, held ConnectionDetails) bool {
+// keep remembers what the connection secret of an object held, though no pass has looked at the object yet. One that is under
+// way may know the secret as it was.
+func (m *memory) keep(o client.Object, held ConnectionDetails) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	key := client.ObjectKeyFromObject(o)
 	rec := m.records[key]
-	if rec == nil || rec.uid != uid {
-		return false
+	if rec == nil {
+		rec = &record{uid: o.GetUID()}
+		m.records[key] = rec
 	}
-	if len(held) > 0 {
+	if rec.uid == o.GetUID() {
 		rec.lost = union(rec.lost, held)
+		rec.wakes++
+		rec.echo = false
 	}
-	return true
 }
 
 // kept returns what keep remembered.
 func (m *memory) kept(rec *record) ConnectionDetails {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return rec.lost
+	return maps.Clone(rec.lost)
 }
 
-// restored forgets what a pass published again, unless the object was woken meanwhile: perhaps because it was lost again.
+// restored forgets what was kept if the connection secret that a pass published has it, unless the object was woken meanwhile:
+// perhaps because it was lost again.
 func (m *memory) restored(p *pass) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p.memory.wakes == p.wakes {
+	if p.memory.wakes == p.wakes && len(missing(p.published, slices.Collect(maps.Keys(p.memory.lost)))) == 0 {
 		p.memory.lost = nil
 	}
 }

@@ -66,9 +66,7 @@ type pass struct {
 	// published is the connection secret as last written in this pass.
 	published *corev1.Secret
 
-	// lost is what the object's connection secret held that somebody deleted; renewed are credentials that Update sets in
-	// place of those that are lost.
-	lost    ConnectionDetails
+	// renewed are credentials that Update sets in place of those that are lost.
 	renewed ConnectionDetails
 
 	// happened is what this pass did, in order.

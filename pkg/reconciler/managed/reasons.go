@@ -72,10 +72,11 @@ func Reasons() []event.Explanation {
 			"Read the message and look into the external system."),
 		event.Explain(ReasonPanicked, "The provider's code ended in a panic, which is a mistake in the provider.",
 			"Report it with the stack trace, which the controllers' log has. The object is tried again, later each time; others are not concerned."),
-		event.Explain(ReasonDetailsLost, "The connection Secret lost keys that were told only when the external resource was created. All else goes on, and copies "+
-			"of the Secret keep what they have.",
-			"Add what the message names to the Secret, from a copy of it, such as that of the claim, or after a reset in the external system. To do "+
-				"without, remove the annotation bowline.dev/created-connection-keys."),
+		event.Explain(ReasonDetailsLost, "The connection Secret lost keys that were told only when the external resource was created, while no "+
+			"controller watched; else they come back at once. All else goes on, and copies of a Secret that was deleted keep what "+
+			"they have.",
+			"Add what the message names to the Secret, from a copy of it, such as that of the claim, or after a reset in the external "+
+				"system. To do without, remove the annotation bowline.dev/created-connection-keys."),
 		event.Explain(ReasonDrifted, "The external resource differs from spec.forProvider, and no update settles it or updating is not permitted.",
 			"See status.drift for the fields. Change the spec to what is there, permit Update, or change the external resource."),
 		event.Explain(ReasonDisorder, "The external resource is deleted although objects that depend on it are not gone yet: waiting for them took too long or cannot end.",

@@ -107,7 +107,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	r.log = r.log.WithValues("kind", name)
 	_ = r.newManaged() // a kind that the scheme lacks is the caller's mistake, to be seen at once
 	r.references.serve(r)
-	r.secrets = connectionSecrets{client: r.client, live: r.live, owner: kind}
+	r.secrets = connectionSecrets{client: r.client, live: r.live, owner: kind, memory: r.memory}
 	return r
 }
 
@@ -132,7 +132,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p.lost = r.memory.kept(rec)
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	ctx = r.beginSpan(ctx, p)
@@ -164,8 +163,8 @@ func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 			r.deleteExternal, r.finalize}
 	}
 	return []step{r.awaitOperation, r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate, r.resolveReferences,
-		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.publish, r.lateInitialize,
-		r.renewLost, r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure, r.reportLost, r.reportRefusal}
+		r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership, r.create, r.publish, r.noteMove,
+		r.lateInitialize, r.renewLost, r.update, r.adopt, r.publish, r.reportDrift, r.checkFailure, r.reportLost, r.reportRefusal}
 }
 
 // A step does one thing and returns an outcome; run stops at the first that does not go on. Steps never write status,

@@ -207,7 +207,7 @@ func (r *Reconciler) secretsOfPass(ctx context.Context, p *pass) [][]byte {
 	secrets = append(secrets, r.givenInputs(ctx, p)...)
 	secrets = append(secrets, sensitiveDetails(p.observation.ConnectionDetails)...)
 	secrets = append(secrets, sensitiveDetails(p.memory.unpublished)...)
-	secrets = append(secrets, sensitiveDetails(p.lost)...)
+	secrets = append(secrets, sensitiveDetails(r.memory.kept(p.memory))...)
 	secrets = append(secrets, sensitiveDetails(p.renewed)...)
 	if p.published != nil {
 		secrets = append(secrets, sensitiveDetails(p.published.Data)...)

@@ -26,6 +26,7 @@ type connectionSecrets struct {
 	client client.Client
 	live   client.Reader
 	owner  schema.GroupVersionKind
+	memory *memory
 }
 
 // foreignSecretError reports that the connection secret an object names belongs to somebody else.
@@ -66,23 +67,27 @@ func (s connectionSecrets) recall(ctx context.Context, mg resource.Managed) (nam
 }
 
 // stored returns the connection details stored so far.
-func (s connectionSecrets) stored(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
-	have, err := s.get(ctx, s.live, mg)
-	if have == nil || err != nil {
+func (s connectionSecrets) stored(ctx context.Context, p *pass) (ConnectionDetails, error) {
+	have, err := s.get(ctx, s.live, p.managed)
+	if err != nil {
 		return nil, err
 	}
-	return have.Data, nil
+	return s.withRemembered(ctx, p, have)
 }
 
 // get returns the object's connection secret, or nil if it names none, or there is none. A secret that somebody else
 // controls is an error (R214).
 func (s connectionSecrets) get(ctx context.Context, from client.Reader, mg resource.Managed) (*corev1.Secret, error) {
-	ref, wanted := resource.ConnectionSecretReference(mg)
-	if !wanted {
+	return s.read(ctx, from, mg, connectionSecret(mg))
+}
+
+func (s connectionSecrets) read(ctx context.Context, from client.Reader, mg resource.Managed,
+	key types.NamespacedName) (*corev1.Secret, error) {
+	if key.Name == "" {
 		return nil, nil
 	}
 	have := &corev1.Secret{}
-	err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, have)
+	err := from.Get(ctx, key, have)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -90,37 +95,33 @@ func (s connectionSecrets) get(ctx context.Context, from client.Reader, mg resou
 		return nil, err
 	}
 	if !metav1.IsControlledBy(have, mg) {
-		return nil, &foreignSecretError{namespace: ref.Namespace, name: ref.Name}
+		return nil, &foreignSecretError{namespace: key.Namespace, name: key.Name}
 	}
 	return have, nil
 }
 
-// apply adds details and annotations to the object's connection secret, if it names one (R206 to R210). It writes
-// nothing if all are there already (R220).
-func (s connectionSecrets) apply(ctx context.Context, p *pass, details ConnectionDetails, annotations map[string]string) error {
-	ref, wanted := resource.ConnectionSecretReference(p.managed)
-	if !wanted {
+// apply adds details and annotations to the object's connection secret, if it names one (R206 to R210), and what it lacks of
+// what is remembered. It writes nothing if all are there already (R220).
+func (s connectionSecrets) apply(ctx context.Context, p *pass, details ConnectionDetails, annotations map[string]string) (err error) {
+	if _, wanted := resource.ConnectionSecretReference(p.managed); !wanted {
 		return nil
 	}
 	have := p.published
 	if have == nil {
-		cached, err := s.get(ctx, s.client, p.managed)
-		if err != nil {
+		if have, err = s.get(ctx, s.client, p.managed); err != nil {
 			return err
 		}
-		if cached == nil && annotations == nil {
-			if details, err = s.inherit(ctx, p, details); err != nil {
-				return err
-			}
-		}
-		have = cached
 	}
-	written, err := s.write(ctx, p.managed, ref, have, details, annotations)
+	written, err := s.write(ctx, p, have, details, annotations)
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) && have != nil {
+		was := have
 		if have, err = s.get(ctx, s.live, p.managed); err != nil { // the cache was behind
 			return err
 		}
-		written, err = s.write(ctx, p.managed, ref, have, details, annotations)
+		if was != nil && (have == nil || have.UID != was.UID) { // somebody deleted it, and the watch may tell too late
+			s.memory.keep(p.managed, was.Data)
+		}
+		written, err = s.write(ctx, p, have, details, annotations)
 	}
 	if err != nil {
 		return err
@@ -129,39 +130,45 @@ func (s connectionSecrets) apply(ctx context.Context, p *pass, details Connectio
 	return nil
 }
 
-// inherit adds what another connection secret of the object holds, when the object begins to name a new one, and what the one
-// held that somebody deleted: a one-time credential is nowhere else. It costs no request, since connection secrets are cached.
-// Copies of it are not asked, nor other namespaces: teams may write to theirs, and others trust what is published here.
-func (s connectionSecrets) inherit(ctx context.Context, p *pass, details ConnectionDetails) (ConnectionDetails, error) {
-	details = union(p.lost, details)
-	if meta.GetExternalCreateSucceeded(p.managed).IsZero() {
-		return details, nil
-	}
-	options := []client.ListOption{client.UnsafeDisableDeepCopy}
-	if ref, wanted := resource.ConnectionSecretReference(p.managed); wanted {
-		options = append(options, client.InNamespace(ref.Namespace))
-	}
-	list := &corev1.SecretList{}
-	if err := s.client.List(ctx, list, options...); err != nil {
-		return nil, fmt.Errorf("looking for an earlier connection secret: %w", err)
-	}
-	for i := range list.Items {
-		if earlier := &list.Items[i]; earlier.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(earlier, p.managed) {
+// withRemembered returns what a secret of the object holds, and what it lacks of what somebody took away, and of the one that the
+// object was published to before: a one-time credential is nowhere else. Copies of it are not asked, nor others that say
+// they belong to the object: teams may write to theirs, and others trust what is published here. It costs a request only while the
+// object names another secret than it was published to, or none any more: then the cache may not have caught up.
+func (s connectionSecrets) withRemembered(ctx context.Context, p *pass, have *corev1.Secret) (ConnectionDetails, error) {
+	details := s.memory.kept(p.memory)
+	if moved(p.managed) {
+		earlier, err := s.read(ctx, s.live, p.managed, publishedTo(p.managed))
+		if resource.Ignore(isForeign, err) != nil {
+			return nil, fmt.Errorf("looking for an earlier connection secret: %w", err)
+		}
+		if earlier != nil {
 			details = union(earlier.Data, details)
 		}
+	}
+	if have != nil {
+		details = union(details, have.Data)
 	}
 	return details, nil
 }
 
-func (s connectionSecrets) write(ctx context.Context, mg resource.Managed, ref xpv1.SecretReference, have *corev1.Secret,
-	details ConnectionDetails, annotations map[string]string) (*corev1.Secret, error) {
+func (s connectionSecrets) write(ctx context.Context, p *pass, have *corev1.Secret, details ConnectionDetails,
+	annotations map[string]string) (*corev1.Secret, error) {
+	remembered, err := s.withRemembered(ctx, p, have)
+	if err != nil {
+		return nil, err
+	}
+	details = union(remembered, details)
+	if have == nil && len(details) == 0 && annotations == nil {
+		return nil, nil
+	}
 	if have == nil {
+		ref := connectionSecret(p.managed)
 		created := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace:       ref.Namespace,
 				Name:            ref.Name,
 				Annotations:     annotations,
-				OwnerReferences: []metav1.OwnerReference{meta.AsController(mg, s.owner)},
+				OwnerReferences: []metav1.OwnerReference{meta.AsController(p.managed, s.owner)},
 			},
 			Type: xpv1.SecretTypeConnection,
 			Data: details,

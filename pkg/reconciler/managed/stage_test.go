@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -111,8 +112,14 @@ func (s *stage) restart(config *rest.Config) {
 
 func newReconciler(t *testing.T, config *rest.Config, o ...managed.ReconcilerOption) *managed.Reconciler {
 	t.Helper()
-	mgr := witness.ByHand(t, config, manager.Options{
+	return managed.NewReconciler(byHand(t, config, cache.Options{}), resource.ManagedKind(thing.GroupVersionKind), o...)
+}
+
+func byHand(t *testing.T, config *rest.Config, watched cache.Options) manager.Manager {
+	t.Helper()
+	return witness.ByHand(t, config, manager.Options{
 		Scheme: newScheme(t),
+		Cache:  watched,
 		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) {
 			mapper := apimeta.NewDefaultRESTMapper(nil) // spares each restart the discovery of kinds
 			mapper.Add(thing.GroupVersionKind, apimeta.RESTScopeRoot)
@@ -121,7 +128,6 @@ func newReconciler(t *testing.T, config *rest.Config, o ...managed.ReconcilerOpt
 			return mapper, nil
 		},
 	})
-	return managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind), o...)
 }
 
 // pass reconciles once and returns when the reconciler wants to come back.

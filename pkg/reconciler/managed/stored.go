@@ -19,7 +19,7 @@ type ConnectionDetailsUser interface {
 }
 
 // giveDetails hands the stored connection details to the client that is about to update. It costs no request, since
-// connection secrets are cached.
+// connection secrets are cached, unless the object names none any more.
 func (r *Reconciler) giveDetails(ctx context.Context, p *pass) outcome {
 	user, uses := optional[ConnectionDetailsUser](p.external)
 	if !uses {
@@ -40,11 +40,9 @@ func (r *Reconciler) storedDetails(ctx context.Context, p *pass) (ConnectionDeta
 	if have == nil {
 		have, err = r.secrets.get(ctx, r.client, p.managed)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, resource.Ignore(isForeign, err)
-	case have != nil:
-		return union(have.Data, p.memory.unpublished), nil
 	}
-	return r.secrets.inherit(ctx, p, p.memory.unpublished)
+	details, err := r.secrets.withRemembered(ctx, p, have)
+	return union(details, p.memory.unpublished), err
 }

@@ -30,8 +30,8 @@ func (w *wakeups) work() bool {
 }
 
 // Wakeups returns a source that brings objects back of which nothing changed, but something that they depend on: an object
-// that they refer to, a connection secret that is lost, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without
-// it such objects come back with the next poll or repetition.
+// that they refer to, a connection secret that is lost, or a call in the background. Add it to the reconciler's controller
+// with WatchesRawSource; without it such objects come back with the next poll or repetition.
 func (r *Reconciler) Wakeups() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.wakeups.mu.Lock()
