@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
@@ -50,119 +51,146 @@ func (s *stage) watch(config *rest.Config) (woken func()) {
 	}
 }
 
-// Connection details that are lost under the eyes of a process come back, whatever it is about to do.
+// wantBack makes a pass, after which all is published and well.
+func (s *stage) wantBack(want map[string]string) {
+	s.t.Helper()
+	s.pass()
+	if diff := cmp.Diff(want, s.connection()); diff != "" {
+		s.t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
+		s.t.Errorf("the user sees %s: %s", got, s.message())
+	}
+}
+
+// Connection details that are lost under the eyes of a process come back.
 func TestLostUnderWatch(t *testing.T) {
 	t.Parallel()
 	created := map[string]string{"endpoint": "there", "password": "password-1"}
-	midway := func(s *stage) {
-		woken := s.watch(s.env.Config)
-		s.pass()
-		s.during("Observe", sync.OnceFunc(func() { s.editSecret(nil); woken() }))
-		s.system.TakeCalls()
-		s.pass()
-		if s.system.Called("Update") > 0 {
-			s.t.Error("another password is set")
-		}
-	}
-	afterLook := func(s *stage) {
-		s.options = append(s.options, managed.WithTypedExternalConnecter[*thing.Thing](altering{System: s.system,
-			observed: func(mg *thing.Thing, o *managed.ExternalObservation) {
-				o.ConnectionDetails, o.ResourceLateInitialized = nil, true
-				mg.Spec.ForProvider.Tags = map[string]string{"by": "vendor"}
-			}}))
-		var woken func()
-		lose := sync.OnceFunc(func() { s.editSecret(nil); woken() })
-		woken = s.watch(witness.Writes(s.env.Config, func(string) (refuse, lost error) { lose(); return nil, nil }))
-		s.system.TakeCalls()
-		s.pass()
-		if s.system.Called("Update") > 0 {
-			s.t.Error("another password is set")
-		}
-	}
 	for name, tc := range map[string]struct {
-		prepare func(*thing.System)
-		lose    func(*stage)
-		want    map[string]string
+		before, lose, after func(*corev1.Secret)
+		without             bool // the note of what the creation told
+		want                map[string]string
 	}{
-		"R208 N22 deleted before the first look at the object": {want: created, lose: func(s *stage) {
-			woken := s.watch(s.env.Config)
-			s.editSecret(nil)
-			woken()
-		}},
-		"R208 N22 deleted while a pass is under way": {want: created, lose: midway},
-		"P65 N22 deleted while a pass is under way, by a client that chooses passwords": {lose: midway,
-			prepare: func(sys *thing.System) { sys.Chooses = true }, want: map[string]string{"endpoint": "there", "password": "chosen"}},
-		"R208 N22 published without while a pass is under way": {want: created, lose: func(s *stage) {
-			woken := s.watch(s.env.Config)
-			s.pass()
-			s.during("Observe", sync.OnceFunc(func() {
-				s.editSecret(nil)
-				woken()
-				another := &corev1.Secret{Type: "connection.crossplane.io/v1alpha1", Data: map[string][]byte{"endpoint": []byte("there")}}
-				another.Namespace, another.Name, another.OwnerReferences = s.secret.Namespace, s.secret.Name, s.owned()
-				if err := s.env.Client.Create(s.t.Context(), another); err != nil {
-					s.t.Error(err)
-				}
-			}))
-			s.pass()
-		}},
-		"R208 N22 deleted before an update publishes": {want: map[string]string{"endpoint": "there", "password": "password-1", "token": "new"},
-			lose: func(s *stage) {
-				s.through(altering{updated: func(_ *thing.Thing, u *managed.ExternalUpdate) {
-					s.editSecret(nil)
-					u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("new")}
-				}})
-				s.resize(2)
-			}},
-		"R208 N22 deleted by the time of an update that tells nothing new": {want: created, lose: func(s *stage) {
-			woken := s.watch(s.env.Config)
-			s.resize(2)
-			s.during("Update", sync.OnceFunc(func() { s.editSecret(nil); woken() }))
-			s.pass()
-		}},
-		"P65 N22 deleted after it was looked at, by a client that chooses passwords": {lose: afterLook,
-			prepare: func(sys *thing.System) { sys.Chooses = true }, want: map[string]string{"endpoint": "there", "password": "chosen"}},
-		"R208 N22 keys of the creation taken away, and others": {want: created, lose: func(s *stage) {
-			s.editSecret(func(secret *corev1.Secret) { secret.Data["own"] = []byte("of somebody") })
-			woken := s.watch(s.env.Config)
-			s.editSecret(func(secret *corev1.Secret) { clear(secret.Data) })
-			woken()
-		}},
-		"R208 N22 taken from the object": {want: created, lose: func(s *stage) {
-			woken := s.watch(s.env.Config)
-			s.editSecret(func(secret *corev1.Secret) { secret.OwnerReferences = nil })
-			woken()
-			s.editSecret(nil)
-		}},
+		"R208 N22 deleted before the first look at the object": {want: created},
+		"R208 N22 keys of the creation taken away, and others": {want: created,
+			before: func(secret *corev1.Secret) { secret.Data["own"] = []byte("of somebody") },
+			lose:   func(secret *corev1.Secret) { clear(secret.Data) },
+			after:  func(*corev1.Secret) {}},
+		"R208 N22 taken from the object": {want: created, lose: func(secret *corev1.Secret) { secret.OwnerReferences = nil }},
+		"R208 N22 but not for who does without": {want: map[string]string{"endpoint": "there"}, without: true,
+			lose:  func(secret *corev1.Secret) { delete(secret.Data, "password") },
+			after: func(*corev1.Secret) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil)
-			if tc.prepare != nil {
-				tc.prepare(s.system)
-			}
 			s.settled()
-			tc.lose(s)
-			s.pass()
-			if diff := cmp.Diff(tc.want, s.connection()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
+			if tc.without {
+				s.annotate(managed.AnnotationKeyCreatedKeys, "")
 			}
-			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-				t.Errorf("the user sees %s: %s", got, s.message())
+			if tc.before != nil {
+				s.editSecret(tc.before)
 			}
+			woken := s.watch(s.env.Config)
+			s.editSecret(tc.lose)
+			woken()
+			if tc.lose != nil {
+				s.editSecret(tc.after)
+			}
+			s.wantBack(tc.want)
 		})
 	}
-	t.Run("R208 N22 who does without a key takes it away for good", func(t *testing.T) {
+}
+
+// So do those that are lost while a pass is under way, whatever it knew of them.
+func TestLostMidway(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		verb  string
+		token string // that the update tells
+		forge bool   // somebody publishes without
+		want  map[string]string
+	}{
+		"R208 N22 before it publishes": {verb: "Observe", want: map[string]string{"endpoint": "there", "password": "password-1"}},
+		"R208 N22 and somebody else publishes": {verb: "Observe", forge: true,
+			want: map[string]string{"endpoint": "there", "password": "password-1"}},
+		"R208 N22 before it publishes nothing new": {verb: "Update", want: map[string]string{"endpoint": "there", "password": "password-1"}},
+		"R208 N22 before an update publishes": {verb: "Update", token: "new",
+			want: map[string]string{"endpoint": "there", "password": "password-1", "token": "new"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.through(altering{updated: func(_ *thing.Thing, u *managed.ExternalUpdate) {
+				if tc.token != "" {
+					u.ConnectionDetails = managed.ConnectionDetails{"token": []byte(tc.token)}
+				}
+			}})
+			s.settled()
+			woken := s.watch(s.env.Config)
+			s.pass()
+			s.resize(2)
+			s.during(tc.verb, sync.OnceFunc(func() {
+				s.editSecret(nil)
+				woken()
+				if tc.forge {
+					s.publishOnly("endpoint", "there")
+				}
+			}))
+			s.pass()
+			s.wantBack(tc.want)
+		})
+	}
+	t.Run("R208 N22 before an update publishes, and no watch tells", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.settled()
-		s.annotate(managed.AnnotationKeyCreatedKeys, "")
-		woken := s.watch(s.env.Config)
-		s.editSecret(func(secret *corev1.Secret) { delete(secret.Data, "password") })
-		woken()
-		s.pass()
-		if diff := cmp.Diff(map[string]string{"endpoint": "there"}, s.connection()); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		s.through(altering{updated: func(_ *thing.Thing, u *managed.ExternalUpdate) {
+			s.editSecret(nil)
+			u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("new")}
+		}})
+		s.resize(2)
+		s.wantBack(map[string]string{"endpoint": "there", "password": "password-1", "token": "new"})
 	})
+}
+
+// publishOnly makes a connection secret that has one key.
+func (s *stage) publishOnly(key, value string) {
+	secret := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: map[string][]byte{key: []byte(value)}}
+	secret.Namespace, secret.Name, secret.OwnerReferences = s.secret.Namespace, s.secret.Name, s.owned()
+	if err := s.env.Client.Create(s.t.Context(), secret); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// A client that chooses passwords chooses no other in place of one that will be published again.
+func TestLostChosen(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]bool{"P65 N22 lost before the pass publishes": false, "P65 N22 lost after it had nothing to publish": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.system.Chooses = true
+			s.settled()
+			var woken func()
+			lose, config := sync.OnceFunc(func() { s.editSecret(nil); woken() }), s.env.Config
+			if late {
+				s.through(altering{observed: func(mg *thing.Thing, o *managed.ExternalObservation) {
+					o.ConnectionDetails, o.ResourceLateInitialized = nil, true
+					mg.Spec.ForProvider.Tags = map[string]string{"by": "vendor"}
+				}})
+				config = witness.Writes(config, func(string) (refuse, lost error) { lose(); return nil, nil })
+			} else {
+				s.during("Observe", lose)
+			}
+			woken = s.watch(config)
+			s.system.TakeCalls()
+			s.pass()
+			if s.system.Called("Update") > 0 {
+				t.Error("another password is set")
+			}
+			s.wantBack(map[string]string{"endpoint": "there", "password": "chosen"})
+		})
+	}
 }

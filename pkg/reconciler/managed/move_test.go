@@ -38,12 +38,9 @@ func (s *stage) move() {
 func TestMovedSecret(t *testing.T) {
 	t.Parallel()
 	created := map[string]string{"endpoint": "there", "password": "password-1"}
-	forge := func(s *stage, namespace string) {
-		secret := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: map[string][]byte{"kubeconfig": []byte("forged")}}
-		secret.Namespace, secret.Name, secret.OwnerReferences = namespace, "forged", s.owned()
-		if err := s.env.Client.Create(s.t.Context(), secret); err != nil {
-			s.t.Fatal(err)
-		}
+	forge := func(s stage) {
+		s.secret.Name = "forged"
+		s.publishOnly("kubeconfig", "forged")
 	}
 	for name, act := range map[string]func(*stage){
 		"P65 N22 in another namespace, after a restart": func(s *stage) {
@@ -81,9 +78,9 @@ func TestMovedSecret(t *testing.T) {
 			woken()
 		},
 		"R214 N22 nothing that somebody forged": func(s *stage) {
-			forge(s, s.secret.Namespace)
+			forge(*s)
 			s.move()
-			forge(s, s.secret.Namespace)
+			forge(*s)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
