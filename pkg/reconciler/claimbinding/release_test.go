@@ -303,9 +303,12 @@ func TestMine(t *testing.T) {
 		"R255 that never was":               {woken.Update(kubeevent.UpdateEvent{ObjectOld: other, ObjectNew: other}), false},
 		"R268 that goes, whatever it names": {woken.Delete(kubeevent.DeleteEvent{Object: other}), true},
 	} {
-		if is.got != is.want {
-			t.Errorf("%s: %v", name, is.got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if is.got != is.want {
+				t.Error(is.got)
+			}
+		})
 	}
 }
 
