@@ -99,7 +99,10 @@ func (t *try) start(ctx context.Context, life *lifeline.Life) (*process, error) 
 	s.proxy.Follow(life)
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cancel: cancel, ended: make(chan error, 1)}
-	go func() { p.ended <- mgr.Start(ctx) }()
+	go func() {
+		p.ended <- mgr.Start(ctx)
+		cancel() // caches of a process that ended early fill no more
+	}()
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return nil, errors.Join(errors.New("the caches of a process do not fill"), p.stop())
 	}
