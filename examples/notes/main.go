@@ -14,15 +14,15 @@ import (
 	"github.com/bowline-dev/bowline/examples/notes/apis/crds"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/examples/notes/apis/namespaced/v1alpha1"
 	"github.com/bowline-dev/bowline/examples/notes/apis/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/pkg/service"
 )
 
 func main() { provider.Main(newProvider()) }
 
 func newProvider() provider.Provider {
-	disk := service.System[*os.Root]{
+	disk := kind.System[*os.Root]{
 		Clients: &provider.Clients[v1alpha1.ProviderConfigSpec, *os.Root]{
 			New: func(_ context.Context, c provider.Connection[v1alpha1.ProviderConfigSpec]) (*os.Root, error) {
 				return os.OpenRoot(c.Settings.Folder)
@@ -39,6 +39,6 @@ func newProvider() provider.Provider {
 		Configs: []resource.ProviderConfig{
 			&v1alpha1.ProviderConfig{}, &namespacedv1alpha1.ProviderConfig{}, &namespacedv1alpha1.ClusterProviderConfig{},
 		},
-		Kinds: service.Serve(disk, notes(), &v1alpha1.Note{}, &namespacedv1alpha1.Note{}),
+		Kinds: kind.Serve(disk, notes(), &v1alpha1.Note{}, &namespacedv1alpha1.Note{}),
 	}
 }

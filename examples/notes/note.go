@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/bowline-dev/bowline/examples/notes/apis/v1alpha1"
-	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/pkg/kind"
 )
 
 // A note is a file, as a vendor's SDK would describe it.
@@ -20,12 +20,12 @@ type note struct {
 	Size             int64
 }
 
-type request = service.Request[v1alpha1.NoteParameters, note]
+type request = kind.Request[v1alpha1.NoteParameters, note]
 
 // notes are files in a folder.
-func notes() service.Kind[*os.Root, v1alpha1.NoteParameters, v1alpha1.NoteObservation, note] {
-	return service.Kind[*os.Root, v1alpha1.NoteParameters, v1alpha1.NoteObservation, note]{
-		Identity: service.ByName,
+func notes() kind.Kind[*os.Root, v1alpha1.NoteParameters, v1alpha1.NoteObservation, note] {
+	return kind.Kind[*os.Root, v1alpha1.NoteParameters, v1alpha1.NoteObservation, note]{
+		Identity: kind.ByName,
 		Get:      get,
 		Create: func(ctx context.Context, folder *os.Root, r *request) (*note, error) {
 			if err := put(folder, r); err != nil {

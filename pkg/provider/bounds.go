@@ -7,7 +7,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
 )
 
 // bounds apply the limits of a configuration to the calls of one client. Passes that still hold a client which was

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/provider/internal/leases"
 )
 

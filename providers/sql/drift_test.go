@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
@@ -38,7 +38,7 @@ func drifts(s *postgresql.Server) map[string]providertest.Drift {
 	}
 }
 
-func databaseDrift(s *postgresql.Server, o service.Object[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation]) providertest.Drift {
+func databaseDrift(s *postgresql.Server, o kind.Object[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation]) providertest.Drift {
 	o.Parameters().ConnectionLimit = ptr.To(7)
 	return providertest.Drift{
 		Object:  o,
@@ -62,7 +62,7 @@ func databaseDrift(s *postgresql.Server, o service.Object[v1alpha1.DatabaseParam
 
 // tenantDrift has somebody let all roles connect, and more at a time.
 func tenantDrift(
-	s *postgresql.Server, o service.Object[v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation],
+	s *postgresql.Server, o kind.Object[v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation],
 ) providertest.Drift {
 	o.Parameters().ConnectionLimit, o.Parameters().Public = ptr.To(7), ptr.To(false)
 	everybody := postgresql.Grant{
@@ -95,7 +95,7 @@ func tenantDrift(
 	}
 }
 
-func roleDrift(s *postgresql.Server, o service.Object[v1alpha1.RoleParameters, v1alpha1.RoleObservation]) providertest.Drift {
+func roleDrift(s *postgresql.Server, o kind.Object[v1alpha1.RoleParameters, v1alpha1.RoleObservation]) providertest.Drift {
 	o.Parameters().CreateDB = ptr.To(true)
 	return providertest.Drift{
 		Object:  o,
@@ -116,7 +116,7 @@ func roleDrift(s *postgresql.Server, o service.Object[v1alpha1.RoleParameters, v
 	}
 }
 
-func schemaDrift(s *postgresql.Server, o service.Object[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation]) providertest.Drift {
+func schemaDrift(s *postgresql.Server, o kind.Object[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation]) providertest.Drift {
 	o.Parameters().Database = ptr.To("postgres")
 	o.Parameters().Comment = ptr.To("ours")
 	return providertest.Drift{
@@ -140,7 +140,7 @@ func schemaDrift(s *postgresql.Server, o service.Object[v1alpha1.SchemaParameter
 }
 
 func extensionDrift(
-	s *postgresql.Server, o service.Object[v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation],
+	s *postgresql.Server, o kind.Object[v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation],
 ) providertest.Drift {
 	o.Parameters().Database = ptr.To("postgres")
 	o.Parameters().Schema = ptr.To("public")
@@ -168,7 +168,7 @@ func extensionDrift(
 }
 
 func grantDrift(
-	s *postgresql.Server, o service.Object[v1alpha1.GrantParameters, v1alpha1.GrantObservation], role string,
+	s *postgresql.Server, o kind.Object[v1alpha1.GrantParameters, v1alpha1.GrantObservation], role string,
 ) providertest.Drift {
 	o.Parameters().Role = ptr.To(role)
 	o.Parameters().Privileges = []string{"connect"}

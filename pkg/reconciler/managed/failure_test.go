@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
 )
 
 // People who may not see where the external system is can tell by the beginning of a message whether it may say that.

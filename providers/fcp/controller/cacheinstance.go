@@ -9,8 +9,8 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 )
 
@@ -20,19 +20,19 @@ type cacheInstance struct {
 	Password string `connection:"password"` // told once, at creation
 }
 
-type cacheRequest = service.Request[v1alpha3.CacheInstanceParameters, cacheInstance]
+type cacheRequest = kind.Request[v1alpha3.CacheInstanceParameters, cacheInstance]
 
 // cacheInstances are Redis servers, each of its own. The password is sent where the user chose one (P61).
-func cacheInstances() service.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation, cacheInstance] {
-	return service.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation, cacheInstance]{
-		Identity: service.ByToken,
+func cacheInstances() kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation, cacheInstance] {
+	return kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation, cacheInstance]{
+		Identity: kind.ByToken,
 		Name: func(mg resource.Managed, p *v1alpha3.CacheInstanceParameters) string {
 			return *cmp.Or(p.Name, new(cloudName(mg.GetName())))
 		},
 		Labels: func(i *cacheInstance) map[string]string { return i.Labels },
-		States: map[string]service.State{
-			cache.StatusCreating: service.Creating, cache.StatusOnline: service.Ready,
-			cache.StatusDeleting: service.Deleting, cache.StatusFailed: service.Failed,
+		States: map[string]kind.State{
+			cache.StatusCreating: kind.Creating, cache.StatusOnline: kind.Ready,
+			cache.StatusDeleting: kind.Deleting, cache.StatusFailed: kind.Failed,
 		},
 		Inputs: []any{cache.CreateInstanceInput{}, cache.UpdateInstanceInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *cacheRequest) (*cacheInstance, error) {
@@ -43,7 +43,7 @@ func cacheInstances() service.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters
 			return &cacheInstance{Instance: *have}, nil
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *cacheRequest) (*cacheInstance, error) {
-			in := service.Input[cache.CreateInstanceInput](r)
+			in := kind.Input[cache.CreateInstanceInput](r)
 			in.Name, in.Password = r.Name, optional(string(r.Secrets["passwordSecretRef"]))
 			made, err := cache.NewClient(c).CreateInstance(ctx, in, sdk.WithIdempotencyKey(r.Token))
 			if err != nil {
@@ -52,7 +52,7 @@ func cacheInstances() service.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters
 			return &cacheInstance{Instance: made.Instance, Password: made.Password}, nil
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *cacheRequest) error {
-			in := service.Input[cache.UpdateInstanceInput](r)
+			in := kind.Input[cache.UpdateInstanceInput](r)
 			in.Password = optional(string(r.Secrets["passwordSecretRef"]))
 			_, err := cache.NewClient(c).UpdateInstance(ctx, r.Name, in)
 			return err

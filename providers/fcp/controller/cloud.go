@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
@@ -30,8 +30,8 @@ func clouds() *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 }
 
 // system says what the kinds have in common.
-func system(clouds *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]) service.System[*sdk.Client] {
-	return service.System[*sdk.Client]{
+func system(clouds *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]) kind.System[*sdk.Client] {
+	return kind.System[*sdk.Client]{
 		Clients:    clouds,
 		IsNotFound: sdk.IsNotFound,
 		Refused: func(err error) bool {
@@ -42,6 +42,6 @@ func system(clouds *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]) 
 }
 
 // states are those that all services have whose objects are no servers.
-func states() map[string]service.State {
-	return map[string]service.State{"CREATING": service.Creating, "AVAILABLE": service.Ready, "DELETING": service.Deleting}
+func states() map[string]kind.State {
+	return map[string]kind.State{"CREATING": kind.Creating, "AVAILABLE": kind.Ready, "DELETING": kind.Deleting}
 }

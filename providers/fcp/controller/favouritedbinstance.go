@@ -10,9 +10,9 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
@@ -25,19 +25,19 @@ type instance struct {
 // maintenanceDatabase is the database that every PostgreSQL server has from the start, and the only one that the cloud makes.
 const maintenanceDatabase = "postgres"
 
-type instanceRequest = service.Request[v1alpha3.FavouriteDBInstanceParameters, instance]
+type instanceRequest = kind.Request[v1alpha3.FavouriteDBInstanceParameters, instance]
 
 // favouriteDBInstances are PostgreSQL servers, each of its own. The password is sent where the user chose one (P61).
-func favouriteDBInstances() service.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation, instance] {
-	return service.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation, instance]{
-		Identity: service.ByToken,
+func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation, instance] {
+	return kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation, instance]{
+		Identity: kind.ByToken,
 		Name: func(mg resource.Managed, p *v1alpha3.FavouriteDBInstanceParameters) string {
 			return cmp.Or(p.Name, cloudName(mg.GetName()))
 		},
 		Labels: func(i *instance) map[string]string { return i.Labels },
-		States: map[string]service.State{
-			database.StatusCreating: service.Creating, database.StatusOnline: service.Ready,
-			database.StatusDeleting: service.Deleting, database.StatusFailed: service.Failed,
+		States: map[string]kind.State{
+			database.StatusCreating: kind.Creating, database.StatusOnline: kind.Ready,
+			database.StatusDeleting: kind.Deleting, database.StatusFailed: kind.Failed,
 		},
 		Get: func(ctx context.Context, c *sdk.Client, r *instanceRequest) (*instance, error) {
 			have, err := database.NewClient(c).GetInstance(ctx, r.Name)

@@ -17,10 +17,10 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
@@ -48,7 +48,7 @@ func (c *scriptedCloud) client(t *testing.T) managed.ExternalClient {
 }
 
 // connect returns the external client of one pass over an object.
-func connect[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], mg resource.Managed, of schema.GroupVersionKind,
+func connect[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], mg resource.Managed, of schema.GroupVersionKind,
 	to *scriptedCloud) managed.ExternalClient {
 	t.Helper()
 	server := httptest.NewServer(to)
@@ -57,7 +57,7 @@ func connect[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], mg
 	if err != nil {
 		t.Fatal(err)
 	}
-	connecter, _, err := service.NewConnecter(system(nil), k, of.GroupKind(), client)
+	connecter, _, err := kind.NewConnecter(system(nil), k, of.GroupKind(), client)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ package controller
 import (
 	"slices"
 
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/service"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
@@ -23,10 +23,10 @@ import (
 func Kinds() []provider.Kind {
 	in := system(clouds())
 	return slices.Concat(
-		service.Serve(in, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}),
-		service.Serve(in, cacheInstances(), &cachev1alpha3.CacheInstance{}),
-		service.Serve(in, networks(), &networkv1alpha3.Network{}, &namespacednetworkv1alpha3.Network{}),
-		service.Serve(in, subnets(), &namespacednetworkv1alpha3.Subnet{}),
-		service.Serve(in, nodeGroups(), &computev1alpha3.NodeGroup{}),
+		kind.Serve(in, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}),
+		kind.Serve(in, cacheInstances(), &cachev1alpha3.CacheInstance{}),
+		kind.Serve(in, networks(), &networkv1alpha3.Network{}, &namespacednetworkv1alpha3.Network{}),
+		kind.Serve(in, subnets(), &namespacednetworkv1alpha3.Subnet{}),
+		kind.Serve(in, nodeGroups(), &computev1alpha3.NodeGroup{}),
 	)
 }

@@ -8,16 +8,16 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
-	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 )
 
-type networkRequest = service.Request[v1alpha3.NetworkParameters, network.Network]
+type networkRequest = kind.Request[v1alpha3.NetworkParameters, network.Network]
 
 // networks are private ranges of addresses.
-func networks() service.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.NetworkObservation, network.Network] {
-	return service.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.NetworkObservation, network.Network]{
-		Identity: service.ByLabel,
+func networks() kind.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.NetworkObservation, network.Network] {
+	return kind.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.NetworkObservation, network.Network]{
+		Identity: kind.ByLabel,
 		ID:       func(n *network.Network) string { return n.ID },
 		States:   states(),
 		Inputs:   []any{network.CreateNetworkInput{}, network.UpdateNetworkInput{}},
@@ -28,10 +28,10 @@ func networks() service.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.N
 			return network.NewClient(c).ListNetworks(ctx, labels)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *networkRequest) (*network.Network, error) {
-			return network.NewClient(c).CreateNetwork(ctx, service.Input[network.CreateNetworkInput](r))
+			return network.NewClient(c).CreateNetwork(ctx, kind.Input[network.CreateNetworkInput](r))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *networkRequest) error {
-			_, err := network.NewClient(c).UpdateNetwork(ctx, r.Name, service.Input[network.UpdateNetworkInput](r))
+			_, err := network.NewClient(c).UpdateNetwork(ctx, r.Name, kind.Input[network.UpdateNetworkInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *networkRequest) error {

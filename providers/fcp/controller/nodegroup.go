@@ -8,26 +8,26 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
-	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 )
 
-type nodeGroupRequest = service.Request[v1alpha3.NodeGroupParameters, nodegroup.NodeGroup]
+type nodeGroupRequest = kind.Request[v1alpha3.NodeGroupParameters, nodegroup.NodeGroup]
 
 // nodeGroups are groups of like machines.
-func nodeGroups() service.Kind[*sdk.Client, v1alpha3.NodeGroupParameters, v1alpha3.NodeGroupObservation, nodegroup.NodeGroup] {
-	return service.Kind[*sdk.Client, v1alpha3.NodeGroupParameters, v1alpha3.NodeGroupObservation, nodegroup.NodeGroup]{
-		Identity: service.ByToken,
+func nodeGroups() kind.Kind[*sdk.Client, v1alpha3.NodeGroupParameters, v1alpha3.NodeGroupObservation, nodegroup.NodeGroup] {
+	return kind.Kind[*sdk.Client, v1alpha3.NodeGroupParameters, v1alpha3.NodeGroupObservation, nodegroup.NodeGroup]{
+		Identity: kind.ByToken,
 		States:   states(),
 		Inputs:   []any{nodegroup.CreateNodeGroupInput{}, nodegroup.UpdateNodeGroupInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) (*nodegroup.NodeGroup, error) {
 			return nodegroup.NewClient(c).GetNodeGroup(ctx, r.Name)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) (*nodegroup.NodeGroup, error) {
-			return nodegroup.NewClient(c).CreateNodeGroup(ctx, service.Input[nodegroup.CreateNodeGroupInput](r), sdk.WithIdempotencyKey(r.Token))
+			return nodegroup.NewClient(c).CreateNodeGroup(ctx, kind.Input[nodegroup.CreateNodeGroupInput](r), sdk.WithIdempotencyKey(r.Token))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) error {
-			_, err := nodegroup.NewClient(c).UpdateNodeGroup(ctx, r.Name, service.Input[nodegroup.UpdateNodeGroupInput](r))
+			_, err := nodegroup.NewClient(c).UpdateNodeGroup(ctx, r.Name, kind.Input[nodegroup.UpdateNodeGroupInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) error {

@@ -21,9 +21,9 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
+	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/parameters"
-	"github.com/bowline-dev/bowline/pkg/service"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
@@ -61,20 +61,20 @@ func TestObservation(t *testing.T) {
 
 // checkShown observes with two answers of the cloud. Whatever it answers is in what the object shows and in what late
 // initialization takes over, both laid together. An answer without anything shows nothing, rather than zero values.
-func checkShown[P, O, V any](t *testing.T, k service.Kind[*sdk.Client, P, O, V], empty service.Object[P, O], answer any) {
+func checkShown[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], empty kind.Object[P, O], answer any) {
 	for name, tc := range map[string]struct {
 		answer any
 		want   any
-		got    func(service.Object[P, O]) any
+		got    func(kind.Object[P, O]) any
 	}{
-		"K10 P22 everything": {answer, camel(tree(t, answer)), func(mg service.Object[P, O]) any {
+		"K10 P22 everything": {answer, camel(tree(t, answer)), func(mg kind.Object[P, O]) any {
 			return parameters.Overlay(tree(t, mg.Parameters()), tree(t, mg.Observation()))
 		}},
-		"P50 nothing": {struct{}{}, map[string]any{}, func(mg service.Object[P, O]) any { return tree(t, mg.Observation()) }},
+		"P50 nothing": {struct{}{}, map[string]any{}, func(mg kind.Object[P, O]) any { return tree(t, mg.Observation()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mg := empty.DeepCopyObject().(service.Object[P, O])
+			mg := empty.DeepCopyObject().(kind.Object[P, O])
 			meta.SetExternalName(mg, "some")
 			c := connect(t, k, mg, schema.GroupVersionKind{}, &scriptedCloud{status: http.StatusOK, answer: tc.answer})
 			if _, err := c.Observe(t.Context(), mg); err != nil {

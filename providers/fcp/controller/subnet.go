@@ -8,16 +8,16 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
-	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 )
 
-type subnetRequest = service.Request[v1alpha3.SubnetParameters, subnet.Subnet]
+type subnetRequest = kind.Request[v1alpha3.SubnetParameters, subnet.Subnet]
 
 // subnets are parts of networks.
-func subnets() service.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.SubnetObservation, subnet.Subnet] {
-	return service.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.SubnetObservation, subnet.Subnet]{
-		Identity: service.ByLabel,
+func subnets() kind.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.SubnetObservation, subnet.Subnet] {
+	return kind.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.SubnetObservation, subnet.Subnet]{
+		Identity: kind.ByLabel,
 		ID:       func(s *subnet.Subnet) string { return s.ID },
 		States:   states(),
 		Inputs:   []any{subnet.CreateSubnetInput{}, subnet.UpdateSubnetInput{}},
@@ -28,10 +28,10 @@ func subnets() service.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.Sub
 			return subnet.NewClient(c).ListSubnets(ctx, labels)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *subnetRequest) (*subnet.Subnet, error) {
-			return subnet.NewClient(c).CreateSubnet(ctx, service.Input[subnet.CreateSubnetInput](r))
+			return subnet.NewClient(c).CreateSubnet(ctx, kind.Input[subnet.CreateSubnetInput](r))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *subnetRequest) error {
-			_, err := subnet.NewClient(c).UpdateSubnet(ctx, r.Name, service.Input[subnet.UpdateSubnetInput](r))
+			_, err := subnet.NewClient(c).UpdateSubnet(ctx, r.Name, kind.Input[subnet.UpdateSubnetInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *subnetRequest) error {

@@ -7,18 +7,18 @@ import (
 	"context"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-type databaseRequest = service.Request[v1alpha1.DatabaseParameters, postgresql.Database]
+type databaseRequest = kind.Request[v1alpha1.DatabaseParameters, postgresql.Database]
 
 // databases are databases of a PostgreSQL server.
-func databases() service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
-	return service.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database]{
-		Identity: service.ByName,
+func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
+	return kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database]{
+		Identity: kind.ByName,
 		Get: func(ctx context.Context, s *server, r *databaseRequest) (*postgresql.Database, error) {
 			d, err := s.GetDatabase(ctx, r.Name)
 			if err != nil {

@@ -8,17 +8,17 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-type extensionRequest = service.Request[v1alpha1.ExtensionParameters, postgresql.Extension]
+type extensionRequest = kind.Request[v1alpha1.ExtensionParameters, postgresql.Extension]
 
 // extensions are extensions that are installed in a database.
-func extensions() service.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension] {
-	return service.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension]{
-		Identity: service.ByName,
+func extensions() kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension] {
+	return kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension]{
+		Identity: kind.ByName,
 		Get: func(ctx context.Context, s *server, r *extensionRequest) (*postgresql.Extension, error) {
 			return s.GetExtension(ctx, r.Want.Database, r.Name)
 		},

@@ -6,18 +6,18 @@ package controller
 import (
 	"context"
 
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-type grantRequest = service.Request[v1alpha1.GrantParameters, postgresql.Grant]
+type grantRequest = kind.Request[v1alpha1.GrantParameters, postgresql.Grant]
 
 // grants are memberships in roles, and privileges.
-func grants() service.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
-	return service.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant]{
-		Identity: service.ByName,
+func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
+	return kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant]{
+		Identity: kind.ByName,
 		Get: func(ctx context.Context, s *server, r *grantRequest) (*postgresql.Grant, error) {
 			have, err := s.GetGrant(ctx, r.Want)
 			if err == nil && have.Objects == 0 && meta.WasDeleted(r.Object) {

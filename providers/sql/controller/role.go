@@ -7,18 +7,18 @@ import (
 	"context"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-type roleRequest = service.Request[v1alpha1.RoleParameters, postgresql.Role]
+type roleRequest = kind.Request[v1alpha1.RoleParameters, postgresql.Role]
 
 // roles are roles of a PostgreSQL server.
-func roles() service.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role] {
-	return service.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role]{
-		Identity: service.ByName,
+func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role] {
+	return kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role]{
+		Identity: kind.ByName,
 		Get: func(ctx context.Context, s *server, r *roleRequest) (*postgresql.Role, error) {
 			role, err := s.GetRole(ctx, r.Name)
 			if err == nil {

@@ -8,17 +8,17 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"github.com/bowline-dev/bowline/pkg/service"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-type schemaRequest = service.Request[v1alpha1.SchemaParameters, postgresql.Schema]
+type schemaRequest = kind.Request[v1alpha1.SchemaParameters, postgresql.Schema]
 
 // schemas are schemas of a database.
-func schemas() service.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema] {
-	return service.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema]{
-		Identity: service.ByName,
+func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema] {
+	return kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema]{
+		Identity: kind.ByName,
 		Get: func(ctx context.Context, s *server, r *schemaRequest) (*postgresql.Schema, error) {
 			return s.GetSchema(ctx, r.Want.Database, r.Name)
 		},

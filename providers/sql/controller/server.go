@@ -4,7 +4,7 @@
 // Package controller says how the kinds of provider sql are managed: a file for each kind, which is four functions.
 //
 // Its one idea: all that the kinds of one sort of server have in common is how to reach it (server.go) and what its errors
-// mean; package service does the rest.
+// mean; package kind does the rest.
 package controller
 
 import (
@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/limits"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
@@ -96,8 +96,8 @@ func limit(by provider.Limiter) func(context.Context, func(context.Context) erro
 }
 
 // system says what the kinds have in common.
-func system(servers *provider.Clients[v1alpha1.ProviderConfigSpec, *server]) service.System[*server] {
-	return service.System[*server]{
+func system(servers *provider.Clients[v1alpha1.ProviderConfigSpec, *server]) kind.System[*server] {
+	return kind.System[*server]{
 		Clients:    servers,
 		IsNotFound: postgresql.IsNotFound,
 		Refused:    func(err error) bool { return !postgresql.IsOutcomeUnknown(err) },

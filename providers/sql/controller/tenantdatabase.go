@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/service"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
@@ -39,12 +39,12 @@ const (
 	tenantHalf  = "INCOMPLETE"
 )
 
-type tenantRequest = service.Request[v1alpha1.TenantDatabaseParameters, tenant]
+type tenantRequest = kind.Request[v1alpha1.TenantDatabaseParameters, tenant]
 
 // tenantDatabases are databases of a server that many share.
-func tenantDatabases() service.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
-	return service.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
-		Identity: service.ByName,
+func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
+	return kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
+		Identity: kind.ByName,
 		Get: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 			return s.getTenant(ctx, r)
 		},
@@ -60,7 +60,7 @@ func tenantDatabases() service.Kind[*server, v1alpha1.TenantDatabaseParameters, 
 		Delete: func(ctx context.Context, s *server, r *tenantRequest) error {
 			return s.deleteTenant(ctx, r.Name, ownerLabel(r.Have.Labels))
 		},
-		States: map[string]service.State{tenantReady: service.Ready, tenantHalf: service.Creating},
+		States: map[string]kind.State{tenantReady: kind.Ready, tenantHalf: kind.Creating},
 		Labels: func(t *tenant) map[string]string { return t.Labels },
 		Connection: func(s *server, t *tenant) managed.ConnectionDetails {
 			details := s.reach(xpv1.ResourceCredentialsSecretDatabaseKey, t.Name)

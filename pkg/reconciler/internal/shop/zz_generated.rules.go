@@ -8,7 +8,7 @@
 package shop
 
 import (
-	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
 // FieldRules say how the settings of a gadget are compared, which are fixed after creation or sensitive, and which

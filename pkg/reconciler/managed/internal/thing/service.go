@@ -14,23 +14,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/parameters"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/pkg/service"
 )
 
-// Parameters satisfies service.Object.
+// Parameters satisfies kind.Object.
 func (t *Thing) Parameters() *Parameters { return &t.Spec.ForProvider }
 
-// Observation satisfies service.Object.
+// Observation satisfies kind.Object.
 func (t *Thing) Observation() *Parameters { return &t.Status.AtProvider }
 
-// InitParameters satisfies service.Object.
+// InitParameters satisfies kind.Object.
 func (t *Thing) InitParameters() any { return t.Spec.InitProvider }
 
-// FieldRules satisfies what package service asks of parameters.
+// FieldRules satisfies what package kind asks of parameters.
 func (*Parameters) FieldRules() parameters.Rules { return parameters.Rules{Extra: []string{"tags"}} }
 
 // answer is what the system tells of a resource.
@@ -55,11 +55,11 @@ func (h Resource) answer(name string, r *request) *answer {
 	return a
 }
 
-type request = service.Request[Parameters, answer]
+type request = kind.Request[Parameters, answer]
 
 var errNone = errors.New("there is no such resource")
 
-// serviceClient is a client that package service made. It is typed, as authors' clients are.
+// serviceClient is a client that package kind made. It is typed, as authors' clients are.
 type serviceClient struct {
 	s *System
 	c managed.ExternalClient
@@ -68,11 +68,11 @@ type serviceClient struct {
 // asService returns a client of the system that is four functions. The reconciler must not be able to tell it from one
 // that is written out.
 func (s *System) asService(ctx context.Context, t *Thing) (managed.TypedExternalClient[*Thing], error) {
-	of := service.System[*System]{
+	of := kind.System[*System]{
 		IsNotFound: func(err error) bool { return errors.Is(err, errNone) },
 		Refused:    func(error) bool { return true },
 	}
-	connecter, _, err := service.NewConnecter(of, s.kind(), GroupVersionKind.GroupKind(), s)
+	connecter, _, err := kind.NewConnecter(of, s.kind(), GroupVersionKind.GroupKind(), s)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +80,11 @@ func (s *System) asService(ctx context.Context, t *Thing) (managed.TypedExternal
 	return serviceClient{s, c}, err
 }
 
-func (s *System) kind() service.Kind[*System, Parameters, Parameters, answer] {
-	k := service.Kind[*System, Parameters, Parameters, answer]{
-		Identity: service.ByName,
+func (s *System) kind() kind.Kind[*System, Parameters, Parameters, answer] {
+	k := kind.Kind[*System, Parameters, Parameters, answer]{
+		Identity: kind.ByName,
 		Get:      serviceGet, Create: serviceCreate, Update: serviceUpdate, Delete: serviceDelete,
-		States:   map[string]service.State{"broken": service.Failed, "": service.Ready},
+		States:   map[string]kind.State{"broken": kind.Failed, "": kind.Ready},
 		Declared: func(a *answer) Parameters { return a.parameters() },
 		Observed: func(a *answer) Parameters { return a.parameters() },
 		Want:     func(*request) answer { return answer{} },
@@ -99,13 +99,13 @@ func (s *System) kind() service.Kind[*System, Parameters, Parameters, answer] {
 		k.Labels = func(a *answer) map[string]string { return a.Labels }
 	}
 	if s.VendorNames {
-		k.ID, k.Identity = func(a *answer) string { return a.Name }, service.Unfindable
+		k.ID, k.Identity = func(a *answer) string { return a.Name }, kind.Unfindable
 		if s.Finds {
-			k.Find, k.Identity = serviceFind, service.ByLabel
+			k.Find, k.Identity = serviceFind, kind.ByLabel
 		}
 	}
 	if s.Replays {
-		k.Identity = service.ByToken
+		k.Identity = kind.ByToken
 	}
 	return k
 }

@@ -8,7 +8,7 @@
 package v1alpha3
 
 import (
-	"github.com/bowline-dev/bowline/pkg/parameters"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
 // FieldRules say how the settings of a network are compared, which are fixed after creation or sensitive, and which

@@ -1,0 +1,27 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials_test
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients/credentials"
+)
+
+// A provider makes one reader and asks it in every Connect.
+func Example() {
+	connect := func(ctx context.Context, mgr manager.Manager, spec xpv1.ProviderSpec) ([]byte, error) {
+		secrets, err := credentials.NewSecrets(mgr, credentials.WithFolders("/var/run/cloud-credentials"))
+		if err != nil {
+			return nil, err
+		}
+		secrets.OnChange(func(types.NamespacedName) { /* look at the users of the ProviderConfigs that name it again */ })
+		return secrets.Extract(ctx, spec.Credentials)
+	}
+	_ = connect
+}

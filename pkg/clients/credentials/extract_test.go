@@ -1,0 +1,123 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/clients/credentials"
+)
+
+// folders makes a folder that is offered and one that is not, and returns both.
+func folders(t *testing.T) (offered, other string) {
+	t.Helper()
+	base := t.TempDir()
+	offered, other = filepath.Join(base, "offered"), filepath.Join(base, "offered-not")
+	write := func(path, content string) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(other, "key"), "stolen")
+	write(filepath.Join(offered, "..data", "key"), "from a file") // as Kubernetes mounts Secrets
+	write(filepath.Join(offered, "empty"), "")
+	write(filepath.Join(offered, "large"), strings.Repeat("x", 1<<20+1))
+	for link, to := range map[string]string{"key": "..data/key", "out": "../offered-not/key", "far": filepath.Join(other, "key")} {
+		if err := os.Symlink(to, filepath.Join(offered, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(offered, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return offered, other
+}
+
+// Every source, with what it says when it cannot be read; and what a ProviderConfig must not be able to read.
+func TestSources(t *testing.T) {
+	offered, other := folders(t)
+	t.Setenv("BOWLINE_TEST_OFFERED", "from a variable")
+	t.Setenv("BOWLINE_TEST_OTHER", "stolen")
+	env := controlplanetest.New(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "api"}, Data: map[string][]byte{"key": []byte("from a secret")},
+	})
+	secrets := newSecrets(t, env, credentials.WithVariables("BOWLINE_TEST_OFFERED", "BOWLINE_TEST_UNSET"), credentials.WithFolders(offered))
+	closed := newSecrets(t, env)
+	file := func(path ...string) xpv1.ProviderCredentials {
+		return xpv1.ProviderCredentials{Source: "Filesystem", Fs: &xpv1.FsSelector{Path: strings.Join(path, "/")}}
+	}
+	variable := func(name string) xpv1.ProviderCredentials {
+		return xpv1.ProviderCredentials{Source: "Environment", Env: &xpv1.EnvSelector{Name: name}}
+	}
+	secret := xpv1.ProviderCredentials{
+		Source:    "Secret",
+		SecretRef: &xpv1.SecretKeySelector{Namespace: env.Namespace, Name: "api", Key: "key"},
+	}
+	source := func(s xpv1.CredentialsSource) xpv1.ProviderCredentials { return xpv1.ProviderCredentials{Source: s} }
+	for name, tc := range map[string]struct {
+		closed      bool
+		within      string
+		from        xpv1.ProviderCredentials
+		want, fails string
+	}{
+		"R231 secret":                        {from: secret, want: "from a secret"},
+		"R231 no secretRef":                  {from: source("Secret"), fails: "needs secretRef"},
+		"R231 unknown source":                {from: source("Letter"), fails: `use "Secret"`},
+		"R231 identity":                      {from: source("InjectedIdentity")},
+		"R231 none":                          {from: source("None")},
+		"R231 variable":                      {from: variable("BOWLINE_TEST_OFFERED"), want: "from a variable"},
+		"R231 variable not set":              {from: variable("BOWLINE_TEST_UNSET"), fails: "is not set"},
+		"R231 no variable":                   {from: source("Environment"), fails: "needs env"},
+		"R231 file":                          {from: file(offered, "key"), want: "from a file"},
+		"R231 no such file":                  {from: file(offered, "none"), fails: "no such file"},
+		"R231 no file":                       {from: source("Filesystem"), fails: "needs fs"},
+		"R231 empty file":                    {from: file(offered, "empty"), fails: "empty"},
+		"R231 large file":                    {from: file(offered, "large"), fails: "more than"},
+		"R231 pipe":                          {from: file(offered, "pipe"), fails: "not a regular file"},
+		"R234 variable not offered":          {from: variable("BOWLINE_TEST_OTHER"), fails: "credentials.WithVariables"},
+		"R234 no variables offered":          {closed: true, from: variable("BOWLINE_TEST_OFFERED"), fails: "credentials.WithVariables"},
+		"R234 folder not offered":            {from: file(other, "key"), fails: "credentials.WithFolders"},
+		"R234 no folders offered":            {closed: true, from: file(offered, "key"), fails: "credentials.WithFolders"},
+		"R234 path out of the folder":        {from: file(offered, "../offered-not/key"), fails: "credentials.WithFolders"},
+		"R234 relative path":                 {from: file("key"), fails: "credentials.WithFolders"},
+		"R234 link out of the folder":        {from: file(offered, "out"), fails: "path escapes"},
+		"R234 link to an absolute path":      {from: file(offered, "far"), fails: "path escapes"},
+		"N2 secret of the own namespace":     {within: env.Namespace, from: secret, want: "from a secret"},
+		"N2 secret of another namespace":     {within: "other", from: secret, fails: "a secret of its own namespace"},
+		"N2 no secretRef within a namespace": {within: "other", from: source("Secret"), fails: "needs secretRef"},
+		"N2 variable within a namespace":     {within: "other", from: variable("BOWLINE_TEST_OFFERED"), fails: "not for a namespace"},
+		"N2 file within a namespace":         {within: "other", from: file(offered, "key"), fails: "not for a namespace"},
+		"N2 identity within a namespace":     {within: "other", from: source("InjectedIdentity"), fails: "not for a namespace"},
+		"N2 none within a namespace":         {within: "other", from: source("None")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := secrets
+			if tc.closed {
+				reader = closed
+			}
+			got, err := reader.ExtractWithin(t.Context(), tc.within, tc.from)
+			if tc.fails == "" && err != nil || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) {
+				t.Errorf("got error %v, want %q", err, tc.fails)
+			}
+			if string(got) != tc.want || tc.want == "" && got != nil {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "stolen") {
+				t.Errorf("R234 the error tells a secret value: %v", err)
+			}
+		})
+	}
+}

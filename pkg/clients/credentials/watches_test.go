@@ -1,0 +1,195 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/clients/credentials"
+	"github.com/bowline-dev/bowline/pkg/internal/witness"
+)
+
+// watches counts the open watches of each name.
+type watches struct {
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func (w *watches) add(name string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open[name] += n; w.open[name] == 0 {
+		delete(w.open, name)
+	}
+}
+
+// want waits until exactly these names are watched, each once.
+func (w *watches) want(names ...string) func(context.Context) error {
+	want := map[string]int{}
+	for _, name := range names {
+		want["metadata.name="+name] = 1
+	}
+	return func(context.Context) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if diff := cmp.Diff(want, w.open); diff != "" {
+			return fmt.Errorf("-want +got:\n%s", diff)
+		}
+		return nil
+	}
+}
+
+func (w *watches) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(req)
+	if err == nil && witness.IsWatch(req) {
+		name := req.URL.Query().Get("fieldSelector")
+		w.add(name, 1)
+		witness.OnClose(resp, func() { w.add(name, -1) })
+	}
+	return resp, err
+}
+
+// A clock that tests set.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// shelf is two Secrets, used and unused, and a reader whose watches are counted.
+type shelf struct {
+	*controlplanetest.Env
+	secrets *credentials.Secrets
+	watches *watches
+	clock   *clock
+
+	mu   sync.Mutex
+	told map[string]int
+}
+
+func newShelf(t *testing.T) *shelf {
+	t.Helper()
+	s := &shelf{watches: &watches{open: map[string]int{}}, clock: &clock{now: time.Now()}, told: map[string]int{}}
+	s.Env = controlplanetest.New(t, s.secret("used", "1"), s.secret("unused", "1"))
+	t.Cleanup(func() {
+		if err := s.watches.want()(context.Background()); err != nil { // this comes after newSecrets has ended the manager
+			t.Errorf("watches of a manager that has ended: %v", err)
+		}
+		if _, err := s.secrets.Get(context.Background(), types.NamespacedName{Namespace: s.Namespace, Name: "late"}); err == nil {
+			t.Error("watches begin after the manager has ended")
+		}
+	})
+	s.Config = witness.Requests(s.Config, s.watches.answer)
+	s.secrets = newSecrets(t, s.Env, credentials.WithClock(s.clock.Now))
+	s.secrets.OnChange(func(key types.NamespacedName) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told[key.Name]++
+	})
+	return s
+}
+
+func (s *shelf) secret(name, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"key": []byte(value)}}
+}
+
+func (s *shelf) rotate(t *testing.T, name, value string) {
+	t.Helper()
+	secret := s.secret(name, value)
+	secret.Namespace = s.Namespace
+	if err := s.Client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *shelf) read(t *testing.T, name string) string {
+	t.Helper()
+	secret, err := s.secrets.Get(t.Context(), types.NamespacedName{Namespace: s.Namespace, Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(secret.Data["key"])
+}
+
+func (s *shelf) changes(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[name]
+}
+
+// wantTold waits until the change of a Secret is told that had been told of so often before.
+func (s *shelf) wantTold(t *testing.T, name string, before int) {
+	t.Helper()
+	s.Eventually(t, "a change of "+name+" is told", func(context.Context) error {
+		if now := s.changes(name); now <= before {
+			return fmt.Errorf("told %d times", now)
+		}
+		return nil
+	})
+}
+
+// What nobody asks for any more is watched no longer; what somebody asks for now and then is, and also what somebody asks
+// for again.
+func TestUnusedSecrets(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	t.Run("R232 N30 each is watched by its name, from the first time it is asked for", func(t *testing.T) {
+		s.Eventually(t, "nothing is watched", s.watches.want())
+		s.read(t, "used")
+		s.read(t, "unused")
+		s.read(t, "used")
+		s.Eventually(t, "both are watched", s.watches.want("used", "unused"))
+	})
+	t.Run("N30 one that nobody asks for is watched no longer", func(t *testing.T) {
+		for range 3 {
+			s.clock.pass(time.Hour)
+			s.read(t, "used")
+		}
+		s.Eventually(t, "one is watched", s.watches.want("used"))
+	})
+	t.Run("R232 a rotation of the other is told at once", func(t *testing.T) {
+		before := s.changes("used")
+		s.rotate(t, "used", "2")
+		s.wantTold(t, "used", before)
+		if got := s.read(t, "used"); got != "2" {
+			t.Errorf("read %q", got)
+		}
+	})
+	t.Run("R232 one that is asked for again is up to date, and watched", func(t *testing.T) {
+		s.rotate(t, "unused", "2")
+		if got := s.read(t, "unused"); got != "2" {
+			t.Errorf("read %q", got)
+		}
+		s.Eventually(t, "both are watched", s.watches.want("used", "unused"))
+		s.wantTold(t, "unused", 1)
+		before := s.changes("unused")
+		s.rotate(t, "unused", "3")
+		s.wantTold(t, "unused", before)
+		if got := s.read(t, "unused"); got != "3" {
+			t.Errorf("read %q", got)
+		}
+	})
+}

@@ -1,0 +1,32 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limits_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
+)
+
+// A client that does not speak HTTP says what it heard by the errors of this package.
+func Example() {
+	registry := limits.NewRegistry()
+	limiter := registry.For(limits.Key{Kind: "ProviderConfig", Name: "default"}, limits.Config{CallsPerSecond: 5})
+
+	login := func(context.Context) error { return fmt.Errorf("login as admin: %w", limits.ErrRefused) }
+	fmt.Println(limiter.Do(context.Background(), login))
+
+	err := limiter.Do(context.Background(), login) // not made
+	fmt.Println(err)
+
+	var later interface{ RetryAfter() time.Duration }
+	fmt.Println(errors.As(err, &later) && later.RetryAfter() > 9*time.Second)
+	// Output:
+	// login as admin: the external system does not accept the credentials
+	// the external system refuses the credentials of ProviderConfig "default": correct what its spec.credentials names
+	// true
+}

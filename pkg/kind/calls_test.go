@@ -1,0 +1,385 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	v := &vendor{}
+	w := newWidget(func(w *widget) {
+		meta.SetExternalName(w, "")
+		w.parameters = widgetParameters{Size: ptr.To(int64(3)), Labels: map[string]string{"team": "a"}}
+	})
+	c := connect(t, widgets(), v, w)
+	if _, err := c.Observe(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := as[managed.CredentialChooser](t, c).ChooseCredentials(t.Context(), nil)
+	if err != nil || len(chosen["password"]) < 20 {
+		t.Fatalf("P62 the password that was made up has %d characters, error %v", len(chosen["password"]), err)
+	}
+	creation, err := c.Create(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := meta.GetExternalName(w); got != "w-2" {
+		t.Errorf("the external name is %q, not the vendor's", got)
+	}
+	want := map[string]string{"password": string(chosen["password"]), "token": "told once"}
+	if diff := cmp.Diff(want, texts(creation.ConnectionDetails)); diff != "" {
+		t.Errorf("P64 connection details (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ours("team", "a"), v.request.Parameters.Labels); diff != "" {
+		t.Errorf("labels sent (-want +got):\n%s", diff)
+	}
+	if v.request.Want.Size != 3 || v.request.Want.Labels["team"] != "a" || v.request.Want.Region != "" {
+		t.Errorf("the vendor's widget as it is to be is %+v", v.request.Want)
+	}
+	if string(v.request.Secrets["passwordSecretRef"]) != want["password"] || v.request.Token != meta.CreationToken(w) || v.request.Have != nil {
+		t.Errorf("the request lacks password or token: %+v", v.request)
+	}
+	if len(w.parameters.Labels) != 1 {
+		t.Errorf("the object's own labels became %v", w.parameters.Labels)
+	}
+}
+
+func TestChooseCredentials(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		given  map[string][]byte
+		stored managed.ConnectionDetails
+		want   map[string]string
+	}{
+		"P62 Given":   {reason: "The user's own password is not replaced.", given: map[string][]byte{"passwordSecretRef": []byte("u")}, want: map[string]string{}},
+		"P65 Earlier": {reason: "An attempt that was cut off may have used it.", stored: managed.ConnectionDetails{"password": []byte("s")}, want: map[string]string{"password": "s"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := connect(t, widgets(), &vendor{}, newWidget(nil))
+			as[managed.SecretInputUser](t, c).UseSecretInputs(tc.given)
+			chosen, err := as[managed.CredentialChooser](t, c).ChooseCredentials(t.Context(), tc.stored)
+			if diff := cmp.Diff(tc.want, texts(chosen)); diff != "" || err != nil {
+				t.Errorf("%s\nerror %v, -want +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+func TestStoredCredentials(t *testing.T) {
+	t.Parallel()
+	stored := managed.ConnectionDetails{"password": []byte("s"), "license": []byte("of another time")}
+	for name, tc := range map[string]struct {
+		reason        string
+		given         map[string][]byte
+		stored        managed.ConnectionDetails
+		want, details map[string]string
+	}{
+		"P65 stored": {
+			reason: "What held the password at the vendor's may be gone.", stored: stored,
+			want: map[string]string{"passwordSecretRef": "s"}, details: map[string]string{"password": "s"},
+		},
+		"P65 not stored": {reason: "None is made up after the creation.", want: map[string]string{}, details: map[string]string{}},
+		"P61 given": {
+			reason: "The user's own password wins.", stored: stored, given: map[string][]byte{"passwordSecretRef": []byte("u")},
+			want: map[string]string{"passwordSecretRef": "u"}, details: map[string]string{"password": "u"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, w := &vendor{}, newWidget(nil)
+			c := connect(t, widgets(), v, w)
+			as[managed.SecretInputUser](t, c).UseSecretInputs(tc.given)
+			as[managed.ConnectionDetailsUser](t, c).UseConnectionDetails(tc.stored)
+			update, err := c.Update(t.Context(), w)
+			if diff := cmp.Diff(tc.want, texts(v.request.Secrets)); diff != "" || err != nil {
+				t.Errorf("%s\nerror %v, secrets -want +got:\n%s", tc.reason, err, diff)
+			}
+			if diff := cmp.Diff(tc.details, texts(update.ConnectionDetails)); diff != "" {
+				t.Errorf("P64 connection details -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	v := &vendor{have: &vendorWidget{Status: "READY", Size: 3, Labels: map[string]string{"theirs": "stays", "team": "b"}}}
+	w := newWidget(func(w *widget) {
+		w.parameters = widgetParameters{Size: ptr.To(int64(4)), Labels: map[string]string{"team": "a"}}
+	})
+	c := connect(t, widgets(), v, w)
+	if _, err := c.Observe(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	as[managed.SecretInputUser](t, c).UseSecretInputs(map[string][]byte{
+		"passwordSecretRef": []byte("new"), "licenseSecretRef": []byte("paid"),
+	})
+	update, err := c.Update(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ours("team", "a", "theirs", "stays"), v.request.Parameters.Labels); diff != "" {
+		t.Errorf("labels sent: those of others stay (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"password": "new", "license": "paid"}, texts(update.ConnectionDetails)); diff != "" {
+		t.Errorf("P61 connection details (-want +got):\n%s", diff)
+	}
+	if v.request.Have != v.have || len(v.request.Changes) != 6 {
+		t.Errorf("the request has %d changes and the resource %v", len(v.request.Changes), v.request.Have)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	const unknown, terminal, plain = "managed.unknownOutcomeError", "managed.terminalError", "*fmt.wrapError"
+	create := func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+		_, err := c.Create(ctx, w)
+		return err
+	}
+	update := func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+		_, err := c.Update(ctx, w)
+		return err
+	}
+	remove := func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) }
+	cases := map[string]struct {
+		reason string
+		call   func(context.Context, managed.ExternalClient, *widget) error
+		err    error
+		want   string // type of the error
+	}{
+		"CreateBroken":    {reason: "The vendor may have done it all the same.", call: create, err: errBroken, want: unknown},
+		"CreateUnsent":    {reason: "Nobody heard the request.", call: create, err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
+		"CreateThrottled": {reason: "The limits held it back.", call: create, err: &limits.Throttled{}, want: plain},
+		"CreateInvalid":   {reason: "Repeating it heals nothing.", call: create, err: errInvalid, want: terminal},
+		"UpdateInvalid":   {reason: "Repeating it heals nothing.", call: update, err: errInvalid, want: terminal},
+		"UpdateBroken":    {reason: "It is repeated, with backoff.", call: update, err: errBroken, want: plain},
+		"DeleteMissing":   {reason: "Gone is gone (R38).", call: remove, err: errNotFound, want: "<nil>"},
+		"DeleteBroken":    {reason: "It is repeated, with backoff.", call: remove, err: errBroken, want: plain},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidget(nil)
+			err := tc.call(t.Context(), connect(t, widgets(), &vendor{err: tc.err}, w), w)
+			if got := fmt.Sprintf("%T", err); got != tc.want {
+				t.Errorf("%s\nThe error is a %s, want a %s: %v", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestNumberOutOfRange(t *testing.T) {
+	t.Parallel()
+	v := &vendor{have: &vendorWidget{ID: "w-1", Status: "READY"}}
+	w := newWidget(func(w *widget) { w.parameters.Size = ptr.To(int64(5_000_000_000)) })
+	c := connect(t, widgets(), v, w)
+	if _, err := c.Observe(t.Context(), w); err != nil {
+		t.Errorf("what cannot be sent keeps from looking: %v", err)
+	}
+	_, created := c.Create(t.Context(), w)
+	_, updated := c.Update(t.Context(), w)
+	for _, err := range []error{created, updated} {
+		if want := "field Size: 5000000000 is out of the range of int32"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if fmt.Sprintf("%T %T", created, updated) != "managed.terminalError managed.terminalError" || len(v.calls) > 0 {
+		t.Errorf("calls %v; repeating heals nothing, but the errors are %T and %T", v.calls, created, updated)
+	}
+	if err := c.Delete(t.Context(), w); err != nil {
+		t.Errorf("what cannot be sent keeps from deleting: %v", err)
+	}
+}
+
+func TestErrorsSayWhatFailed(t *testing.T) {
+	t.Parallel()
+	for verb, call := range map[string]func(context.Context, managed.ExternalClient, *widget) error{
+		"get": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := c.Observe(ctx, w)
+			return err
+		},
+		"create": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := c.Create(ctx, w)
+			return err
+		},
+		"update": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := c.Update(ctx, w)
+			return err
+		},
+		"delete": func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) },
+		"find": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+			_, err := as[managed.CreateFinder](t, c).FindCreated(ctx, w)
+			return err
+		},
+	} {
+		t.Run("R28 "+verb, func(t *testing.T) {
+			t.Parallel()
+			k := widgets()
+			k.Get = func(context.Context, *vendor, *widgetRequest) (*vendorWidget, error) { return nil, errBroken }
+			k.List = func(context.Context, *vendor, map[string]string) ([]vendorWidget, error) { return nil, errBroken }
+			w := newWidget(nil)
+			err := call(t.Context(), connect(t, k, &vendor{err: errBroken}, w), w)
+			if want := "cannot " + verb + " vendor widget: connection reset"; err == nil || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+			if !errors.Is(err, errBroken) {
+				t.Error("the cause is lost")
+			}
+		})
+	}
+}
+
+func TestFindCreated(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		have   *vendorWidget
+		want   string
+	}{
+		"Made":    {reason: "It carries the object's label.", have: &vendorWidget{ID: "w-9", Status: "MAKING", Labels: ours()}, want: "w-9"},
+		"Going":   {reason: "What is going away is nobody's.", have: &vendorWidget{ID: "w-9", Status: "GOING", Labels: ours()}},
+		"Nothing": {reason: "There is none."},
+		"Others":  {reason: "A vendor that ignores the filter must not give us somebody else's.", have: &vendorWidget{ID: "w-9", Status: "READY"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidget(nil)
+			got, err := as[managed.CreateFinder](t, connect(t, widgets(), &vendor{have: tc.have}, w)).FindCreated(t.Context(), w)
+			if got != tc.want || err != nil {
+				t.Errorf("%s\nfound %q, want %q; error %v", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	k := widgets()
+	k.Identity = kind.ByToken
+	k.Await = func(context.Context, *vendor, *widgetRequest) error { return errors.New("it takes too long") }
+	w := newWidget(nil)
+	c := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1"}}, w)
+	creation, err := c.Create(t.Context(), w)
+	if fmt.Sprintf("%T", err) != "managed.acceptedError" || string(creation.ConnectionDetails["token"]) != "told once" {
+		t.Errorf("what was accepted and never became ready is there, and what it told must be kept, but Create returns %T %v, %q",
+			err, err, creation.ConnectionDetails)
+	}
+	if _, err := c.Update(t.Context(), w); err == nil {
+		t.Error("R197 an update that was accepted and then failed is no error")
+	}
+	if err := c.Delete(t.Context(), w); err == nil {
+		t.Error("a deletion that was accepted and then failed is no error")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		change func(*widgetKind)
+		want   string
+	}{
+		"NoGet":            {func(k *widgetKind) { k.Get = nil }, "Get, Create and Delete are needed"},
+		"NoIdentity":       {func(k *widgetKind) { k.Identity = 0 }, "say by Identity how external resources come by their names"},
+		"NameIsMadeUp":     {func(k *widgetKind) { k.Identity = kind.ByName }, "Identity ByName has no ID"},
+		"NothingToFindBy":  {func(k *widgetKind) { k.List = nil }, "Identity ByLabel needs ID, and List or Find"},
+		"UnfindableFound":  {func(k *widgetKind) { k.Identity = kind.Unfindable }, "Identity Unfindable needs ID, and no List or Find"},
+		"WaitsUnfindable":  {func(k *widgetKind) { k.Identity, k.Await = kind.Unfindable, k.Delete }, "Identity Unfindable goes without Await"},
+		"N22 ToldOnce":     {func(k *widgetKind) { k.Await = k.Delete }, "and Await need Identity ByToken: what is told once would be lost"},
+		"N22 Repeated":     {func(k *widgetKind) { k.Identity, k.Await = kind.ByToken, k.Delete }, ""},
+		"NeverEnforced":    {func(k *widgetKind) { k.Declared = nil }, ""},
+		"AnswerOfTheTypes": {func(*widgetKind) {}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := widgets()
+			tc.change(&k)
+			checkMistake(t, k, tc.want)
+		})
+	}
+}
+
+// What the reconciler stores is what the user wrote and what Observe reports, whatever an author's function does to what it gets.
+func TestFunctionsChangeNothing(t *testing.T) {
+	t.Parallel()
+	spoil := func(of resource.Managed, p *widgetParameters) {
+		of.SetAnnotations(map[string]string{"spoilt": "annotation"})
+		of.SetFinalizers(append(of.GetFinalizers()[:0], "spoilt"))
+		of.(*widget).parameters.Zones[0] = "spoilt object"
+		p.Zones[0], *p.Size, p.Labels["spoilt"] = "spoilt", 9, "label"
+		p.Region = ptr.To("spoilt")
+	}
+	have := &vendorWidget{ID: "w-1", Status: "READY", Size: 3, Zones: []string{"a"}, Labels: ours("team", "a")}
+	k := widgets()
+	called := map[string]bool{}
+	calls := func(what string, r *widgetRequest) {
+		called[what] = true
+		spoil(r.Object, &r.Parameters)
+	}
+	k.Get = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
+		calls("Get", r)
+		return have, nil
+	}
+	k.Create = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
+		calls("Create", r)
+		return have, nil
+	}
+	k.Update = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("Update", r); return nil }
+	k.Delete = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("Delete", r); return nil }
+	k.Find = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
+		calls("Find", r)
+		return have, nil
+	}
+	for _, verb := range []string{"Get", "Create", "Update", "Delete", "Find"} {
+		t.Run("R42 R137 "+verb, func(t *testing.T) {
+			w := newWidget(func(w *widget) {
+				w.Finalizers = []string{"ours"}
+				w.parameters = widgetParameters{Size: ptr.To(int64(3)), Zones: []string{"a"}, Labels: map[string]string{"team": "a"}}
+			})
+			c, before := connect(t, k, &vendor{}, w), w.copy()
+			var err error
+			switch verb {
+			case "Get":
+				_, err = c.Observe(t.Context(), w)
+			case "Create":
+				_, err = c.Create(t.Context(), w)
+			case "Update":
+				_, err = c.Update(t.Context(), w)
+			case "Delete":
+				err = c.Delete(t.Context(), w)
+			case "Find":
+				_, err = as[managed.CreateFinder](t, c).FindCreated(t.Context(), w)
+			}
+			if err != nil || !called[verb] {
+				t.Fatalf("called %t, %v", called[verb], err)
+			}
+			if diff := cmp.Diff(before.parameters, w.parameters); diff != "" {
+				t.Errorf("parameters -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(before.ObjectMeta, w.ObjectMeta); diff != "" {
+				t.Errorf("metadata -want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+)
+
+func TestInitialParameters(t *testing.T) {
+	t.Parallel()
+	initial := widgetParameters{Region: ptr.To("east"), Size: ptr.To(int64(3)), Script: ptr.To("s")}
+	whole, fixed := vendorWidget{Region: "east", Size: 3, Tier: "gold"}, vendorWidget{Region: "east", Tier: "gold"}
+	cases := map[string]struct {
+		reason string
+		call   func(context.Context, managed.ExternalClient, *widget) error
+		want   vendorWidget
+	}{
+		"R138 get": {
+			reason: "What only initProvider says may say where to look.", want: whole,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+				o, err := c.Observe(ctx, w)
+				for _, d := range o.Drift {
+					if !strings.HasPrefix(d.Path, "labels") {
+						t.Errorf("R143 %s is kept at what only initProvider says", d.Path)
+					}
+				}
+				return err
+			},
+		},
+		"R138 find": {
+			reason: "So it may where a creation that was cut off is looked for.", want: whole,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+				_, err := as[managed.CreateFinder](t, c).FindCreated(ctx, w)
+				return err
+			},
+		},
+		"R138 update": {
+			reason: "What can change counts at creation only, where the resource is stays.", want: fixed,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error {
+				_, err := c.Update(ctx, w)
+				return err
+			},
+		},
+		"R138 delete": {
+			reason: "Nobody deletes by settings of the creation, but by where the resource is.", want: fixed,
+			call: func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var v vendor
+			k := widgets()
+			look := func(_ context.Context, v *vendor, r *widgetRequest) (*vendorWidget, error) {
+				return &vendorWidget{Status: "READY", Region: "east", Size: 5, Tier: "gold"}, v.call("look", r)
+			}
+			k.Get, k.Find = look, look
+			w := newWidget(func(w *widget) { w.parameters, w.initial = widgetParameters{Tier: ptr.To("gold")}, initial })
+			if err := tc.call(t.Context(), connect(t, k, &v, w), w); err != nil {
+				t.Fatal(err)
+			}
+			got := v.request.Want
+			got.Labels = nil
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(widgetParameters{Tier: ptr.To("gold")}, w.parameters); diff != "" {
+				t.Errorf("R146 the object itself does not take initProvider over, nor what the vendor has of it: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A placed kind has a setting that cannot change within one that can.
+type placed struct {
+	Network *placedNetwork `json:"network,omitempty"`
+}
+
+type placedNetwork struct {
+	ID   *string `json:"id,omitempty"`
+	Mode *string `json:"mode,omitempty"`
+}
+
+func (*placed) FieldRules() parameters.Rules {
+	return parameters.Rules{Immutable: []string{"network.id"}}
+}
+
+// To send a part of a struct may erase the rest of it.
+func TestInitialPartOfStruct(t *testing.T) {
+	t.Parallel()
+	type vendors struct{ Network struct{ ID, Mode string } }
+	type request = kind.Request[placed, vendors]
+	whole, fixed := placedNetwork{ID: ptr.To("n"), Mode: ptr.To("m")}, placedNetwork{ID: ptr.To("n")}
+	for name, tc := range map[string]struct {
+		reason         string
+		desired        *placedNetwork
+		update, delete *placedNetwork
+	}{
+		"R138 left out":  {reason: "The mode that the creation set stays.", update: nil, delete: &fixed},
+		"R138 desired":   {reason: "It is sent, and whole.", desired: &placedNetwork{Mode: ptr.To("m")}, update: &whole, delete: &whole},
+		"R142 all there": {reason: "forProvider wins.", desired: &whole, update: &whole, delete: &whole},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]*placedNetwork{}
+			k := kindOf[placed, nothing, vendors]()
+			k.Update = func(_ context.Context, _ *vendor, r *request) error { got["update"] = r.Parameters.Network; return nil }
+			k.Delete = func(_ context.Context, _ *vendor, r *request) error { got["delete"] = r.Parameters.Network; return nil }
+			connecter, _, err := kind.NewConnecter(system(), k, schema.GroupKind{Kind: "Widget"}, &vendor{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := &initialized{placed{Network: &placedNetwork{ID: ptr.To("n"), Mode: ptr.To("old")}}, object[placed, nothing]{
+				widget: *newWidget(nil), parameters: placed{Network: tc.desired},
+			}}
+			c, err := connecter.Connect(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, updated := c.Update(t.Context(), o)
+			if err := errors.Join(updated, c.Delete(t.Context(), o)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]*placedNetwork{"update": tc.update, "delete": tc.delete}, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// An initialized object has spec.initProvider.
+type initialized struct {
+	initial placed
+	object[placed, nothing]
+}
+
+func (o *initialized) InitParameters() any { return &o.initial }
+
+func (o *initialized) DeepCopyObject() runtime.Object {
+	return &initialized{o.initial, *o.object.DeepCopyObject().(*object[placed, nothing])}
+}

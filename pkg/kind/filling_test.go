@@ -1,0 +1,62 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
+)
+
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	type network struct {
+		Tags map[string]string `json:"tags,omitempty"`
+	}
+	type placement struct {
+		Zone, Rack *string
+	}
+	type settings struct {
+		Settings  map[string]string `json:"settings,omitempty"`
+		Network   *network          `json:"network,omitempty"`
+		Placement placement         `json:"placement,omitzero"`
+		Version   *string           `json:"version,omitempty"`
+		Open      map[string]string `json:"open,omitempty"`
+	}
+	s := &served[any, settings, struct{}, struct{}]{rules: parameters.Rules{
+		Immutable: []string{"placement", "version"}, Extra: []string{"open"},
+	}}
+	cases := map[string]struct {
+		reason string
+		set    settings
+		want   []string
+	}{
+		"R155 Nothing": {reason: "What is empty may be filled.", set: settings{Settings: map[string]string{}, Network: &network{}}},
+		"R149 Maps": {
+			reason: "A key that the user removed must not come back.",
+			set:    settings{Settings: map[string]string{"a": "b"}, Network: &network{Tags: map[string]string{"a": "b"}}},
+			want:   []string{"settings", "network.tags"},
+		},
+		"R151 Others add": {
+			reason: "The kind says that others add to the map.",
+			set:    settings{Open: map[string]string{"a": "b"}},
+		},
+		"N33 Immutable": {
+			reason: "The API server refuses to add to what cannot change.",
+			set:    settings{Placement: placement{Zone: ptr.To("z")}, Version: ptr.To("1")},
+			want:   []string{"placement", "version"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, s.closed(&tc.set)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

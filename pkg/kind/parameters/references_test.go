@@ -1,0 +1,44 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parameters_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
+)
+
+func TestSecretReferences(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		tree string
+		want map[string]xpv1.SecretKeySelector
+	}{
+		"P60 at any depth": {
+			tree: `{"passwordSecretRef": {"name": "a", "namespace": "n", "key": "k"},
+				"users": [{"x": 1}, {"tls": {"certSecretRef": {"name": "b", "key": "k"}}}]}`,
+			want: map[string]xpv1.SecretKeySelector{
+				"passwordSecretRef":          {Name: "a", Namespace: "n", Key: "k"},
+				"users[1].tls.certSecretRef": {Name: "b", Key: "k"},
+			},
+		},
+		"P60 other names and shapes": {
+			tree: `{"secret": {"name": "a", "key": "k"}, "aSecretRef": {"name": "a"}, "bSecretRef": "b",
+				"cSecretRef": {"name": "a", "key": "k", "extra": 1}, "dRef": {"name": "a", "key": "k"}}`,
+			want: map[string]xpv1.SecretKeySelector{},
+		},
+		"P60 none": {want: map[string]xpv1.SecretKeySelector{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, parameters.SecretReferences(tree(t, tc.tree))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
