@@ -27,6 +27,12 @@ const (
 	TypeAsyncOperation ConditionType = "AsyncOperation"
 	// TypeLastAsyncOperation says how the last operation in the background ended (R190 to R192).
 	TypeLastAsyncOperation ConditionType = "LastAsyncOperation"
+	// TypeStalled is True while reconciliation cannot succeed before something changes: the spec, another object or the
+	// external system. Absent or False otherwise, as in the kstatus convention. See CurrentFailure.
+	TypeStalled ConditionType = "Stalled"
+	// TypeReconciling is True while the last pass failed or waits for another object, and is retried. Absent or False
+	// otherwise, as in the kstatus convention. See CurrentFailure.
+	TypeReconciling ConditionType = "Reconciling"
 )
 
 // A ConditionReason is a CamelCase identifier that says why a condition has its status (N17).
@@ -57,6 +63,7 @@ const (
 	ReasonDestroyFailure ConditionReason = "DestroyFailure"
 	ReasonAsDeclared     ConditionReason = "AsDeclared"
 	ReasonDrifted        ConditionReason = "Drifted"
+	ReasonResolved       ConditionReason = "Resolved"
 )
 
 // A Condition is one observed aspect of an object's state.
@@ -211,6 +218,46 @@ func LastAsyncOperationApplyFailure(err error) Condition {
 // LastAsyncOperationDestroyFailure says that deleting in the background failed, and how (R192).
 func LastAsyncOperationDestroyFailure(err error) Condition {
 	return newCondition(TypeLastAsyncOperation, corev1.ConditionFalse, ReasonDestroyFailure).WithMessage(err.Error())
+}
+
+// Stalled reports that reconciliation cannot succeed before something changes. The reason is that of package failure; the
+// message is what an application team may read, empty if the failure is for the platform team only.
+func Stalled(reason ConditionReason, message string) Condition {
+	return newCondition(TypeStalled, corev1.ConditionTrue, reason).WithMessage(message)
+}
+
+// Reconciling reports that the last pass failed or waits for another object, and is retried. For reason and message see
+// Stalled.
+func Reconciling(reason ConditionReason, message string) Condition {
+	return newCondition(TypeReconciling, corev1.ConditionTrue, reason).WithMessage(message)
+}
+
+// Resolved reports that a condition of type Stalled or Reconciling no longer holds.
+func Resolved(t ConditionType) Condition {
+	return newCondition(t, corev1.ConditionFalse, ReasonResolved)
+}
+
+// A CurrentFailure is why an object is not reconciled at present.
+type CurrentFailure struct {
+	// Reason is one of package failure, empty if there is no failure.
+	Reason ConditionReason
+	// Message is what an application team may read, empty if the failure is for the platform team only.
+	Message string
+	// Stalled is true if something has to change, false if reconciliation is retried.
+	Stalled bool
+}
+
+// FailureOf returns the current failure of an object from its conditions Stalled and Reconciling, the zero value if
+// there is none.
+func FailureOf(o interface {
+	GetCondition(t ConditionType) Condition
+}) CurrentFailure {
+	for _, t := range []ConditionType{TypeStalled, TypeReconciling} {
+		if c := o.GetCondition(t); c.Status == corev1.ConditionTrue {
+			return CurrentFailure{Reason: c.Reason, Message: c.Message, Stalled: t == TypeStalled}
+		}
+	}
+	return CurrentFailure{}
 }
 
 func newCondition(t ConditionType, s corev1.ConditionStatus, r ConditionReason) Condition {

@@ -41,6 +41,9 @@ func TestConditionLiterals(t *testing.T) {
 		"A11 R192 DestroyFailure":      {v1.LastAsyncOperationDestroyFailure(boom), "LastAsyncOperation", "False", "DestroyFailure", "boom"},
 		"P81 Drifted":                  {v1.Drifted("size"), "InSync", "False", "Drifted", "size"},
 		"P81 InSync":                   {v1.InSync(), "InSync", "True", "AsDeclared", ""},
+		"Stalled":                      {v1.Stalled("QuotaExceeded", "full"), "Stalled", "True", "QuotaExceeded", "full"},
+		"Reconciling":                  {v1.Reconciling("QuotaExceeded", "full"), "Reconciling", "True", "QuotaExceeded", "full"},
+		"resolved":                     {v1.Resolved(v1.TypeStalled), "Stalled", "False", "Resolved", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,4 +114,26 @@ func TestConditions(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
+}
+
+func TestFailureOf(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		conditions []v1.Condition
+		want       v1.CurrentFailure
+	}{
+		"none":     {nil, v1.CurrentFailure{}},
+		"resolved": {[]v1.Condition{v1.Resolved(v1.TypeStalled), v1.Resolved(v1.TypeReconciling)}, v1.CurrentFailure{}},
+		"stalled": {[]v1.Condition{v1.Resolved(v1.TypeReconciling), v1.Stalled("InvalidSettings", "too big")},
+			v1.CurrentFailure{Reason: "InvalidSettings", Message: "too big", Stalled: true}},
+		"retried": {[]v1.Condition{v1.Reconciling("InternalError", ""), v1.Resolved(v1.TypeStalled)}, v1.CurrentFailure{Reason: "InternalError"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := v1.FailureOf(&v1.ConditionedStatus{Conditions: tc.conditions}); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
 }

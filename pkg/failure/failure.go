@@ -1,0 +1,151 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+// A Reason is a stable CamelCase code for the cause of a failure. The constants of this package are those that Bowline
+// itself uses; providers may add their own.
+type Reason = xpv1.ConditionReason
+
+// An Error is an error with a classification.
+type Error struct {
+	// Reason is the cause.
+	Reason Reason
+	// Message is what an application team may read: one sentence on what is wrong and what to do, without addresses,
+	// credentials, or names that the team did not choose. Empty: for the platform team only.
+	Message string
+	// Err is the cause in full, for the platform team. May be nil where Message says it all.
+	Err error
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Message
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// New returns an error for the platform team.
+func New(reason Reason, text string) error { return With(reason, errors.New(text)) }
+
+// With classifies an error, for the platform team only. A classification that the error has already no longer counts.
+// Nil stays nil.
+func With(reason Reason, err error) error { return ForTeam(reason, "", err) }
+
+// ForTeam classifies an error and adds what the application team may read of it. See Error.Message. Nil stays nil.
+func ForTeam(reason Reason, message string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Reason: reason, Message: message, Err: err}
+}
+
+// Default classifies an error that Of cannot classify, for the platform team only.
+func Default(reason Reason, err error) error {
+	if err == nil || Of(err).Reason != InternalError {
+		return err
+	}
+	return With(reason, err)
+}
+
+// What application teams read of failures that say nothing about their own objects.
+const (
+	messageUnreachable = "the provider cannot reach the external system at the moment, and tries again: if it lasts, ask your platform team"
+	messageThrottled   = "the external system accepts no further calls at the moment, and the provider tries again later"
+)
+
+// Unreachable classifies an error of a call that the external system did not answer, or that was not sent because it
+// did not answer earlier ones. Nil stays nil.
+func Unreachable(err error) error {
+	return ForTeam(ExternalSystemUnreachable, messageUnreachable, err)
+}
+
+// Throttled classifies an error of a call that the external system turned away because there were too many. after is
+// how long it asks to wait; zero if it does not say. Nil stays nil.
+func Throttled(err error, after time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	if after > 0 {
+		err = throttledError{error: err, after: after}
+	}
+	return ForTeam(ExternalSystemThrottled, messageThrottled, err)
+}
+
+type throttledError struct {
+	error
+	after time.Duration
+}
+
+func (e throttledError) Unwrap() error             { return e.error }
+func (e throttledError) RetryAfter() time.Duration { return e.after }
+
+// RetryAfter returns how long the external system asks to wait, and false if it does not ask: the method
+// RetryAfter() time.Duration of an error in the chain.
+func RetryAfter(err error) (after time.Duration, asked bool) {
+	var throttled interface{ RetryAfter() time.Duration }
+	if !errors.As(err, &throttled) {
+		return 0, false
+	}
+	after = throttled.RetryAfter()
+	return after, after > 0
+}
+
+type terminalError struct{ error }
+
+func (e terminalError) Unwrap() error { return e.error }
+
+// Terminal marks an error that repeating the call cannot heal, for example that the external system finds a setting
+// invalid. The call is repeated when the object changes and at the poll, but not in between. It does not classify: use
+// it together with ForTeam. Nil stays nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return terminalError{err}
+}
+
+// IsTerminal is true for errors marked by Terminal.
+func IsTerminal(err error) bool {
+	_, marked := errors.AsType[terminalError](err)
+	return marked
+}
+
+// A Class is what is known of a failure without its text.
+type Class struct {
+	// Reason is the cause, InternalError for an error without a classification.
+	Reason Reason
+	// Message is what an application team may read; empty if the failure is for the platform team only.
+	Message string
+}
+
+// Of returns the classification of an error: that of the outermost Error in its chain. Without one, an error with a
+// method RetryAfter counts as throttled, and a network error or an expired deadline as unreachable; so errors of the API
+// server need a classification by With. Of nil it is the zero Class.
+func Of(err error) Class {
+	if err == nil {
+		return Class{}
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return Class{Reason: e.Reason, Message: e.Message}
+	}
+	if _, asked := RetryAfter(err); asked {
+		return Class{Reason: ExternalSystemThrottled, Message: messageThrottled}
+	}
+	if _, network := errors.AsType[net.Error](err); network || errors.Is(err, context.DeadlineExceeded) {
+		return Class{Reason: ExternalSystemUnreachable, Message: messageUnreachable}
+	}
+	return Class{Reason: InternalError}
+}

@@ -1,0 +1,102 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+// Reasons of failures. They are stable: scripts and alerts may rely on them. Explanations says more about each.
+const (
+	// ExternalSystemUnreachable: the external system did not answer, or calls to it are paused (circuit open).
+	ExternalSystemUnreachable Reason = "ExternalSystemUnreachable"
+	// ExternalSystemThrottled: the external system, or a limit on our side, allows fewer calls.
+	ExternalSystemThrottled Reason = "ExternalSystemThrottled"
+	// ExternalSystemRefused: the external system does not accept the credentials.
+	ExternalSystemRefused Reason = "ExternalSystemRefused"
+	// ExternalCallFailed: the external system answered with an error that the provider did not classify.
+	ExternalCallFailed Reason = "ExternalCallFailed"
+	// ExternalResourceFailed: the external system reports that something is wrong with the resource.
+	ExternalResourceFailed Reason = "ExternalResourceFailed"
+	// ExternalResourceMissing: there is no external resource, and it must not be created.
+	ExternalResourceMissing Reason = "ExternalResourceMissing"
+	// ExternalNameTaken: an external resource of that name exists and does not belong to the object.
+	ExternalNameTaken Reason = "ExternalNameTaken"
+	// InvalidSettings: the external system does not accept the settings.
+	InvalidSettings Reason = "InvalidSettings"
+	// QuotaExceeded: the external system has no more room for the account.
+	QuotaExceeded Reason = "QuotaExceeded"
+
+	// CreateInterrupted: a creation was cut off and its result cannot be found out.
+	CreateInterrupted Reason = "CreateInterrupted"
+	// WaitingForDependents: deletion waits for objects that refer to this one.
+	WaitingForDependents Reason = "WaitingForDependents"
+	// WaitingForReferences: an object that a field refers to is missing or not ready.
+	WaitingForReferences Reason = "WaitingForReferences"
+	// ProviderConfigUnavailable: no client can be made from the ProviderConfig.
+	ProviderConfigUnavailable Reason = "ProviderConfigUnavailable"
+	// SecretInputUnavailable: a Secret that a field refers to is missing or lacks the key.
+	SecretInputUnavailable Reason = "SecretInputUnavailable"
+	// ConnectionSecretUnavailable: the connection Secret cannot be read or written.
+	ConnectionSecretUnavailable Reason = "ConnectionSecretUnavailable"
+	// ConnectionDetailsLost: the connection Secret lacks keys that the external system returned only once.
+	ConnectionDetailsLost Reason = "ConnectionDetailsLost"
+	// InvalidPolicy: spec.managementPolicies cannot be followed.
+	InvalidPolicy Reason = "InvalidPolicy"
+	// SpecRefused: the API server refuses settings that the external system chose.
+	SpecRefused Reason = "SpecRefused"
+	// StatusRefused: the API server refuses what the provider reports in the status.
+	StatusRefused Reason = "StatusRefused"
+	// ProviderPanicked: the provider's code panicked.
+	ProviderPanicked Reason = "ProviderPanicked"
+	// InternalError: any other error, such as one of the API server.
+	InternalError Reason = "InternalError"
+)
+
+// An Explanation says what a reason means and what to do about it.
+type Explanation struct {
+	Reason  Reason
+	Meaning string
+	Action  string
+}
+
+// Explanations returns an explanation of every reason, those of the external system first.
+func Explanations() []Explanation {
+	return []Explanation{
+		{ExternalSystemUnreachable, "The external system does not answer, or calls to it are paused because it did not answer before (circuit open).",
+			"Usually nothing: calls are retried. If it lasts, check the address in the ProviderConfig and the network."},
+		{ExternalSystemThrottled, "The external system, or a limit of the ProviderConfig, allows fewer calls.",
+			"Usually nothing: calls are retried later. If it lasts, raise the limit or the poll interval."},
+		{ExternalSystemRefused, "The external system does not accept the credentials.",
+			"Correct the credentials in the Secret that the ProviderConfig names."},
+		{ExternalCallFailed, "The external system answered with an error that the provider does not classify.",
+			"Read the message of condition Synced."},
+		{ExternalResourceFailed, "The external system reports that something is wrong with the resource.",
+			"Read the message of condition Synced and check the resource in the external system."},
+		{ExternalResourceMissing, "The external resource does not exist, and managementPolicies do not let it be created.",
+			"Correct the annotation crossplane.io/external-name, or add Create to the policies."},
+		{ExternalNameTaken, "An external resource of that name exists and does not belong to the object.",
+			"Choose another name, or adopt the resource by setting the annotation crossplane.io/external-name."},
+		{InvalidSettings, "The external system does not accept the settings.", "Correct the settings that the message names."},
+		{QuotaExceeded, "A quota of the external system is used up.", "Delete what is not needed, or raise the quota."},
+		{CreateInterrupted, "A creation was cut off, and its result cannot be found out.",
+			"Look for the resource in the external system (`bowline leaks` lists what to look for). Set the annotation crossplane.io/external-name, " +
+				"or delete what was left behind; then remove the annotation crossplane.io/external-create-pending."},
+		{WaitingForDependents, "Deletion waits for objects that refer to this one and are being deleted too.", "Usually nothing."},
+		{WaitingForReferences, "A field refers to an object that is missing, not ready or being deleted.",
+			"Usually nothing: reconciliation resumes with that object. Otherwise correct the reference."},
+		{ProviderConfigUnavailable, "The ProviderConfig or its credentials cannot be read or used.",
+			"Create the ProviderConfig or the Secret that condition Synced names, or correct providerConfigRef."},
+		{SecretInputUnavailable, "A Secret that a field named ...SecretRef refers to is missing, or lacks the key.",
+			"Create the Secret or the key, or correct the reference."},
+		{ConnectionSecretUnavailable, "The connection Secret cannot be read or written.",
+			"Create its namespace, or name another Secret in spec.writeConnectionSecretToRef."},
+		{ConnectionDetailsLost, "The connection Secret lacks keys that the external system returned only once.",
+			"Copy them from the claim's copy or from the earlier Secret, or reset them in the external system. To do without them, remove the " +
+				"annotation bowline.dev/created-connection-keys."},
+		{InvalidPolicy, "spec.managementPolicies cannot be followed.", `Add Observe to the list, or set it to ["*"].`},
+		{SpecRefused, "The API server refuses settings that the external system chose.",
+			"Set the fields that condition Synced names yourself, or leave LateInitialize out of managementPolicies."},
+		{StatusRefused, "The API server refuses what the provider reports in the status.", "Install the CRD that belongs to the provider."},
+		{ProviderPanicked, "The provider's code panicked, which is a bug in the provider.",
+			"Report it with the stack trace in the controllers' log."},
+		{InternalError, "Another error occurred, such as one of the API server.", "Read the message of condition Synced."},
+	}
+}
