@@ -45,9 +45,9 @@ test: ## Run all tests, after making sure that PostgreSQL and Redis are there
 	$(GO) test -timeout 25m ./...
 
 .PHONY: contract
-contract: ## Run all tests and check what they prove against the ledger (CONTRACT_ARGS)
+contract: ## Run all tests and check what they prove of docs/contract.md
 	.ci/ensure-servers
-	@$(GO) run ./internal/contract/cmd $(CONTRACT_ARGS)
+	@$(GO) test -json -timeout 25m ./... | $(GO) run ./internal/contract/cmd
 
 .PHONY: chaos
 chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SEED)

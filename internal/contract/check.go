@@ -5,21 +5,24 @@ package contract
 
 import (
 	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"text/tabwriter"
 )
 
-// A Violation is one thing that the ledger and the tests do not agree on. While there is one, the books are not in order.
+// A Violation is one disagreement between the ledger and the tests.
 type Violation struct {
-	Kind  string // what is wrong and what to do, shown once for all of a kind
-	About string // the item, test or package
+	Kind  string // what is wrong and what to do; printed once for all of a kind
+	About string // the id with its tests, or the package
 }
 
 const (
-	brokenPackage  = "did not build or broke off; its tests count for nothing until `go test` runs it to the end"
-	unknownID      = "in the names of tests, but not in the contract; correct the names"
-	openButPassing = "marked open, but tests that name them pass; run `go run ./internal/contract/cmd --update`"
+	brokenPackage  = "did not build or broke off; its tests do not count until `go test` completes it"
+	unknownID      = "in names of tests, but not in the ledger; correct the names"
+	openButPassing = "marked open, but their tests pass; mark them proven in ledger.tsv and docs/contract.md"
 	provenWithout  = "marked proven, but no passing test names them; name the test that proves them, or mark them open"
-	failingTest    = "not open, but a test that names them, or the decisions that replace them, fails; mend it"
+	failingTest    = "not open, but a test that names them, or the decision that replaces them, fails; fix it"
 )
 
 // A Report is the outcome of a check.
@@ -28,17 +31,59 @@ type Report struct {
 	Violations []Violation
 }
 
-// An Item is an entry of the ledger with what the tests say about it.
+// An Item is an entry of the ledger with its tests, or those of the decisions that replace it.
 type Item struct {
 	Entry
-	// Holds tells whether the item counts: proven and no failing test, superseded by a decision that is proven, or
-	// documentation.
+	// Holds is true if the item is proven and no test fails, superseded by a proven decision, or documentation.
 	Holds bool
-	// Tests name the item itself, or, for a superseded one, the decisions that replace it.
 	Tests []Test
 }
 
-// Holding returns how many items count.
+// Check compares the ledger with the results of all tests, or of some if partial: then a proven item without a test does not
+// hold, but is no violation.
+func Check(ledger []Entry, r *Results, partial bool) Report {
+	var report Report
+	for _, name := range r.Broken {
+		report.Violations = append(report.Violations, Violation{brokenPackage, name})
+	}
+	byID := r.byID()
+	known := map[ID]bool{}
+	for _, e := range ledger {
+		known[e.ID] = true
+		found := byID[e.ID]
+		for _, decision := range e.decisions() {
+			found = append(found, byID[decision]...)
+		}
+		holds := found.prove() && e.Status != Open || e.Status == Documentation && !found.fail()
+		report.Items = append(report.Items, Item{Entry: e, Holds: holds, Tests: found})
+		if kind := violation(e, found, partial); kind != "" {
+			report.Violations = append(report.Violations, Violation{kind, e.ID.String() + "\n" + found.String()})
+		}
+	}
+	for id, found := range byID {
+		if !known[id] {
+			report.Violations = append(report.Violations, Violation{unknownID, id.String() + "\n" + found.String()})
+		}
+	}
+	slices.SortFunc(report.Violations, func(a, b Violation) int { return strings.Compare(a.Kind+a.About, b.Kind+b.About) })
+	return report
+}
+
+func violation(e Entry, found tests, partial bool) string {
+	switch {
+	case e.Status == Open && found.prove():
+		return openButPassing
+	case e.Status == Open:
+		return ""
+	case found.fail():
+		return failingTest
+	case e.Status == Proven && len(found) == 0 && !partial:
+		return provenWithout
+	}
+	return ""
+}
+
+// Holding returns how many items hold.
 func (r Report) Holding() int {
 	var n int
 	for _, item := range r.Items {
@@ -49,77 +94,41 @@ func (r Report) Holding() int {
 	return n
 }
 
-// Check holds the ledger against the results of all tests, or of some when partial; then a proven item that none of them
-// names does not count, but is no violation either.
-func Check(l *Ledger, r *Results, partial bool) Report {
-	var report Report
-	for _, name := range r.Broken {
-		report.Violations = append(report.Violations, Violation{brokenPackage, name})
+// Print writes a table of sections, the violations and, as the last line, the count.
+func (r Report) Print(w io.Writer) error {
+	var text strings.Builder
+	if err := r.table(&text); err != nil {
+		return err
 	}
-	byID := r.byID()
-	report.Violations = append(report.Violations, unknownIDs(l, byID)...)
-	for _, e := range l.Entries {
-		found := byID[e.ID]
-		for _, decision := range e.decisions() {
-			found = append(found, byID[decision]...)
+	var kind string
+	for _, v := range r.Violations {
+		if v.Kind != kind {
+			kind = v.Kind
+			fmt.Fprintf(&text, "\nVIOLATION: %s:\n", kind)
 		}
-		item := Item{Entry: e, Tests: found, Holds: holds(e, found)}
-		report.Items = append(report.Items, item)
-		if kind := violation(e, found, partial); kind != "" {
-			report.Violations = append(report.Violations, Violation{kind, item.about()})
+		fmt.Fprintf(&text, "  %s\n", strings.TrimRight(v.About, "\n"))
+	}
+	fmt.Fprintf(&text, "\ncontract: %d of %d\n", r.Holding(), len(r.Items))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func (r Report) table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "section\tproven\tsuperseded\tdocumentation\topen\tholds")
+	for rest := r.Items; len(rest) > 0; {
+		section := rest[0].Section
+		count := map[Status]int{}
+		var holding, all int
+		for ; len(rest) > 0 && rest[0].Section == section; rest = rest[1:] {
+			count[rest[0].Status]++
+			all++
+			if rest[0].Holds {
+				holding++
+			}
 		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d of %d\n", section,
+			count[Proven], count[Superseded], count[Documentation], count[Open], holding, all)
 	}
-	return report
-}
-
-func holds(e Entry, found tests) bool {
-	switch e.Status {
-	case Proven, Superseded:
-		return found.proves()
-	case Documentation:
-		return len(found.failing()) == 0
-	}
-	return false
-}
-
-func violation(e Entry, found tests, partial bool) string {
-	switch {
-	case e.Status == Open && found.proves():
-		return openButPassing
-	case e.Status == Open:
-		return ""
-	case len(found.failing()) > 0:
-		return failingTest
-	case e.Status == Proven && len(found) == 0 && !partial:
-		return provenWithout
-	}
-	return ""
-}
-
-// about is the line that a violation shows for the item.
-func (i Item) about() string {
-	text := fmt.Sprintf("%s %s", i.ID, i.Title)
-	if failing := tests(i.Tests).failing(); len(failing) > 0 {
-		return text + "\n" + failing.list()
-	}
-	return text
-}
-
-func unknownIDs(l *Ledger, byID map[ID]tests) []Violation {
-	known := map[ID]bool{}
-	for _, e := range l.Entries {
-		known[e.ID] = true
-	}
-	var unknown []ID
-	for id := range byID {
-		if !known[id] && !id.known() {
-			unknown = append(unknown, id)
-		}
-	}
-	slices.SortFunc(unknown, compareIDs)
-	var found []Violation
-	for _, id := range unknown {
-		found = append(found, Violation{unknownID, id.String() + "\n" + byID[id].list()})
-	}
-	return found
+	return t.Flush()
 }

@@ -1,14 +1,13 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contract keeps the books on what this repository promises and what its tests prove.
+// Package contract checks what the tests prove against the ledger of the contract.
 //
-// The ledger, ledger.tsv, names every requirement of the contract once, with a status. Which tests prove a requirement is
-// written nowhere: it is read from the names of the tests that pass, such as "R82 pending newer than succeeded". Check
-// holds one against the other, so that neither can claim what the other does not bear out.
+// docs/contract.md states the contract, one sentence for each id. The ledger, ledger.tsv, has the status of each id. Which
+// tests prove an id is recorded in their names only, such as "pending newer than succeeded (R82)". Check compares the ledger
+// with the results of `go test -json`: a proven id needs a passing test, and an open one must have none.
 //
-//	make contract                                   # run all tests, print the books
-//	go run ./internal/contract/cmd --update         # also raise open ids that tests prove now
-//	go test -json ./... > F                         # or run the tests once
-//	go run ./internal/contract/cmd --from F --list R82  # and ask many questions
+//	make contract                                             # run all tests and check
+//	go test -json ./... > F                                   # or run the tests once
+//	go run ./internal/contract/cmd -list R82 < F              # and ask which tests prove an id
 package contract

@@ -11,15 +11,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/contract"
 )
 
-// A ledger with one promise kept and one that a test keeps already, though nobody has said so.
+// A ledger with a proven id, and an open one that a test proves already.
 func Example() {
-	ledger, err := contract.ParseLedger("[lights]\nR1\tproven\tthe lamp is lit\nR2\topen\tit goes out by itself\n")
+	ledger, err := contract.ParseLedger("[lights]\nR1\tproven\nR2\topen\n")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	events := `{"Action":"pass","Package":"lamp","Test":"TestLamp/R1_lit_at_dusk"}
-{"Action":"pass","Package":"lamp","Test":"TestLamp/R2_out_at_dawn"}
+	events := `{"Action":"pass","Package":"lamp","Test":"TestLamp/lit_at_dusk_(R1)"}
+{"Action":"pass","Package":"lamp","Test":"TestLamp/out_at_dawn_(R2)"}
 {"Action":"pass","Package":"lamp"}`
 	results, err := contract.ReadResults(strings.NewReader(events), func(string) {})
 	if err != nil {
@@ -33,8 +33,9 @@ func Example() {
 	// section  proven  superseded  documentation  open  holds
 	// lights   1       0           0              1     1 of 2
 	//
-	// VIOLATION: marked open, but tests that name them pass; run `go run ./internal/contract/cmd --update`:
-	//   R2 it goes out by itself
+	// VIOLATION: marked open, but their tests pass; mark them proven in ledger.tsv and docs/contract.md:
+	//   R2
+	//     ok   lamp TestLamp/out_at_dawn_(R2)
 	//
 	// contract: 1 of 2
 }

@@ -11,25 +11,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
+	"strings"
 )
 
-// A Test is one test or subtest that ran, and whether it passed.
+// A Test is one test or subtest that ran.
 type Test struct {
-	Package string `json:"package"`
-	Name    string `json:"name"`
-	Passed  bool   `json:"passed"`
+	Package string
+	Name    string
+	Passed  bool
 }
 
-// Results are what a run of `go test -json` says.
+// Results are the outcome of a run of `go test -json`.
 type Results struct {
-	// Tests are all tests that ran, sorted. One that never ended has not passed; one that was skipped is not here.
+	// Tests are all tests that ran, sorted. One that never ended has not passed; skipped ones are left out.
 	Tests []Test
 	// Broken are the packages that failed without a failing test, sorted: they did not build, or broke off.
 	Broken []string
 }
 
-// event is what this package reads of an event of `go test -json`.
+// event is the part of an event of `go test -json` that this package uses.
 type event struct {
 	Action  string
 	Package string
@@ -38,14 +40,11 @@ type event struct {
 	Output  string
 }
 
-// Progress is called for each package that ends, and for each line of a failing build.
-type Progress func(line string)
-
 type testKey struct{ pkg, name string }
 
-// ReadResults reads a stream of `go test -json` until it ends. Lines that are not JSON, which go writes before it
-// begins, are passed over.
-func ReadResults(r io.Reader, progress Progress) (*Results, error) {
+// ReadResults reads the output of `go test -json` to its end. It calls progress for each package that ends and for each line
+// of a failing build. Lines that are not JSON, which go writes before it begins, are ignored.
+func ReadResults(r io.Reader, progress func(line string)) (*Results, error) {
 	c := collector{outcomes: map[testKey]string{}, failed: map[string]bool{}}
 	lines := bufio.NewReader(r)
 	for number := 1; ; number++ {
@@ -56,7 +55,7 @@ func ReadResults(r io.Reader, progress Progress) (*Results, error) {
 		if line = bytes.TrimSpace(line); bytes.HasPrefix(line, []byte("{")) {
 			var e event
 			if bad := json.Unmarshal(line, &e); bad != nil {
-				return nil, fmt.Errorf("reading test events, line %d (was the file cut off?): %w", number, bad)
+				return nil, fmt.Errorf("reading test events, line %d (was the output cut off?): %w", number, bad)
 			}
 			c.add(e, progress)
 		}
@@ -67,16 +66,16 @@ func ReadResults(r io.Reader, progress Progress) (*Results, error) {
 }
 
 type collector struct {
-	outcomes map[testKey]string // the last action of each test, but a failure stays
+	outcomes map[testKey]string // the last action of each test; a failure stays
 	failed   map[string]bool    // packages
 	packages int
 }
 
-func (c *collector) add(e event, progress Progress) {
+func (c *collector) add(e event, progress func(string)) {
 	ends := e.Action == "pass" || e.Action == "fail" || e.Action == "skip"
 	switch {
 	case e.Action == "build-output":
-		progress(string(bytes.TrimRight([]byte(e.Output), "\n")))
+		progress(strings.TrimRight(e.Output, "\n"))
 	case e.Test != "":
 		key := testKey{e.Package, e.Test}
 		if c.outcomes[key] != "fail" && (ends || e.Action == "run") {
@@ -115,24 +114,28 @@ func (c *collector) results() (*Results, error) {
 	return r, nil
 }
 
-// tests are the tests whose names claim one id.
+// tests are the tests that name one id.
 type tests []Test
 
-func (t tests) passing() tests { return t.with(true) }
-func (t tests) failing() tests { return t.with(false) }
-
-func (t tests) with(passed bool) tests {
-	var found tests
-	for _, test := range t {
-		if test.Passed == passed {
-			found = append(found, test)
-		}
-	}
-	return found
+func (t tests) fail() bool {
+	return slices.ContainsFunc(t, func(test Test) bool { return !test.Passed })
 }
 
-// proves tells whether at least one test passes and none fails.
-func (t tests) proves() bool { return len(t.passing()) > 0 && len(t.failing()) == 0 }
+// prove reports whether at least one test passes and none fails.
+func (t tests) prove() bool { return len(t) > 0 && !t.fail() }
+
+// String lists the tests, one indented line each.
+func (t tests) String() string {
+	var text strings.Builder
+	for _, test := range t {
+		outcome := "ok"
+		if !test.Passed {
+			outcome = "FAIL"
+		}
+		fmt.Fprintf(&text, "    %-4s %s %s\n", outcome, path.Base(test.Package), test.Name)
+	}
+	return text.String()
+}
 
 func (r *Results) byID() map[ID]tests {
 	found := map[ID]tests{}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Annotations of managed resources (Annex A of the contract).
+// Annotations of managed resources.
 const (
 	// AnnotationKeyExternalName holds the name of the external resource in its own environment (R62).
 	AnnotationKeyExternalName = "crossplane.io/external-name"

@@ -50,7 +50,7 @@ type Provider struct {
 	Classes []Class
 
 	// PropagatesSecrets makes the provider carry changes of connection Secrets on to claims, for all kinds of all providers
-	// (O15). One provider of an installation does it: the core.
+	// (R7). One provider of an installation does it: the core.
 	PropagatesSecrets bool
 
 	// Options are given to the reconcilers of all its kinds, before those of the kind.

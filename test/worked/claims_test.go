@@ -148,7 +148,7 @@ func (c *FavouriteDBInstanceSecretController) SetupWithManager(mgr ctrl.Manager)
 }
 
 // The documents use FavouriteCluster here, which this cloud does not have. Nothing about targets is special to clusters: whatever
-// publishes how to connect to it will do (O14).
+// publishes how to connect to it will do.
 type FavouriteClusterTargetController struct{}
 
 func (c *FavouriteClusterTargetController) SetupWithManager(mgr ctrl.Manager) error {

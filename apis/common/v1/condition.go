@@ -13,7 +13,7 @@ import (
 // A ConditionType names one aspect of an object's state. An object has at most one condition of each type.
 type ConditionType string
 
-// Condition types that the runtime itself sets (section 4.12 of the contract). Providers may add their own (R193).
+// Condition types that the runtime itself sets. Providers may add their own (R193).
 const (
 	// TypeReady says whether the external resource can be used.
 	TypeReady ConditionType = "Ready"
@@ -21,7 +21,7 @@ const (
 	TypeSynced ConditionType = "Synced"
 	// TypeInSync says whether the external resource is as declared after the last pass did what it may (P81).
 	TypeInSync ConditionType = "InSync"
-	// TypeUnknown says that something unexpected happened. The reconciler itself never sets it (R187, D22).
+	// TypeUnknown says that something unexpected happened. The reconciler itself never sets it (R187).
 	TypeUnknown ConditionType = "Unknown"
 	// TypeAsyncOperation says whether an operation goes on in the background (R188, R189).
 	TypeAsyncOperation ConditionType = "AsyncOperation"

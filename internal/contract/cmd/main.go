@@ -10,4 +10,4 @@ import (
 	"github.com/bowline-dev/bowline/internal/contract"
 )
 
-func main() { os.Exit(contract.Main(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(contract.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

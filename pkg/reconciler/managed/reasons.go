@@ -5,7 +5,7 @@ package managed
 
 import "github.com/bowline-dev/bowline/pkg/event"
 
-// Reasons of the events that the reconciler emits (section 9.1 of the contract). They are stable: scripts and alerts may
+// Reasons of the events that the reconciler emits. They are stable: scripts and alerts may
 // rely on them. Reasons explains each.
 const (
 	ReasonCannotConnect    event.Reason = "CannotConnectToProvider"

@@ -19,7 +19,7 @@
 //
 // # One controller for all kinds
 //
-// SetupWithManager adds one controller for the Secrets of all claims and all managed resources (O15). It learns what kinds
+// SetupWithManager adds one controller for the Secrets of all claims and all managed resources (R7). It learns what kinds
 // of claims there are from the controllers of the copies and watches the metadata of claims of these kinds, so that a
 // changed template counts at once. A kind is one of claims if its definition puts it into the category claim.
 //

@@ -27,7 +27,7 @@ const (
 	seldom = 10 * time.Minute
 )
 
-// SetupWithManager adds one controller to the manager for the connection Secrets of all kinds (O15). Its name is
+// SetupWithManager adds one controller to the manager for the connection Secrets of all kinds (R7). Its name is
 // connectionsecret. One is enough for a cluster; with several processes all but one have nothing to do.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	sources := resource.NewPredicates(resource.IsPropagator())
