@@ -14,6 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/notes/apis/crds"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/examples/notes/apis/namespaced/v1alpha1"
 	"github.com/bowline-dev/bowline/examples/notes/apis/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -23,8 +24,8 @@ func main() { provider.Main(newProvider()) }
 
 func newProvider() provider.Provider {
 	disk := kind.System[*os.Root]{
-		Clients: &provider.Clients[v1alpha1.ProviderConfigSpec, *os.Root]{
-			New: func(_ context.Context, c provider.Connection[v1alpha1.ProviderConfigSpec]) (*os.Root, error) {
+		Clients: &clients.Factory[v1alpha1.ProviderConfigSpec, *os.Root]{
+			New: func(_ context.Context, c clients.Connection[v1alpha1.ProviderConfigSpec]) (*os.Root, error) {
 				return os.OpenRoot(c.Settings.Folder)
 			},
 			Close: func(folder *os.Root) { _ = folder.Close() },

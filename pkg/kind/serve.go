@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -44,7 +45,7 @@ func Serve[C, P, O, V any](s System[C], k Kind[C, P, O, V], objects ...Object[P,
 			row.Options = sv.options()
 			row.Connecter = func(setup *provider.Setup) managed.ExternalConnecter {
 				gvk, _ := apiutil.GVKForObject(empty, setup.Manager().GetScheme()) // the provider's check found it there
-				return connecter[C, P, O, V]{served: sv, kind: gvk.GroupKind(), lease: leased(s.Clients.In(setup))}
+				return connecter[C, P, O, V]{served: sv, kind: gvk.GroupKind(), lease: leased(s.Clients.In(setup.Clients()))}
 			}
 		}
 		rows = append(rows, row)
@@ -75,7 +76,7 @@ type lease[C any] struct {
 }
 
 // leased returns a lease of the client that the object's provider configuration describes.
-func leased[C any](from *provider.Pool[C]) func(context.Context, resource.Managed) (lease[C], error) {
+func leased[C any](from *clients.Pool[C]) func(context.Context, resource.Managed) (lease[C], error) {
 	return func(ctx context.Context, mg resource.Managed) (lease[C], error) {
 		l, err := from.For(ctx, mg)
 		if err != nil {

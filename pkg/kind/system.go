@@ -9,15 +9,15 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
-	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // A System is what the kinds of one external system have in common.
 type System[C any] struct {
 	// Clients are made as provider configurations say.
-	Clients provider.Source[C]
+	Clients clients.Source[C]
 
 	// IsNotFound is true for the vendor's answer that there is no such resource. Default: never.
 	IsNotFound func(error) bool

@@ -19,7 +19,6 @@ import (
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -182,7 +181,7 @@ func TestClassIsKept(t *testing.T) {
 // withRacks adds a class of racks to a provider, whose definitions change sees first.
 func withRacks(class provider.Class, change func(of, made *apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
 	return func(p *provider.Provider) {
-		gv := depot.Kinds().Cluster
+		gv := depotKinds().Cluster
 		add := p.AddToScheme
 		p.AddToScheme = func(s *runtime.Scheme) error {
 			s.AddKnownTypeWithName(gv.WithKind("Rack"), &Rack{})

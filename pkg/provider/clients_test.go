@@ -15,10 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
-	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -28,12 +27,12 @@ const many = 50
 func TestOneClient(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)))
+	s.start(newProvider(s.journal.factory(0)))
 	s.create(s.teamConfig("team"))
 	allSettled(s, s.teamItems(many, "team"))
 	t.Run("R232 one client for all users of a configuration", func(t *testing.T) {
-		if s.made() != 1 {
-			t.Errorf("%d clients for %d objects", s.made(), many)
+		if s.created() != 1 {
+			t.Errorf("%d clients for %d objects", s.created(), many)
 		}
 	})
 	other := s.teamConfig("other")
@@ -42,7 +41,7 @@ func TestOneClient(t *testing.T) {
 	s.create(other, item)
 	s.settled(item)
 	t.Run("R227 R229 objects name different configurations", func(t *testing.T) {
-		made := s.book.Made()
+		made := s.journal.connections()
 		if len(made) != 2 || made[0].Settings.Endpoint != s.depot.URL || made[1].Settings.Endpoint != s.depot.URL+"/other" {
 			t.Errorf("clients made from %+v", made)
 		}
@@ -56,7 +55,7 @@ func TestOneClient(t *testing.T) {
 		byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
 		s.create(cluster, config, byCluster, byConfig)
 		s.settled(byCluster, byConfig)
-		made := s.book.Made()
+		made := s.journal.connections()
 		if len(made) != 4 {
 			t.Fatalf("%d clients for 4 configurations", len(made))
 		}
@@ -74,19 +73,19 @@ func TestOneClient(t *testing.T) {
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(20*time.Millisecond))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(20*time.Millisecond))
 	s.create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
 	allSettled(s, items)
 	keys := []string{"first", "second", "third", "fourth"}
 	for i, key := range keys[1:] {
-		s.depot.Allow(key)
-		before := s.depot.Requests()
+		s.depot.allow(key)
+		before := s.depot.allRequests()
 		s.rotate(key)
-		s.until("clients closed", s.book.Closed, i+1)
-		s.depot.Revoke(keys[i])
+		s.until("clients closed", s.journal.closedClients, i+1)
+		s.depot.revoke(keys[i])
 		s.Eventually(t, "the new key is used", func(context.Context) error {
-			if s.depot.Requests() < before+2*many {
+			if s.depot.allRequests() < before+2*many {
 				return errors.New("hardly any request")
 			}
 			return nil
@@ -94,18 +93,18 @@ func TestRotation(t *testing.T) {
 	}
 	allSettled(s, items)
 	t.Run("R232 no error under load", func(t *testing.T) {
-		if w := s.events.warnings(); len(w) > 0 || s.depot.Refused() > 0 {
-			t.Errorf("%d requests refused; warnings %q", s.depot.Refused(), w)
+		if w := s.events.warnings(); len(w) > 0 || s.depot.refusedRequests() > 0 {
+			t.Errorf("%d requests refused; warnings %q", s.depot.refusedRequests(), w)
 		}
 	})
 	t.Run("R232 one client for each key", func(t *testing.T) {
-		if s.made() != len(keys) || s.book.Closed() != len(keys)-1 {
-			t.Errorf("%d clients made, %d closed, for %d keys", s.made(), s.book.Closed(), len(keys))
+		if s.created() != len(keys) || s.journal.closedClients() != len(keys)-1 {
+			t.Errorf("%d clients made, %d closed, for %d keys", s.created(), s.journal.closedClients(), len(keys))
 		}
 	})
 	t.Run("R232 no client is used after it was closed", func(t *testing.T) {
-		if s.book.Misused() > 0 {
-			t.Errorf("%d calls of closed clients", s.book.Misused())
+		if s.journal.misusedCalls() > 0 {
+			t.Errorf("%d calls of closed clients", s.journal.misusedCalls())
 		}
 	})
 }
@@ -114,16 +113,16 @@ func TestRotation(t *testing.T) {
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(20*time.Millisecond))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(20*time.Millisecond))
 	s.create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
 	allSettled(s, items)
-	s.depot.Allow("second")
-	s.depot.Revoke("first")
+	s.depot.allow("second")
+	s.depot.revoke("first")
 	s.rotate("second")
 	rotated := time.Now()
 	allSettled(s, items)
-	s.until("clients closed", s.book.Closed, 1)
+	s.until("clients closed", s.journal.closedClients, 1)
 	t.Run("R232 the new key works at once although the old one was refused", func(t *testing.T) {
 		if took := time.Since(rotated); took > 5*time.Second {
 			t.Errorf("it took %v, as long as credentials rest that were refused", took)
@@ -141,8 +140,8 @@ func TestRevocation(t *testing.T) {
 		}
 	})
 	t.Run("R232 refused credentials make no other client", func(t *testing.T) {
-		if s.made() != 2 {
-			t.Errorf("%d clients made", s.made())
+		if s.created() != 2 {
+			t.Errorf("%d clients made", s.created())
 		}
 	})
 }
@@ -151,29 +150,29 @@ func TestRevocation(t *testing.T) {
 func TestLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	s.create(s.teamConfig("team"))
 	held := s.teamItem("held", "team")
-	release := s.depot.Hold()
+	release := s.depot.hold()
 	s.create(held)
-	s.until("requests waiting", s.depot.Waiting, 1)
-	s.depot.Allow("second")
+	s.until("requests waiting", s.depot.waitingRequests, 1)
+	s.depot.allow("second")
 	s.rotate("second")
 	other := s.teamItem("other", "team")
 	s.create(other)
-	s.until("clients made", s.made, 2)
-	s.until("requests waiting", s.depot.Waiting, 2)
+	s.until("clients made", s.created, 2)
+	s.until("requests waiting", s.depot.waitingRequests, 2)
 	t.Run("R232 a client in use is not closed", func(t *testing.T) {
-		if s.book.Closed() != 0 {
+		if s.journal.closedClients() != 0 {
 			t.Error("it is closed while a pass uses it")
 		}
 	})
 	release()
 	s.settled(held, other)
-	s.until("clients closed", s.book.Closed, 1)
+	s.until("clients closed", s.journal.closedClients, 1)
 	t.Run("R232 its pass ends with it", func(t *testing.T) {
-		if w := s.events.warnings(); len(w) > 0 || s.book.Misused() > 0 {
-			t.Errorf("%d calls of closed clients; warnings %q", s.book.Misused(), w)
+		if w := s.events.warnings(); len(w) > 0 || s.journal.misusedCalls() > 0 {
+			t.Errorf("%d calls of closed clients; warnings %q", s.journal.misusedCalls(), w)
 		}
 	})
 }
@@ -182,23 +181,23 @@ func TestLease(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	item := s.teamItem("item", "team")
 	s.create(s.teamConfig("team"), item)
 	s.settled(item)
-	s.depot.Allow("second")
+	s.depot.allow("second")
 	s.rotate("second")
-	s.until("clients closed", s.book.Closed, 1)
-	made := s.book.Made()
-	for name, call := range map[string]func(provider.Connection[kinds.ConfigSpec]) error{
-		"R232 HTTP": func(c provider.Connection[kinds.ConfigSpec]) error {
+	s.until("clients closed", s.journal.closedClients, 1)
+	made := s.journal.connections()
+	for name, call := range map[string]func(clients.Connection[kinds.ConfigSpec]) error{
+		"R232 HTTP": func(c clients.Connection[kinds.ConfigSpec]) error {
 			resp, err := c.HTTPClient.Get(s.depot.URL) // without a key, so it is refused
 			if err == nil {
 				resp.Body.Close()
 			}
 			return err
 		},
-		"R232 other calls": func(c provider.Connection[kinds.ConfigSpec]) error {
+		"R232 other calls": func(c clients.Connection[kinds.ConfigSpec]) error {
 			err := c.Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused })
 			if errors.Is(err, limits.ErrRefused) {
 				return nil // it was made
@@ -231,21 +230,21 @@ func TestReplaced(t *testing.T) {
 func TestClosing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	stop := s.start(depot.Provider(s.book.Clients(200*time.Millisecond)), managed.WithPollInterval(time.Hour))
+	stop := s.start(newProvider(s.journal.factory(200*time.Millisecond)), managed.WithPollInterval(time.Hour))
 	config, item := s.teamConfig("team"), s.teamItem("item", "team")
 	s.create(config, item)
 	s.settled(item)
 	t.Run("R232 unused for a while", func(t *testing.T) {
-		s.until("clients closed", s.book.Closed, 1)
+		s.until("clients closed", s.journal.closedClients, 1)
 	})
 	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
 	s.settled(item)
-	s.until("clients made", s.made, 2)
-	s.until("clients closed", s.book.Closed, 2)
+	s.until("clients made", s.created, 2)
+	s.until("clients closed", s.journal.closedClients, 2)
 	stop()
 
-	stop = s.start(depot.Provider(s.book.Clients(time.Hour)), managed.WithPollInterval(time.Hour))
-	s.until("clients made", s.made, 3)
+	stop = s.start(newProvider(s.journal.factory(time.Hour)), managed.WithPollInterval(time.Hour))
+	s.until("clients made", s.created, 3)
 	if err := s.Client.Delete(t.Context(), config); err != nil { // it stays for its user's sake
 		t.Fatal(err)
 	}
@@ -260,9 +259,9 @@ func TestClosing(t *testing.T) {
 			}
 			return client.IgnoreNotFound(err)
 		})
-		s.until("clients closed", s.book.Closed, 3)
-		if s.made() != 3 {
-			t.Errorf("%d clients were made: to be deleted is no reason for another", s.made())
+		s.until("clients closed", s.journal.closedClients, 3)
+		if s.created() != 3 {
+			t.Errorf("%d clients were made: to be deleted is no reason for another", s.created())
 		}
 	})
 	item = s.teamItem("item", "team")
@@ -270,8 +269,8 @@ func TestClosing(t *testing.T) {
 	s.settled(item)
 	stop()
 	t.Run("R232 manager ends", func(t *testing.T) {
-		if s.made() != 4 || s.book.Closed() != 4 {
-			t.Errorf("%d clients made, %d closed", s.made(), s.book.Closed())
+		if s.created() != 4 || s.journal.closedClients() != 4 {
+			t.Errorf("%d clients made, %d closed", s.created(), s.journal.closedClients())
 		}
 	})
 }
@@ -280,23 +279,23 @@ func TestClosing(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	config, item := s.teamConfig("team"), s.teamItem("item", "team")
 	s.create(config, item)
 	s.settled(item)
 	refuse := func(context.Context) error { return limits.ErrRefused }
-	if err := s.book.Made()[0].Limiter.Do(t.Context(), refuse); !errors.Is(err, limits.ErrRefused) {
+	if err := s.journal.connections()[0].Limiter.Do(t.Context(), refuse); !errors.Is(err, limits.ErrRefused) {
 		t.Fatal(err)
 	}
 	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	if err := errors.Join(s.Client.Delete(t.Context(), config), s.Client.Patch(t.Context(), config, unhold)); err != nil {
 		t.Fatal(err)
 	}
-	s.until("clients closed", s.book.Closed, 1)
+	s.until("clients closed", s.journal.closedClients, 1)
 	s.create(s.teamConfig("team"))
 	t.Run("N12 R232 what was heard before is forgotten", func(t *testing.T) {
-		s.until("clients made", s.made, 2)
-		if err := s.book.Made()[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		s.until("clients made", s.created, 2)
+		if err := s.journal.connections()[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Error(err)
 		}
 	})

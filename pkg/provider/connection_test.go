@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -28,7 +27,7 @@ import (
 func TestWakeUps(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
 	item := s.teamItem("item", "late")
 	item.Spec.ForProvider.Size = 1
 	s.create(item)
@@ -60,17 +59,17 @@ func TestWakeUps(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: s.meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
 	s.create(secret)
 	t.Run("R231 no key", func(*testing.T) { says(`has no key "key"`) })
-	if s.depot.Requests() > 0 || s.made() > 0 {
+	if s.depot.allRequests() > 0 || s.created() > 0 {
 		t.Error("R231 the external system was called without credentials")
 	}
 	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("first")} })
 	t.Run("R232 credentials appear", func(*testing.T) { soon(func() { s.settled(item) }) })
-	second, stop := depot.NewServer("first")
+	second, stop := newDepot("first")
 	t.Cleanup(stop)
 	s.change(config, func() { config.Spec.Endpoint = second.URL })
-	t.Run("R227 another endpoint", func(*testing.T) { soon(func() { s.until("items", second.Items, 1) }) })
-	second.Revoke("first")
-	second.Allow("other")
+	t.Run("R227 another endpoint", func(*testing.T) { soon(func() { s.until("items", second.itemCount, 1) }) })
+	second.revoke("first")
+	second.allow("other")
 	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
 	t.Run("R232 key revoked", func(*testing.T) { says("cannot get item") })
 	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
@@ -85,8 +84,8 @@ func TestWakeUps(t *testing.T) {
 func TestFailingNew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
-	s.book.Fail(func(context.Context) error { return errors.New("no such depot for first") })
+	s.start(newProvider(s.journal.factory(0)), managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
+	s.journal.fail(func(context.Context) error { return errors.New("no such depot for first") })
 	began := time.Now()
 	s.create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
@@ -102,11 +101,11 @@ func TestFailingNew(t *testing.T) {
 		}
 	})
 	t.Run("R231 tried once a second, not by each", func(t *testing.T) {
-		if most := int(time.Since(began)/time.Second) + 1; s.made() > most {
-			t.Errorf("tried %d times, want %d at most", s.made(), most)
+		if most := int(time.Since(began)/time.Second) + 1; s.created() > most {
+			t.Errorf("tried %d times, want %d at most", s.created(), most)
 		}
 	})
-	s.book.Fail(func(context.Context) error { panic("the author's mistake") })
+	s.journal.fail(func(context.Context) error { panic("the author's mistake") })
 	s.Eventually(t, "the panic is told", func(context.Context) error {
 		for _, w := range s.events.warnings() {
 			if strings.Contains(w, "panicked") {
@@ -115,9 +114,9 @@ func TestFailingNew(t *testing.T) {
 		}
 		return errors.New("nobody says so")
 	})
-	s.book.Fail(nil)
+	s.journal.fail(nil)
 	t.Run("R231 an error does not stay", func(*testing.T) { allSettled(s, items) })
-	if s.book.Closed() > 0 {
+	if s.journal.closedClients() > 0 {
 		t.Error("a client was closed that was never made")
 	}
 }
@@ -126,7 +125,7 @@ func TestFailingNew(t *testing.T) {
 func TestWholeSecret(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	details := &corev1.Secret{
 		ObjectMeta: s.meta(s.Namespace, "details"), Type: xpv1.SecretTypeConnection,
 		Data: map[string][]byte{"username": []byte("u"), "password": []byte("first")},
@@ -138,7 +137,7 @@ func TestWholeSecret(t *testing.T) {
 	s.create(details, config, item)
 	s.settled(item)
 	t.Run("R231 all keys are there", func(t *testing.T) {
-		c := s.book.Made()[0]
+		c := s.journal.connections()[0]
 		if c.Credentials != nil || string(c.Secret["username"]) != "u" || string(c.Secret["password"]) != "first" {
 			t.Errorf("credentials %q, secret %q", c.Credentials, c.Secret)
 		}
@@ -147,12 +146,12 @@ func TestWholeSecret(t *testing.T) {
 	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
 	s.settled(item)
 	t.Run("R232 metadata is no reason for another client", func(t *testing.T) {
-		if s.made() != 1 {
-			t.Errorf("%d clients made", s.made())
+		if s.created() != 1 {
+			t.Errorf("%d clients made", s.created())
 		}
 	})
 	s.change(details, func() { details.Data["username"] = []byte("v") })
-	t.Run("R232 any key is", func(*testing.T) { s.until("clients made", s.made, 2) })
+	t.Run("R232 any key is", func(*testing.T) { s.until("clients made", s.created, 2) })
 	t.Run("N2 not of another namespace", func(t *testing.T) {
 		s.change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
 		s.Eventually(t, "it is refused", func(context.Context) error {
@@ -170,16 +169,16 @@ func TestWholeSecret(t *testing.T) {
 func TestSettingsOfAll(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.start(depot.Provider(s.book.Clients(0)), managed.WithPollInterval(time.Hour))
+	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	often := s.teamConfig("often")
 	often.Spec.PollInterval = &metav1.Duration{Duration: time.Second}
 	item := s.teamItem("item", "often")
 	s.create(often, item)
 	s.settled(item)
 	t.Run("R224 poll interval of the configuration", func(t *testing.T) {
-		before := s.depot.Requests()
+		before := s.depot.allRequests()
 		s.Eventually(t, "it is looked at again", func(context.Context) error {
-			if s.depot.Requests() < before+2 {
+			if s.depot.allRequests() < before+2 {
 				return errors.New("it is not")
 			}
 			return nil
@@ -189,9 +188,9 @@ func TestSettingsOfAll(t *testing.T) {
 	slow.Spec.Limits = &xpv1.CallLimits{CallsPerSecond: new(int32(1)), Burst: new(int32(1))}
 	s.create(slow)
 	s.teamItems(5, "slow")
-	s.until("clients made", s.made, 2)
+	s.until("clients made", s.created, 2)
 	t.Run("R231 limits of the configuration", func(t *testing.T) {
-		limiter := s.book.Made()[1].Limiter
+		limiter := s.journal.connections()[1].Limiter
 		s.Eventually(t, "calls are throttled", func(ctx context.Context) error {
 			err := limiter.Do(ctx, func(context.Context) error { return nil })
 			if err == nil || !strings.Contains(err.Error(), "calls per second") {
@@ -206,23 +205,23 @@ func TestSettingsOfAll(t *testing.T) {
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	clients := s.book.Clients(0)
+	factory := s.journal.factory(0)
 	counted := &atomic.Int64{}
-	clients.Wrap = func(next http.RoundTripper) http.RoundTripper { return counting{counted, next} }
-	clients.Timeout = 200 * time.Millisecond
-	clients.ForbiddenIsRefusal = true
-	s.start(depot.Provider(clients), managed.WithPollInterval(time.Hour))
+	factory.Wrap = func(next http.RoundTripper) http.RoundTripper { return counting{counted, next} }
+	factory.Timeout = 200 * time.Millisecond
+	factory.ForbiddenIsRefusal = true
+	s.start(newProvider(factory), managed.WithPollInterval(time.Hour))
 	item := s.teamItem("item", "team")
 	s.create(s.teamConfig("team"), item)
 	s.settled(item)
 	t.Run("R47 own transport", func(t *testing.T) {
-		if n := int(counted.Load()); n == 0 || n != s.depot.Requests() {
-			t.Errorf("it saw %d requests of %d", n, s.depot.Requests())
+		if n := int(counted.Load()); n == 0 || n != s.depot.allRequests() {
+			t.Errorf("it saw %d requests of %d", n, s.depot.allRequests())
 		}
 	})
-	c := s.book.Made()[0].HTTPClient
+	c := s.journal.connections()[0].HTTPClient
 	t.Run("R47 timeout", func(t *testing.T) {
-		release := s.depot.Hold()
+		release := s.depot.hold()
 		defer release()
 		began := time.Now()
 		if _, err := c.Get(s.depot.URL); !os.IsTimeout(err) || time.Since(began) > 5*time.Second {

@@ -19,21 +19,7 @@
 //
 //	func main() { provider.Main(fcp.Provider()) }
 //
-// # Clients
-//
-// How a client of the external system is made is said once, whatever the number of kinds and scopes:
-//
-//	var clouds = &provider.Clients[v1.ProviderConfigSpec, *sdk.Client]{
-//		New: func(_ context.Context, c provider.Connection[v1.ProviderConfigSpec]) (*sdk.Client, error) {
-//			return sdk.NewClient(c.Settings.Endpoint, string(c.Credentials), c.HTTPClient)
-//		},
-//	}
-//
-// The package finds the configuration that an object uses (N2), reads its credentials, makes one client for each
-// configuration, and shares it between all passes over all objects that use it. A configuration that changes, or
-// credentials that are rotated, make a new client at once, and its users look again; passes that hold the old client end
-// with it, and then it is closed. So is the client of a configuration that is gone, or that nobody used for a while.
-// The limits of the configuration, the breaker and a timeout are part of the transport that the client is given.
+// Here clouds is a clients.Factory: package clients creates the clients of the external system and shares them.
 //
 // # What ties the parts together
 //

@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -20,25 +20,25 @@ type session struct{ endpoint, key string }
 // itemClient is the external client of one pass; the methods of managed.TypedExternalClient that are not here are the
 // author's work.
 type itemClient struct {
-	*provider.Lease[*session]
+	*clients.Lease[*session]
 	managed.TypedExternalClient[*kinds.Item]
 }
 
-func newItemClient(l *provider.Lease[*session]) managed.TypedExternalClient[*kinds.Item] {
+func newItemClient(l *clients.Lease[*session]) managed.TypedExternalClient[*kinds.Item] {
 	return itemClient{Lease: l}
 }
 
 // All that a provider says of itself. A program that runs it is: provider.Main(p).
 func Example() {
-	sessions := &provider.Clients[kinds.ConfigSpec, *session]{
-		New: func(_ context.Context, c provider.Connection[kinds.ConfigSpec]) (*session, error) {
+	sessions := &clients.Factory[kinds.ConfigSpec, *session]{
+		New: func(_ context.Context, c clients.Connection[kinds.ConfigSpec]) (*session, error) {
 			return &session{endpoint: c.Settings.Endpoint, key: string(c.Credentials)}, nil
 		},
 	}
 	p := provider.Provider{
 		Name:        "depot",
-		CRDs:        depot.CRDs(nil),
-		AddToScheme: depot.Kinds().AddToScheme,
+		CRDs:        depotCRDs(nil),
+		AddToScheme: depotKinds().AddToScheme,
 		Configs:     []resource.ProviderConfig{&kinds.ProviderConfig{}},
 		Kinds:       []provider.Kind{provider.KindOf(&kinds.Item{}, sessions, newItemClient, managed.WithVendorNames())},
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -214,6 +215,23 @@ func (l *layout) addToScheme(s *runtime.Scheme) error {
 		return fmt.Errorf("adding kinds of provider %s to the scheme: %w", l.provider.Name, err)
 	}
 	return nil
+}
+
+func (l *layout) kindOf(managed schema.GroupKind) placed[Kind] {
+	for _, k := range l.kinds {
+		if k.gvk.GroupKind() == managed {
+			return k
+		}
+	}
+	return placed[Kind]{}
+}
+
+func (l *layout) configKinds() []clients.ConfigKind {
+	var kinds []clients.ConfigKind
+	for _, c := range l.configs {
+		kinds = append(kinds, clients.ConfigKind{Object: c.is, Kind: c.gvk, Namespaced: c.namespaced})
+	}
+	return kinds
 }
 
 // usersOf returns the kinds whose objects may use configurations of a kind.

@@ -10,12 +10,11 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 )
 
 // What a program says and how it ends when it cannot begin. Package test/external runs a real one.
 func TestProgram(t *testing.T) {
-	good := depot.Provider((&depot.Book{}).Clients(0))
+	good := newProvider((&clientJournal{}).factory(0))
 	bad := good
 	bad.Configs = nil
 	missing := filepath.Join(t.TempDir(), "none")

@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 
@@ -122,7 +121,7 @@ func (p Provider) Reconcilers(mgr ctrl.Manager, o ...managed.ReconcilerOption) (
 	for _, k := range s.layout.kinds {
 		all[k.gvk.GroupKind()] = s.newReconciler(k, shared, o)
 	}
-	return all, errors.Join(s.errs...)
+	return all, nil
 }
 
 // setup prepares a manager for the provider.

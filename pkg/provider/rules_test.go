@@ -23,7 +23,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 )
 
 // The rules of a provider are what its controllers do: nothing is refused, and nothing is allowed that they never do.
@@ -31,7 +30,7 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.events = nil // they are written by the API, too
-	p := depot.Provider(s.book.Clients(0))
+	p := newProvider(s.journal.factory(0))
 	rules, err := p.Rules()
 	if err != nil {
 		t.Fatal(err)

@@ -5,19 +5,15 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/bowline-dev/bowline/pkg/clients/credentials"
-	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
@@ -28,59 +24,23 @@ import (
 // defaultConcurrency is how many objects of one kind are reconciled at once.
 const defaultConcurrency = 32
 
-// A Setup is what the connecters of a provider share while its controllers are added to one manager, and after.
+// A Setup is shared by the connecters of a provider in one manager.
 type Setup struct {
 	mgr     ctrl.Manager
 	layout  *layout
-	secrets *credentials.Secrets
-	limits  map[string]*limits.Registry // of the configurations of each group
-	pools   map[any]pool                // by the Clients that they are of
-	errs    []error
-}
-
-// pool is what a Setup knows of the clients of any type.
-type pool interface {
-	forget(config configKey)
-	run(ctx context.Context) error
+	clients *clients.Registry
 }
 
 func newSetup(mgr ctrl.Manager, l *layout) (*Setup, error) {
-	secrets, err := credentials.NewSecrets(mgr)
-	if err != nil {
-		return nil, err
-	}
-	s := &Setup{mgr: mgr, layout: l, secrets: secrets, limits: map[string]*limits.Registry{}, pools: map[any]pool{}}
-	for _, c := range l.configs {
-		if s.limits[c.gvk.Group] == nil {
-			s.limits[c.gvk.Group] = limits.NewRegistry()
-		}
-	}
-	return s, nil
+	registry, err := clients.NewRegistry(mgr, l.configKinds(), func(managed schema.GroupKind) string { return l.kindOf(managed).configs })
+	return &Setup{mgr: mgr, layout: l, clients: registry}, err
 }
 
 // Manager is what the controllers are added to.
 func (s *Setup) Manager() ctrl.Manager { return s.mgr }
 
-// Secrets reads credentials, for connecters that make their clients themselves.
-func (s *Setup) Secrets() *credentials.Secrets { return s.secrets }
-
-// add keeps a pool, whose life is that of the manager.
-func (s *Setup) add(of any, p pool) {
-	s.pools[of] = p
-	if err := s.mgr.Add(manager.RunnableFunc(p.run)); err != nil {
-		s.errs = append(s.errs, err)
-	}
-}
-
-// forget frees what is known of a configuration that is gone.
-func (s *Setup) forget(config configKey) {
-	for _, p := range s.pools {
-		p.forget(config)
-	}
-	if known := s.limits[config.group]; known != nil {
-		known.Forget(config.Key)
-	}
-}
+// Clients are the clients, limits and credentials of the provider's ProviderConfigs.
+func (s *Setup) Clients() *clients.Registry { return s.clients }
 
 // addControllers adds those of all managed kinds, with the given options, and those that keep configurations, and their
 // credentials, while they are in use (N12, N29).
@@ -93,12 +53,12 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 	}
 	for _, c := range s.layout.configs {
 		r := providerconfig.NewReconciler(s.mgr, c.gvk,
-			providerconfig.WithUsers(s.layout.usersOf(c.gvk.GroupKind())...), providerconfig.WithSecrets(s.secrets))
+			providerconfig.WithUsers(s.layout.usersOf(c.gvk.GroupKind())...), providerconfig.WithSecrets(s.clients.Secrets()))
 		if err := r.SetupWithManager(s.mgr); err != nil {
 			return err
 		}
 	}
-	return errors.Join(append(s.errs, s.addClaims())...)
+	return s.addClaims()
 }
 
 // shared returns the options that all kinds of the provider have in common.
@@ -136,18 +96,12 @@ func (s *Setup) addKind(k placed[Kind], r *managed.Reconciler) error {
 		concurrency = defaultConcurrency
 	}
 	options := controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(s.mgr)}
-	wake := waker{setup: s, group: k.configs, reconciler: r}
 	b := ctrl.NewControllerManagedBy(s.mgr).
 		Named(managed.ControllerName(k.gvk.GroupKind())).
 		For(watched(k.is.Object)).
 		WatchesRawSource(r.Wakeups()).
-		WatchesRawSource(wake.whenSecretChanges()).
 		WithOptions(options)
-	for _, c := range s.layout.configs {
-		if c.gvk.Group == k.configs {
-			b.Watches(c.is, wake.whenConfigChanges(c), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
-		}
-	}
+	s.clients.Watch(b, k.configs, r.Users)
 	return b.Complete(r)
 }
 

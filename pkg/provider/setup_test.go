@@ -21,9 +21,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
@@ -58,11 +58,11 @@ func TestSetupWithManager(t *testing.T) {
 	}
 	t.Run("A73 everything", func(t *testing.T) {
 		mgr := newManager()
-		if err := depot.Provider((&depot.Book{}).Clients(0)).SetupWithManager(mgr); err != nil {
+		if err := newProvider((&clientJournal{}).factory(0)).SetupWithManager(mgr); err != nil {
 			t.Fatal(err)
 		}
 		for _, gvk := range []string{"ProviderConfig", "ClusterProviderConfig", "Item"} {
-			if !mgr.GetScheme().Recognizes(depot.Kinds().Namespaced.WithKind(gvk)) {
+			if !mgr.GetScheme().Recognizes(depotKinds().Namespaced.WithKind(gvk)) {
 				t.Errorf("the scheme lacks %s", gvk)
 			}
 		}
@@ -72,11 +72,11 @@ func TestSetupWithManager(t *testing.T) {
 	})
 	t.Run("N8 reconcilers of all kinds, and no controllers", func(t *testing.T) {
 		mgr := newManager()
-		all, err := depot.Provider((&depot.Book{}).Clients(0)).Reconcilers(mgr)
+		all, err := newProvider((&clientJournal{}).factory(0)).Reconcilers(mgr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, group := range []schema.GroupVersion{depot.Kinds().Cluster, depot.Kinds().Namespaced} {
+		for _, group := range []schema.GroupVersion{depotKinds().Cluster, depotKinds().Namespaced} {
 			if kind := group.WithKind("Item"); all[kind.GroupKind()] == nil || !mgr.GetScheme().Recognizes(kind) {
 				t.Errorf("%s is not among %v, or not in the scheme", kind, all)
 			}
@@ -86,7 +86,7 @@ func TestSetupWithManager(t *testing.T) {
 		}
 	})
 	t.Run("A73 nothing of a provider with mistakes", func(t *testing.T) {
-		mgr, p := newManager(), depot.Provider((&depot.Book{}).Clients(0))
+		mgr, p := newManager(), newProvider((&clientJournal{}).factory(0))
 		p.Configs = nil
 		if err := p.SetupWithManager(mgr); err == nil || !strings.Contains(err.Error(), "Provider.Configs has no") || mgr.n > 0 {
 			t.Errorf("%d things added, error %v", mgr.n, err)
@@ -99,7 +99,7 @@ func TestSetupWithManager(t *testing.T) {
 
 // plain is an external connecter written by hand, for objects without a Go type.
 type plain struct {
-	pool  *provider.Pool[*depot.Client]
+	pool  *clients.Pool[*depotClient]
 	names *atomic.Value // of the last object that was looked at
 }
 
@@ -113,7 +113,7 @@ func (p plain) Connect(ctx context.Context, mg resource.Managed) (managed.Extern
 
 // looking finds everything as it should be.
 type looking struct {
-	*provider.Lease[*depot.Client]
+	*clients.Lease[*depotClient]
 	names *atomic.Value
 }
 
@@ -136,22 +136,22 @@ func (looking) Delete(context.Context, resource.Managed) error { return nil }
 func TestPlainKind(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	clients := s.book.Clients(0)
-	p := depot.Provider(clients)
-	gvk := depot.Kinds().Namespaced.WithKind("Item")
+	factory := s.journal.factory(0)
+	p := newProvider(factory)
+	gvk := depotKinds().Namespaced.WithKind("Item")
 	setups, names := 0, &atomic.Value{}
 	p.Kinds[1] = provider.Kind{
 		Object: unstructured.New(gvk),
 		Connecter: func(setup *provider.Setup) managed.ExternalConnecter {
 			setups++
-			return plain{clients.In(setup), names}
+			return plain{factory.In(setup.Clients()), names}
 		},
 		Options: []managed.ReconcilerOption{managed.WithDefaultName(func(resource.Managed) string { return "chosen" })},
 	}
 	s.start(p)
 	s.create(s.teamConfig("team"), s.teamItem("item", "team"))
 	t.Run("A52 own connecter, made once", func(t *testing.T) {
-		s.until("clients made", s.made, 1)
+		s.until("clients made", s.created, 1)
 		if setups != 1 {
 			t.Errorf("the connecter was made %d times", setups)
 		}
@@ -170,18 +170,18 @@ func TestPlainKind(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	p := depot.Provider(s.book.Clients(0))
+	p := newProvider(s.journal.factory(0))
 	p.Kinds[1].Concurrency = 3
 	s.start(p, managed.WithPollInterval(20*time.Millisecond))
 	s.create(s.teamConfig("team"))
-	release := s.depot.Hold()
+	release := s.depot.hold()
 	items := s.teamItems(10, "team")
-	s.until("requests waiting", s.depot.Waiting, 3)
+	s.until("requests waiting", s.depot.waitingRequests, 3)
 	release()
 	allSettled(s, items)
 	t.Run("R9 as many passes at once as the kind allows", func(t *testing.T) {
-		if s.depot.Peak() != 3 {
-			t.Errorf("%d", s.depot.Peak())
+		if s.depot.mostInFlight() != 3 {
+			t.Errorf("%d", s.depot.mostInFlight())
 		}
 	})
 }
@@ -194,7 +194,7 @@ func TestOptionOrder(t *testing.T) {
 	option := func(name string) managed.ReconcilerOption {
 		return func(*managed.Reconciler) { asked = append(asked, name) }
 	}
-	p := depot.Provider(s.book.Clients(0))
+	p := newProvider(s.journal.factory(0))
 	p.Kinds = p.Kinds[:1]
 	p.Options = []managed.ReconcilerOption{option("provider")}
 	p.Kinds[0].Options = []managed.ReconcilerOption{option("kind")}
@@ -209,7 +209,7 @@ func TestOptionOrder(t *testing.T) {
 // A manager is refused with the mistakes of all providers, wherever in their order the first one is.
 func TestNewManagerMistakes(t *testing.T) {
 	t.Parallel()
-	good := depot.Provider((&depot.Book{}).Clients(0))
+	good := newProvider((&clientJournal{}).factory(0))
 	first, second := good, good
 	first.Name, first.Configs = "first", nil
 	second.Name, second.Configs = "second", nil

@@ -29,14 +29,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(controlplanetest.Main(m, depot.Kinds().Definitions()...))
+	os.Exit(controlplanetest.Main(m, depotKinds().Definitions()...))
 }
 
 // mine marks the objects of one test among those of others on the shared server.
@@ -46,22 +45,22 @@ const mine = "provider.test/of"
 // this test only.
 type stage struct {
 	*controlplanetest.Env
-	t      *testing.T
-	depot  *depot.Server
-	book   *depot.Book
-	events *recorder
+	t       *testing.T
+	depot   *depot
+	journal *clientJournal
+	events  *recorder
 }
 
 // newStage has a depot that knows the key "first", and a Secret "key" with it.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := depot.Kinds().AddToScheme(scheme); err != nil {
+	if err := depotKinds().AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{Env: controlplanetest.NewWithScheme(t, scheme), t: t, book: &depot.Book{}, events: &recorder{}}
+	s := &stage{Env: controlplanetest.NewWithScheme(t, scheme), t: t, journal: &clientJournal{}, events: &recorder{}}
 	var stop func()
-	s.depot, stop = depot.NewServer("first")
+	s.depot, stop = newDepot("first")
 	t.Cleanup(stop)
 	t.Cleanup(s.strike)
 	s.create(&corev1.Secret{ObjectMeta: s.meta(s.Namespace, "key"), Data: map[string][]byte{"key": []byte("first")}})
@@ -247,7 +246,7 @@ func (s *stage) until(what string, number func() int, want int) {
 	})
 }
 
-func (s *stage) made() int { return len(s.book.Made()) }
+func (s *stage) created() int { return len(s.journal.connections()) }
 
 // recorder keeps warnings in memory.
 type recorder struct {

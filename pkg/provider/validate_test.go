@@ -14,7 +14,6 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/provider/internal/depot"
 )
 
 // A mistake is a change of a good provider and what is said of it; nothing if that is no mistake.
@@ -25,7 +24,7 @@ type mistake struct {
 
 // crds changes definitions.
 func crds(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
-	return func(p *provider.Provider) { p.CRDs = depot.CRDs(change) }
+	return func(p *provider.Provider) { p.CRDs = depotCRDs(change) }
 }
 
 // ofItem changes that of namespaced items.
@@ -52,7 +51,7 @@ func missingParts() map[string]mistake {
 		"A73 list not in the scheme": {
 			func(p *provider.Provider) {
 				p.AddToScheme = func(s *runtime.Scheme) error {
-					s.AddKnownTypeWithName(depot.Kinds().Namespaced.WithKind("Item"), &kinds.TeamItem{})
+					s.AddKnownTypeWithName(depotKinds().Namespaced.WithKind("Item"), &kinds.TeamItem{})
 					return nil
 				}
 			},
@@ -97,10 +96,10 @@ func misfits() map[string]mistake {
 		"N2 configuration of another name": {
 			func(p *provider.Provider) {
 				p.AddToScheme = func(s *runtime.Scheme) error {
-					s.AddKnownTypeWithName(depot.Kinds().Namespaced.WithKind("Letter"), &kinds.ClusterProviderConfig{})
+					s.AddKnownTypeWithName(depotKinds().Namespaced.WithKind("Letter"), &kinds.ClusterProviderConfig{})
 					return nil
 				}
-				p.CRDs = depot.CRDs(func(d *apiextensionsv1.CustomResourceDefinition) {
+				p.CRDs = depotCRDs(func(d *apiextensionsv1.CustomResourceDefinition) {
 					if d.Spec.Names.Kind == "ClusterProviderConfig" {
 						d.Spec.Names.Kind = "Letter"
 					}
@@ -117,7 +116,7 @@ func misfits() map[string]mistake {
 		"R227 no configurations at all": {
 			func(p *provider.Provider) {
 				p.Configs = nil
-				p.CRDs = depot.CRDs(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil })
+				p.CRDs = depotCRDs(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil })
 			}, nil,
 		},
 	}
@@ -134,7 +133,7 @@ func TestValidate(t *testing.T) {
 }
 
 func validate(t *testing.T, tc mistake) {
-	p := depot.Provider((&depot.Book{}).Clients(0))
+	p := newProvider((&clientJournal{}).factory(0))
 	tc.change(&p)
 	err := p.Validate()
 	if (err == nil) != (tc.says == nil) {

@@ -19,6 +19,8 @@ const (
 
 // A Key identifies a ProviderConfig within a provider.
 type Key struct {
+	// Group of the kind. It does not appear in messages.
+	Group string
 	// Kind is ProviderConfig or ClusterProviderConfig.
 	Kind string
 	// Namespace is empty for cluster-scoped kinds.

@@ -10,15 +10,15 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/kind"
-	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
 // clouds returns what makes clients of the favourite cloud.
-func clouds() *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client] {
-	return &provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]{
-		New: func(_ context.Context, c provider.Connection[v1alpha3.ProviderConfigSpec]) (*sdk.Client, error) {
+func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
+	return &clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]{
+		New: func(_ context.Context, c clients.Connection[v1alpha3.ProviderConfigSpec]) (*sdk.Client, error) {
 			return sdk.NewClient(sdk.Config{
 				Endpoint:   c.Settings.Endpoint,
 				Project:    c.Settings.ProjectID,
@@ -30,7 +30,7 @@ func clouds() *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 }
 
 // system says what the kinds have in common.
-func system(clouds *provider.Clients[v1alpha3.ProviderConfigSpec, *sdk.Client]) kind.System[*sdk.Client] {
+func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) kind.System[*sdk.Client] {
 	return kind.System[*sdk.Client]{
 		Clients:    clouds,
 		IsNotFound: sdk.IsNotFound,

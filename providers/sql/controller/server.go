@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/kind"
-	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
@@ -34,15 +34,15 @@ type server struct {
 }
 
 // servers returns what makes clients of PostgreSQL servers.
-func servers() *provider.Clients[v1alpha1.ProviderConfigSpec, *server] {
-	return &provider.Clients[v1alpha1.ProviderConfigSpec, *server]{
+func servers() *clients.Factory[v1alpha1.ProviderConfigSpec, *server] {
+	return &clients.Factory[v1alpha1.ProviderConfigSpec, *server]{
 		New:   connect,
 		Close: func(s *server) { s.Close() },
 	}
 }
 
 // connect makes the client of a provider configuration. What that leaves open its Secret says.
-func connect(_ context.Context, c provider.Connection[v1alpha1.ProviderConfigSpec]) (*server, error) {
+func connect(_ context.Context, c clients.Connection[v1alpha1.ProviderConfigSpec]) (*server, error) {
 	s := c.Settings
 	secret := func(key string) string { return string(c.Secret[key]) }
 	port := ptr.Deref(s.Port, 0)
@@ -74,7 +74,7 @@ const defaultPort = 5432
 
 // limit keeps the limits of a provider configuration, and leaves alone a server that does not accept the credentials, has no
 // connection left or does not answer. What else a server refuses says nothing against it.
-func limit(by provider.Limiter) func(context.Context, func(context.Context) error) error {
+func limit(by clients.Limiter) func(context.Context, func(context.Context) error) error {
 	return func(ctx context.Context, call func(context.Context) error) error {
 		var answer error
 		err := by.Do(ctx, func(ctx context.Context) error {
@@ -96,7 +96,7 @@ func limit(by provider.Limiter) func(context.Context, func(context.Context) erro
 }
 
 // system says what the kinds have in common.
-func system(servers *provider.Clients[v1alpha1.ProviderConfigSpec, *server]) kind.System[*server] {
+func system(servers *clients.Factory[v1alpha1.ProviderConfigSpec, *server]) kind.System[*server] {
 	return kind.System[*server]{
 		Clients:    servers,
 		IsNotFound: postgresql.IsNotFound,

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -35,15 +36,15 @@ type store struct {
 	sizes map[string]int
 }
 
-var stores = &provider.Clients[xpv1.ProviderSpec, *store]{
-	New: func(context.Context, provider.Connection[xpv1.ProviderSpec]) (*store, error) {
+var stores = &clients.Factory[xpv1.ProviderSpec, *store]{
+	New: func(context.Context, clients.Connection[xpv1.ProviderSpec]) (*store, error) {
 		return &store{sizes: map[string]int{}}, nil
 	},
 }
 
-type gadgetClient struct{ *provider.Lease[*store] }
+type gadgetClient struct{ *clients.Lease[*store] }
 
-func newGadgetClient(l *provider.Lease[*store]) managed.TypedExternalClient[*Gadget] {
+func newGadgetClient(l *clients.Lease[*store]) managed.TypedExternalClient[*Gadget] {
 	return gadgetClient{l}
 }
 

@@ -1,0 +1,145 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/clients/credentials"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A ConfigKind is a kind of ProviderConfig.
+type ConfigKind struct {
+	// Object is an empty one.
+	Object     resource.ProviderConfig
+	Kind       schema.GroupVersionKind
+	Namespaced bool
+}
+
+// A Registry holds the clients, limits and credentials of the ProviderConfigs of a provider in one manager.
+type Registry struct {
+	mgr     ctrl.Manager
+	configs []ConfigKind
+	groupOf func(schema.GroupKind) string
+	secrets *credentials.Secrets
+	limits  *limits.Registry
+
+	mu      sync.Mutex
+	pools   map[any]pool // by Factory
+	stopped bool
+}
+
+// pool is a Pool of any type.
+type pool interface {
+	forget(key limits.Key)
+	stop()
+}
+
+// NewRegistry returns a registry for the given kinds of ProviderConfigs. groupOf returns the group of the ProviderConfigs that
+// objects of a managed kind use (N29). All clients are closed when the manager stops.
+func NewRegistry(mgr ctrl.Manager, configs []ConfigKind, groupOf func(managed schema.GroupKind) string) (*Registry, error) {
+	secrets, err := credentials.NewSecrets(mgr)
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{
+		mgr: mgr, configs: configs, groupOf: groupOf, secrets: secrets, limits: limits.NewRegistry(), pools: map[any]pool{},
+	}
+	return r, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.stopped = true
+		for _, p := range r.pools {
+			p.stop()
+		}
+		return nil
+	}))
+}
+
+// Secrets reads the Secrets with credentials.
+func (r *Registry) Secrets() *credentials.Secrets { return r.secrets }
+
+// pool returns the pool of a Factory.
+func (r *Registry) pool(factory any, create func() pool) pool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, ok := r.pools[factory]
+	if !ok {
+		p = create()
+		r.pools[factory] = p
+	}
+	if r.stopped {
+		p.stop()
+	}
+	return p
+}
+
+// forget drops all knowledge of a ProviderConfig that was deleted.
+func (r *Registry) forget(key limits.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pools {
+		p.forget(key)
+	}
+	r.limits.Forget(key)
+}
+
+// find reads the ProviderConfig that an object uses, and its credentials, from caches (R227 to R229, R231, R232, N2).
+func (r *Registry) find(ctx context.Context, mg resource.Managed) (*config, error) {
+	kind, err := r.kindFor(mg)
+	if err != nil {
+		return nil, err
+	}
+	object := kind.Object.DeepCopyObject().(client.Object)
+	key := types.NamespacedName{Name: resource.ProviderConfigName(mg)}
+	if kind.Namespaced {
+		key.Namespace = mg.GetNamespace()
+	}
+	name := fmt.Sprintf("%s %q", kind.Kind.Kind, key.Name)
+	if err := r.mgr.GetClient().Get(ctx, key, object); err != nil {
+		return nil, fmt.Errorf("cannot get %s: %w", name, err)
+	}
+	c, err := read(object)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w", name, err)
+	}
+	if err := c.readCredentials(ctx, r.secrets); err != nil {
+		return nil, fmt.Errorf("cannot get credentials of %s: %w", name, err)
+	}
+	c.name, c.key, c.version = name, keyOf(kind, key), c.hash(object.GetUID())
+	return c, nil
+}
+
+// kindFor returns the kind of ProviderConfig that an object uses (N2).
+func (r *Registry) kindFor(mg resource.Managed) (ConfigKind, error) {
+	gvk, err := apiutil.GVKForObject(mg, r.mgr.GetScheme())
+	if err != nil {
+		return ConfigKind{}, fmt.Errorf("finding the kind of the object: %w", err)
+	}
+	group, kind := r.groupOf(gvk.GroupKind()), resource.ProviderConfigKind(mg)
+	for _, c := range r.configs {
+		if c.Kind.Group == group && c.Kind.Kind == kind {
+			return c, nil
+		}
+	}
+	return ConfigKind{}, fmt.Errorf("kind %s has no provider configurations of kind %q: set spec.providerConfigRef.kind to %s or %s",
+		gvk.GroupKind(), kind, xpv1.ProviderConfigKind, xpv1.ClusterProviderConfigKind)
+}
+
+func keyOf(kind ConfigKind, name types.NamespacedName) limits.Key {
+	return limits.Key{Group: kind.Kind.Group, Kind: kind.Kind.Kind, Namespace: name.Namespace, Name: name.Name}
+}
