@@ -20,7 +20,7 @@ type layer struct {
 // layers is the drawing of the house: cmd → internal/cli → {controlplane, providers} → pkg → apis. The longest folder
 // that holds a package decides. A new top-level folder has to be added, with a reason.
 func layers() []layer {
-	harness := []string{"controlplane/controlplanetest", "providertest"}
+	harness := []string{"controlplane/controlplanetest", "providertest", "internal/testkit"}
 	return []layer{
 		{folder: "apis", may: []string{"pkg/resource"}, tests: append(harness, "pkg/crd"),
 			reason: "Kinds are imported by every client; they bring nothing along but the roles that they have."},
@@ -30,7 +30,7 @@ func layers() []layer {
 			reason: "Provider authors import pkg; it must not pull in a server or somebody's provider."},
 		{folder: "controlplane", may: []string{"apis", "pkg"},
 			reason: "The embedded server serves any API; it knows no provider and no command."},
-		{folder: "providertest", may: []string{"apis", "pkg", "controlplane/controlplanetest"},
+		{folder: "providertest", may: []string{"apis", "pkg", "controlplane/controlplanetest", "internal/testkit"},
 			reason: "Provider authors run the conformance suite outside this repository."},
 		{folder: "favouritecloud",
 			reason: "The local cloud is an outside system; were it to know us, our tests would prove nothing."},
@@ -40,6 +40,8 @@ func layers() []layer {
 			reason: "A provider could live in a repository of its own: no server code, nothing internal."},
 		{folder: "internal/cli", may: []string{"apis", "pkg", "controlplane", "favouritecloud", "providers", "internal/codegen"},
 			reason: "The command line wires the parts together; nothing else may."},
+		{folder: "internal/testkit", may: []string{"apis", "pkg"}, tests: []string{"controlplane/controlplanetest"},
+			reason: "Tests of every package import it, so it must not bring along a server or a provider."},
 		{folder: "internal/policy", reason: "Rules read source, they do not link it."},
 		{folder: "internal/codegen", may: []string{"apis", "pkg"}, tests: harness, reason: "The generator knows types only."},
 		{folder: "internal/catalogue", may: []string{"pkg"}, reason: "The page of reasons is made from the table in the code."},

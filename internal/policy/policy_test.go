@@ -178,6 +178,8 @@ func TestImports(t *testing.T) {
 		"PkgNeverUsesControlplane":   {file: "pkg/meta/a.go", imports: "controlplane", forbidden: true},
 		"PkgTestsUseTheHarness":      {file: "pkg/meta/a_test.go", imports: "controlplane/controlplanetest"},
 		"PkgNeverUsesTheHarness":     {file: "pkg/meta/a.go", imports: "controlplane/controlplanetest", forbidden: true},
+		"PkgTestsUseTheTestKit":      {file: "pkg/meta/a_test.go", imports: "internal/testkit/fault"},
+		"PkgNeverUsesTheTestKit":     {file: "pkg/meta/a.go", imports: "internal/testkit", forbidden: true},
 		"PkgTestsNeverStartTheirOwn": {file: "pkg/meta/a_test.go", imports: "controlplane", forbidden: true},
 		"CloudKnowsNothingOfUs":      {file: "favouritecloud/a.go", imports: "pkg/meta", forbidden: true},
 		"CloudUsesItself":            {file: "favouritecloud/a.go", imports: "favouritecloud/internal/store"},

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"

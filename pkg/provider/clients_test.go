@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 

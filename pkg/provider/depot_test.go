@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/clients"
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"

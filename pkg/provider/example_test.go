@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/clients"
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"

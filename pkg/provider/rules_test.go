@@ -20,8 +20,8 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -39,7 +39,7 @@ func TestRules(t *testing.T) {
 	user := s.Namespace
 	grant(t, user, rules)
 	journal := &journal{}
-	rc := witness.Requests(s.Config, journal.answer)
+	rc := fault.Intercept(s.Config, journal.answer)
 	rc.Impersonate = rest.ImpersonationConfig{UserName: user}
 	s.startAs(rc, p)
 	s.live()

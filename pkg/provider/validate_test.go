@@ -12,7 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bowline-dev/bowline/test/bench/process"
+	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
@@ -96,7 +96,7 @@ func (b *bench) start(ctx context.Context, dir, ready string, env []string, args
 		return nil, nil, err
 	}
 	p, err := process.Start(ctx, process.Config{
-		Args: args, Env: append(env, "HOME="+b.dir, "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR="), Ready: ready, Log: log, Failed: b.failed,
+		Args: args, Env: append(env, "HOME="+b.dir, "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR="), Ready: ready, Log: log, Failed: b.failed, Detached: true,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bowline-dev/bowline/test/bench/process"
+	"github.com/bowline-dev/bowline/test/bench/usage"
 )
 
 // A measurement is what one phase costs, from begin to end.
@@ -22,7 +22,7 @@ type measurement struct {
 	phase       string
 	controllers *controllers // nil in a floor
 
-	server, ours, harness *process.Meter
+	server, ours, harness *usage.Meter
 	machine               time.Duration
 	before                counts
 }
@@ -34,7 +34,7 @@ func (b *bench) begin(ctx context.Context, phase string, p *plane, c *controller
 		if m.before, err = c.counts(ctx); err != nil {
 			return nil, err
 		}
-		if m.ours, err = process.Measure(c.process.PID()); err != nil {
+		if m.ours, err = usage.Measure(c.process.PID()); err != nil {
 			return nil, err
 		}
 		if b.cpuProfile != "" {
@@ -43,13 +43,13 @@ func (b *bench) begin(ctx context.Context, phase string, p *plane, c *controller
 			}
 		}
 	}
-	if m.server, err = process.Measure(p.server.PID()); err != nil {
+	if m.server, err = usage.Measure(p.server.PID()); err != nil {
 		return nil, err
 	}
-	if m.harness, err = process.Measure(os.Getpid()); err != nil {
+	if m.harness, err = usage.Measure(os.Getpid()); err != nil {
 		return nil, err
 	}
-	m.machine, err = process.MachineCPU()
+	m.machine, err = usage.MachineCPU()
 	return m, err
 }
 
@@ -66,7 +66,7 @@ func (m *measurement) startProfile(ctx context.Context) error {
 
 // end adds the costs to the report.
 func (m *measurement) end(ctx context.Context) error {
-	machine, err := process.MachineCPU()
+	machine, err := usage.MachineCPU()
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (m *measurement) perObject(what string, n int) {
 
 // use adds what a process used, and takes it from the rest of the machine's processor time. Of the harness only the
 // processor time matters.
-func (m *measurement) use(who string, meter *process.Meter, rest *time.Duration) error {
+func (m *measurement) use(who string, meter *usage.Meter, rest *time.Duration) error {
 	u, err := meter.Stop()
 	if err != nil {
 		return err

@@ -26,10 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/test/bench/apis/crds"
 	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
-	"github.com/bowline-dev/bowline/test/bench/process"
 )
 
 // namespace holds the connection secrets.

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/bowline-dev/bowline/test/bench/process"
+	"github.com/bowline-dev/bowline/internal/testkit/process"
+	"github.com/bowline-dev/bowline/test/bench/usage"
 )
 
 // measureStart measures `bowline up`: how soon it is ready on a new data folder and again on the same one, and what it
@@ -35,7 +36,7 @@ func (b *bench) up(ctx context.Context, dir, figure string, then func(context.Co
 		return err
 	}
 	b.report.Add(measureStart, figure, time.Since(begin).Seconds())
-	used, err := process.Read(p.PID()) // which does not depend on what else the machine does
+	used, err := usage.Read(p.PID()) // which does not depend on what else the machine does
 	b.report.Add(measureStart, "CPU "+figure, used.CPU.Seconds())
 	if err == nil && then != nil {
 		err = then(ctx, p)
@@ -45,7 +46,7 @@ func (b *bench) up(ctx context.Context, dir, figure string, then func(context.Co
 
 // rest leaves the program alone until the garbage of its start is given back, then reads what it needs.
 func (b *bench) rest(ctx context.Context, p *process.Process) error {
-	m, err := process.Measure(p.PID())
+	m, err := usage.Measure(p.PID())
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (b *bench) rest(ctx context.Context, p *process.Process) error {
 	if err != nil {
 		return err
 	}
-	now, err := process.Read(p.PID())
+	now, err := usage.Read(p.PID())
 	if err != nil {
 		return err
 	}

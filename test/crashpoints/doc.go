@@ -15,7 +15,7 @@
 // points. Then the operation is run again for each of them and each cut: the process dies right before the request is
 // sent, or right after it was done, or it lives on and never hears the answer. With --faults it also lives on when a server
 // fails and refuses a change, and when somebody else writes to the object right before one. A process is a manager with the
-// provider's real controllers, a lifeline between them and everything else (package lifeline), and no memory of what went
+// provider's real controllers, fault.Transport between them and everything else, and no memory of what went
 // before. The API server and the cloud are real ones and stay up.
 //
 // After a death a healthy process goes on until all is quiet. Then, and as well when the process lived on, the whole site is

@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 )
 
 // A choice is what to try. Empty fields choose all.
@@ -105,7 +105,7 @@ func (h *harness) fail(err error) {
 
 // try records an operation and cuts it at every point that is chosen.
 func (h *harness) try(ctx context.Context, j job, chosen choice) error {
-	clean, found, err := h.at(ctx, j, lifeline.Point{}, "")
+	clean, found, err := h.at(ctx, j, fault.Point{}, "")
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 		return nil
 	}
 	if chosen.point > len(order) {
-		return fmt.Errorf("there are %d points only: %s", len(order), lifeline.Numbered(order))
+		return fmt.Errorf("there are %d points only: %s", len(order), fault.Numbered(order))
 	}
 	missed := 0
 	var all sync.WaitGroup
@@ -123,7 +123,7 @@ func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 		if chosen.point != 0 && chosen.point != i+1 {
 			continue
 		}
-		for _, c := range lifeline.Cuts(p.Request, chosen.faults) {
+		for _, c := range fault.Kinds(p.Request, chosen.faults) {
 			all.Go(func() {
 				reached, err := h.cut(ctx, j, order, i, c)
 				if err != nil {
@@ -144,7 +144,7 @@ func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 	defer h.mu.Unlock()
 	fmt.Fprintf(h.out, "%s: done, %d points, %d cuts did not come about\n", j, len(order), missed)
 	if chosen.point != 0 {
-		fmt.Fprintf(h.out, "the points are: %s\n", lifeline.Numbered(order))
+		fmt.Fprintf(h.out, "the points are: %s\n", fault.Numbered(order))
 	}
 	return nil
 }
@@ -153,16 +153,16 @@ func (h *harness) try(ctx context.Context, j job, chosen choice) error {
 const attempts = 3
 
 // cut cuts one operation in one way and reports what is wrong afterwards.
-func (h *harness) cut(ctx context.Context, j job, order []lifeline.Point, i int, c lifeline.Cut) (reached bool, err error) {
+func (h *harness) cut(ctx context.Context, j job, order []fault.Point, i int, c fault.Kind) (reached bool, err error) {
 	for range attempts {
 		life, found, err := h.at(ctx, j, order[i], c)
 		if err != nil {
 			return false, err
 		}
-		if len(found) > 0 || life.WasReached() {
+		if len(found) > 0 || life.Reached() {
 			h.report(j, fmt.Sprintf("point %d, %s, %s", i+1, order[i], c), order, life, found)
 		}
-		if life.WasReached() {
+		if life.Reached() {
 			return true, nil
 		}
 	}
@@ -170,7 +170,7 @@ func (h *harness) cut(ctx context.Context, j job, order []lifeline.Point, i int,
 }
 
 // at runs an operation at a free site with a life that is cut at the point.
-func (h *harness) at(ctx context.Context, j job, p lifeline.Point, c lifeline.Cut) (life *lifeline.Life, found []violation, err error) {
+func (h *harness) at(ctx context.Context, j job, p fault.Point, c fault.Kind) (life *fault.Process, found []violation, err error) {
 	var s *site
 	select {
 	case s = <-h.sites:
@@ -178,20 +178,20 @@ func (h *harness) at(ctx context.Context, j job, p lifeline.Point, c lifeline.Cu
 		return nil, nil, context.Cause(ctx)
 	}
 	defer func() { h.sites <- s }()
-	t := &try{site: s, kind: j.kind, operation: j.operation, life: lifeline.New(p, c)}
+	t := &try{site: s, kind: j.kind, operation: j.operation, life: &fault.Process{At: p, Kind: c}}
 	found, err = t.run(ctx)
 	return t.life, found, errors.Join(err, s.clear(ctx))
 }
 
 // report counts a try and tells all that is needed to understand and repeat what it violates.
-func (h *harness) report(j job, where string, order []lifeline.Point, life *lifeline.Life, found []violation) {
+func (h *harness) report(j job, where string, order []fault.Point, life *fault.Process, found []violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tried++
 	for _, v := range found {
 		h.found[v.class]++
 		fmt.Fprintf(h.out, "VIOLATION %s: %s, %s: %s\n  undisturbed: %s\n  this time:   %s\n",
-			v.class, j, where, v.what, lifeline.Numbered(order), life)
+			v.class, j, where, v.what, fault.Numbered(order), life)
 	}
 }
 

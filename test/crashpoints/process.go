@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
@@ -34,7 +35,6 @@ import (
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
-	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
 
 const (
@@ -54,8 +54,8 @@ func patient() []managed.ReconcilerOption {
 	}
 }
 
-// A process is the provider's controllers with a memory of their own, as one run of the program has them.
-type process struct {
+// controllers are the provider's controllers with a memory of their own, as one run of the program has.
+type controllers struct {
 	cancel context.CancelFunc
 	ended  chan error
 }
@@ -64,21 +64,21 @@ type process struct {
 // like, and nothing of it depends on them.
 func aboutConfig(request string) bool {
 	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets "+keySecret) ||
-		strings.HasSuffix(request, lifeline.Listed) // so are users looked for before a configuration goes
+		strings.HasSuffix(request, fault.Listed) // so are users looked for before a configuration goes
 }
 
-// start starts a process that looks after the site's objects only and lives as long as its lifeline. Requests that protect
+// start starts a process that looks after the site's objects only and ends with its life. Requests that protect
 // provider configurations are points of the operations that are about these.
-func (t *try) start(ctx context.Context, life *lifeline.Life) (*process, error) {
+func (t *try) start(ctx context.Context, life *fault.Process) (*controllers, error) {
 	s := t.site
 	name := func(r *http.Request) (string, bool) {
-		request, ok := lifeline.APIRequest(r)
+		request, ok := fault.APIRequest(r)
 		return request, ok && (t.operation.configs || !aboutConfig(request))
 	}
-	current := func() *lifeline.Life { return life }
+	current := func() *fault.Process { return life }
 	tapped := rest.CopyConfig(s.config)
 	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return lifeline.Tap{Life: current, Name: name, Next: next}
+		return fault.Transport(current, name, next)
 	})
 	mgr, err := ctrl.NewManager(tapped, ctrl.Options{
 		Scheme:         s.client.Scheme(),
@@ -98,7 +98,7 @@ func (t *try) start(ctx context.Context, life *lifeline.Life) (*process, error) 
 	}
 	s.proxy.Follow(life)
 	ctx, cancel := context.WithCancel(ctx)
-	p := &process{cancel: cancel, ended: make(chan error, 1)}
+	p := &controllers{cancel: cancel, ended: make(chan error, 1)}
 	go func() {
 		p.ended <- mgr.Start(ctx)
 		cancel() // caches of a process that ended early fill no more
@@ -147,7 +147,7 @@ func (s *site) cached() cache.Options {
 }
 
 // stop returns when nothing of the process is left.
-func (p *process) stop() error {
+func (p *controllers) stop() error {
 	p.cancel()
 	if err := <-p.ended; err != nil {
 		return fmt.Errorf("running a process: %w", err)

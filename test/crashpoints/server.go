@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/providers/fcp"
-	program "github.com/bowline-dev/bowline/test/bench/process"
 )
 
 // startServer starts an API server that knows the provider's kinds, in a process of its own.
@@ -27,13 +27,14 @@ func startServer(ctx context.Context, bowline, dir string) (config *rest.Config,
 		return nil, nil, err
 	}
 	data := filepath.Join(dir, "plane")
-	server, err := program.Start(ctx, program.Config{
+	server, err := process.Start(ctx, process.Config{
 		Args:  []string{bowline, "apiserver", "--data-dir", data, "--listen", "127.0.0.1:0"},
 		Env:   []string{"HOME=" + dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="},
 		Ready: "The API server is ready",
 		Log:   log,
 		// Every try fails from then on, and says so.
-		Failed: func(err error) { fmt.Fprintf(os.Stderr, "crashpoints: %v\n", err) },
+		Failed:   func(err error) { fmt.Fprintf(os.Stderr, "crashpoints: %v\n", err) },
+		Detached: true,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())

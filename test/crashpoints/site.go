@@ -21,6 +21,7 @@ import (
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
@@ -31,7 +32,6 @@ import (
 	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
-	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
 
 // siteLabel marks a site's objects with its namespace.
@@ -44,7 +44,7 @@ type site struct {
 	client    client.Client
 	namespace string
 	project   *project
-	proxy     *lifeline.Proxy
+	proxy     *fault.Proxy
 }
 
 // newSite makes a site on an API server that has the provider's kinds.
@@ -67,7 +67,7 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 	if s.project, err = c.newProject(ctx, s.namespace); err != nil {
 		return nil, err
 	}
-	if s.proxy, err = lifeline.NewProxy(c.endpoint); err != nil {
+	if s.proxy, err = fault.NewProxy(c.endpoint, fault.CloudRequest); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/test/crashpoints/lifeline"
 )
 
 // patience is how long an operation may take, and how long its recovery.
@@ -30,7 +30,7 @@ type try struct {
 	site      *site
 	kind      kind
 	operation operation
-	life      *lifeline.Life
+	life      *fault.Process
 
 	claim    resource.Claim // of operations on claims, from when there is one
 	object   resource.Managed
@@ -50,10 +50,10 @@ func (t *try) run(ctx context.Context) (found []violation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.life.Cut() == "" || why != nil { // a process that lives on shall need no other
+	if t.life.Kind == "" || why != nil { // a process that lives on shall need no other
 		return t.check(ctx, why)
 	}
-	why, err = t.with(ctx, lifeline.New(lifeline.Point{}, ""), false)
+	why, err = t.with(ctx, &fault.Process{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (t *try) prepare(ctx context.Context) error {
 	if err := create(ctx, t); err != nil {
 		return err
 	}
-	p, err := t.start(ctx, lifeline.New(lifeline.Point{}, ""))
+	p, err := t.start(ctx, &fault.Process{})
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (t *try) overtake(ctx context.Context) error {
 }
 
 // with runs a process until it is dead, or the operation is done and all is quiet. The reason is why that took too long.
-func (t *try) with(ctx context.Context, life *lifeline.Life, first bool) (why, err error) {
+func (t *try) with(ctx context.Context, life *fault.Process, first bool) (why, err error) {
 	p, err := t.start(ctx, life)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (t *try) with(ctx context.Context, life *lifeline.Life, first bool) (why, e
 
 // cued returns nil once it is time for what happens meanwhile, or nobody lives to give the cue.
 func (t *try) cued(ctx context.Context) error {
-	if t.life.IsOver() {
+	if t.life.Finished() {
 		return nil
 	}
 	if t.operation.cue != nil {
@@ -154,11 +154,11 @@ func (t *try) cued(ctx context.Context) error {
 }
 
 // quiet returns nil once a process is dead, or has finished and looked at everything again without a change.
-func (t *try) quiet(ctx context.Context, life *lifeline.Life) error {
-	if life.IsOver() {
+func (t *try) quiet(ctx context.Context, life *fault.Process) error {
+	if life.Finished() {
 		return nil
 	}
-	rests := life.LookedAgain
+	rests := life.Polled
 	if t.operation.gone || t.operation.still {
 		rests = func() bool { return life.Silent(5 * pollInterval) }
 	}

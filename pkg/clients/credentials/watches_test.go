@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 )
 
 // watches counts the open watches of each name.
@@ -53,10 +53,10 @@ func (w *watches) want(names ...string) func(context.Context) error {
 
 func (w *watches) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	resp, err := next.RoundTrip(req)
-	if err == nil && witness.IsWatch(req) {
+	if err == nil && fault.IsWatch(req) {
 		name := req.URL.Query().Get("fieldSelector")
 		w.add(name, 1)
-		witness.OnClose(resp, func() { w.add(name, -1) })
+		fault.OnClose(resp, func() { w.add(name, -1) })
 	}
 	return resp, err
 }
@@ -102,7 +102,7 @@ func newShelf(t *testing.T) *shelf {
 			t.Error("watches begin after the manager has ended")
 		}
 	})
-	s.Config = witness.Requests(s.Config, s.watches.answer)
+	s.Config = fault.Intercept(s.Config, s.watches.answer)
 	s.secrets = newSecrets(t, s.Env, credentials.WithClock(s.clock.Now))
 	s.secrets.OnChange(func(key types.NamespacedName) {
 		s.mu.Lock()

@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 

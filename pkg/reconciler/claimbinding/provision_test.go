@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -91,7 +91,7 @@ func TestProvision(t *testing.T) {
 	})
 	t.Run("N13 a further pass writes nothing", func(t *testing.T) {
 		var writes []string
-		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
+		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (error, error) {
 			writes = append(writes, request)
 			return nil, nil
 		}))
@@ -321,9 +321,9 @@ func TestOthers(t *testing.T) {
 		squatter.Name = claimbinding.NameFor(s.env.Namespace+"-orders-", claim.UID, 0)
 		s.create(squatter)
 		made := 0
-		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
+		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (error, error) {
 			if made == 2 { // the second name was free, and the process dies
-				return witness.ErrDead, nil
+				return fault.ErrCrashed, nil
 			}
 			if request == "POST /apis/shop.test.bowline.dev/v1/items" {
 				made++
@@ -349,7 +349,7 @@ func TestOthers(t *testing.T) {
 		s := newStage(t)
 		s.create(s.newClass(nil), s.newClaim("orders", nil))
 		once := false
-		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
+		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (error, error) {
 			if strings.HasSuffix(request, "/orders") && !once {
 				once = true
 				claim := s.claimOf("orders")
@@ -461,13 +461,13 @@ func TestUntoldFailure(t *testing.T) {
 		s.create(s.newClass(nil), s.newClaim("orders", nil))
 		s.pass()
 		s.ready(s.item(), "hunter2")
-		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
+		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (error, error) {
 			if request == "POST /api/v1/namespaces/"+s.env.Namespace+"/secrets" {
-				return witness.ErrDead, nil
+				return fault.ErrCrashed, nil
 			}
 			return nil, nil
 		}))
-		if _, err := s.tryPass("orders"); !errors.Is(err, witness.ErrDead) {
+		if _, err := s.tryPass("orders"); !errors.Is(err, fault.ErrCrashed) {
 			t.Errorf("the queue is told %v", err)
 		}
 		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "condition Synced says how")

@@ -17,11 +17,11 @@ import (
 	kubeevent "sigs.k8s.io/controller-runtime/pkg/event"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
 
 // What becomes of a managed resource when its claim goes.
@@ -97,9 +97,9 @@ func (s *stage) unreferred() {
 	s.t.Helper()
 	s.create(s.newClass(nil), s.newClaim("orders", nil))
 	made := false
-	s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
+	s.restart(fault.InterceptWrites(s.env.Config, func(request string) (error, error) {
 		if made {
-			return witness.ErrDead, nil
+			return fault.ErrCrashed, nil
 		}
 		made = request == "POST /apis/shop.test.bowline.dev/v1/items"
 		return nil, nil
@@ -280,7 +280,7 @@ func TestStraysOfClaims(t *testing.T) {
 
 // unserved is a server that does not know a kind.
 func unserved(config *rest.Config, path string) *rest.Config {
-	return witness.Requests(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	return fault.Intercept(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if !strings.Contains(req.URL.Path+"/", path) {
 			return next.RoundTrip(req)
 		}

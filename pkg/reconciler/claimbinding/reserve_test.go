@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
 
 // limited is a class that so many claims may use.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 )
 
 // The rights that binding needs are enough, here together with those of the managed reconciler: to make them known is why

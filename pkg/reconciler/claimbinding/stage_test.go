@@ -25,10 +25,10 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -41,7 +41,7 @@ type stage struct {
 	env    *controlplanetest.Env
 	class  string
 	claim  string
-	events *witness.Events
+	events *testkit.Events
 
 	options    []claimbinding.ReconcilerOption
 	reconciler *claimbinding.Reconciler
@@ -57,7 +57,7 @@ func newStage(t *testing.T, o ...claimbinding.ReconcilerOption) *stage {
 // stageIn is newStage in a namespace that the test uses one time after the other; it calls strike in between.
 func stageIn(t *testing.T, env *controlplanetest.Env, o ...claimbinding.ReconcilerOption) *stage {
 	t.Helper()
-	s := &stage{t: t, env: env, class: env.Prefix + "gold", claim: "orders", events: &witness.Events{}}
+	s := &stage{t: t, env: env, class: env.Prefix + "gold", claim: "orders", events: &testkit.Events{}}
 	s.options = append([]claimbinding.ReconcilerOption{
 		claimbinding.WithRecorder(s.events),
 		claimbinding.WithManagedConfigurators(
@@ -99,7 +99,7 @@ func (s *stage) restart(config *rest.Config) {
 
 func newReconciler(t *testing.T, config *rest.Config, o ...claimbinding.ReconcilerOption) *claimbinding.Reconciler {
 	t.Helper()
-	mgr := witness.ByHand(t, config, manager.Options{Scheme: newScheme(t), MapperProvider: mapper})
+	mgr := testkit.NewManager(t, config, manager.Options{Scheme: newScheme(t), MapperProvider: mapper})
 	return claimbinding.NewReconciler(mgr, resource.ClaimKind(shop.ItemClaimGroupVersionKind),
 		resource.ClassKind(shop.ItemClassGroupVersionKind), resource.ManagedKind(shop.ItemGroupVersionKind), o...)
 }

@@ -13,10 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -168,7 +168,7 @@ func TestStaticWaits(t *testing.T) {
 		s.ready(item, "hunter2")
 		s.create(s.newClaim("orders", s.static(item.Name)), s.newClaim("others", s.static(item.Name)))
 		raced := false
-		s.restart(witness.Writes(s.env.Config, func(request string) (error, error) {
+		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (error, error) {
 			if !raced && request == fmt.Sprintf("PATCH /apis/shop.test.bowline.dev/v1/items/%s", item.Name) {
 				raced = true // the other claim has passed all checks too, and is faster now
 				other := *s

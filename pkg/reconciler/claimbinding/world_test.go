@@ -20,9 +20,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 // start runs the controllers until the test ends or somebody calls stop.
 func (w *world) start(setup func(manager.Manager, *claimbinding.Reconciler) error) (stop func()) {
 	w.t.Helper()
-	rc := witness.Writes(w.env.Config, func(request string) (error, error) {
+	rc := fault.InterceptWrites(w.env.Config, func(request string) (error, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.writes = append(w.writes, request)

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // A call in the background that ended is the call of its pass: while the vendor works on it, another one follows at the

@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // An altering connecter makes clients whose calls a test has the last word on. Functions that are nil change nothing.

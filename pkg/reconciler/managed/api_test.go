@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -113,7 +113,7 @@ func TestOptions(t *testing.T) {
 	t.Run("A58 all parts together", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
-		events := &witness.Events{}
+		events := &testkit.Events{}
 		s.options = []managed.ReconcilerOption{
 			managed.WithTypedExternalConnecter[*thing.Thing](s.system),
 			managed.WithClient(s.env.Client),

@@ -13,19 +13,19 @@ import (
 	"time"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // watchDefinitions counts the watches of definitions that the controllers of a street have open.
 func (s *street) watchDefinitions() (open *atomic.Int32) {
 	open = &atomic.Int32{}
-	s.env.Config = witness.Requests(s.env.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	s.env.Config = fault.Intercept(s.env.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		resp, err := next.RoundTrip(req)
-		if err == nil && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") && witness.IsWatch(req) {
+		if err == nil && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") && fault.IsWatch(req) {
 			open.Add(1)
-			witness.OnClose(resp, func() { open.Add(-1) })
+			fault.OnClose(resp, func() { open.Add(-1) })
 		}
 		return resp, err
 	})

@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // passUntilTold reconciles until an event of the given reason was emitted, and no further.
@@ -115,7 +115,7 @@ func TestBackgroundEndIsLost(t *testing.T) {
 			t.Parallel()
 			s := inBackground(t)
 			away := false
-			s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
+			s.restart(fault.InterceptWrites(s.env.Config, func(request string) (refuse, lose error) {
 				if away && strings.HasSuffix(request, "/status") {
 					return errors.New("the API server is away"), nil
 				}

@@ -24,9 +24,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -136,10 +136,10 @@ type requestLog struct {
 }
 
 func (l *requestLog) of(config *rest.Config) *rest.Config {
-	return witness.Requests(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	return fault.Intercept(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		path := req.URL.Path
 		discovery := path == "/api" || path == "/apis" || path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/")
-		if !witness.IsWatch(req) && !discovery {
+		if !fault.IsWatch(req) && !discovery {
 			l.mu.Lock()
 			l.seen = append(l.seen, req.Method+" "+path)
 			l.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // give puts a resource of this object's into the system, under the object's name.
@@ -36,7 +36,7 @@ func (s *stage) has() thing.Resource { return s.system.Snapshot()[s.key.Name] }
 func (s *stage) countWrites() *[]string {
 	s.t.Helper()
 	writes := &[]string{}
-	s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
+	s.restart(fault.InterceptWrites(s.env.Config, func(request string) (refuse, lose error) {
 		*writes = append(*writes, request)
 		return nil, nil
 	}))
@@ -299,7 +299,7 @@ func TestAfterCreate(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, managed.WithVendorNames())
 			s.system.VendorNames = true
-			s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
+			s.restart(fault.InterceptWrites(s.env.Config, func(request string) (refuse, lose error) {
 				if s.system.Called("Create") == 0 || tc.times == 0 || !strings.HasPrefix(request, tc.refused) && !strings.HasSuffix(request, tc.refused) {
 					return nil, nil
 				}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // Kinds of external systems, by what they offer against crashes.
@@ -65,20 +65,20 @@ func TestCrashPoints(t *testing.T) {
 		for operation := range operations {
 			t.Run(fmt.Sprintf("R77 R79 N5 N22 %s with %s", operation, kind), func(t *testing.T) {
 				t.Parallel()
-				clean := &witness.Life{}
+				clean := &fault.Process{}
 				whole := newCrashStage(t, kind, operation)
 				whole.run(clean)
 				whole.check("not cut")
-				if len(clean.Did()) < 4 {
-					t.Fatalf("a clean run did only %v", clean.Did())
+				if len(clean.Requests()) < 4 {
+					t.Fatalf("a clean run did only %v", clean.Requests())
 				}
-				for point := 1; point <= len(clean.Did()); point++ {
-					for _, how := range []witness.Cut{witness.Before, witness.After} {
+				for point := 1; point <= len(clean.Requests()); point++ {
+					for _, how := range []fault.Kind{fault.CrashBefore, fault.CrashAfter} {
 						s := newCrashStage(t, kind, operation)
-						life := &witness.Life{At: point, How: how}
+						life := &fault.Process{At: fault.Point{N: point}, Kind: how}
 						s.run(life)
 						s.recover()
-						s.check(fmt.Sprintf("cut at %d of %v (it %s)", point, life.Did(), how))
+						s.check(fmt.Sprintf("cut at %d of %v (it %s)", point, life.Requests(), how))
 					}
 				}
 			})
@@ -101,9 +101,9 @@ func newCrashStage(t *testing.T, kind, operation string) *crashStage {
 }
 
 // run makes the pass in which a process of the given life does it all; further ones would only look.
-func (s *crashStage) run(life *witness.Life) {
-	s.system.Fault = func(verb string) (error, error) { return life.Act(verb) }
-	s.restart(witness.Writes(s.env.Config, life.Act))
+func (s *crashStage) run(life *fault.Process) {
+	s.system.Fault = func(verb string) (error, error) { return life.Request(verb) }
+	s.restart(fault.InterceptWrites(s.env.Config, life.Request))
 	_, _ = s.tryPass() // a dying process has no one to tell
 	s.system.Fault = nil
 }

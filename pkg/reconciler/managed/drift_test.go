@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // inSync is what a user sees of drift.

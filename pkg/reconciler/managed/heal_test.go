@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // vendorNamed is a stage for a kind whose names the system makes up, with a creation that began and has no result.
@@ -199,7 +199,7 @@ func TestLostAnswerOfBegin(t *testing.T) {
 			s := newStage(t, nil, managed.WithVendorNames())
 			s.system.VendorNames, s.system.Finds = true, finds
 			lost := io.ErrUnexpectedEOF
-			s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
+			s.restart(fault.InterceptWrites(s.env.Config, func(request string) (refuse, lose error) {
 				if !strings.HasPrefix(request, http.MethodPatch) {
 					return nil, nil
 				}

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // The way to take over what somebody left behind: look at it first, then let the object do more.

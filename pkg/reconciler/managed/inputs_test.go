@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // withPassword puts a Thing on stage whose password is in a Secret.
@@ -147,7 +147,7 @@ func TestSecretInputRotation(t *testing.T) {
 
 // tappedReads tells of the reads that go past the cache.
 func tappedReads(config *rest.Config, read func(path string)) *rest.Config {
-	return witness.Requests(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	return fault.Intercept(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if req.Method == http.MethodGet {
 			read(req.URL.Path)
 		}

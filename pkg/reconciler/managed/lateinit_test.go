@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // The client of these tests overwrites the whole spec with what the system reports; what may be stored is the
@@ -174,7 +174,7 @@ func TestStoredBeforeSent(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
-		s.restart(witness.Writes(s.env.Config, func(string) (refuse, lose error) { return errors.New("the API server is away"), nil }))
+		s.restart(fault.InterceptWrites(s.env.Config, func(string) (refuse, lose error) { return errors.New("the API server is away"), nil }))
 		_, _ = s.tryPass() // nor can it tell anybody
 		wantSent(t, s, "Update")
 	})

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -180,7 +180,7 @@ func TestLostChosen(t *testing.T) {
 					o.ConnectionDetails, o.ResourceLateInitialized = nil, true
 					mg.Spec.ForProvider.Tags = map[string]string{"by": "vendor"}
 				}})
-				config = witness.Writes(config, func(string) (refuse, lost error) { lose(); return nil, nil })
+				config = fault.InterceptWrites(config, func(string) (refuse, lost error) { lose(); return nil, nil })
 			} else {
 				s.during("Observe", lose)
 			}

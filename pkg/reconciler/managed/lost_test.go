@@ -19,9 +19,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // editSecret changes the connection secret as a person does; nil removes it.

@@ -15,10 +15,10 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
@@ -242,7 +242,7 @@ func (l *childhood) loseStatus() {
 func (l *childhood) refuseStatusOnce() {
 	l.t.Helper()
 	refused := false
-	l.restart(witness.Writes(l.env.Config, func(request string) (refuse, lose error) {
+	l.restart(fault.InterceptWrites(l.env.Config, func(request string) (refuse, lose error) {
 		if !refused && strings.HasSuffix(request, "/status") {
 			refused = true
 			return errors.New("no"), nil

@@ -6,9 +6,9 @@ package managed_test
 import (
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // A name that a careless client sets on the object is not kept, not even for the rest of the pass.

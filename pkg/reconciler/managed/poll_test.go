@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -189,7 +189,7 @@ func TestRequests(t *testing.T) {
 	t.Run("R17 R199 a status that could not be written is no success", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
-		s.restart(witness.Writes(s.env.Config, func(request string) (refuse, lose error) {
+		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (refuse, lose error) {
 			if strings.HasSuffix(request, "/status") {
 				return errors.New("the API server is away"), nil
 			}

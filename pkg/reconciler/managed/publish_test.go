@@ -22,9 +22,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -170,7 +170,7 @@ func newLocalStage(t *testing.T) *localStage {
 		t.Fatal(err)
 	}
 	env, elsewhere := controlplanetest.NewWithScheme(t, scheme), controlplanetest.NewWithScheme(t, scheme)
-	mgr := witness.ByHand(t, env.Config, manager.Options{Scheme: scheme})
+	mgr := testkit.NewManager(t, env.Config, manager.Options{Scheme: scheme})
 	s := &localStage{Client: env.Client, system: thing.NewSystem(),
 		key:      types.NamespacedName{Namespace: env.Namespace, Name: "local"},
 		namesake: types.NamespacedName{Namespace: elsewhere.Namespace, Name: "local"}}

@@ -29,10 +29,10 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/reference"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -316,7 +316,7 @@ func TestWithoutClaimsAndClasses(t *testing.T) {
 		env := controlplanetest.NewWithScheme(t, newScheme(t))
 		s := &street{env: env, label: map[string]string{"test": strings.Trim(env.Prefix, "-")}}
 		bare := &bareServer{}
-		config := witness.Requests(env.Config, bare.answer)
+		config := fault.Intercept(env.Config, bare.answer)
 		control(t, config, newScheme(t), thing.GroupVersionKind, &thing.Thing{}, cache.ByObject{Label: labels.SelectorFromSet(s.label)})
 		mg := s.addHouse(t, func(*thing.Thing) {})
 		s.sees(t, mg, string(xpv1.ReasonAvailable))

@@ -26,9 +26,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -57,7 +57,7 @@ type stage struct {
 	key    types.NamespacedName
 	secret types.NamespacedName
 	clock  time.Time
-	events *witness.Events
+	events *testkit.Events
 
 	reconciler *managed.Reconciler
 	options    []managed.ReconcilerOption
@@ -74,7 +74,7 @@ func newStage(t *testing.T, change func(*thing.Thing), o ...managed.ReconcilerOp
 		key:    types.NamespacedName{Name: env.Prefix + "thing"},
 		secret: types.NamespacedName{Namespace: env.Namespace, Name: "connection"},
 		clock:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		events: &witness.Events{},
+		events: &testkit.Events{},
 	}
 	s.options = append([]managed.ReconcilerOption{
 		managed.WithTypedExternalConnecter[*thing.Thing](s.system),
@@ -117,7 +117,7 @@ func newReconciler(t *testing.T, config *rest.Config, o ...managed.ReconcilerOpt
 
 func byHand(t *testing.T, config *rest.Config, watched cache.Options) manager.Manager {
 	t.Helper()
-	return witness.ByHand(t, config, manager.Options{
+	return testkit.NewManager(t, config, manager.Options{
 		Scheme: newScheme(t),
 		Cache:  watched,
 		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) {

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
 )
 
 // What the API server refuses of the status does not hide the rest of it.
@@ -95,7 +95,7 @@ func TestStatusThatAPolicyRefuses(t *testing.T) {
 	s := newStage(t, nil)
 	s.pass()
 	s.alter(func(mg *thing.Thing, o *managed.ExternalObservation) { mg.Status.AtProvider.Size = 7 })
-	s.restart(witness.Requests(s.env.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	s.restart(fault.Intercept(s.env.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/status") {
 			return next.RoundTrip(req)
 		}

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed/internal/thing"
+	"github.com/bowline-dev/bowline/internal/testkit/thing"
 )
 
 // A resource that lost its password, which was made up at creation, gets it back from the connection secret.

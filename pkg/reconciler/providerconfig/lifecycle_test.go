@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
 )
 
 // A configuration's whole life: what is written when, and what a user sees.

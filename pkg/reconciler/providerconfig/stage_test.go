@@ -28,10 +28,11 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/kinds"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
@@ -90,7 +91,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 // start runs the controller until the test ends or somebody calls stop.
 func (s *stage) start(o ...providerconfig.Option) {
 	s.t.Helper()
-	rc := witness.Requests(s.env.Config, s.answer)
+	rc := fault.Intercept(s.env.Config, s.answer)
 	options := manager.Options{
 		Scheme: newScheme(s.t),
 		Cache:  cache.Options{DefaultLabelSelector: labels.SelectorFromSet(labels.Set{mine: s.env.Namespace})},
@@ -251,7 +252,7 @@ func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Respons
 		s.mu.Lock()
 		s.writes = append(s.writes, req.Method+" "+strings.ReplaceAll(req.URL.Path, s.env.Prefix, ""))
 		s.mu.Unlock()
-	} else if witness.IsWatch(req) {
+	} else if fault.IsWatch(req) {
 		ask = nil
 	}
 	if ask != nil {
@@ -263,7 +264,7 @@ func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Respons
 }
 
 // recorder keeps events in memory, and refuses them.
-type recorder struct{ witness.Events }
+type recorder struct{ testkit.Events }
 
 func (r *recorder) Event(ctx context.Context, o client.Object, e event.Event) error {
 	return errors.Join(r.Events.Event(ctx, o, e), errors.New("events are refused in a namespace that goes away"))

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
 )
 

@@ -28,10 +28,11 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/connection"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
 )
@@ -74,7 +75,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 
 // config is access whose requests the stage sees.
 func (s *stage) config() *rest.Config {
-	return witness.Requests(s.Config, s.answer)
+	return fault.Intercept(s.Config, s.answer)
 }
 
 // options are those of a provider's manager, which sees the objects of this test only.
@@ -95,7 +96,7 @@ func (s *stage) start() {
 // byHand returns a reconciler without a cache, for a test that calls it.
 func (s *stage) byHand() *secret.Reconciler {
 	s.t.Helper()
-	return secret.NewReconciler(witness.ByHand(s.t, s.config(), s.options()))
+	return secret.NewReconciler(testkit.NewManager(s.t, s.config(), s.options()))
 }
 
 // source is the connection Secret of a managed resource.
@@ -237,7 +238,7 @@ func (s *stage) takeErrors(about *corev1.Secret) (some []string) {
 }
 
 func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if !witness.IsWatch(req) {
+	if !fault.IsWatch(req) {
 		s.mu.Lock()
 		s.requests, s.last = append(s.requests, req.Method+" "+req.URL.Path), time.Now()
 		s.mu.Unlock()

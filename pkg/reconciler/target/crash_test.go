@@ -10,7 +10,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 )
 
 // An operation on a target; prepare happens in good health.
@@ -73,14 +73,14 @@ func TestCrashPoints(t *testing.T) {
 	for name, op := range operations() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env, clean := controlplanetest.NewWithScheme(t, newScheme(t)), &witness.Life{}
+			env, clean := controlplanetest.NewWithScheme(t, newScheme(t)), &fault.Process{}
 			live(t, env, op, clean)
-			if len(clean.Did()) < op.writes {
-				t.Fatalf("a clean run did only %v", clean.Did())
+			if len(clean.Requests()) < op.writes {
+				t.Fatalf("a clean run did only %v", clean.Requests())
 			}
-			for point := 1; point <= len(clean.Did()); point++ {
-				for _, how := range []witness.Cut{witness.Before, witness.After, witness.Lost} {
-					live(t, env, op, &witness.Life{At: point, How: how})
+			for point := 1; point <= len(clean.Requests()); point++ {
+				for _, how := range []fault.Kind{fault.CrashBefore, fault.CrashAfter, fault.AnswerLost} {
+					live(t, env, op, &fault.Process{At: fault.Point{N: point}, Kind: how})
 				}
 			}
 		})
@@ -88,19 +88,19 @@ func TestCrashPoints(t *testing.T) {
 }
 
 // live does an operation in a process of the given life and, if that ends, in another one. It checks what is left.
-func live(t *testing.T, env *controlplanetest.Env, op operation, life *witness.Life) {
+func live(t *testing.T, env *controlplanetest.Env, op operation, life *fault.Process) {
 	t.Helper()
 	s := stageIn(t, env)
 	defer s.strike()
 	op.prepare(s)
-	s.restart(witness.Writes(s.env.Config, life.Act))
+	s.restart(fault.InterceptWrites(s.env.Config, life.Request))
 	s.settle()
-	if life.IsDead() {
+	if life.Crashed() {
 		s.restart(s.env.Config)
 		s.settle()
 	}
 	if err := op.check(s); err != nil {
-		t.Errorf("cut at %d of %v (it %s): %v", life.At, life.Did(), life.How, err)
+		t.Errorf("cut at %d of %v (it %s): %v", life.At.N, life.Requests(), life.Kind, err)
 	}
 }
 

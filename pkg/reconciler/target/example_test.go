@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )

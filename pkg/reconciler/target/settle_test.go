@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
 
@@ -22,7 +22,7 @@ func TestFailure(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.connected(nil)
-	s.restart(witness.Requests(s.env.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	s.restart(fault.Intercept(s.env.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/hidden-source") {
 			return nil, errors.New("the line is cut")
 		}

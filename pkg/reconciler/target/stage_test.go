@@ -34,10 +34,10 @@ import (
 	"github.com/bowline-dev/bowline/apis/crds"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/crd"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 type stage struct {
 	t      *testing.T
 	env    *controlplanetest.Env
-	events *witness.Events
+	events *testkit.Events
 
 	options    []target.Option
 	reconciler *target.Reconciler
@@ -76,7 +76,7 @@ func newStage(t *testing.T, o ...target.Option) *stage {
 // stageIn is newStage in a namespace that the test uses one time after the other; it calls strike in between.
 func stageIn(t *testing.T, env *controlplanetest.Env, o ...target.Option) *stage {
 	t.Helper()
-	s := &stage{t: t, env: env, events: &witness.Events{}}
+	s := &stage{t: t, env: env, events: &testkit.Events{}}
 	s.options = append([]target.Option{target.WithRecorder(s.events)}, o...)
 	s.restart(env.Config)
 	return s

@@ -16,10 +16,10 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/event"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -65,12 +65,12 @@ func TestConnects(t *testing.T) {
 		item := s.newItem(nil)
 		s.create(item, s.newTarget(nil))
 		s.publish(item)
-		life := &witness.Life{}
-		s.restart(witness.Writes(s.env.Config, life.Act))
+		life := &fault.Process{}
+		s.restart(fault.InterceptWrites(s.env.Config, life.Request))
 		for range 3 {
 			s.pass()
 		}
-		if did := life.Did(); len(did) != 4 {
+		if did := life.Requests(); len(did) != 4 {
 			t.Errorf("want target, copy, source and status written once each, got %v", did)
 		}
 		after := &shop.Item{}

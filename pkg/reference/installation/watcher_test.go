@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/reference/installation"
 )
 
@@ -45,7 +45,7 @@ func newStage(t *testing.T, forbids bool) *stage {
 			t.Errorf("%d watches are open after the manager has ended", open)
 		}
 	})
-	controlplanetest.RunManager(t, witness.Requests(env.Config, s.answer), manager.Options{}, func(mgr manager.Manager) error {
+	controlplanetest.RunManager(t, fault.Intercept(env.Config, s.answer), manager.Options{}, func(mgr manager.Manager) error {
 		s.watcher = installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { s.told <- kind })
 		return nil
 	})
@@ -61,9 +61,9 @@ func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Respons
 		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: req}, nil
 	}
 	resp, err := next.RoundTrip(req)
-	if err == nil && definitions && witness.IsWatch(req) {
+	if err == nil && definitions && fault.IsWatch(req) {
 		s.watches.Add(1)
-		witness.OnClose(resp, func() { s.watches.Add(-1) })
+		fault.OnClose(resp, func() { s.watches.Add(-1) })
 	}
 	return resp, err
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 )
 
 // only makes a class one for namespaces with the label.

@@ -23,16 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
 
 // A judge is the core controller, pass by pass, and the clock that it goes by.
 type judge struct {
 	*hand
-	events *witness.Events
+	events *testkit.Events
 	now    atomic.Int64
 }
 
@@ -41,7 +41,7 @@ const patience = 10 * time.Second
 // judging makes a core controller, which knows all classes.
 func judging(s *stage) *judge {
 	s.t.Helper()
-	j := &judge{hand: &hand{stage: s}, events: &witness.Events{}}
+	j := &judge{hand: &hand{stage: s}, events: &testkit.Events{}}
 	s.start(func(mgr manager.Manager) error {
 		j.mgr = mgr
 		j.reconciler = claim.NewReconciler(mgr, itemClaims, claim.WithRecorder(j.events), claim.WithPatience(patience),

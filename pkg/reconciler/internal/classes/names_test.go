@@ -16,8 +16,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 )
 
 // Without wake-ups claims are looked at again by time.

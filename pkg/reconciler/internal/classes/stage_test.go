@@ -27,10 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/pkg/internal/witness"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -83,7 +83,7 @@ func (s *stage) start(setup func(manager.Manager) error) (stop func()) {
 func (s *stage) startWith(change func(*cache.Options), setup func(manager.Manager) error) (stop func()) {
 	s.t.Helper()
 	what := labels.Set{mine: s.env.Namespace}
-	rc := witness.Requests(s.env.Config, s.answer)
+	rc := fault.Intercept(s.env.Config, s.answer)
 	rc.QPS = -1
 	options := manager.Options{
 		Logger: logr.New(log.NullLogSink{}),
@@ -220,7 +220,7 @@ func writes(request string) bool { return !strings.HasPrefix(request, "GET ") }
 
 func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	s.mu.Lock()
-	if !witness.IsWatch(req) {
+	if !fault.IsWatch(req) {
 		s.requests = append(s.requests, req.Method+" "+strings.ReplaceAll(req.URL.Path, s.env.Namespace, "NS"))
 	}
 	ask := s.ask

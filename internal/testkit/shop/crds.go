@@ -6,8 +6,8 @@ package shop
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/bowline-dev/bowline/internal/testkit/shop/crds"
 	"github.com/bowline-dev/bowline/pkg/crd"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/shop/crds"
 )
 
 // CRDs returns the definitions of the kinds.

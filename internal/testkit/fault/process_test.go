@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lifeline
+package fault
 
 import (
 	"net/http"
@@ -12,22 +12,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A cloud hears of exactly the requests that a life allows, through the proxy as the provider's client reaches it.
-func TestLifeline(t *testing.T) {
+// The cloud serves exactly the requests that the process sends, through the proxy as the provider's client reaches it.
+func TestProxy(t *testing.T) {
 	t.Parallel()
 	create, update := "POST cloud/networks", "PATCH cloud/networks/*"
 	cases := map[string]struct {
-		cut      Cut
+		kind     Kind
 		done     []string // by the cloud
 		answered []bool
-		dead     bool
+		crashed  bool
 	}{
-		"in good health": {"", []string{create, update, update, create}, []bool{true, true, true, true}, false},
-		"before":         {Before, []string{create, update}, []bool{true, true, false, false}, true},
-		"after":          {After, []string{create, update, update}, []bool{true, true, false, false}, true},
-		"lost":           {Lost, []string{create, update, update, create}, []bool{true, true, false, true}, false},
-		"refused":        {Refused, []string{create, update, create}, []bool{true, true, false, true}, false},
-		"overtaken":      {Overtaken, []string{create, update, "somebody", update, create}, []bool{true, true, true, true}, false},
+		"no fault":     {"", []string{create, update, update, create}, []bool{true, true, true, true}, false},
+		"crash before": {CrashBefore, []string{create, update}, []bool{true, true, false, false}, true},
+		"crash after":  {CrashAfter, []string{create, update, update}, []bool{true, true, false, false}, true},
+		"answer lost":  {AnswerLost, []string{create, update, update, create}, []bool{true, true, false, true}, false},
+		"refused":      {Refused, []string{create, update, create}, []bool{true, true, false, true}, false},
+		"overtaken":    {Overtaken, []string{create, update, "somebody", update, create}, []bool{true, true, true, true}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,14 +38,14 @@ func TestLifeline(t *testing.T) {
 				done = append(done, request)
 			}))
 			t.Cleanup(cloud.Close)
-			p, err := NewProxy(cloud.URL)
+			p, err := NewProxy(cloud.URL, CloudRequest)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(p.Close)
-			life := New(Point{update, 2}, tc.cut)
-			life.Overtake = func() error { done = append(done, "somebody"); return nil }
-			p.Follow(life)
+			process := &Process{At: Point{update, 2}, Kind: tc.kind}
+			process.Overtake = func() error { done = append(done, "somebody"); return nil }
+			p.Follow(process)
 			var answered []bool
 			for _, request := range []string{"POST /networks", "PATCH /networks/a", "PATCH /networks/b", "POST /networks"} {
 				method, path, _ := strings.Cut(request, " ")
@@ -66,30 +66,30 @@ func TestLifeline(t *testing.T) {
 			if diff := cmp.Diff(tc.answered, answered); diff != "" {
 				t.Errorf("answered -want +got:\n%s", diff)
 			}
-			if life.IsDead() != tc.dead || life.WasReached() != (tc.cut != "") {
-				t.Errorf("dead: %t, reached: %t", life.IsDead(), life.WasReached())
+			if process.Crashed() != tc.crashed || process.Reached() != (tc.kind != "") {
+				t.Errorf("crashed: %t, reached: %t", process.Crashed(), process.Reached())
 			}
 		})
 	}
 }
 
-// Who waits until a process is dead that dies right after a request must not take that request back.
-func TestIsOver(t *testing.T) {
+// A test that waits for a crash after a request must not cancel that request.
+func TestFinished(t *testing.T) {
 	t.Parallel()
-	for cut, want := range map[Cut]bool{Before: true, After: true, Lost: false} {
-		t.Run(string(cut), func(t *testing.T) {
+	for kind, want := range map[Kind]bool{CrashBefore: true, CrashAfter: true, AnswerLost: false} {
+		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			life := New(Point{"PATCH a", 1}, cut)
+			process := &Process{At: Point{"PATCH a", 1}, Kind: kind}
 			sent := false
-			_, err := life.do("PATCH a", func() (*http.Response, error) {
+			_, err := process.send("PATCH a", func() (*http.Response, error) {
 				sent = true
-				if life.IsDead() != (cut == After) || life.IsOver() {
-					t.Errorf("while it is done: dead: %t, over: %t", life.IsDead(), life.IsOver())
+				if process.Crashed() != (kind == CrashAfter) || process.Finished() {
+					t.Errorf("while it is served: crashed: %t, finished: %t", process.Crashed(), process.Finished())
 				}
 				return &http.Response{Body: http.NoBody}, nil
 			})
-			if err == nil || sent != (cut != Before) || life.IsOver() != want {
-				t.Errorf("%v, sent: %t, over: %t", err, sent, life.IsOver())
+			if err == nil || sent != (kind != CrashBefore) || process.Finished() != want {
+				t.Errorf("%v, sent: %t, finished: %t", err, sent, process.Finished())
 			}
 		})
 	}
@@ -98,19 +98,19 @@ func TestIsOver(t *testing.T) {
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ met, want string }{
-		"looking again is no new point":   {"GET a,GET a,PUT a,GET a,GET a,GET b,PUT b", "GET a,PUT a,GET a,GET b,PUT b"},
-		"the end is the last change":      {"PUT a,GET a,GET b", "PUT a"},
-		"waiting is the same thing again": {"PUT a,DEL a,GET a,DEL a,GET a,DEL a,GET a,PUT b", "PUT a,DEL a,GET a,DEL a,PUT b"},
+		"a repeated read is no new point":         {"GET a,GET a,PUT a,GET a,GET a,GET b,PUT b", "GET a,PUT a,GET a,GET b,PUT b"},
+		"the end is the last change":              {"PUT a,GET a,GET b", "PUT a"},
+		"what repeats while it waits is left out": {"PUT a,DEL a,GET a,DEL a,GET a,DEL a,GET a,PUT b", "PUT a,DEL a,GET a,DEL a,PUT b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			life := New(Point{}, "")
+			process := &Process{}
 			for request := range strings.SplitSeq(tc.met, ",") {
-				life.meet(request)
+				process.count(request)
 			}
 			var got []string
-			for _, p := range life.Order() {
+			for _, p := range process.Order() {
 				got = append(got, p.Request)
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, ",")); diff != "" {

@@ -1,7 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+// Package usage reads from Linux what a process uses, at one moment or between two.
+//
+//	meter, err := usage.Measure(p.PID())
+//	...
+//	used, err := meter.Stop()
+package usage
 
 import (
 	"errors"
@@ -15,7 +20,7 @@ import (
 // tick is the unit of processor times in /proc, on every architecture that Linux has.
 const tick = time.Second / 100
 
-// A Usage is what a process uses.
+// A Usage is processor time and memory of a process.
 type Usage struct {
 	// CPU is the processor time of the process so far, or within a measurement, user and system together.
 	CPU time.Duration

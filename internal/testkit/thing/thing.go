@@ -19,7 +19,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-//go:generate go tool -modfile=../../../../../tools/go.mod controller-gen object:headerFile=../../../../../tools/header.go.txt crd:crdVersions=v1 paths=. output:crd:dir=.
+//go:generate go tool -modfile=../../../tools/go.mod controller-gen object:headerFile=../../../tools/header.go.txt crd:crdVersions=v1 paths=. output:crd:dir=.
 
 // GroupVersionKind of Thing.
 var GroupVersionKind = schema.GroupVersionKind{Group: "test.bowline.dev", Version: "v1", Kind: "Thing"}

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lifeline
+package fault
 
 import (
 	"net/http"
@@ -11,16 +11,16 @@ import (
 
 func isRead(request string) bool { return strings.HasPrefix(request, http.MethodGet+" ") }
 
-// Listed ends the name of a list past the cache, unless it is one of objects with certain labels.
+// Listed ends the name of an uncached list without a label selector.
 const Listed = " (list)"
 
 const selected = " (list by label)"
 
-// uid is the name that a connection Secret has which was made for a claim.
+// uid matches the names of connection Secrets that were created for claims.
 var uid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // APIRequest names a request to the API server without the names of objects, "PATCH nodegroups.compute.fcp.m.crossplane.io",
-// but with those of Secrets, unless these are UIDs. What keeps caches going, and what finds out which kinds there are, is no point.
+// but with those of Secrets, unless these are UIDs. Requests of caches and of discovery have no name.
 func APIRequest(r *http.Request) (request string, ok bool) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	group := ""

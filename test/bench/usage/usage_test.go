@@ -1,14 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+package usage
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -74,75 +71,8 @@ func TestMeterSeesThisProcess(t *testing.T) {
 	}
 }
 
-// start runs a shell script.
-func start(t *testing.T, script string, failed func(error)) (*Process, error) {
-	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
-	return Start(t.Context(), Config{Args: []string{"/bin/sh", "-c", script}, Ready: "I am ready", Log: log, Failed: failed})
-}
-
-func TestProcess(t *testing.T) {
-	t.Parallel()
-	t.Run("stops when told to", func(t *testing.T) {
-		t.Parallel()
-		p, err := start(t, `echo before; echo "now I am ready"; exec sleep 60`, func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(p.Stop(), p.Stop()); err != nil {
-			t.Error(err)
-		}
-		if _, err := Read(p.PID()); err == nil {
-			t.Error("it still runs")
-		}
-	})
-	t.Run("tells when it ends by itself", func(t *testing.T) {
-		t.Parallel()
-		failed := make(chan error, 1)
-		p, err := start(t, `echo "I am ready"; echo "no disk" >&2; exit 3`, func(err error) { failed <- err })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := <-failed; !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "no disk") {
-			t.Error(err)
-		}
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("ends before it is ready", func(t *testing.T) {
-		t.Parallel()
-		_, err := start(t, `echo "port is taken" >&2; exit 1`, func(err error) { t.Error(err) })
-		if err == nil || !strings.Contains(err.Error(), "port is taken") {
-			t.Error(err)
-		}
-	})
-}
-
 func ExampleRead() {
 	usage, err := Read(os.Getpid())
 	fmt.Println(usage.Anonymous > 0, err)
 	// Output: true <nil>
-}
-
-func ExampleStart() {
-	log, err := os.CreateTemp("", "example-*.log")
-	if err != nil {
-		return
-	}
-	defer os.Remove(log.Name())
-	defer log.Close()
-	p, err := Start(context.Background(), Config{
-		Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 60"}, Ready: "ready", Log: log, Failed: func(err error) { fmt.Println(err) },
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(p.Stop())
-	// Output: <nil>
 }

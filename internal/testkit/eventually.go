@@ -1,0 +1,71 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+const (
+	waitLimit    = 30 * time.Second
+	waitInterval = 20 * time.Millisecond
+	logInterval  = 5 * time.Second
+	// timeToReport is what a test needs to report a wait in vain, and to clean up, before its binary is ended.
+	timeToReport = 30 * time.Second
+)
+
+// Eventually calls check until it returns nil, and fails the test with its last error after half a minute. It logs every few
+// seconds why it still waits.
+func Eventually(t testing.TB, what string, check func() error) {
+	t.Helper()
+	Within(t, waitLimit, what, check)
+}
+
+// Within is Eventually with a limit of its own. The limit is shorter where the test binary would be ended before it.
+func Within(t testing.TB, limit time.Duration, what string, check func() error) {
+	t.Helper()
+	if test, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, bounded := test.Deadline(); bounded {
+			limit = min(limit, time.Until(end)-timeToReport)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	begin, logged := time.Now(), time.Now()
+	err := Poll(ctx, func() error {
+		err := check()
+		if err != nil && time.Since(logged) > logInterval {
+			logged = time.Now()
+			t.Logf("after %s still waiting for: %s: %v", time.Since(begin).Round(time.Second), what, err)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("waited %s for: %s: %v", time.Since(begin).Round(time.Millisecond), what, err)
+	}
+}
+
+// Poll calls check until it returns nil or ctx ends, and returns its last error. An error that the end of ctx caused replaces no
+// other.
+func Poll(ctx context.Context, check func() error) error {
+	tick := time.NewTicker(waitInterval)
+	defer tick.Stop()
+	var last error
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,252 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fault injects faults into the requests of a process, and counts them.
+//
+// Its one idea: a server and a vendor know a process only by its requests. So a test runs an operation once without a fault,
+// lists the requests, and repeats the operation with a fault at each of them. A Process is what the test cuts. It sees requests
+// to API servers through Transport or InterceptWrites, requests to vendors through Request, NewProxy or Transport.
+//
+//	p := &fault.Process{At: fault.Point{Request: "POST secrets", N: 2}, Kind: fault.CrashAfter}
+//	config := fault.InterceptWrites(env.Config, p.Request)
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Kind of fault. The empty kind is none.
+type Kind string
+
+// The kinds of faults. A process survives all but the first two.
+const (
+	// CrashBefore ends the process before the request is sent.
+	CrashBefore Kind = "crash before the request"
+	// CrashAfter ends the process after the request was served.
+	CrashAfter Kind = "crash after the request"
+	// AnswerLost serves the request and loses the answer.
+	AnswerLost Kind = "lost answer"
+	// Refused fails the request without serving it.
+	Refused Kind = "refused request"
+	// Overtaken calls Process.Overtake before the request is sent.
+	Overtaken Kind = "overtaken request"
+)
+
+// Kinds returns the kinds of faults to try at a request: crashes and lost answers, and with all set also refused and overtaken
+// requests. Those are pointless for a read: a refused read has the effect of a lost answer, and no write follows a concurrent one.
+func Kinds(request string, all bool) []Kind {
+	if !all || isRead(request) {
+		return []Kind{CrashBefore, CrashAfter, AnswerLost}
+	}
+	return []Kind{CrashBefore, CrashAfter, AnswerLost, Refused, Overtaken}
+}
+
+// Crashes is true for a fault that the process does not survive.
+func (k Kind) Crashes() bool { return k == CrashBefore || k == CrashAfter }
+
+// A Point is the Nth request of that name, from 1, of a process, or its Nth request of any name if Request is empty. Names keep
+// points stable where the number of polls varies.
+type Point struct {
+	Request string
+	N       int
+}
+
+// String returns the point as "PATCH things (2.)".
+func (p Point) String() string { return fmt.Sprintf("%s (%d.)", p.Request, p.N) }
+
+var (
+	// ErrCrashed ends the requests of a crashed process.
+	ErrCrashed = errors.New("the process has crashed")
+	// ErrAnswerLost is what a client sees when the server goes down after its work.
+	ErrAnswerLost = fmt.Errorf("reading the answer: %w", syscall.ECONNRESET)
+	// ErrRefused is what a client sees when the server refuses a request.
+	ErrRefused = errors.New("the server refuses the request")
+)
+
+// A Process is one life of a program, seen as its requests. Its zero value has no fault.
+type Process struct {
+	// At is where the fault happens.
+	At Point
+	// Kind of the fault.
+	Kind Kind
+	// Overtake is what another client does at a point that is Overtaken.
+	Overtake func() error
+
+	mu       sync.Mutex
+	met      []Point // repeated reads count once
+	times    map[string]int
+	reached  bool
+	crashed  bool
+	finished bool      // crashed, and the last request was served
+	polls    int       // reads since the last change
+	last     time.Time // of a request, or of Begin
+}
+
+// Request counts a request that something else sends. The sender returns refuse instead of sending, or lose instead of the answer.
+func (p *Process) Request(request string) (refuse, lose error) {
+	kind, alive := p.count(request)
+	switch {
+	case !alive || kind == CrashBefore:
+		return ErrCrashed, nil
+	case kind == CrashAfter:
+		p.finish()
+		return nil, ErrCrashed
+	case kind == AnswerLost:
+		return nil, ErrAnswerLost
+	case kind == Refused:
+		return ErrRefused, nil
+	case kind == Overtaken:
+		return p.Overtake(), nil
+	}
+	return nil, nil
+}
+
+// send counts a request and sends it, unless the process has crashed.
+func (p *Process) send(request string, send func() (*http.Response, error)) (*http.Response, error) {
+	kind, alive := p.count(request)
+	switch {
+	case !alive || kind == CrashBefore:
+		return nil, ErrCrashed
+	case kind == Refused:
+		return refusal(), nil
+	case kind == Overtaken:
+		if err := p.Overtake(); err != nil {
+			return nil, err
+		}
+		return send()
+	}
+	answer, err := send()
+	if kind == CrashAfter {
+		p.finish()
+	}
+	switch {
+	case kind == "" && !p.Crashed():
+		return answer, err
+	case err == nil:
+		answer.Body.Close()
+	}
+	if kind == AnswerLost {
+		return nil, ErrAnswerLost
+	}
+	return nil, ErrCrashed
+}
+
+// count returns the fault at a request, and whether the process is alive to send it. From a CrashAfter on the process is dead for
+// all other requests.
+func (p *Process) count(request string) (k Kind, alive bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.crashed {
+		return "", false
+	}
+	p.last = time.Now()
+	if isRead(request) {
+		p.polls++
+		if n := len(p.met); n > 0 && p.met[n-1].Request == request {
+			return "", true
+		}
+	} else {
+		p.polls = 0
+	}
+	if p.times == nil {
+		p.times = map[string]int{}
+	}
+	p.times[request]++
+	here := Point{request, p.times[request]}
+	p.met = append(p.met, here)
+	if p.Kind == "" || here != p.At && (Point{N: len(p.met)}) != p.At {
+		return "", true
+	}
+	p.reached, p.crashed, p.finished = true, p.Kind.Crashes(), p.Kind == CrashBefore
+	return p.Kind, true
+}
+
+func (p *Process) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finished = true
+}
+
+// Begin starts the clock of Silent for a process that is ready.
+func (p *Process) Begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = time.Now()
+}
+
+// Crashed is true from the moment of a fault that crashes the process.
+func (p *Process) Crashed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crashed
+}
+
+// Finished is true for a crashed process whose last request was served. Ending its context earlier would cancel that request.
+func (p *Process) Finished() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.finished
+}
+
+// Reached is true once the fault happened.
+func (p *Process) Reached() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reached
+}
+
+// Polled is true if the process read everything again since its last change.
+func (p *Process) Polled() bool {
+	const enough = 3
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.polls >= enough
+}
+
+// Silent is true if the process sent no request for a while.
+func (p *Process) Silent(a time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.last) > a
+}
+
+// Requests returns all points so far.
+func (p *Process) Requests() []Point {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Point(nil), p.met...)
+}
+
+// String lists all points so far.
+func (p *Process) String() string { return Numbered(p.Requests()) }
+
+// Numbered lists points.
+func Numbered(points []Point) string {
+	lines := make([]string, 0, len(points))
+	for i, p := range points {
+		lines = append(lines, fmt.Sprintf("%d. %s", i+1, p.Request))
+	}
+	return strings.Join(lines, ", ")
+}
+
+// Order returns the points so far without the polls after the last change, and without what is repeated while the process waits
+// for something.
+func (p *Process) Order() []Point {
+	met := p.Requests()
+	for len(met) > 0 && isRead(met[len(met)-1].Request) {
+		met = met[:len(met)-1]
+	}
+	var order []Point
+	for i, here := range met {
+		if i < 3 || here.Request != met[i-2].Request || met[i-1].Request != met[i-3].Request {
+			order = append(order, here)
+		}
+	}
+	return order
+}

@@ -1,0 +1,175 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package process starts the programs that tests and benchmarks run, and stops or kills them.
+//
+// A program is started when it prints a word to its standard output. An exit that was not asked for is reported with the end of
+// its log.
+//
+//	p, err := process.Start(ctx, process.Config{Args: []string{"bowline", "apiserver"}, Ready: "is ready", Log: log})
+//	...
+//	err = p.Kill() // as kill -9 does
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startLimit = time.Minute      // until a program is ready
+	stopLimit  = 20 * time.Second // from the signal to the exit, before the program is killed
+)
+
+// A Config describes a program.
+type Config struct {
+	// Args are the program and its arguments.
+	Args []string
+	// Env is added to the environment of this process.
+	Env []string
+	// Ready is part of the line that the program prints to its standard output when it is ready.
+	Ready string
+	// Log receives its standard error.
+	Log *os.File
+	// Failed is called if the program ends after it was ready, without Stop or Kill. Optional.
+	Failed func(error)
+	// Detached programs have a process group of their own: Ctrl-C reaches this process only, which stops them in order.
+	Detached bool
+}
+
+// A Process is a program that runs.
+type Process struct {
+	name     string
+	cmd      *exec.Cmd
+	log      *os.File
+	stopping sync.Once
+	asked    chan struct{} // closed by Stop and Kill
+	exited   chan struct{} // closed when printed and err are set
+	printed  strings.Builder
+	err      error
+}
+
+// Start starts a program and returns when it is ready. The end of ctx ends only the wait.
+func Start(ctx context.Context, c Config) (*Process, error) {
+	p := &Process{
+		name: strings.Join(append([]string{filepath.Base(c.Args[0])}, c.Args[1:min(2, len(c.Args))]...), " "),
+		cmd:  exec.Command(c.Args[0], c.Args[1:]...), log: c.Log, asked: make(chan struct{}), exited: make(chan struct{}),
+	}
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), c.Env...), c.Log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: c.Detached}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", p.name, err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", p.name, err)
+	}
+	ready := make(chan struct{})
+	go p.read(stdout, c.Ready, ready)
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+	defer cancel()
+	select {
+	case <-ready:
+		go p.watch(c.Failed)
+		return p, nil
+	case <-p.exited:
+		return nil, p.unexpected()
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", p.name, context.Cause(ctx)), p.Stop())
+	}
+}
+
+// read drains the output, since a program that cannot write is blocked or ended, and waits for the exit.
+func (p *Process) read(stdout io.Reader, word string, ready chan<- struct{}) {
+	isReady := false
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		switch {
+		case isReady:
+		case strings.Contains(lines.Text(), word):
+			isReady = true
+			close(ready)
+		default:
+			p.printed.WriteString(lines.Text() + "\n")
+		}
+	}
+	p.err = p.cmd.Wait()
+	close(p.exited)
+}
+
+func (p *Process) watch(failed func(error)) {
+	<-p.exited
+	select {
+	case <-p.asked:
+	default:
+		if failed != nil {
+			failed(p.unexpected())
+		}
+	}
+}
+
+// unexpected describes an exit that was not asked for.
+func (p *Process) unexpected() error {
+	return fmt.Errorf("%s ended unexpectedly (%v); it printed:\n%sthe end of its log:\n%s", p.name, p.err, p.printed.String(), Tail(p.log))
+}
+
+// Tail returns the end of a log.
+func Tail(log *os.File) string {
+	const tail = 4000
+	all, err := os.ReadFile(log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(all[max(0, len(all)-tail):])
+}
+
+// PID of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Kill ends the process as kill -9 does, and waits for its exit.
+func (p *Process) Kill() error {
+	p.stopping.Do(func() { close(p.asked) })
+	return p.kill()
+}
+
+func (p *Process) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing %s: %w", p.name, err)
+	}
+	<-p.exited
+	return nil
+}
+
+// Stop sends SIGTERM and waits for the exit. A process that does not end in time is killed, which is an error. Calls after the
+// first, or after Kill, do nothing.
+func (p *Process) Stop() (err error) {
+	p.stopping.Do(func() {
+		close(p.asked)
+		err = p.stop()
+	})
+	return err
+}
+
+func (p *Process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping %s: %w", p.name, err)
+	}
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(stopLimit):
+	}
+	return errors.Join(fmt.Errorf("%s did not stop within %s and was killed", p.name, stopLimit), p.kill())
+}
