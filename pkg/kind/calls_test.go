@@ -300,12 +300,12 @@ func TestMistakes(t *testing.T) {
 		want   string
 	}{
 		"NoGet":            {func(k *widgetKind) { k.Get = nil }, "Get, Create and Delete are needed"},
-		"NoIdentity":       {func(k *widgetKind) { k.Identity = 0 }, "say by Identity how external resources come by their names"},
+		"NoIdentity":       {func(k *widgetKind) { k.Identity = 0 }, "set Identity"},
 		"NameIsMadeUp":     {func(k *widgetKind) { k.Identity = kind.ByName }, "Identity ByName has no ID"},
 		"NothingToFindBy":  {func(k *widgetKind) { k.List = nil }, "Identity ByLabel needs ID, and List or Find"},
 		"UnfindableFound":  {func(k *widgetKind) { k.Identity = kind.Unfindable }, "Identity Unfindable needs ID, and no List or Find"},
-		"WaitsUnfindable":  {func(k *widgetKind) { k.Identity, k.Await = kind.Unfindable, k.Delete }, "Identity Unfindable goes without Await"},
-		"N22 ToldOnce":     {func(k *widgetKind) { k.Await = k.Delete }, "and Await need Identity ByToken: what is told once would be lost"},
+		"WaitsUnfindable":  {func(k *widgetKind) { k.Identity, k.Await = kind.Unfindable, k.Delete }, "Identity Unfindable excludes Await"},
+		"N22 ToldOnce":     {func(k *widgetKind) { k.Await = k.Delete }, "and Await need Identity ByToken"},
 		"N22 Repeated":     {func(k *widgetKind) { k.Identity, k.Await = kind.ByToken, k.Delete }, ""},
 		"NeverEnforced":    {func(k *widgetKind) { k.Declared = nil }, ""},
 		"AnswerOfTheTypes": {func(*widgetKind) {}, ""},

@@ -1,11 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kind makes a managed kind of four functions: get, create, update and delete, in the vendor's own types.
+// Package kind turns four functions, get, create, update and delete in the vendor's own types, into a managed kind.
 //
-// The one idea: what the vendor answers, converted to the kind's own parameters, tells everything else. So the runtime
-// knows whether the external resource exists, whose it is, in which fields it differs, what the vendor chose for fields
-// that the user left open, whether it is ready, and what one needs to connect; no author writes that down.
+// The one idea: a vendor's answer, converted to the parameters of the kind, carries all that the runtime needs: whether the
+// external resource exists, who owns it, which fields differ, which values the vendor chose, whether it is ready, and the
+// connection details. Authors write none of that.
 //
 //	var networks = kind.Kind[*sdk.Client, v1.NetworkParameters, v1.NetworkObservation, network.Network]{
 //		Identity: kind.ByLabel,
@@ -18,20 +18,22 @@
 //
 //	kinds := kind.Serve(system, networks, &v1.Network{}, &namespacedv1.Network{})
 //
-// Serve makes the rows of a provider.Provider, one for each scope that the kind has.
+// Serve returns the rows of a provider.Provider, one for each scope of the kind.
 //
-// # What a kind declares
+// # Types
 //
-// Its parameters and what it observes are Go types in an API package; markers in their comments say how fields behave,
-// and reach this package as the method FieldRules (see parameters.Rules). Fields of the vendor's types are found by name,
-// whatever the spelling; field tag vendor:"Name" says it where names differ. Fields of the vendor's type or of the
-// observation with a tag connection:"key" go to the connection secret, and so do the values of Secrets that such fields of
-// the parameters refer to, once they are sent. A field that is empty, 0 or false says that there is no such detail; a pointer
-// to 0 or false is one. Fields in structs count, those in lists and maps do not: Kind.Connection tells what tags cannot.
+// Parameters and observation are Go types of an API package. Markers in the comments of their fields declare how a field
+// behaves; the generator turns them into the method FieldRules (see parameters.Rules). Fields are matched with those of the
+// vendor's types by name, in any spelling; the field tag vendor:"Name" names another one.
 //
-// Identity says how the external resource comes by its name, and so what a crash in the middle of a creation can leave
-// behind and how it heals. See its values.
+// A field of the vendor's type or of the observation with the tag connection:"key" is published in the connection Secret.
+// In parameters the tag belongs on references to Secrets, whose values are published once they are sent. Empty values, 0 and
+// false are left out, unless they are behind a pointer. Tags work in nested structs, not in lists and maps: Kind.Connection
+// is for those.
 //
-// What does not fit goes through the escape hatches: functions of Kind that replace one conversion, Kind.Options for the
-// reconciler, and managed.ExternalClient for full control.
+// # Where to read on
+//
+// Identity decides how an interrupted create is recovered. Kind has functions that replace each conversion, Kind.Options
+// adds options of the reconciler, and managed.ExternalClient is for kinds that do not fit. Package parameters compares,
+// merges and late-initializes parameters as trees of JSON.
 package kind

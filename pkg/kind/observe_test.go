@@ -96,7 +96,7 @@ func TestCompare(t *testing.T) {
 				w.parameters = widgetParameters{Region: ptr.To("east"), Size: ptr.To(int64(0)), Labels: ours()}
 			},
 			seen: seen{Ready: "True Available", Owner: "uid-1", Drift: []string{"region"}, Fixed: []string{"region"},
-				Failed: `region is "west" in the external system, which cannot change, and spec.forProvider says "east"`},
+				Failed: `region is immutable`},
 		},
 	})
 }

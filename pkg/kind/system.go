@@ -16,35 +16,35 @@ import (
 
 // A System is what the kinds of one external system have in common.
 type System[C any] struct {
-	// Clients are made as provider configurations say.
+	// Clients makes the clients of provider configurations.
 	Clients clients.Source[C]
 
-	// IsNotFound is true for the vendor's answer that there is no such resource. Default: never.
+	// IsNotFound is true for the answer that a resource does not exist. Default: never.
 	IsNotFound func(error) bool
 
-	// Refused is true for an answer that says that the call did nothing, for example because the input is invalid or the
-	// quota used up. Any other error of Create leaves open whether the resource was created after all. Default: never.
+	// Refused is true for an answer that proves that the call had no effect, for example because the input is invalid or the
+	// quota used up. After any other error of Create the resource may exist. Default: never.
 	Refused func(error) bool
 
-	// Invalid is true for an answer that will be the same for the same input. The call is repeated only when the object
-	// changes, and at the poll. Default: never.
+	// Invalid is true for an answer that the same input will always get. The call is repeated only when the object changes,
+	// and at the poll. Default: never.
 	Invalid func(error) bool
 }
 
-func is(classify func(error) bool, err error) bool {
-	return err != nil && classify != nil && classify(err)
+func is(class func(error) bool, err error) bool {
+	return err != nil && class != nil && class(err)
 }
 
-// failure says what could not be done (R28), and marks an error of a call that could not be repeated with better luck.
-func (s System[C]) failure(verb, noun string, err error) error {
+// callError names the call that failed (R28), and marks an error that repeating the call cannot heal.
+func (s System[C]) callError(verb, noun string, err error) error {
 	if err == nil {
 		return nil
 	}
-	told := fmt.Errorf("cannot %s %s: %w", verb, noun, err)
+	wrapped := fmt.Errorf("cannot %s %s: %w", verb, noun, err)
 	if s.invalid(err) {
-		return managed.Terminal(told)
+		return managed.Terminal(wrapped)
 	}
-	return told
+	return wrapped
 }
 
 func (s System[C]) invalid(err error) bool {
@@ -52,16 +52,16 @@ func (s System[C]) invalid(err error) bool {
 	return unfit || is(s.Invalid, err)
 }
 
-// creationFailure marks an error of Create after which the resource may exist all the same: all but a refusal, and a
-// request that was never sent.
-func (s System[C]) creationFailure(noun string, err error) error {
+// createError is callError for Create. It marks errors after which the resource may exist: all but a refusal, and a request
+// that was never sent.
+func (s System[C]) createError(noun string, err error) error {
 	_, unresolved := errors.AsType[*net.DNSError](err)
 	_, throttled := errors.AsType[*limits.Throttled](err)
 	_, unauthenticated := errors.AsType[*limits.Unauthenticated](err)
 	unsent := unresolved || throttled || unauthenticated || errors.Is(err, syscall.ECONNREFUSED)
-	told := s.failure("create", noun, err)
+	wrapped := s.callError("create", noun, err)
 	if unsent || is(s.Refused, err) || s.invalid(err) {
-		return told
+		return wrapped
 	}
-	return managed.OutcomeUnknown(told)
+	return managed.OutcomeUnknown(wrapped)
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 )
 
-// Input returns what r describes in a type of Kind.Inputs. It panics for other types, which is the author's mistake.
+// Input returns what r describes, as one of the types in Kind.Inputs. It panics for any other type.
 func Input[T, P, V any](r *Request[P, V]) T {
 	input, ok := r.inputs[reflect.TypeFor[T]()].(T)
 	if !ok {
-		panic(fmt.Sprintf("%T is none of Kind.Inputs, or this is neither Create nor Update", input))
+		panic(fmt.Sprintf("%T is not in Kind.Inputs, or the call is neither Create nor Update", input))
 	}
 	return input
 }
 
-// A sender makes a value in one of the vendor's types of what a request describes.
-type sender[P, V any] func(r *Request[P, V], to reflect.Value) error
+// An encoder sets a value of a vendor's type to what a request describes.
+type encoder[P, V any] func(r *Request[P, V], to reflect.Value) error
 
-func (s *served[C, P, O, V]) sender(of reflect.Type) (sender[P, V], error) {
-	copied, err := mapping.Between[P](of)
+func (k *compiled[C, P, O, V]) encoder(of reflect.Type) (encoder[P, V], error) {
+	copyFields, err := mapping.Between[P](of)
 	if err != nil {
 		return nil, err
 	}
-	name, named := field[string](of, "Name")
-	labels, labelled := field[map[string]string](of, "Labels", "Tags")
+	name, named := fieldNamed[string](of, "Name")
+	labels, labelled := fieldNamed[map[string]string](of, "Labels", "Tags")
 	return func(r *Request[P, V], to reflect.Value) error {
-		err := copied(&r.Parameters, to)
-		if named && s.ID == nil && name.get(to) == "" {
+		err := copyFields(&r.Parameters, to)
+		if named && k.ID == nil && name.get(to) == "" {
 			name.set(to, r.Name)
 		}
 		if labelled {
@@ -42,27 +42,25 @@ func (s *served[C, P, O, V]) sender(of reflect.Type) (sender[P, V], error) {
 	}, nil
 }
 
-// makeWant makes what fills Request.Want, unless the author does.
-func (s *served[C, P, O, V]) makeWant() error {
-	if s.Want != nil {
-		s.want = always(s.Want)
+func (k *compiled[C, P, O, V]) compileWant() error {
+	if k.Want != nil {
+		k.want = infallible(k.Want)
 		return nil
 	}
-	send, err := s.sender(reflect.TypeFor[V]())
+	encode, err := k.encoder(reflect.TypeFor[V]())
 	if err != nil {
 		return fmt.Errorf("%w: give Kind.Want", err)
 	}
-	s.want = func(r *Request[P, V]) (want V, err error) {
-		err = send(r, reflect.ValueOf(&want).Elem())
+	k.want = func(r *Request[P, V]) (want V, err error) {
+		err = encode(r, reflect.ValueOf(&want).Elem())
 		return want, err
 	}
 	return nil
 }
 
-// makeInputs makes what Input returns.
-func (s *served[C, P, O, V]) makeInputs() error {
-	s.inputs = map[reflect.Type]sender[P, V]{}
-	for _, input := range s.Inputs {
+func (k *compiled[C, P, O, V]) compileInputs() error {
+	k.inputs = map[reflect.Type]encoder[P, V]{}
+	for _, input := range k.Inputs {
 		of := reflect.TypeOf(input)
 		if of == nil {
 			return errors.New("one of Kind.Inputs is nil: give an empty struct of each type")
@@ -70,24 +68,24 @@ func (s *served[C, P, O, V]) makeInputs() error {
 		if of.Kind() == reflect.Pointer {
 			return fmt.Errorf("one of Kind.Inputs is a %s: give %s{}", of, of.Elem())
 		}
-		send, err := s.sender(of)
+		encode, err := k.encoder(of)
 		if err != nil {
 			return fmt.Errorf("%w: leave it out of Kind.Inputs and fill it by hand", err)
 		}
-		s.inputs[of] = send
+		k.inputs[of] = encode
 	}
 	return nil
 }
 
-// describe completes a request by what is to be sent, in the vendor's types. What does not fit is sent to nobody.
-func (s *served[C, P, O, V]) describe(r *Request[P, V]) (err error) {
-	if r.Want, err = s.want(r); err != nil {
+// describe adds Want and the inputs to a request. The error is an unfitError; then nothing must be sent.
+func (k *compiled[C, P, O, V]) describe(r *Request[P, V]) (err error) {
+	if r.Want, err = k.want(r); err != nil {
 		return unfitError{err}
 	}
-	r.inputs = make(map[reflect.Type]any, len(s.inputs))
-	for of, send := range s.inputs {
+	r.inputs = make(map[reflect.Type]any, len(k.inputs))
+	for of, encode := range k.inputs {
 		input := reflect.New(of).Elem()
-		if err := send(r, input); err != nil {
+		if err := encode(r, input); err != nil {
 			return unfitError{err}
 		}
 		r.inputs[of] = input.Interface()
@@ -95,7 +93,7 @@ func (s *served[C, P, O, V]) describe(r *Request[P, V]) (err error) {
 	return nil
 }
 
-// unfitError marks an error of what is to be sent.
+// An unfitError is about settings that do not fit the vendor's types.
 type unfitError struct{ error }
 
 func (e unfitError) Unwrap() error { return e.error }

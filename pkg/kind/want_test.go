@@ -98,7 +98,7 @@ func TestInputThatDoesNotFit(t *testing.T) {
 func TestInputThatNobodyAnnounced(t *testing.T) {
 	t.Parallel()
 	defer func() {
-		if cause := recover(); cause == nil || !strings.Contains(cause.(string), "service_test.createInput is none of Kind.Inputs") {
+		if cause := recover(); cause == nil || !strings.Contains(cause.(string), "kind_test.createInput is not in Kind.Inputs") {
 			t.Errorf("an input that no check has seen is %v", cause)
 		}
 	}()

@@ -189,7 +189,7 @@ func importWithAnotherRange(t *testing.T, w *world) {
 	n := w.network("imported")
 	meta.SetExternalName(n, made.ID)
 	w.Create(t, n)
-	w.says(t, n, `cidrBlock is "10.9.0.0/16" in the external system, which cannot change, and spec.forProvider says "10.0.0.0/16"`)
+	w.says(t, n, `cidrBlock is immutable: it is "10.9.0.0/16"`)
 }
 
 // observedNetwork only looks: it needs no settings, takes none over and puts no label on what is not ours.

@@ -54,8 +54,8 @@ func (r Rules) Options() []Option {
 	}
 }
 
-// Fixed is true if a difference in the field cannot be healed, since it or what it is a part of is immutable.
-func (r Rules) Fixed(field string) bool {
+// IsImmutable is true if a difference in the field cannot be healed, since it or what it is a part of is immutable.
+func (r Rules) IsImmutable(field string) bool {
 	general := withoutIndices(field)
 	return slices.ContainsFunc(r.Immutable, func(fixed string) bool {
 		rest, ok := strings.CutPrefix(general, fixed)
@@ -81,10 +81,10 @@ func withoutIndices(field string) string {
 	return general.String()
 }
 
-// Answered returns the tree of what a vendor answered without what says nothing: an empty field, and zero where the field has
+// WithoutUnset returns the tree of what a vendor answered without what says nothing: an empty field, and zero where the field has
 // a default. Zero stays where desired sets the field to zero or empty, too: then it is what the user asked for. 0 and false stay
 // in the fields told, of which the vendor's client tells zero from nothing.
-func (r Rules) Answered(observed, desired map[string]any, told ...string) map[string]any {
+func (r Rules) WithoutUnset(observed, desired map[string]any, told ...string) map[string]any {
 	meant, err := r.defaults()
 	if err != nil || len(meant) == 0 {
 		return observed // FillDefaults tells

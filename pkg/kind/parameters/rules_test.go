@@ -44,7 +44,7 @@ func TestFillDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := rules.FillDefaults(rules.Answered(tc.answer, tc.desired))
+			got, err := rules.FillDefaults(rules.WithoutUnset(tc.answer, tc.desired))
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("%v, -want +got:\n%s", err, diff)
 			}
@@ -53,7 +53,7 @@ func TestFillDefaults(t *testing.T) {
 	t.Run("R137 zero stays where it is told from nothing", func(t *testing.T) {
 		t.Parallel()
 		answer := tree{"size": int64(0), "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)}
-		got, err := rules.FillDefaults(rules.Answered(answer, nil, "size", "public", "tier", "net.mtu"))
+		got, err := rules.FillDefaults(rules.WithoutUnset(answer, nil, "size", "public", "tier", "net.mtu"))
 		want := tree{"size": int64(0), "ratio": 0.5, "public": false, "tier": "basic", "net": tree{"mtu": int64(0)}, "retries": 0.0}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
@@ -85,7 +85,7 @@ func TestDefaultsOfObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := rules.FillDefaults(rules.Answered(tc.answer, tc.desired))
+			got, err := rules.FillDefaults(rules.WithoutUnset(tc.answer, tc.desired))
 			if diff := cmp.Diff(tree{"scaling": tc.want}, got); diff != "" || err != nil {
 				t.Errorf("%v, -want +got:\n%s", err, diff)
 			}

@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
-func TestClosed(t *testing.T) {
+func TestNotFilled(t *testing.T) {
 	t.Parallel()
 	type network struct {
 		Tags map[string]string `json:"tags,omitempty"`
@@ -27,9 +28,10 @@ func TestClosed(t *testing.T) {
 		Version   *string           `json:"version,omitempty"`
 		Open      map[string]string `json:"open,omitempty"`
 	}
-	s := &served[any, settings, struct{}, struct{}]{rules: parameters.Rules{
-		Immutable: []string{"placement", "version"}, Extra: []string{"open"},
-	}}
+	k := &compiled[any, settings, struct{}, struct{}]{
+		rules:      parameters.Rules{Immutable: []string{"placement", "version"}, Extra: []string{"open"}},
+		parameters: namedFields(reflect.TypeFor[settings]()),
+	}
 	cases := map[string]struct {
 		reason string
 		set    settings
@@ -54,7 +56,7 @@ func TestClosed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, s.closed(&tc.set)); diff != "" {
+			if diff := cmp.Diff(tc.want, k.notFilled(&tc.set)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
