@@ -11,15 +11,14 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// maxDifferences keeps the status of an object that differs in everything readable.
+// maxDifferences limits the differences in a status.
 const maxDifferences = 32
 
-// A Difference is a field whose desired value the external resource does not have (P81, N8). Both values are compact JSON
-// of at most 128 characters, null where the field is absent and (sensitive) where nobody should read them.
+// A Difference is a field whose observed value is not the desired one. Both values are compact JSON of at most 128
+// characters, null if the field is absent and (sensitive) if it may be a secret (P81, N8).
 type Difference = xpv1.FieldDifference
 
-// Compare returns the differences between desired parameters, usually spec.forProvider, and those that the vendor
-// reports, as Differences does it. P is a struct.
+// Compare is Differences for Go structs: desired is usually spec.forProvider, observed what the vendor returned.
 func Compare[P any](desired, observed P, options ...Option) ([]Difference, error) {
 	s, ours, theirs, err := trees(desired, observed, options)
 	if err != nil {
@@ -28,24 +27,23 @@ func Compare[P any](desired, observed P, options ...Option) ([]Difference, error
 	return s.differences(ours, theirs), nil
 }
 
-// Differences returns where observed lacks what desired sets, sorted by path: the first 32, and then one whose path says
-// how many more there are. None means up to date.
+// Differences returns the fields that desired sets and whose observed values differ, sorted by path: the first 32, and one
+// whose path is the number of the others. None means up to date.
 //
-// What desired leaves out is not compared (R143). Numbers are equal by value, and an empty list, object or string is equal
-// to an absent one. Lists are enforced as a whole (R137): lists of objects are compared element by element, further
-// elements are a difference unless AllowExtra or InitProvider covers them or they are labels of ownership (P15). A list
-// compared AsSet shows only those elements that the other side lacks. References to objects and secrets and their
-// selectors are passed over, since no vendor knows them (R159, P60).
+// Fields that desired leaves out are not compared (R143). Numbers are equal by value, and an empty list, object or string
+// equals an absent one. Lists are enforced as a whole (R137): lists of objects are compared by element, and extra elements
+// are a difference unless AllowExtra or InitProvider covers them or they are ownership labels (P15). For a list compared
+// AsSet only the elements that one side lacks are shown. References, selectors and Secret references are skipped (R159, P60).
 func Differences(desired, observed map[string]any, options ...Option) []Difference {
 	return newSettings(options).differences(desired, observed)
 }
 
-// AllDifferences are as many as there are, other than those of Differences. They are too many for a status: see Shorten.
+// AllDifferences is Differences without a limit.
 func AllDifferences(desired, observed map[string]any, options ...Option) []Difference {
 	return newSettings(options).all(desired, observed)
 }
 
-// Shorten returns differences as Differences does it: the first 32, and then one whose path says how many more there are.
+// Shorten applies the limit of Differences.
 func Shorten(all []Difference) []Difference {
 	if len(all) <= maxDifferences {
 		return all
@@ -66,8 +64,8 @@ func (s *settings) all(desired, observed map[string]any) []Difference {
 	return found
 }
 
-// A comparison walks along what is desired and calls differ for each difference. Initial is what initProvider has at the
-// same place; hidden is true below a sensitive field.
+// A comparison walks the desired tree and calls differ for each difference. Its methods take the value of initProvider at
+// the same path as initial; hidden is true below a sensitive field.
 type comparison struct {
 	*settings
 	differ func(at path, desired, observed any, hidden bool)
@@ -83,7 +81,7 @@ func (s *settings) matches(at path, desired, observed, initial any) bool {
 func (c comparison) objects(at path, desired, observed, initial map[string]any, hidden bool) {
 	for _, name := range names(desired) {
 		if isReferenceField(name, desired[name]) || c.same(at.field(name), desired[name], observed[name]) {
-			continue // most fields, for the price of a comparison
+			continue // fast path for most fields
 		}
 		secret := hidden || isSensitive(name, desired) || isSensitive(name, observed)
 		c.values(at.field(name), desired[name], observed[name], initial[name], secret)
@@ -117,7 +115,7 @@ func (c comparison) lists(at path, desired, observed, initial []any, hidden bool
 		observed = withoutOwnership(observed)
 	}
 	length := max(len(desired), len(observed))
-	extra := 0 // this many elements of observed need not be desired
+	extra := 0 // number of observed elements that need not be desired
 	switch {
 	case c.open.has(at):
 		extra = math.MaxInt
@@ -141,7 +139,7 @@ func (c comparison) lists(at path, desired, observed, initial []any, hidden bool
 	}
 }
 
-// elements compares the elements of one index. One that either side lacks is one difference.
+// elements compares the elements at one index. An element that one side lacks is one difference.
 func (c comparison) elements(at path, desired, observed, initial []any, i, extra int, hidden bool) {
 	switch {
 	case i < len(desired) && i < len(observed):
@@ -162,22 +160,20 @@ func (c comparison) startsWith(at path, list, start []any) bool {
 	return true
 }
 
-// unmatched pairs elements of two lists such that as many as possible have a partner, and returns those without.
-//
-// A desired element may match several observed ones, as it leaves fields out. One that finds all of them taken therefore
-// asks the takers to move on: the augmenting paths of bipartite matching.
+// unmatched returns the elements without a partner in a maximum matching of two lists. A desired element may match several
+// observed ones, since it may leave fields out; place finds augmenting paths of the bipartite graph.
 func (c comparison) unmatched(at path, desired, observed []any) (missing, surplus []any) {
 	missing, surplus = []any{}, []any{}
 	takers := make(map[int]int, len(observed))
 	candidates := make([][]int, len(desired))
-	var place func(i int, asked map[int]bool) bool
-	place = func(i int, asked map[int]bool) bool {
+	var place func(i int, visited map[int]bool) bool
+	place = func(i int, visited map[int]bool) bool {
 		for _, j := range candidates[i] {
-			if asked[j] {
+			if visited[j] {
 				continue
 			}
-			asked[j] = true
-			if taker, taken := takers[j]; !taken || place(taker, asked) {
+			visited[j] = true
+			if taker, taken := takers[j]; !taken || place(taker, visited) {
 				takers[j] = i
 				return true
 			}

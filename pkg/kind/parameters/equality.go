@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// same is true for equal values. Objects and lists that it does not call the same are compared field by field.
+// same is true for equal values. Objects and lists for which it is false are compared field by field.
 func (s *settings) same(at path, desired, observed any) bool {
 	d, isText := desired.(string)
 	o, both := observed.(string)
@@ -35,7 +35,7 @@ func document(text string) (value any, ok bool) {
 	return value, err == nil
 }
 
-// number returns nil for what is no number. Trees made by hand may hold any type of number.
+// number returns nil if the value is not a number. Trees may hold any numeric type.
 func number(value any) *big.Float {
 	switch v := reflect.ValueOf(value); {
 	case v.CanInt():

@@ -5,11 +5,9 @@ package parameters
 
 import "errors"
 
-// LateInitialize fills the empty fields of forProvider from what the vendor chose, as Fill does it, and tells whether it
-// filled any. P is a struct. If it fails, forProvider is as before. It fails for nil, since nobody would see what is filled.
-//
-// Client code calls it in Observe and reports the result; storing the object is the reconciler's work, and so is to leave
-// it out where the resource's policies say so (R152).
+// LateInitialize is Fill for Go structs: it fills the empty fields of forProvider from observed and reports whether it filled
+// any. On error, for example for a nil forProvider, it changes nothing. Call it in Observe; the reconciler stores the object
+// if its management policies permit (R152).
 func LateInitialize[P any](forProvider *P, observed P, options ...Option) (changed bool, err error) {
 	if forProvider == nil {
 		return false, errors.New("late initialization of nil parameters: give the address of the object's spec.forProvider")
@@ -30,13 +28,13 @@ func LateInitialize[P any](forProvider *P, observed P, options ...Option) (chang
 	return true, nil
 }
 
-// Fill returns spec with its empty fields filled from observed, and the paths of what it filled, sorted. A field is empty
-// if it is absent, nil, an empty string, list or object (R155); any other stays as it is (R149), also false and 0. The
-// keys that others added to a map are filled too (R151), other than the labels of ownership (P15). What InitProvider sets
-// or Ignore or Chosen names is not filled (R146).
+// Fill returns spec with its empty fields filled from observed, and the sorted paths of the filled fields. A field is empty if
+// it is absent, nil, or an empty string, list or object (R155); all others are kept, also false and 0 (R149). Further keys of
+// a map are filled too (R151), except ownership labels (P15). Fields that InitProvider sets or Ignore or Chosen names are not
+// filled (R146).
 //
-// A list that is not empty gets no further elements. Its elements that are objects are filled from those of the same
-// index, if all that both set is equal: else they are perhaps different things, and a wrong value would be enforced.
+// A list that is not empty gets no further elements. Its objects are filled from those at the same index if all fields that
+// both set are equal: else they may be different things, and a wrong value would be enforced.
 func Fill(spec, observed map[string]any, options ...Option) (filled map[string]any, fields []string) {
 	return newSettings(options).fill(spec, observed)
 }
@@ -97,27 +95,27 @@ func (f *filling) value(at path, spec, observed, except any) any {
 	return cloneValue(observed)
 }
 
-// elements returns nil if there is nothing to fill and there was nothing. Otherwise elements without anything stay as
-// empty objects, because indices have a meaning.
+// elements returns nil if the list was empty and nothing was filled. Otherwise empty elements are kept as empty objects, since
+// the index of an element matters.
 func (f *filling) elements(at path, spec, observed, except []any) any {
 	result := clone(spec)
-	something := false
+	changed := false
 	for i := range result {
 		if i < len(observed) && f.agree(at.index(i), spec[i], observed[i]) {
 			result[i] = f.value(at.index(i), spec[i], observed[i], element(except, i))
 		}
-		something = something || spec[i] != nil || !isEmpty(result[i])
+		changed = changed || spec[i] != nil || !isEmpty(result[i])
 		if isEmpty(result[i]) {
 			result[i] = map[string]any{}
 		}
 	}
-	if !something {
+	if !changed {
 		return nil
 	}
 	return result
 }
 
-// agree is true if all fields that both set are equal: laid over spec, observed then differs from it in nothing.
+// agree is true if all fields that both set are equal.
 func (f *filling) agree(at path, spec, observed any) bool {
 	return f.matches(at, spec, overlay(observed, spec), observed)
 }

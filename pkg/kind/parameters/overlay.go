@@ -5,9 +5,9 @@ package parameters
 
 import "errors"
 
-// Overlay returns the union of two trees (R141). Where both set a field it has the value of over (R142), be that false, 0
-// or an empty string. Objects are merged field by field and lists of objects element by element; what only one list has
-// is taken from it. Any other list is one value, and so are references to objects and secrets and their selectors.
+// Overlay returns the union of two trees (R141). A field that both set has the value of over (R142), be that false, 0 or an
+// empty string. Objects are merged by field and lists of objects by element; further elements are taken from the longer
+// list. Any other list is one value, and so are references, selectors and Secret references.
 func Overlay(over, under map[string]any) map[string]any {
 	if over == nil {
 		return clone(under)
@@ -39,11 +39,11 @@ func overlay(over, under any) any {
 	return cloneValue(over)
 }
 
-// ForCreation returns what Create sends: forProvider laid over initProvider, as Overlay does it (R138, R141, D46). Update
-// sends forProvider alone, and nobody stores this union in the spec, else the values of initProvider would be enforced.
+// ForCreation returns the parameters for Create: forProvider over initProvider (R138, R141, D46). Update sends forProvider
+// alone, and the union is never stored in the spec, where the values of initProvider would be enforced.
 //
-// The type of initProvider, which may be nil, is that of forProvider, a pointer to it, or one with some of its fields. A
-// field that is neither a pointer nor has omitempty is always set, so it never takes its value from initProvider (R147).
+// initProvider may be nil, of the type of forProvider, a pointer to it, or a struct with some of its fields. A field that is
+// neither a pointer nor has omitempty is always set, so it never takes its value from initProvider (R147).
 func ForCreation[P any](forProvider P, initProvider any) (P, error) {
 	over, errOver := Tree(forProvider)
 	under, errUnder := Tree(initProvider)

@@ -5,8 +5,7 @@ package parameters
 
 import "slices"
 
-// isOwnership is true for the keys of the labels that the control plane itself puts on external resources, also in the
-// spelling of vendors that allow no dashes (P10, P13, N23).
+// isOwnership is true for the keys of ownership labels, also in the spelling of vendors that allow no dashes (P10, P13, N23).
 func isOwnership(key string) bool {
 	switch plain(key) {
 	case "crossplanekind", "crossplanename", "crossplaneprovider", "bowlineuid":
@@ -15,8 +14,7 @@ func isOwnership(key string) bool {
 	return false
 }
 
-// isOwnershipTag is true for such a label where the vendor has lists of objects instead of maps, with the key in one field
-// and the value in another, whatever their names.
+// isOwnershipTag is true for an ownership label of a vendor with lists of key-value objects instead of maps.
 func isOwnershipTag(element any) bool {
 	for _, field := range object(element) {
 		if key, ok := field.(string); ok && isOwnership(key) {

@@ -10,8 +10,8 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// SecretReferences returns every reference to a key of a Secret by its path: the fields named <field>SecretRef, at any
-// depth, that hold a name, a key and at most a namespace (P60). The namespace is empty where the field has none.
+// SecretReferences returns the references to keys of Secrets by path: fields named <field>SecretRef, at any depth, with a name,
+// a key and at most a namespace (P60).
 func SecretReferences(tree map[string]any) map[string]xpv1.SecretKeySelector {
 	found := map[string]xpv1.SecretKeySelector{}
 	findSecretReferences(path{}, tree, found)
@@ -39,9 +39,8 @@ func secretKeySelector(value any) (ref xpv1.SecretKeySelector, ok bool) {
 	return ref, ref.Name != "" && ref.Key != "" && hasOnly(o, "name", "key", "namespace")
 }
 
-// isReferenceField is true for fields that stand beside a vendor's field and say where its value comes from: <field>Ref,
-// <field>Refs and <field>Selector (R159, R170), and <field>SecretRef (P60). No vendor knows them. The shape of the value
-// counts too, as vendors have fields with such names.
+// isReferenceField is true for fields that are resolved to the value of another field: <field>Ref, <field>Refs and
+// <field>Selector (R159, R170), and <field>SecretRef (P60). Their shape counts too, since vendors have fields of such names.
 func isReferenceField(name string, value any) bool {
 	switch {
 	case strings.HasSuffix(name, "SecretRef"):
@@ -63,7 +62,7 @@ func isReference(value any) bool {
 	return name != "" && hasOnly(object(value), "name", "namespace", "kind", "apiVersion", "policy")
 }
 
-// hasOnly is true for objects that have fields, and none but these.
+// hasOnly is true for objects with at least one field and none but these.
 func hasOnly(object map[string]any, fields ...string) bool {
 	for name := range object {
 		if !slices.Contains(fields, name) {

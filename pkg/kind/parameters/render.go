@@ -14,7 +14,7 @@ const (
 	maxRenderedSize = 128 // characters
 )
 
-// render returns a value as people may see it in a status.
+// render formats a value for a status.
 func (s *settings) render(at path, value any, hidden bool) string {
 	value = s.redact(at, value, hidden)
 	if value == sensitive {
@@ -33,7 +33,7 @@ func (s *settings) render(at path, value any, hidden bool) string {
 	return string(characters)
 }
 
-// redact returns the value without what is sensitive in it, at any depth.
+// redact removes sensitive values at any depth.
 func (s *settings) redact(at path, value any, hidden bool) any {
 	if hidden || s.sensitive.has(at) {
 		return sensitive
@@ -55,7 +55,7 @@ func (s *settings) redact(at path, value any, hidden bool) any {
 		if s.texts.has(at) {
 			parsed, ok := document(v)
 			if !ok {
-				return "(not JSON)" // what cannot be parsed cannot be searched for secrets
+				return "(not JSON)" // it may contain secrets that cannot be found
 			}
 			inside := *s
 			inside.texts = nil
@@ -65,20 +65,20 @@ func (s *settings) redact(at path, value any, hidden bool) any {
 	return value
 }
 
-// isSensitive is true for the fields of an object that hold secrets, going by the name. Of an object like {name:
-// DB_PASSWORD, value: x} it is the value.
+// isSensitive guesses by its name whether a field of an object holds a secret. In {name: DB_PASSWORD, value: x} the value
+// does.
 func isSensitive(field string, in map[string]any) bool {
 	if strings.EqualFold(field, "value") {
 		for _, label := range []string{"name", "key"} {
-			if text, ok := in[label].(string); ok && soundsSensitive(text) {
+			if text, ok := in[label].(string); ok && isSensitiveName(text) {
 				return true
 			}
 		}
 	}
-	return soundsSensitive(field)
+	return isSensitiveName(field)
 }
 
-func soundsSensitive(name string) bool {
+func isSensitiveName(name string) bool {
 	name = plain(name)
 	for _, word := range sensitiveWords() {
 		if strings.Contains(name, word) {
@@ -88,7 +88,7 @@ func soundsSensitive(name string) bool {
 	return false
 }
 
-// sensitiveWords rather hide too much than too little.
+// sensitiveWords err on the side of hiding too much.
 func sensitiveWords() []string {
 	return []string{
 		"password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential", "authorization",

@@ -11,42 +11,40 @@ import (
 	"strings"
 )
 
-// Rules say of the parameters of a kind what their Go type does not. The generator writes them from markers in the
-// comments of fields, as the method FieldRules of the type. Fields are named by paths as in options.
+// Rules declare the behaviour of fields that the Go type of parameters cannot express. The generator writes them as method
+// FieldRules from markers in comments. Fields are named by paths as in options.
 type Rules struct {
-	// Immutable fields cannot change after creation (P70): no update heals a difference in them.
+	// Immutable fields cannot change after creation (P70).
 	Immutable []string
-	// IgnoreCase fields are compared without regard to upper and lower case.
+	// IgnoreCase fields are compared without regard to case.
 	IgnoreCase []string
 	// Sets are lists without an order.
 	Sets []string
-	// Extra are lists to which others add elements of their own, and maps whose further keys are taken over although the user
-	// set some (R151).
+	// Extra are lists to which others may add elements, and maps whose further keys are late-initialized although the user set
+	// some (R151).
 	Extra []string
 	// JSON fields are strings that hold JSON documents.
 	JSON []string
-	// WriteOnly fields are sent but never answered.
+	// WriteOnly fields are sent but never returned.
 	WriteOnly []string
 	// Ignored fields are neither compared nor filled.
 	Ignored []string
-	// Chosen fields are compared where the user sets them, and never filled.
+	// Chosen fields are compared if the user sets them, and never filled.
 	Chosen []string
 	// Sensitive fields never show their values.
 	Sensitive []string
-	// Defaults are values, as JSON, that the vendor means where it answers with nothing: with no value, or with 0, false or
-	// an empty one, which is how clients in Go read none. Such a zero counts as itself only where the user asks for it, or
-	// where the client tells it from nothing, since it has a pointer. A field that others set to zero has no default here if
-	// the client does not: nobody would be told. The default of an object is that of the fields it has. Fields in lists
-	// cannot have one.
+	// Defaults are the vendor's defaults, as JSON: values that apply where it returns none, or 0, false or an empty value, which
+	// is how clients in Go decode none. Such a zero value counts as set only if the user asks for it, or if the client decodes
+	// into a pointer. The default of an object is that of its fields. Fields in lists cannot have one.
 	Defaults map[string]string
-	// Labels is the field, a map of strings to strings, with what the vendor calls labels or tags. Empty: there is none.
+	// Labels is the field for labels or tags, a map of strings to strings. Empty: there is none.
 	Labels string
-	// Generated are references to Secrets, such as passwordSecretRef, in place of which a random value is made where the
-	// user gives none (P62), and the key of the connection secret that shows it (P64).
+	// Generated are references to Secrets, such as passwordSecretRef, that are replaced by a random value if the user gives none
+	// (P62), each with the key of the connection Secret for the value (P64).
 	Generated map[string]string
 }
 
-// Options are what LateInitialize and Compare have to know of the rules.
+// Options returns the rules as options of LateInitialize and Compare.
 func (r Rules) Options() []Option {
 	return []Option{
 		IgnoreCase(r.IgnoreCase...), AsSet(r.Sets...), AllowExtra(r.Extra...), JSONText(r.JSON...),
@@ -54,16 +52,16 @@ func (r Rules) Options() []Option {
 	}
 }
 
-// IsImmutable is true if a difference in the field cannot be healed, since it or what it is a part of is immutable.
+// IsImmutable is true if the field, or one that contains it, is immutable.
 func (r Rules) IsImmutable(field string) bool {
 	general := withoutIndices(field)
-	return slices.ContainsFunc(r.Immutable, func(fixed string) bool {
-		rest, ok := strings.CutPrefix(general, fixed)
+	return slices.ContainsFunc(r.Immutable, func(immutable string) bool {
+		rest, ok := strings.CutPrefix(general, immutable)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }
 
-// withoutIndices returns the path scalingConfig.maxSize for scalingConfig[0].maxSize. Keys of maps stay.
+// withoutIndices returns scalingConfig.maxSize for scalingConfig[0].maxSize. Keys of maps are kept.
 func withoutIndices(field string) string {
 	var general strings.Builder
 	for field != "" {
@@ -81,47 +79,46 @@ func withoutIndices(field string) string {
 	return general.String()
 }
 
-// WithoutUnset returns the tree of what a vendor answered without what says nothing: an empty field, and zero where the field has
-// a default. Zero stays where desired sets the field to zero or empty, too: then it is what the user asked for. 0 and false stay
-// in the fields told, of which the vendor's client tells zero from nothing.
-func (r Rules) WithoutUnset(observed, desired map[string]any, told ...string) map[string]any {
-	meant, err := r.defaults()
-	if err != nil || len(meant) == 0 {
-		return observed // FillDefaults tells
+// WithoutUnset returns observed without unset fields: empty ones, and 0 and false in fields with a default. A zero value counts
+// as set if desired has a zero value too, or if the field is nullable: the vendor's client distinguishes zero from unset.
+func (r Rules) WithoutUnset(observed, desired map[string]any, nullable ...string) map[string]any {
+	defaults, err := r.defaults()
+	if err != nil || len(defaults) == 0 {
+		return observed // FillDefaults returns the error
 	}
-	return answered("", observed, desired, meant, told)
+	return withoutUnset("", observed, desired, defaults, nullable)
 }
 
-func answered(at string, observed, desired, meant map[string]any, told []string) map[string]any {
-	said := map[string]any{}
+func withoutUnset(at string, observed, desired, defaults map[string]any, nullable []string) map[string]any {
+	set := map[string]any{}
 	for name, field := range observed {
 		if below, ok := field.(map[string]any); ok {
-			field = answered(at+name+".", below, object(desired[name]), object(meant[name]), told)
+			field = withoutUnset(at+name+".", below, object(desired[name]), object(defaults[name]), nullable)
 		}
-		_, hasDefault := meant[name]
-		asked := hasDefault && desired[name] != nil && saysNothing(desired[name])
-		if asked || !isEmpty(field) && !(hasDefault && saysNothing(field) && !slices.Contains(told, at+name)) {
-			said[name] = field
+		_, hasDefault := defaults[name]
+		desiredZero := hasDefault && desired[name] != nil && isZero(desired[name])
+		if desiredZero || !isEmpty(field) && !(hasDefault && isZero(field) && !slices.Contains(nullable, at+name)) {
+			set[name] = field
 		}
 	}
-	return said
+	return set
 }
 
-func saysNothing(value any) bool {
+func isZero(value any) bool {
 	return isEmpty(value) || value == false || value == int64(0) || value == 0.0
 }
 
-// FillDefaults returns the tree of what a vendor answered, without what says nothing, with the values that it means where it
-// answers with nothing. It fails for a default that is no JSON.
-func (r Rules) FillDefaults(answered map[string]any) (map[string]any, error) {
-	meant, err := r.defaults()
-	if err != nil || len(meant) == 0 {
-		return answered, err
+// FillDefaults returns observed, without unset fields, with the vendor's defaults in their place. It fails for a default that is
+// not JSON.
+func (r Rules) FillDefaults(observed map[string]any) (map[string]any, error) {
+	defaults, err := r.defaults()
+	if err != nil || len(defaults) == 0 {
+		return observed, err
 	}
-	return Overlay(answered, meant), nil
+	return Overlay(observed, defaults), nil
 }
 
-// defaults are the tree of the Defaults. That of an object stands for those of its fields.
+// defaults returns Defaults as a tree.
 func (r Rules) defaults() (map[string]any, error) {
 	all := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(r.Defaults)) { // an object comes before its fields

@@ -16,8 +16,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Tree returns the tree of a struct, or of a pointer to one, through its JSON form. It is nil for nil, and a tree is
-// returned as it is. It fails for what has no JSON form or is no object.
+// Tree returns the tree of a struct, or of a pointer to one, through its JSON form. It returns nil for nil, and a
+// tree unchanged. It fails for a value that has no JSON form or is not an object.
 func Tree(typed any) (map[string]any, error) {
 	if tree, ok := typed.(map[string]any); ok {
 		return tree, nil
@@ -33,7 +33,7 @@ func Tree(typed any) (map[string]any, error) {
 	return tree, nil
 }
 
-// Typed is the reverse of Tree. It fails for what does not fit the type.
+// Typed is the reverse of Tree.
 func Typed[P any](tree map[string]any) (p P, err error) {
 	data, err := json.Marshal(tree)
 	if err != nil {
@@ -45,7 +45,7 @@ func Typed[P any](tree map[string]any) (p P, err error) {
 	return p, nil
 }
 
-// trees converts what Go code gives to LateInitialize and Compare to what Fill and Differences work with.
+// trees converts the arguments of LateInitialize and Compare to those of Fill and Differences.
 func trees(spec, observed any, options []Option) (s *settings, ours, theirs map[string]any, err error) {
 	s = newSettings(options)
 	initial, errInitial := Tree(s.initial)
@@ -55,13 +55,13 @@ func trees(spec, observed any, options []Option) (s *settings, ours, theirs map[
 	return s, ours, theirs, errors.Join(errInitial, errOurs, errTheirs)
 }
 
-// A path leads to one field of a tree.
+// A path addresses one field of a tree.
 type path struct {
 	exact   string // scalingConfig[0].maxSize
 	general string // scalingConfig.maxSize: of every element
 }
 
-// field leads on to a field. The name may be the key of a map, such as app.kubernetes.io/name, hence the brackets.
+// field appends a field. The name may be the key of a map, such as app.kubernetes.io/name, hence the brackets.
 func (p path) field(name string) path {
 	switch {
 	case strings.ContainsAny(name, "./[]"):
@@ -89,7 +89,7 @@ func (s paths) has(p path) bool {
 	return len(s) > 0 && (s[p.exact] || s[p.general])
 }
 
-// isEmpty is true for what late initialization may fill (R155). The zero values false and 0 are not empty.
+// isEmpty is true for values that late initialization may fill (R155). false and 0 are not empty.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -104,19 +104,18 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// areObjects is true for a list whose elements have fields, so that two such lists are laid side by side (R141). Every
-// other list is one value.
+// areObjects is true for a list of objects. Such lists are merged and compared by element (R141), any other list as one value.
 func areObjects(list []any) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(element any) bool { _, ok := element.(map[string]any); return !ok })
 }
 
-// object returns the value as an object without fields if it is none.
+// object returns nil if the value is not an object.
 func object(value any) map[string]any {
 	o, _ := value.(map[string]any)
 	return o
 }
 
-// list returns the value as a list without elements if it is none.
+// list returns nil if the value is not a list.
 func list(value any) []any {
 	l, _ := value.([]any)
 	return l
@@ -134,7 +133,7 @@ func names(object map[string]any) []string {
 	return slices.Sorted(maps.Keys(object))
 }
 
-// plain returns a name without what its spelling adds: api-key, api_key and apiKey are one.
+// plain normalizes a name: api-key, api_key and apiKey are the same.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r == '.' {

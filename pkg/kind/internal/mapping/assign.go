@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An assignment sets a value to what another one means in its type. It sets all that it can, whatever fails.
+// An assignment sets a value from one of another type. It sets all that it can, even if it returns an error.
 type assignment func(to, from reflect.Value) error
 
 type pair struct{ to, from reflect.Type }
 
-// A maker makes the assignments of one mapping.
-type maker struct {
-	made      map[pair]*assignment // those of structs, also while they are being made: types may contain themselves
+// A compiler builds the assignments of one mapping.
+type compiler struct {
+	done      map[pair]*assignment // of structs, also unfinished ones: types may contain themselves
 	unmatched []Field
 }
 
@@ -27,13 +27,13 @@ var (
 	metaTimeType = reflect.TypeFor[metav1.Time]()
 )
 
-// make returns the assignment of two types; at is the JSON path of the field.
-func (m *maker) make(to, from reflect.Type, at string) (assignment, error) {
+// compile returns the assignment of two types; at is the JSON path of the field.
+func (m *compiler) compile(to, from reflect.Type, at string) (assignment, error) {
 	switch {
 	case to.Kind() == reflect.Pointer && from.Kind() == reflect.Pointer:
 		return m.pointers(to, from, at)
 	case from.Kind() == reflect.Pointer:
-		assign, err := m.make(to, from.Elem(), at)
+		assign, err := m.compile(to, from.Elem(), at)
 		return func(to, from reflect.Value) error {
 			if from.IsNil() {
 				return nil
@@ -41,9 +41,9 @@ func (m *maker) make(to, from reflect.Type, at string) (assignment, error) {
 			return assign(to, from.Elem())
 		}, err
 	case to.Kind() == reflect.Pointer:
-		assign, err := m.make(to.Elem(), from, at)
+		assign, err := m.compile(to.Elem(), from, at)
 		return func(to, from reflect.Value) error {
-			if saysNothing(from) {
+			if isUnset(from) {
 				return nil
 			}
 			to.Set(reflect.New(to.Type().Elem()))
@@ -51,7 +51,7 @@ func (m *maker) make(to, from reflect.Type, at string) (assignment, error) {
 		}, err
 	case to == timeType || to == metaTimeType || from == timeType || from == metaTimeType:
 		return times(to, from, at)
-	case to == from && hides(to):
+	case to == from && hasUnexported(to):
 		return whole, nil
 	case textual(to, from):
 		return throughJSON(at), nil
@@ -65,9 +65,9 @@ func (m *maker) make(to, from reflect.Type, at string) (assignment, error) {
 	return scalars(to, from, at)
 }
 
-// saysNothing is true for what vendors answer where nothing is set: an empty string, no list, the beginning of time, a
-// struct of nothing but such fields. The number 0 and false say something.
-func saysNothing(v reflect.Value) bool {
+// isUnset is true for values that vendors return for unset fields: an empty string, a nil list, the zero time, and a struct of
+// such fields. The number 0 and false count as set.
+func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
 		return v.Len() == 0
@@ -78,7 +78,7 @@ func saysNothing(v reflect.Value) bool {
 			return false
 		}
 		for _, f := range fields(v.Type()) {
-			if field, err := v.FieldByIndexErr(f.Index); err == nil && !hides(v.Type()) && !saysNothing(field) {
+			if field, err := v.FieldByIndexErr(f.Index); err == nil && !hasUnexported(v.Type()) && !isUnset(field) {
 				return false
 			}
 		}
@@ -87,9 +87,9 @@ func saysNothing(v reflect.Value) bool {
 	return false
 }
 
-// pointers keeps apart what is absent and what is empty: a user who sets an empty string wants it sent.
-func (m *maker) pointers(to, from reflect.Type, at string) (assignment, error) {
-	assign, err := m.make(to.Elem(), from.Elem(), at)
+// pointers distinguishes unset from empty: an empty string that the user sets is sent.
+func (m *compiler) pointers(to, from reflect.Type, at string) (assignment, error) {
+	assign, err := m.compile(to.Elem(), from.Elem(), at)
 	return func(to, from reflect.Value) error {
 		if from.IsNil() {
 			return nil
@@ -99,19 +99,19 @@ func (m *maker) pointers(to, from reflect.Type, at string) (assignment, error) {
 	}, err
 }
 
-// elements returns the assignment of elements of lists and maps. None is left absent, whatever it says: it counts.
-func (m *maker) elements(to, from reflect.Type, at string) (assignment, error) {
+// elements returns the assignment of elements of lists and maps. Unset elements are kept, since their number matters.
+func (m *compiler) elements(to, from reflect.Type, at string) (assignment, error) {
 	if to.Kind() != reflect.Pointer {
-		return m.make(to, from, at)
+		return m.compile(to, from, at)
 	}
-	assign, err := m.make(to.Elem(), from, at)
+	assign, err := m.compile(to.Elem(), from, at)
 	return func(to, from reflect.Value) error {
 		to.Set(reflect.New(to.Type().Elem()))
 		return assign(to.Elem(), from)
 	}, err
 }
 
-func (m *maker) slices(to, from reflect.Type, at string) (assignment, error) {
+func (m *compiler) slices(to, from reflect.Type, at string) (assignment, error) {
 	assign, err := m.elements(to.Elem(), from.Elem(), at)
 	return func(to, from reflect.Value) error {
 		if from.IsNil() {
@@ -126,8 +126,8 @@ func (m *maker) slices(to, from reflect.Type, at string) (assignment, error) {
 	}, err
 }
 
-func (m *maker) maps(to, from reflect.Type, at string) (assignment, error) {
-	key, err := m.make(to.Key(), from.Key(), at)
+func (m *compiler) maps(to, from reflect.Type, at string) (assignment, error) {
+	key, err := m.compile(to.Key(), from.Key(), at)
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,10 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mapping copies structs of one API to those of another by the names of their fields, so that nobody writes
-// conversions between a vendor's types and a kind's by hand.
+// Package mapping converts between a vendor's types and those of a kind by the names of their fields.
 //
-// Its one idea: two fields are the same if their names are, whatever the spelling: CIDRBlock, CidrBlock and cidr_block.
-// Field tag vendor:"Name" says it where they are not. The mapping of two types is made once, and tells then what does not
-// fit.
+// The one idea: fields correspond if their names are equal in any spelling: CIDRBlock, CidrBlock and cidr_block. The field tag
+// vendor:"Name" names another counterpart. The mapping of two types is compiled once and then reports what does not fit.
 //
 //	m, err := mapping.New[network.Network, v1.NetworkParameters]()
 //	declared := m.Copy(have)

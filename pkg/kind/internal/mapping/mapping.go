@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A Mapping makes a To of a From.
+// A Mapping converts a From to a To.
 type Mapping[From, To any] struct {
 	copy assignment
-	// Unmatched are the fields of To that nothing in From corresponds to, sorted. They stay empty.
+	// Unmatched are the fields of To without a counterpart in From, sorted. They stay empty.
 	Unmatched []Field
 }
 
@@ -29,8 +29,8 @@ func New[From, To any]() (Mapping[From, To], error) {
 	return Mapping[From, To]{copy: assign, Unmatched: unmatched}, err
 }
 
-// Between is New for a type that is known at run time only. What it returns copies a From into a value that can be set,
-// whose fields without a counterpart it leaves as they are. Its errors are those of Mapping.Copy.
+// Between is New for a type that is known at run time only. The result copies a From into a settable value and does not touch
+// fields without a counterpart. Its errors are those of Mapping.Copy.
 func Between[From any](to reflect.Type) (func(from *From, to reflect.Value) error, error) {
 	assign, _, err := between(reflect.TypeFor[From](), to)
 	return func(from *From, to reflect.Value) error { return assign(to, reflect.ValueOf(from).Elem()) }, err
@@ -40,8 +40,8 @@ func between(from, to reflect.Type) (assignment, []Field, error) {
 	if to.Kind() != reflect.Struct || from.Kind() != reflect.Struct {
 		return nil, nil, fmt.Errorf("mapping %s to %s: both must be structs", from, to)
 	}
-	m := maker{made: map[pair]*assignment{}}
-	assign, err := m.make(to, from, "")
+	m := compiler{done: map[pair]*assignment{}}
+	assign, err := m.compile(to, from, "")
 	if err != nil {
 		return nil, nil, fmt.Errorf("mapping %s to %s: %w", from, to, err)
 	}
@@ -49,7 +49,7 @@ func between(from, to reflect.Type) (assignment, []Field, error) {
 	return assign, slices.Compact(m.unmatched), nil
 }
 
-// Copy returns a To that shares nothing with the From. The error names the fields whose values do not fit, such as numbers
+// Copy returns a To that shares no memory with the From. The error names the fields whose values do not fit, such as numbers
 // out of range; all others are copied.
 func (m Mapping[From, To]) Copy(from *From) (to To, err error) {
 	err = m.copy(reflect.ValueOf(&to).Elem(), reflect.ValueOf(from).Elem())

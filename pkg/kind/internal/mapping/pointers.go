@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Pointers returns the JSON paths of those fields of To that are pointers and get their values from pointers: there zero is
-// told from nothing. Fields in lists and maps are left out, and structs that contain themselves are looked into once.
+// Pointers returns the JSON paths of the fields of To that are pointers and whose counterparts are pointers too, so that zero and
+// unset are distinguished. Fields in lists and maps are left out, and a type that contains itself is entered once.
 func Pointers[From, To any]() []string {
 	return pointers(reflect.TypeFor[To](), reflect.TypeFor[From](), "", nil)
 }

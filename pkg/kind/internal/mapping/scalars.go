@@ -41,13 +41,13 @@ func times(to, from reflect.Type, at string) (assignment, error) {
 	return nil, mismatch(to, from, at)
 }
 
-// hides is true for structs that keep some of their value to themselves.
-func hides(t reflect.Type) bool {
+// hasUnexported is true for structs with unexported fields.
+func hasUnexported(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct &&
 		slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return !f.IsExported() && !embedsStruct(f) })
 }
 
-// whole copies a value of a type that hides some of it.
+// whole copies a value with unexported fields.
 func whole(to, from reflect.Value) error {
 	to.Set(from)
 	for _, v := range []reflect.Value{to, to.Addr()} {
@@ -61,14 +61,15 @@ func whole(to, from reflect.Value) error {
 	return nil
 }
 
-// textual is true for two types of which one is a struct to look at from outside, such as a quantity, if both are known by
-// their JSON forms.
+// textual is true for two types that convert through JSON, of which one is an opaque struct such as resource.Quantity.
 func textual(to, from reflect.Type) bool {
 	text := func(t reflect.Type) bool { return t.Kind() == reflect.String }
 	reads := text(to) || implements[json.Unmarshaler](to) || implements[encoding.TextUnmarshaler](to)
 	writes := text(from) || implements[json.Marshaler](from) || implements[encoding.TextMarshaler](from)
-	outside := func(t, other reflect.Type) bool { return t.Kind() == reflect.Struct && (text(other) || hides(t)) }
-	return reads && writes && (outside(to, from) || outside(from, to))
+	opaque := func(t, other reflect.Type) bool {
+		return t.Kind() == reflect.Struct && (text(other) || hasUnexported(t))
+	}
+	return reads && writes && (opaque(to, from) || opaque(from, to))
 }
 
 func implements[I any](t reflect.Type) bool {
@@ -77,7 +78,7 @@ func implements[I any](t reflect.Type) bool {
 
 func throughJSON(at string) assignment {
 	return func(to, from reflect.Value) error {
-		if saysNothing(from) {
+		if isUnset(from) {
 			return nil
 		}
 		value := reflect.New(from.Type()) // some types have their methods on pointers only
@@ -107,7 +108,7 @@ func scalars(to, from reflect.Type, at string) (assignment, error) {
 	return nil, mismatch(to, from, at)
 }
 
-// integers sets nothing where the number does not fit.
+// integers fails for a number that does not fit.
 func integers(at string) assignment {
 	return func(to, from reflect.Value) error {
 		number := from.Convert(to.Type())
@@ -121,7 +122,7 @@ func integers(at string) assignment {
 
 func negative(v reflect.Value) bool { return v.CanInt() && v.Int() < 0 }
 
-// floats reads a narrow number as the shortest decimal that means it: 0.1 remains 0.1.
+// floats converts a float32 by its shortest decimal, so that 0.1 stays 0.1.
 func floats(at string) assignment {
 	return func(to, from reflect.Value) error {
 		number := from.Float()

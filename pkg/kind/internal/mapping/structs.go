@@ -12,12 +12,12 @@ import (
 )
 
 // structs pairs the fields of two structs by their names.
-func (m *maker) structs(to, from reflect.Type, at string) (assignment, error) {
-	if done, ok := m.made[pair{to, from}]; ok {
+func (m *compiler) structs(to, from reflect.Type, at string) (assignment, error) {
+	if done, ok := m.done[pair{to, from}]; ok {
 		return func(to, from reflect.Value) error { return (*done)(to, from) }, nil
 	}
 	assign := new(assignment)
-	m.made[pair{to, from}] = assign
+	m.done[pair{to, from}] = assign
 	type step struct {
 		to, from []int
 		assign   assignment
@@ -31,16 +31,16 @@ func (m *maker) structs(to, from reflect.Type, at string) (assignment, error) {
 			continue
 		}
 		if !settable(to, target.Index) {
-			return nil, fmt.Errorf("field %s: it is in a pointer of an unexported type that %s embeds, which nobody else can set", path, to)
+			return nil, fmt.Errorf("field %s: it is in an embedded pointer of an unexported type of %s, which reflection cannot set", path, to)
 		}
-		set, err := m.make(target.Type, source.Type, path)
+		set, err := m.compile(target.Type, source.Type, path)
 		if err != nil {
 			return nil, err
 		}
 		steps = append(steps, step{target.Index, source.Index, set})
 	}
-	if at != "" && len(steps) == 0 && (hides(to) || hides(from)) {
-		return nil, fmt.Errorf("%w: they have no field in common, and one keeps its value to itself", mismatch(to, from, at))
+	if at != "" && len(steps) == 0 && (hasUnexported(to) || hasUnexported(from)) {
+		return nil, fmt.Errorf("%w: they have no field in common, and one has unexported fields", mismatch(to, from, at))
 	}
 	*assign = func(to, from reflect.Value) error {
 		var wrong []error
@@ -54,7 +54,7 @@ func (m *maker) structs(to, from reflect.Type, at string) (assignment, error) {
 	return *assign, nil
 }
 
-// fields are those of a struct that other packages see, with those of embedded structs in place of these.
+// fields are the exported fields of a struct, with those of embedded structs in place of the structs.
 func fields(of reflect.Type) []reflect.StructField {
 	var visible []reflect.StructField
 	for _, f := range reflect.VisibleFields(of) {
@@ -73,7 +73,7 @@ func embedsStruct(f reflect.StructField) bool {
 	return f.Anonymous && t.Kind() == reflect.Struct
 }
 
-// settable is false for fields on whose way reach could not make an embedded struct.
+// settable is false for fields within an embedded pointer that reach cannot allocate.
 func settable(in reflect.Type, index []int) bool {
 	for _, i := range index[:len(index)-1] {
 		f := in.Field(i)
@@ -87,7 +87,7 @@ func settable(in reflect.Type, index []int) bool {
 	return true
 }
 
-// reach returns a field, making the embedded structs on the way that are not there yet.
+// reach returns a field and allocates the embedded structs on the way.
 func reach(in reflect.Value, index []int) reflect.Value {
 	for _, i := range index {
 		if in.Kind() == reflect.Pointer {
@@ -101,8 +101,8 @@ func reach(in reflect.Value, index []int) reflect.Value {
 	return in
 }
 
-// counterpart finds the field that a field gets its value from: the one that a tag on either side names, else the one of
-// the same Go name, else the one of the same JSON name.
+// counterpart finds the source of a field: the one that a tag on either side names, else the one of the same Go name, else the
+// one of the same JSON name.
 func counterpart(target reflect.StructField, from reflect.Type) (reflect.StructField, bool) {
 	candidates := fields(from)
 	wanted := target.Name
@@ -111,7 +111,7 @@ func counterpart(target reflect.StructField, from reflect.Type) (reflect.StructF
 	}
 	for _, name := range []func(reflect.StructField) string{vendorName, goName, jsonName} {
 		for _, f := range candidates {
-			if plain(name(f)) == plain(wanted) {
+			if normalize(name(f)) == normalize(wanted) {
 				return f, true
 			}
 		}
@@ -120,7 +120,7 @@ func counterpart(target reflect.StructField, from reflect.Type) (reflect.StructF
 		return reflect.StructField{}, false
 	}
 	for _, f := range candidates {
-		if plain(jsonName(f)) == plain(jsonName(target)) {
+		if normalize(jsonName(f)) == normalize(jsonName(target)) {
 			return f, true
 		}
 	}
@@ -139,8 +139,8 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// plain is a name without what differs between spellings of it.
-func plain(name string) string {
+// normalize removes what differs between spellings of a name.
+func normalize(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == '.' {
 			return -1
