@@ -26,31 +26,30 @@ const (
 
 // Config describes a cloud. Only DataDir is required.
 type Config struct {
-	// DataDir is the folder that holds all state; it is made if it does not exist. One cloud at a time can use it.
+	// DataDir is the folder of all state. It is created if it does not exist. Only one cloud can use it at a time.
 	DataDir string
-	// Listen is the host:port of the API. Port 0 picks a free one. Default: DefaultListen.
+	// Listen is the host:port of the API. Port 0 selects a free one. Default: DefaultListen.
 	Listen string
-	// InstanceDir is the folder that holds the data of the instances, which is PostgreSQL's by far largest part.
-	// Default: DataDir/instances. When the cloud is root, servers run as another account (postgres, else nobody)
-	// which must be able to reach the folder; if DataDir lies where it cannot, such as below /root, the default is
-	// /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances is a link to it. The choice is made
-	// at the first start and kept; a different InstanceDir is refused afterwards.
+	// InstanceDir is the folder of the data of instances, by far the largest part. Default: DataDir/instances. If the cloud runs as
+	// root, servers run as another account (postgres, else nobody), which must be able to reach the folder. If it cannot reach
+	// DataDir, for example below /root, the default is /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances is
+	// a link to it. The folder is chosen at the first start; later a different InstanceDir is refused.
 	InstanceDir string
-	// PostgresSearchPath is where PostgreSQL is looked for: folders, or patterns of folders as in filepath.Match.
+	// PostgresSearchPath is searched for PostgreSQL: folders, or patterns of folders as in filepath.Match.
 	// Default: the folders of PATH, then /usr/lib/postgresql/*/bin.
 	PostgresSearchPath []string
-	// RedisSearchPath is where Redis is looked for: folders. Default: the folders of PATH, then /usr/local/bin and /usr/bin.
+	// RedisSearchPath are the folders that are searched for Redis. Default: the folders of PATH, then /usr/local/bin and /usr/bin.
 	RedisSearchPath []string
-	// RetryInterval is the longest pause before a failed instance is tried again. Shorter ones come first.
+	// RetryInterval is the maximum backoff before a failed instance is retried.
 	// Default: DefaultRetryInterval.
 	RetryInterval time.Duration
-	// AutoscaleInterval is the pause between two steps of the autoscaler of node groups.
+	// AutoscaleInterval is the pause between steps of the autoscaler of node groups.
 	// Default: DefaultAutoscaleInterval.
 	AutoscaleInterval time.Duration
-	// CloudAdmin opens the routes below /admin, with which the holder of the admin token disturbs and counts calls.
-	// Default: there are no such routes.
+	// CloudAdmin enables the routes below /admin, which inject faults into calls and count them. They require the admin token.
+	// Default: disabled.
 	CloudAdmin bool
-	// Log hears of what the cloud does; of every request at level debug. Never of a secret. Default: discard.
+	// Log receives events, and every request at level debug, but no secrets. Default: discard.
 	Log *slog.Logger
 }
 

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 )
 
@@ -38,8 +38,8 @@ func ReadAdminToken(dataDir string) (string, error) {
 	return strings.TrimSpace(string(token)), nil
 }
 
-// ReadEndpoint returns the URL of the cloud that uses a data folder. The error satisfies fs.ErrNotExist when none runs;
-// a cloud that was killed leaves its last URL.
+// ReadEndpoint returns the URL of the cloud that uses a data folder. The error is fs.ErrNotExist when none runs; a killed cloud
+// leaves its last URL.
 func ReadEndpoint(dataDir string) (string, error) {
 	url, err := os.ReadFile(filepath.Join(dataDir, endpointFile))
 	if err != nil {
@@ -48,29 +48,29 @@ func ReadEndpoint(dataDir string) (string, error) {
 	return strings.TrimSpace(string(url)), nil
 }
 
-// folders is what a running cloud has open on disk.
+// folders are the folders and files of a running cloud.
 type folders struct {
 	data           string
 	instances      string
 	state          *store.Store
-	account        account.Account
+	account        host.Account
 	adminTokenHash [sha256.Size]byte
 }
 
-// openFolders makes and locks the data folder.
+// openFolders creates and locks the data folder.
 func openFolders(c Config) (*folders, error) {
-	// For root, others may pass through, as the servers' account must, but not look around. An existing folder stays as
-	// it is.
+	// For root, other accounts may enter but not list it, since servers run as another account. The mode of an existing folder is
+	// not changed.
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		mode = 0o711
 	}
 	if err := os.MkdirAll(c.DataDir, mode); err != nil {
-		return nil, fmt.Errorf("making data folder: %w", err)
+		return nil, fmt.Errorf("creating data folder: %w", err)
 	}
 	data, err := realPath(c.DataDir)
 	if err != nil {
-		return nil, fmt.Errorf("making data folder: %w", err)
+		return nil, fmt.Errorf("creating data folder: %w", err)
 	}
 	f := &folders{data: data}
 	if f.state, err = store.Open(data); err != nil {
@@ -83,7 +83,7 @@ func openFolders(c Config) (*folders, error) {
 }
 
 func (f *folders) prepare(c Config) (err error) {
-	if f.account, err = account.Find(); err != nil {
+	if f.account, err = host.FindAccount(); err != nil {
 		return err
 	}
 	if f.instances, err = f.chooseInstances(c.InstanceDir); err != nil {
@@ -93,20 +93,20 @@ func (f *folders) prepare(c Config) (err error) {
 	return err
 }
 
-// close gives everything back. The folder of the instances goes when it is empty and apart from the data folder, since
-// whoever removes that one would not think of it.
+// close releases everything. It deletes an empty instance folder outside of the data folder: users who delete the data folder would
+// leave it behind.
 func (f *folders) close() error {
 	err := os.Remove(filepath.Join(f.data, endpointFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if f.instances != filepath.Join(f.data, instancesLink) {
-		_ = os.Remove(f.instances) // Refused when instances live there, as it should be.
+		_ = os.Remove(f.instances) // Fails if it is not empty.
 	}
 	return errors.Join(err, f.state.Close())
 }
 
-// adminToken returns the hash of the admin token, which it makes at the first start.
+// adminToken returns the hash of the admin token, which it creates at the first start.
 func (f *folders) adminToken() ([sha256.Size]byte, error) {
 	token, err := ReadAdminToken(f.data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,19 +116,19 @@ func (f *folders) adminToken() ([sha256.Size]byte, error) {
 		err = writeFile(filepath.Join(f.data, adminTokenFile), token+"\n")
 	}
 	if err == nil && token == "" {
-		err = fmt.Errorf("admin token file %s is empty: remove it to get a new token", filepath.Join(f.data, adminTokenFile))
+		err = fmt.Errorf("admin token file %s is empty: delete it and restart the cloud to get a new token", filepath.Join(f.data, adminTokenFile))
 	}
 	return sha256.Sum256([]byte(token)), err
 }
 
-// chooseInstances returns the folder of the instances, which is chosen once and for all: their data is there.
+// chooseInstances returns the folder of the instances. It is chosen at the first start and never changes.
 func (f *folders) chooseInstances(configured string) (string, error) {
 	kept, err := f.state.Setting(instanceDirSetting)
 	if err != nil {
 		return "", fmt.Errorf("choosing instance folder: %w", err)
 	}
 	if kept != "" && !filepath.IsAbs(kept) {
-		kept = filepath.Join(f.data, kept) // So that the data folder can be moved.
+		kept = filepath.Join(f.data, kept) // Relative, so that the data folder can be moved.
 	}
 	chosen := kept
 	if configured != "" {
@@ -141,18 +141,18 @@ func (f *folders) chooseInstances(configured string) (string, error) {
 		}
 	}
 	if err := os.MkdirAll(chosen, 0o711); err != nil {
-		return "", fmt.Errorf("making instance folder: %w", err)
+		return "", fmt.Errorf("creating instance folder: %w", err)
 	}
 	if chosen, err = realPath(chosen); err != nil {
-		return "", fmt.Errorf("making instance folder: %w", err)
+		return "", fmt.Errorf("creating instance folder: %w", err)
 	}
 	if kept != "" && chosen != kept {
-		return "", fmt.Errorf("instance folder %s was asked for, but the instances of this cloud live in %s", chosen, kept)
+		return "", fmt.Errorf("instance folder %s cannot be used: the instances of this cloud are in %s", chosen, kept)
 	}
 	return chosen, f.keepInstances(chosen)
 }
 
-// defaultInstances prefers the data folder, if the account that servers run as can get there.
+// defaultInstances returns a folder below the data folder, if the account of the servers can reach it.
 func (f *folders) defaultInstances() (string, error) {
 	inside := filepath.Join(f.data, instancesLink)
 	reachable, err := f.account.CanReach(inside)
@@ -163,17 +163,17 @@ func (f *folders) defaultInstances() (string, error) {
 	return "/var/lib/favouritecloud-" + hex.EncodeToString(hash[:6]), nil
 }
 
-// keepInstances checks, opens and records the folder of the instances.
+// keepInstances checks, links and records the folder of the instances.
 func (f *folders) keepInstances(chosen string) error {
-	if err := os.Chmod(chosen, 0o711); err != nil { // The umask may have taken away the way in.
-		return fmt.Errorf("making instance folder: %w", err)
+	if err := os.Chmod(chosen, 0o711); err != nil { // The umask may have removed access for the account of the servers.
+		return fmt.Errorf("creating instance folder: %w", err)
 	}
 	reachable, err := f.account.CanReach(chosen)
 	if err != nil {
-		return fmt.Errorf("making instance folder: %w", err)
+		return fmt.Errorf("creating instance folder: %w", err)
 	}
 	if !reachable {
-		return fmt.Errorf("account %s, which servers run as, cannot reach the instance folder %s: choose another one, or let others enter the folders above it (chmod o+x)", f.account.Name, chosen)
+		return fmt.Errorf("account %s of the servers cannot reach the instance folder %s: choose another folder, or allow other accounts to enter its parent folders (chmod o+x)", f.account.Name, chosen)
 	}
 	link := filepath.Join(f.data, instancesLink)
 	if chosen == link {
@@ -185,7 +185,7 @@ func (f *folders) keepInstances(chosen string) error {
 	return f.state.SetSetting(instanceDirSetting, chosen)
 }
 
-// realPath returns the absolute path without symbolic links, as the system shows it for running processes.
+// realPath returns the absolute path without symbolic links, as /proc shows it.
 func realPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -194,7 +194,7 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// writeFile writes a private file so that it is there whole or not at all, also after a crash.
+// writeFile writes a private file atomically, also in case of a crash.
 func writeFile(path, content string) error {
 	temporary := path + ".new"
 	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)

@@ -154,7 +154,7 @@ func TestInstanceFolderIsKept(t *testing.T) {
 		case err = <-ended:
 			cancel()
 		}
-		if refused := err != nil && strings.Contains(err.Error(), "live in "+apart); refused != (name == "another one") || !refused && err != nil {
+		if refused := err != nil && strings.Contains(err.Error(), apart+"2 cannot be used"); refused != (name == "another one") || !refused && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

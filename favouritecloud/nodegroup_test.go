@@ -143,7 +143,7 @@ func TestNodeGroupRefusals(t *testing.T) {
 		code, message      string
 	}{
 		"bad name":        {"POST", "", create("A", here, `{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, `name "A"`},
-		"no subnets":      {"POST", "", create("a", "", `{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, "subnet_ids must hold"},
+		"no subnets":      {"POST", "", create("a", "", `{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, "subnet_ids must have"},
 		"unknown subnet":  {"POST", "", create("a", `"sub-0"`, `{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, `subnet "sub-0" does not exist`},
 		"no size":         {"POST", "", create("a", here, "", ""), 422, sdk.CodeInvalid, "exactly one entry"},
 		"two sizes":       {"POST", "", create("a", here, `{"min_size":1,"max_size":2},{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, "exactly one entry"},
@@ -157,9 +157,9 @@ func TestNodeGroupRefusals(t *testing.T) {
 		"bad strategy":    {"POST", "", create("a", here, `{"min_size":1,"max_size":2}`, `,"upgrade":{"strategy":"NEVER"}`), 422, sdk.CodeInvalid, "use ROLLING or RECREATE"},
 		"none away":       {"PATCH", "/web", `{"upgrade":{"max_unavailable":0}}`, 422, sdk.CodeInvalid, "max_unavailable 0 is not valid: it must be 1 to 1000"},
 		"many away":       {"PATCH", "/web", `{"upgrade":{"max_unavailable":1001}}`, 422, sdk.CodeInvalid, "must be 1 to 1000"},
-		"output":          {"PATCH", "/web", `{"upgrade":{"version":"1"}}`, 422, sdk.CodeInvalid, `field "version" is unknown here`},
+		"output":          {"PATCH", "/web", `{"upgrade":{"version":"1"}}`, 422, sdk.CodeInvalid, `field "version" is unknown`},
 		"two new sizes":   {"PATCH", "/web", `{"scaling_config":[{},{}]}`, 422, sdk.CodeInvalid, "exactly one entry, not 2"},
-		"immutable":       {"PATCH", "/web", `{"subnet_ids":[]}`, 422, sdk.CodeInvalid, `field "subnet_ids" is unknown here`},
+		"immutable":       {"PATCH", "/web", `{"subnet_ids":[]}`, 422, sdk.CodeInvalid, `field "subnet_ids" is unknown`},
 		"bad label":       {"PATCH", "/web", `{"labels":{"-":""}}`, 422, sdk.CodeInvalid, "label key"},
 		"no such group":   {"PATCH", "/none", `{}`, 404, sdk.CodeNotFound, `node group "none" does not exist`},
 		"scaled above":    {"POST", "/web:autoscale", `{"desired_size":4}`, 422, sdk.CodeInvalid, "must be 1 to 3"},

@@ -166,7 +166,7 @@ func TestPasswordChangedWithSQL(t *testing.T) {
 	c.setPassword(t, "orders", "password-1")
 	eventually(t, "the reason to be shown", func() string {
 		i, err := c.databases.GetInstance(t.Context(), "orders")
-		if err == nil && i.Status == database.StatusFailed && strings.Contains(i.Message, "changed it with SQL") {
+		if err == nil && i.Status == database.StatusFailed && strings.Contains(i.Message, "changed with SQL") {
 			return ""
 		}
 		return fmt.Sprint(i, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/httpapi"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/fleet"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/nodegroup"
 )
@@ -32,7 +33,7 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
-// Server is one cloud. Make it with New, then call Run once.
+// Server is one cloud. Call New, then Run once.
 type Server struct {
 	config  Config
 	started atomic.Bool
@@ -54,8 +55,8 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // URL returns the address of the API. It is valid once Ready is closed.
 func (s *Server) URL() string { return s.url }
 
-// Run serves until ctx ends or a part fails, and leaves no goroutine, port, lock or server behind. It returns
-// nil when ctx ended, and fails at once when another cloud uses the data folder or the port is taken.
+// Run serves until ctx ends or a component fails, and leaves no goroutine, port, lock or server behind. It returns nil when ctx
+// ended, and fails immediately when another cloud uses the data folder or the port is in use.
 func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("running cloud: Run was called before")
@@ -76,23 +77,23 @@ func (s *Server) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listening on %s: %w", s.config.Listen, err)
 	}
-	databases := database.New(database.Config{
-		Store: f.state, Folder: f.instances, Account: f.account, SearchPath: s.config.PostgresSearchPath,
-		RetryInterval: s.config.RetryInterval, Parallel: runtime.NumCPU(), Log: s.config.Log.With("service", "database"),
-	})
-	caches := cache.New(cache.Config{
-		Store: f.state, Folder: f.instances, Account: f.account, SearchPath: s.config.RedisSearchPath,
-		RetryInterval: s.config.RetryInterval, Log: s.config.Log.With("service", "cache"),
-	})
+	environment := func(service string, searchPath []string) fleet.Environment {
+		return fleet.Environment{
+			Store: f.state, Folder: f.instances, Account: f.account, SearchPath: searchPath,
+			RetryInterval: s.config.RetryInterval, Log: s.config.Log.With("service", service),
+		}
+	}
+	databases := database.New(environment("database", s.config.PostgresSearchPath), runtime.NumCPU())
+	caches := cache.New(environment("cache", s.config.RedisSearchPath))
 	networks, subnets := network.New(f.state)
 	groups := nodegroup.New(nodegroup.Config{
 		Store: f.state, SubnetExists: subnets.Exists, AutoscaleInterval: s.config.AutoscaleInterval,
 		Log: s.config.Log.With("service", "node groups"),
 	})
-	subnets.GuardBy(groups.CountUsers)
+	subnets.SetUsers(groups.CountUsers)
 	if err := errors.Join(databases.Recover(ctx), caches.Recover(ctx)); err != nil {
 		if ctx.Err() != nil {
-			err = nil // Asked to stop while cleaning up; the next start goes on with that.
+			err = nil // Interrupted by a stop; the next start repeats the recovery.
 		}
 		return errors.Join(err, listener.Close())
 	}
@@ -116,7 +117,7 @@ func runAll(ctx context.Context, services ...func(context.Context) error) error 
 	return group.Wait()
 }
 
-// serve runs the API and the services. The API ends first, so that nobody sees the servers being stopped.
+// serve runs the API and the services. The API stops first, so that clients do not see servers stop.
 func (s *Server) serve(ctx context.Context, listener net.Listener, runServices func(context.Context) error, api http.Handler) error {
 	server := &http.Server{
 		Handler: api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
@@ -150,7 +151,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, runServices f
 	return err
 }
 
-// announce tells where the API is: callers in this process, and commands that look into the data folder.
+// announce publishes the URL of the API to callers in this process, and to commands in the data folder.
 func (s *Server) announce(listener net.Listener) error {
 	s.url = endpointURL(listener.Addr())
 	if err := writeFile(filepath.Join(s.config.DataDir, endpointFile), s.url+"\n"); err != nil {
@@ -161,7 +162,7 @@ func (s *Server) announce(listener net.Listener) error {
 	return nil
 }
 
-// endpointURL returns an address that can be called: a listener on all addresses answers on this one too.
+// endpointURL returns the URL of a listener; that of the loopback address if it listens on all addresses.
 func endpointURL(listening net.Addr) string {
 	if a, ok := listening.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
 		return fmt.Sprintf("http://127.0.0.1:%d", a.Port)
@@ -174,7 +175,7 @@ func stopAPI(server *http.Server) error {
 	defer cancel()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return server.Close() // A client that hangs is no reason to fail.
+		return server.Close() // A client that does not finish is not an error.
 	}
 	return err
 }

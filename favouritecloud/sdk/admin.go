@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// APIKey is a freshly made key of a project. The cloud keeps only a hash: this is the one chance to see the key.
+// APIKey is a new key of a project. The cloud stores only a hash, so it cannot return the key again.
 type APIKey struct {
 	// Project is the project that the key belongs to.
 	Project string `json:"project"`
-	// ID names the key; it is no secret.
+	// ID identifies the key; it is not secret.
 	ID string `json:"id"`
-	// Key is the secret that goes into Config.APIKey.
+	// Key is the secret for Config.APIKey.
 	Key string `json:"key"`
-	// CreatedAt is when the cloud made the key.
+	// CreatedAt is the time of creation.
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// CreateKey makes an API key of a project, and the project if it does not exist. adminToken is the content of the
+// CreateKey creates an API key of a project, and the project if it does not exist. adminToken is the content of the
 // file admin.token in the cloud's data folder.
 func CreateKey(ctx context.Context, endpoint, adminToken, project string) (APIKey, error) {
 	c, err := newAdmin(endpoint, adminToken, project)

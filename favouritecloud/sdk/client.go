@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// Names of the headers that the cloud and its clients exchange.
+// Headers of the cloud and its clients.
 const (
-	// HeaderIdempotencyKey carries the token that makes a create safe to repeat.
+	// HeaderIdempotencyKey is the idempotency key of a create.
 	HeaderIdempotencyKey = "Idempotency-Key"
-	// HeaderReplayed is "true" on an answer that repeats the answer of an earlier request.
+	// HeaderReplayed is "true" in an answer that repeats that to an earlier request.
 	HeaderReplayed = "Idempotent-Replayed"
 )
 
@@ -29,19 +29,19 @@ const (
 	maxAnswerBytes = 16 << 20
 )
 
-// Config says which cloud to call and as whom. Endpoint, Project and APIKey are required.
+// Config configures a Client. Endpoint, Project and APIKey are required.
 type Config struct {
 	// Endpoint is the URL of the cloud, for example http://127.0.0.1:7070.
 	Endpoint string
-	// Project is the project that every call is about.
+	// Project is the project of every call.
 	Project string
 	// APIKey is a key of that project.
 	APIKey string
-	// HTTPClient makes the requests. Default: a client that gives up after ten seconds.
+	// HTTPClient makes the requests. Default: a client with a timeout of ten seconds.
 	HTTPClient *http.Client
 }
 
-// Client calls the cloud on behalf of one project. It is safe for concurrent use.
+// Client calls the cloud for one project. It is safe for concurrent use.
 type Client struct {
 	endpoint string
 	project  string
@@ -60,7 +60,7 @@ func NewClient(c Config) (*Client, error) {
 	if c.APIKey == "" {
 		problems = append(problems, errors.New("API key is required"))
 	} else if !isHeaderValue(c.APIKey) {
-		problems = append(problems, errors.New("API key holds spaces, line ends or other characters that no key has"))
+		problems = append(problems, errors.New("API key contains spaces, line ends or other invalid characters"))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -82,16 +82,16 @@ func parseEndpoint(endpoint string) (string, error) {
 	return strings.TrimSuffix(endpoint, "/"), nil
 }
 
-// isHeaderValue reports whether s can be sent in a header as it is. A key read from a file with its line end is the
-// usual offender; net/http would refuse it with an error that prints the key.
+// isHeaderValue reports whether s can be sent in a header. net/http refuses other values, such as a key with a line end, with an
+// error that contains the key.
 func isHeaderValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Project returns the project that the client speaks for.
+// Project returns the project of the client.
 func (c *Client) Project() string { return c.project }
 
-// Request is one call. Service packages build it; applications call their typed methods.
+// Request is one call. Applications use the typed methods of service packages instead.
 type Request struct {
 	// Method is the HTTP method.
 	Method string
@@ -103,18 +103,17 @@ type Request struct {
 	Body any
 }
 
-// Answer says how a call that succeeded was answered.
+// Answer describes the answer to a successful call.
 type Answer struct {
-	// Replayed is true when the cloud repeated the answer of an earlier request with the same idempotency key.
+	// Replayed is true when the answer is that to an earlier request with the same idempotency key.
 	Replayed bool
 }
 
-// CallOption changes one call.
+// CallOption modifies one call.
 type CallOption func(*http.Request)
 
-// WithIdempotencyKey makes a create safe to repeat: the cloud answers every further request with the same key as it
-// answered the first, secrets included, for as long as what that request made exists. Keys have 1 to 255 printable
-// ASCII characters.
+// WithIdempotencyKey makes a create safe to repeat: every further request with the same key gets the answer to the first one, with its
+// secrets, as long as the created object exists. Keys have 1 to 255 printable ASCII characters.
 func WithIdempotencyKey(key string) CallOption {
 	return func(r *http.Request) { r.Header.Set(HeaderIdempotencyKey, key) }
 }
@@ -137,7 +136,7 @@ func (c *Client) do(ctx context.Context, path string, req Request, out any, opts
 	if err != nil {
 		return Answer{}, newConnectionError(c.endpoint, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // A body that was read has nothing left to report.
+	defer resp.Body.Close() //nolint:errcheck // The body has been read.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
 		return Answer{}, newConnectionError(c.endpoint, fmt.Errorf("reading answer: %w", err))

@@ -3,10 +3,12 @@
 
 // Package sdk is the Go client library of the favourite cloud.
 //
-// A Client speaks for one project with one API key; the packages below services turn it into a client of one service.
-// Calls are made once: the SDK never retries, since only its caller knows whether a repeat is safe and how long to
-// wait. (Go's own http.Client may repeat a read, or a call with an idempotency key, when a connection that it had kept
-// open turns out to be broken; that is safe.) Errors of the cloud are *APIError, failures to reach it are *ConnectionError.
+// A Client calls the cloud for one project with one API key; the packages below services turn it into a client of one service.
+// The SDK never retries a call, since only its caller knows whether that is safe and how long to wait. (Go's http.Client may repeat
+// a read, or a call with an idempotency key, when a kept connection is broken; that is safe.)
+//
+// Errors of the cloud are *APIError, failures to reach it are *ConnectionError. The functions Is… classify both; no caller needs to
+// read a message.
 //
 //	c, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: key})
 //	instance, err := database.NewClient(c).GetInstance(ctx, "orders")

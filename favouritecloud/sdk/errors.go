@@ -16,33 +16,33 @@ import (
 
 // Codes of an APIError.
 const (
-	// CodeNotFound: what the request names does not exist.
+	// CodeNotFound: the object of the request does not exist.
 	CodeNotFound = "not_found"
 	// CodeExists: the name is taken.
 	CodeExists = "exists"
-	// CodeConflict: the present state does not allow the request, for example an update of what is being deleted.
+	// CodeConflict: the current state does not allow the request, for example an update during a deletion.
 	CodeConflict = "conflict"
 	// CodeThrottled: too many requests; see RetryAfter.
 	CodeThrottled = "throttled"
 	// CodeUnauthorized: the API key is missing or unknown.
 	CodeUnauthorized = "unauthorized"
-	// CodeForbidden: the API key is good but not for this.
+	// CodeForbidden: the API key is valid but does not allow the request.
 	CodeForbidden = "forbidden"
-	// CodeInvalid: the request itself is wrong; repeating it will not help.
+	// CodeInvalid: the request is invalid; retrying it does not help.
 	CodeInvalid = "invalid"
-	// CodeInternal: the cloud failed; repeating may help.
+	// CodeInternal: the cloud failed; retrying may help.
 	CodeInternal = "internal"
 )
 
-// APIError is a refusal by the cloud.
+// APIError is an answer of the cloud that is not 2xx.
 type APIError struct {
 	// Status is the HTTP status, for example 404.
 	Status int
 	// Code is one of the Code constants; empty when something other than the cloud answered.
 	Code string
-	// Message is written for people.
+	// Message is shown to users. Callers that branch use Code.
 	Message string
-	// RetryDelay is how long the cloud asks to wait; 0 when it does not say.
+	// RetryDelay is the Retry-After of the cloud; 0 if it sent none.
 	RetryDelay time.Duration
 }
 
@@ -54,11 +54,11 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("%s (%s)", e.Message, e.Code)
 }
 
-// RetryAfter returns how long the cloud asks to wait before the next call; 0 when it does not say. It has a meaning for
-// the statuses 429 and 503 only. Callers that know nothing of this package find it with errors.As and an interface.
+// RetryAfter returns RetryDelay. Callers that do not import this package find it with errors.As and an interface. It is meaningful
+// for the statuses 429 and 503 only.
 func (e *APIError) RetryAfter() time.Duration { return e.RetryDelay }
 
-// ConnectionError reports that the cloud gave no answer: whether it did the work is unknown.
+// ConnectionError reports that the cloud did not answer: it may or may not have executed the call.
 type ConnectionError struct {
 	// Endpoint is the URL that was called.
 	Endpoint string
@@ -74,7 +74,7 @@ func (e *ConnectionError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// Timeout is true if time ran out. With Temporary it makes the error a net.Error.
+// Timeout reports whether the cause is a timeout. With Temporary it implements net.Error.
 func (e *ConnectionError) Timeout() bool {
 	cause, ok := errors.AsType[interface {
 		error
@@ -83,7 +83,7 @@ func (e *ConnectionError) Timeout() bool {
 	return ok && cause.Timeout()
 }
 
-// Temporary is true if the cause says that it is.
+// Temporary reports whether the cause is temporary.
 func (e *ConnectionError) Temporary() bool {
 	cause, ok := errors.AsType[interface {
 		error
@@ -92,25 +92,25 @@ func (e *ConnectionError) Temporary() bool {
 	return ok && cause.Temporary()
 }
 
-// newConnectionError wraps what the HTTP client says. An error that says when to try again comes from a transport that held
-// the request back: the cloud was not asked.
+// newConnectionError wraps an error of the HTTP client, unless it has a RetryAfter: then a transport delayed the request, and the
+// cloud was not called.
 func newConnectionError(endpoint string, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // Its text repeats method and URL, which differ from call to call.
+		err = u.Err // Its text has the method and URL, which differ from call to call.
 	}
-	var patient interface{ RetryAfter() time.Duration }
-	if errors.As(err, &patient) {
+	var delayed interface{ RetryAfter() time.Duration }
+	if errors.As(err, &delayed) {
 		return err
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		err = op.Err // Its text names our own port, which differs from connection to connection.
+		err = op.Err // Its text has the local port, which differs from connection to connection.
 	}
 	return &ConnectionError{Endpoint: endpoint, Err: err}
 }
 
 // ErrorBody is the JSON of every answer that is not 2xx.
 type ErrorBody struct {
-	// Error is what went wrong.
+	// Error is the error.
 	Error ErrorDetail `json:"error"`
 }
 
@@ -118,7 +118,7 @@ type ErrorBody struct {
 type ErrorDetail struct {
 	// Code is one of the Code constants.
 	Code string `json:"code"`
-	// Message is written for people.
+	// Message is shown to users.
 	Message string `json:"message"`
 }
 
@@ -126,7 +126,7 @@ func newAPIError(resp *http.Response, body []byte) error {
 	e := &APIError{Status: resp.StatusCode}
 	var answer ErrorBody
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Error.Code == "" {
-		e.Message = "unexpected answer from something that is not the favourite cloud"
+		e.Message = "unexpected answer: the endpoint is not the favourite cloud"
 	} else {
 		e.Code, e.Message = answer.Error.Code, answer.Error.Message
 	}
@@ -134,7 +134,7 @@ func newAPIError(resp *http.Response, body []byte) error {
 	return e
 }
 
-// parseRetryAfter reads both forms of the header, seconds and date; 0 means that it says nothing useful.
+// parseRetryAfter parses both forms of the header, seconds and date. It returns 0 if the header is missing or invalid.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	if s, err := strconv.Atoi(value); err == nil {
 		return max(0, time.Duration(s)*time.Second)
@@ -145,34 +145,47 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// IsNotFound reports whether err says that what the request names does not exist.
+// IsNotFound reports whether the object of the request does not exist.
 func IsNotFound(err error) bool { return hasCode(err, CodeNotFound) }
 
-// IsExists reports whether err says that the name is taken.
+// IsExists reports whether the name is taken.
 func IsExists(err error) bool { return hasCode(err, CodeExists) }
 
-// IsConflict reports whether err says that the present state does not allow the request.
+// IsConflict reports whether the current state does not allow the request.
 func IsConflict(err error) bool { return hasCode(err, CodeConflict) }
 
-// IsThrottled reports whether err says that there were too many requests.
+// IsThrottled reports whether the cloud throttled the request: see RetryAfter.
 func IsThrottled(err error) bool { return hasCode(err, CodeThrottled) }
 
-// IsUnauthorized reports whether err says that the API key is missing or unknown.
+// IsUnauthorized reports whether the API key is missing or unknown.
 func IsUnauthorized(err error) bool { return hasCode(err, CodeUnauthorized) }
 
-// IsForbidden reports whether err says that the API key is good but not for this.
+// IsForbidden reports whether the API key is valid but does not allow the request.
 func IsForbidden(err error) bool { return hasCode(err, CodeForbidden) }
 
-// IsInvalid reports whether err says that the request itself is wrong.
+// IsInvalid reports whether the request is invalid.
 func IsInvalid(err error) bool { return hasCode(err, CodeInvalid) }
 
-// IsConnection reports whether err says that the cloud gave no answer.
+// IsRefused reports whether the cloud refused the request for a reason that a retry does not change: any of the above other than
+// IsThrottled.
+func IsRefused(err error) bool {
+	e, ok := errors.AsType[*APIError](err)
+	return ok && e.Code != "" && e.Status < http.StatusInternalServerError && e.Status != http.StatusTooManyRequests
+}
+
+// IsUnavailable reports whether the cloud failed or could not be reached; a retry may help.
+func IsUnavailable(err error) bool {
+	e, ok := errors.AsType[*APIError](err)
+	return ok && e.Status >= http.StatusInternalServerError || IsConnection(err)
+}
+
+// IsConnection reports whether the cloud did not answer.
 func IsConnection(err error) bool {
 	_, ok := errors.AsType[*ConnectionError](err)
 	return ok
 }
 
-// RetryAfter returns how long the cloud asked to wait, if it did.
+// RetryAfter returns the Retry-After of the cloud, if it sent one.
 func RetryAfter(err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*APIError](err)
 	if !ok || e.RetryDelay == 0 {

@@ -10,52 +10,52 @@ import (
 
 // Outcomes of calls in Stats.
 const (
-	// OutcomeOK: the cloud did what was asked.
+	// OutcomeOK: the call succeeded.
 	OutcomeOK = "ok"
-	// OutcomeRefused: the cloud refused for a reason of its own, with a status of 400 to 499.
+	// OutcomeRefused: the cloud refused the call, with a status of 400 to 499, and not because of a fault rule.
 	OutcomeRefused = "refused"
-	// OutcomeFailed: the cloud failed for a reason of its own, with a status of 500 or more.
+	// OutcomeFailed: the call failed with a status of 500 or more, and not because of a fault rule.
 	OutcomeFailed = "failed"
-	// OutcomeThrottled: a fault rule allowed no further call.
+	// OutcomeThrottled: a fault rule throttled the call.
 	OutcomeThrottled = "throttled"
-	// OutcomeError: a fault rule had the call fail before the work.
+	// OutcomeError: a fault rule failed the call before it was executed.
 	OutcomeError = "error"
-	// OutcomeDropped: a fault rule closed the connection after the work, without an answer.
+	// OutcomeDropped: a fault rule closed the connection after the call was executed, without an answer.
 	OutcomeDropped = "dropped"
 )
 
-// Faults are what the cloud does to calls about projects, other than making their API keys.
+// Faults are the fault rules for calls of projects; they do not apply to creating API keys.
 type Faults struct {
-	// Rules apply all to each call that they match.
+	// Rules all apply to each call that they match.
 	Rules []FaultRule `json:"rules"`
 }
 
-// FaultRule is one disturbance or several. Fields that are zero disturb nothing.
+// FaultRule injects one or several faults. Fields that are zero inject none.
 type FaultRule struct {
 	// Match restricts the rule to some calls. Default: all.
 	Match *FaultMatch `json:"match,omitempty"`
-	// Latency is how much longer every call takes, for example "200ms"; at most 20 seconds.
+	// Latency delays every call, for example by "200ms"; at most 20 seconds.
 	Latency string `json:"latency,omitempty"`
-	// CallsPerSecond throttles: further calls are refused with status 429 and Retry-After.
+	// CallsPerSecond is a rate limit: calls above it are refused with status 429 and Retry-After.
 	CallsPerSecond float64 `json:"calls_per_second,omitempty"`
-	// Burst is how many calls may come at once when CallsPerSecond is set. Default: the calls of one second, at least 1.
+	// Burst is the burst of the rate limit. Default: the calls of one second, at least 1.
 	Burst int `json:"burst,omitempty"`
-	// PerProject throttles each project by itself. Default: the cloud as a whole.
+	// PerProject applies the rate limit to each project. Default: to the whole cloud.
 	PerProject bool `json:"per_project,omitempty"`
-	// ErrorRate is the part of calls, 0 to 1, that fail before the work.
+	// ErrorRate is the fraction of calls, 0 to 1, that fail before they are executed.
 	ErrorRate float64 `json:"error_rate,omitempty"`
 	// ErrorStatus is the status of these failures: 429, with Retry-After, or 500 to 599. Default: 503.
 	ErrorStatus int `json:"error_status,omitempty"`
-	// DropRate is the part of POST, PUT, PATCH and DELETE calls, 0 to 1, whose work is done and whose connection is then
-	// closed without an answer.
+	// DropRate is the fraction of POST, PUT, PATCH and DELETE calls, 0 to 1, that are executed but get no answer: the connection is
+	// closed.
 	DropRate float64 `json:"drop_rate,omitempty"`
-	// StaleReads is how long get and list do not see a new object, for example "2s".
+	// StaleReads is how long get and list do not find a new object, for example "2s".
 	StaleReads string `json:"stale_reads,omitempty"`
-	// Seed chooses which calls fail and are dropped: the same calls in the same order meet the same faults.
+	// Seed selects the calls that fail or are dropped: the same calls in the same order get the same faults.
 	Seed uint64 `json:"seed,omitempty"`
 }
 
-// FaultMatch says which calls a rule is about. Fields that are empty match all.
+// FaultMatch selects calls. Fields that are empty match all.
 type FaultMatch struct {
 	// Method is an HTTP method, for example "POST".
 	Method string `json:"method,omitempty"`
@@ -70,7 +70,7 @@ type Stats struct {
 	Calls []CallCount `json:"calls"`
 }
 
-// CallCount is how many calls of a sort ended in the same way.
+// CallCount is the number of calls of a method and service with an outcome.
 type CallCount struct {
 	// Method is the HTTP method.
 	Method string `json:"method"`
@@ -82,7 +82,7 @@ type CallCount struct {
 	Count int `json:"count"`
 }
 
-// Count returns how many calls there were of a method and a service with an outcome. Empty arguments mean any.
+// Count returns the number of calls of a method and a service with an outcome. Empty arguments match any.
 func (s Stats) Count(method, service, outcome string) (total int) {
 	is := func(wanted, value string) bool { return wanted == "" || wanted == value }
 	for _, c := range s.Calls {
@@ -98,8 +98,8 @@ const (
 	statsPath  = "/admin/v1/stats"
 )
 
-// AdminClient disturbs a cloud and counts its calls, for tests and demonstrations. The cloud answers it only if it was
-// started with --cloud-admin; else every error satisfies IsNotFound. It is safe for concurrent use.
+// AdminClient injects faults and counts calls, for tests and demonstrations. It requires a cloud that was started with --cloud-admin;
+// otherwise every error satisfies IsNotFound. It is safe for concurrent use.
 type AdminClient struct{ cloud *Client }
 
 // NewAdminClient returns an admin client. It makes no request. adminToken is the content of the file admin.token in the
@@ -112,7 +112,7 @@ func NewAdminClient(endpoint, adminToken string) (*AdminClient, error) {
 	return &AdminClient{cloud: c}, nil
 }
 
-// SetFaults replaces all fault rules. Seeds, bursts and rates start anew.
+// SetFaults replaces all fault rules and resets their state.
 func (c *AdminClient) SetFaults(ctx context.Context, rules ...FaultRule) error {
 	if rules == nil {
 		rules = []FaultRule{}
@@ -121,7 +121,7 @@ func (c *AdminClient) SetFaults(ctx context.Context, rules ...FaultRule) error {
 	return err
 }
 
-// Faults returns the present fault rules.
+// Faults returns the current fault rules.
 func (c *AdminClient) Faults(ctx context.Context) ([]FaultRule, error) {
 	var f Faults
 	_, err := c.cloud.do(ctx, faultsPath, Request{Method: http.MethodGet}, &f)
@@ -134,13 +134,13 @@ func (c *AdminClient) ClearFaults(ctx context.Context) error {
 	return err
 }
 
-// Stats returns how many calls there were.
+// Stats returns the counts of calls.
 func (c *AdminClient) Stats(ctx context.Context) (s Stats, err error) {
 	_, err = c.cloud.do(ctx, statsPath, Request{Method: http.MethodGet}, &s)
 	return s, err
 }
 
-// ResetStats counts from zero.
+// ResetStats sets all counts to zero.
 func (c *AdminClient) ResetStats(ctx context.Context) error {
 	_, err := c.cloud.do(ctx, statsPath, Request{Method: http.MethodDelete}, nil)
 	return err

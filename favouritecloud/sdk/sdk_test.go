@@ -47,7 +47,7 @@ func TestErrorsAreTyped(t *testing.T) {
 		"unauthorized": {status: 401, body: `{"error":{"code":"unauthorized","message":"who?"}}`, is: sdk.IsUnauthorized, message: "who? (unauthorized)"},
 		"forbidden":    {status: 403, body: `{"error":{"code":"forbidden","message":"no"}}`, is: sdk.IsForbidden, message: "no (forbidden)"},
 		"invalid":      {status: 422, body: `{"error":{"code":"invalid","message":"bad"}}`, is: sdk.IsInvalid, message: "bad (invalid)"},
-		"not ours":     {status: 502, body: `<html>bad gateway</html>`, is: func(error) bool { return true }, message: "unexpected answer from something that is not the favourite cloud (HTTP 502)"},
+		"not ours":     {status: 502, body: `<html>bad gateway</html>`, is: func(error) bool { return true }, message: "unexpected answer: the endpoint is not the favourite cloud (HTTP 502)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestNewClientRefusesBadConfiguration(t *testing.T) {
 		"no scheme":      {func(c *sdk.Config) { c.Endpoint = "127.0.0.1:7070" }, "endpoint"},
 		"no project":     {func(c *sdk.Config) { c.Project = "" }, "project is required"},
 		"no key":         {func(c *sdk.Config) { c.APIKey = "" }, "API key is required"},
-		"key with a nl":  {func(c *sdk.Config) { c.APIKey += "\n" }, "API key holds"},
+		"key with a nl":  {func(c *sdk.Config) { c.APIKey += "\n" }, "API key contains"},
 		"two at a time":  {func(c *sdk.Config) { c.Project, c.APIKey = "", "" }, "project is required\nAPI key is required"},
 		"other protocol": {func(c *sdk.Config) { c.Endpoint = "ftp://x" }, "not a URL"},
 	}

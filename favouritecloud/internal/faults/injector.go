@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Call is what rules look at.
+// Call is the input of rules.
 type Call struct {
 	// Method is the HTTP method, Service the word after the project in the path.
 	Method, Service string
@@ -27,17 +27,17 @@ func (c Call) writes() bool {
 	return slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, c.Method)
 }
 
-// Verdict is what happens to a call. The zero value is nothing.
+// Verdict has the faults of a call. The zero value has none.
 type Verdict struct {
-	// Latency passes before anything else.
+	// Latency delays the call before anything else.
 	Latency time.Duration
-	// Refusal is the answer instead of the work, and Outcome its name in the statistics; nil for none.
+	// Refusal is the answer if the call is not executed; nil for none.
 	Refusal error
-	// Outcome is what the refusal or the drop counts as.
+	// Outcome is how the refusal or the drop is counted.
 	Outcome string
-	// Drop closes the connection after the work.
+	// Drop closes the connection without an answer after the call was executed.
 	Drop bool
-	// StaleReads is the age up to which objects are not seen.
+	// StaleReads is the age up to which objects are not found.
 	StaleReads time.Duration
 }
 
@@ -47,7 +47,7 @@ type Injector struct {
 
 	mu    sync.Mutex
 	rules []*rule
-	calls map[sdk.CallCount]int // by all but the count
+	calls map[sdk.CallCount]int // by all fields except Count
 }
 
 // New returns an injector without rules.
@@ -57,7 +57,7 @@ func newInjector(now func() time.Time) *Injector {
 	return &Injector{now: now, calls: map[sdk.CallCount]int{}}
 }
 
-// Set replaces the rules, or refuses them all.
+// Set replaces all rules. If one is invalid, it changes nothing.
 func (i *Injector) Set(given []sdk.FaultRule) error {
 	var rules []*rule
 	for n, r := range given {
@@ -74,7 +74,7 @@ func (i *Injector) Set(given []sdk.FaultRule) error {
 	return nil
 }
 
-// Rules returns the rules as they were given.
+// Rules returns the current rules.
 func (i *Injector) Rules() []sdk.FaultRule {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,7 +85,7 @@ func (i *Injector) Rules() []sdk.FaultRule {
 	return given
 }
 
-// Judge decides what happens to a call. The order of calls of Judge is the order of calls that the seeds are about.
+// Judge returns the faults of the next call. Seeds refer to the order of calls of Judge.
 func (i *Injector) Judge(c Call) Verdict {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -98,7 +98,7 @@ func (i *Injector) Judge(c Call) Verdict {
 	return v
 }
 
-// Count counts a call that ended.
+// Count counts a completed call.
 func (i *Injector) Count(c Call, outcome string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -120,7 +120,7 @@ func (i *Injector) Stats() sdk.Stats {
 	return s
 }
 
-// ResetStats counts from zero.
+// ResetStats sets all counts to zero.
 func (i *Injector) ResetStats() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

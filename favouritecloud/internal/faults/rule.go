@@ -11,27 +11,29 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
 const (
-	// maxLatency leaves the HTTP server time to answer.
+	// maxLatency is below the write timeout of the HTTP server.
 	maxLatency = 20 * time.Second
-	// maxWait is the longest advice to a throttled caller.
+	// maxWait is the largest Retry-After of a throttled call.
 	maxWait = time.Hour
 )
 
-// rule is a rule at work.
+// rule is a rule with its state.
 type rule struct {
 	sdk.FaultRule
 	latency, staleReads time.Duration
 	random              *rand.Rand
-	buckets             map[string]*bucket // by project, or one by the empty name
+	limiters            map[string]*rate.Limiter // by project, or one by the empty name
 }
 
 func parseRule(given sdk.FaultRule) (*rule, error) {
-	r := &rule{FaultRule: given, buckets: map[string]*bucket{}}
+	r := &rule{FaultRule: given, limiters: map[string]*rate.Limiter{}}
 	var err error
 	if r.latency, err = parseDuration("latency", given.Latency); err != nil {
 		return nil, err
@@ -73,15 +75,15 @@ func (r *rule) matches(c Call) bool {
 	return m == nil || (m.Method == "" || m.Method == c.Method) && (m.Service == "" || m.Service == c.Service)
 }
 
-// judge adds what the rule does to the call. It draws the same numbers whatever the verdict is so far, so that faults
-// that depend on the time do not shift those that depend on the seed.
+// judge adds the faults of the rule to the verdict. It draws the same random numbers for every verdict, so that faults that depend
+// on the time do not change those that depend on the seed.
 func (r *rule) judge(c Call, now time.Time, v *Verdict) {
 	fails := r.ErrorRate > 0 && r.random.Float64() < r.ErrorRate
 	drops := r.DropRate > 0 && c.writes() && r.random.Float64() < r.DropRate
 	v.Latency += r.latency
 	v.StaleReads = max(v.StaleReads, r.staleReads)
 	if r.CallsPerSecond > 0 {
-		if wait := r.bucket(c.Project, now).take(now, r.CallsPerSecond); wait > 0 && v.Refusal == nil {
+		if wait := r.wait(c.Project, now); wait > 0 && v.Refusal == nil {
 			v.Refusal = refusal.Throttled(wait, "more than %v calls per second", r.CallsPerSecond)
 			v.Outcome = sdk.OutcomeThrottled
 		}
@@ -105,36 +107,24 @@ func (r *rule) failure() error {
 	}
 }
 
-func (r *rule) bucket(project string, now time.Time) *bucket {
+// wait takes a token of the rule's rate limit, or returns the time until the next one.
+func (r *rule) wait(project string, now time.Time) time.Duration {
 	if !r.PerProject {
 		project = ""
 	}
-	b, ok := r.buckets[project]
+	limiter, ok := r.limiters[project]
 	if !ok {
-		size := float64(r.Burst)
-		if r.Burst == 0 {
-			size = max(1, math.Ceil(r.CallsPerSecond))
+		burst := r.Burst
+		if burst == 0 {
+			burst = int(max(1, math.Ceil(r.CallsPerSecond)))
 		}
-		b = &bucket{size: size, tokens: size, filled: now}
-		r.buckets[project] = b
+		limiter = rate.NewLimiter(rate.Limit(r.CallsPerSecond), burst)
+		r.limiters[project] = limiter
 	}
-	return b
-}
-
-// bucket holds one token per call that may come now.
-type bucket struct {
-	size, tokens float64
-	filled       time.Time
-}
-
-// take takes a token, or returns how long there will be none.
-func (b *bucket) take(now time.Time, perSecond float64) time.Duration {
-	b.tokens = min(b.size, b.tokens+now.Sub(b.filled).Seconds()*perSecond)
-	b.filled = now
-	if b.tokens >= 1 {
-		b.tokens--
-		return 0
+	reservation := limiter.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
 	}
-	wait := min((1-b.tokens)/perSecond, maxWait.Seconds())
-	return max(time.Duration(wait*float64(time.Second)), 1) // 0 would mean that there was a token.
+	return min(wait, maxWait)
 }

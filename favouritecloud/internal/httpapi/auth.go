@@ -19,15 +19,14 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// An API key is keyPrefix, the key's id, an underscore and the secret. The id finds the key; the secret, of which only
-// the hash is known, proves it.
+// An API key consists of keyPrefix, its id, an underscore and a secret. Only a hash of the whole key is stored, by the id.
 const (
 	keyPrefix      = "fck_"
 	keyIDBytes     = 8
 	keySecretBytes = 24
 )
 
-// forAdmin lets only the admin token pass.
+// forAdmin requires the admin token.
 func (a *API) forAdmin(next route) route {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		admin, _, err := a.authenticate(r)
@@ -35,14 +34,13 @@ func (a *API) forAdmin(next route) route {
 			return err
 		}
 		if !admin {
-			return refusal.Forbidden("this needs the admin token: it is in the file admin.token of the cloud's data folder")
+			return refusal.Forbidden("this request requires the admin token: see the file admin.token in the data folder of the cloud")
 		}
 		return next(w, r)
 	}
 }
 
-// forProject lets pass only keys of the project that the request is about. Since the key decides, an answer never
-// tells whether another project exists.
+// forProject requires a key of the project in the path. The answer to other keys does not reveal whether the project exists.
 func (a *API) forProject(next route) route {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		admin, project, err := a.authenticate(r)
@@ -50,7 +48,7 @@ func (a *API) forProject(next route) route {
 			return err
 		}
 		if admin {
-			return refusal.Forbidden("the admin token only makes API keys: use an API key of project %q", r.PathValue("project"))
+			return refusal.Forbidden("the admin token can only create API keys: use an API key of project %q", r.PathValue("project"))
 		}
 		if project != r.PathValue("project") {
 			return refusal.Forbidden("this API key belongs to project %q and cannot be used for project %q", project, r.PathValue("project"))
@@ -59,7 +57,7 @@ func (a *API) forProject(next route) route {
 	}
 }
 
-// authenticate says who is asking: the admin, or a key of a project.
+// authenticate returns whether the caller is the admin, or else the project of its key.
 func (a *API) authenticate(r *http.Request) (admin bool, project string, err error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -75,14 +73,14 @@ func (a *API) authenticate(r *http.Request) (admin bool, project string, err err
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return false, "", err
 	}
-	// The zero key of an unknown id has a hash that nothing hashes to.
+	// The key of an unknown id is zero: no token has that hash.
 	if subtle.ConstantTimeCompare(hash[:], key.Hash[:]) != 1 {
 		return false, "", refusal.Unauthorized("the API key is not valid")
 	}
 	return false, key.Project, nil
 }
 
-// createKey makes a key, and the project if it is new.
+// createKey creates a key, and its project if that is new.
 func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 	project := r.PathValue("project")
 	if err := rules.Name("project", project); err != nil {
@@ -97,7 +95,7 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.Log.Info("API key made", "project", project, "key", id)
+	a.Log.Info("API key created", "project", project, "key", id)
 	return respondJSON(w, http.StatusCreated, created)
 }
 

@@ -3,6 +3,6 @@
 
 // Package httpapi is the cloud's HTTP/JSON interface: routes, authentication, errors, limits.
 //
-// A route is a function that returns an error; what that error means to a client is decided in one place, respondError.
-// Services know nothing of HTTP, and each has one file here that translates.
+// A route is a function that returns an error; only respondError turns an error into an answer. Services are independent of HTTP:
+// addRoutes lists the routes of each.
 package httpapi

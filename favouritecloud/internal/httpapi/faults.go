@@ -15,11 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// handleFaults adds the administrator's routes, if there is an injector.
-func (a *API) handleFaults() {
-	if a.Faults == nil {
-		return
-	}
+// addFaultRoutes adds the routes of the administrator.
+func (a *API) addFaultRoutes() {
 	a.handle("GET /admin/v1/faults", a.forAdmin(a.getFaults))
 	a.handle("PUT /admin/v1/faults", a.forAdmin(a.setFaults))
 	a.handle("DELETE /admin/v1/faults", a.forAdmin(a.clearFaults))
@@ -36,7 +33,7 @@ func (a *API) getFaults(w http.ResponseWriter, _ *http.Request) error {
 	return respondJSON(w, http.StatusOK, sdk.Faults{Rules: a.Faults.Rules()})
 }
 
-// setFaults takes {"rules": […]}, or one rule without that.
+// setFaults accepts {"rules": […]}, or a single rule.
 func (a *API) setFaults(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		sdk.FaultRule
@@ -47,7 +44,7 @@ func (a *API) setFaults(w http.ResponseWriter, r *http.Request) error {
 	}
 	if single := in.FaultRule; single != (sdk.FaultRule{}) {
 		if in.Rules != nil {
-			return refusal.Invalid("give one rule, or a list of rules, not both")
+			return refusal.Invalid("send one rule or a list of rules, not both")
 		}
 		in.Rules = []sdk.FaultRule{single}
 	}
@@ -70,8 +67,8 @@ func (a *API) clearFaults(w http.ResponseWriter, r *http.Request) error {
 	return a.getFaults(w, r)
 }
 
-// disturbable says which call a request is, if rules may apply to it: making API keys is the administrator's.
-func disturbable(r *http.Request) (faults.Call, bool) {
+// faultyCall returns the call of a request. Fault rules do not apply to requests of the administrator, such as creating API keys.
+func faultyCall(r *http.Request) (faults.Call, bool) {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/v1/projects/")
 	words := strings.Split(rest, "/")
 	if !ok || len(words) < 2 || words[1] == "keys" {
@@ -80,20 +77,20 @@ func disturbable(r *http.Request) (faults.Call, bool) {
 	return faults.Call{Method: r.Method, Project: words[0], Service: words[1]}, true
 }
 
-// asOfKey is the context key of the time that reads are limited to.
+// asOfKey is the context key of asOf.
 type asOfKey struct{}
 
-// asOf returns the time after which objects are not seen yet; zero for none.
+// asOf returns the time for stale reads: objects that were created later are not found. It is zero if reads are not stale.
 func asOf(r *http.Request) time.Time {
 	t, _ := r.Context().Value(asOfKey{}).(time.Time)
 	return t
 }
 
-// disturb serves a call as the rules want it.
-func (a *API) disturb(w http.ResponseWriter, r *http.Request, call faults.Call) {
+// serveWithFaults answers a call and injects the faults that the rules require.
+func (a *API) serveWithFaults(w http.ResponseWriter, r *http.Request, call faults.Call) {
 	verdict := a.Faults.Judge(call)
 	if !pause(r.Context(), verdict.Latency) {
-		return // The client has gone.
+		return // The client has disconnected.
 	}
 	if verdict.StaleReads > 0 {
 		r = r.WithContext(context.WithValue(r.Context(), asOfKey{}, time.Now().Add(-verdict.StaleReads)))
@@ -105,13 +102,13 @@ func (a *API) disturb(w http.ResponseWriter, r *http.Request, call faults.Call) 
 	case verdict.Drop:
 		a.routes.ServeHTTP(discard{header: http.Header{}}, r)
 		a.Faults.Count(call, verdict.Outcome)
-		a.hangUp(w, r)
+		a.disconnect(w, r)
 	default:
 		a.routes.ServeHTTP(&countingWriter{ResponseWriter: w, count: func(outcome string) { a.Faults.Count(call, outcome) }}, r)
 	}
 }
 
-// pause returns true after the time, or false if ctx ends before.
+// pause returns true after d, or false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -126,17 +123,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// hangUp closes the connection, so that the client learns nothing of what was done.
-func (a *API) hangUp(w http.ResponseWriter, r *http.Request) {
+// disconnect closes the connection without an answer.
+func (a *API) disconnect(w http.ResponseWriter, r *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		a.respondError(w, r, err)
 		return
 	}
-	_ = conn.Close() // It is as lost as it was meant to be.
+	_ = conn.Close() // The client gets an error in any case.
 }
 
-// countingWriter counts an answer before the client has it.
+// countingWriter counts an answer before it is sent.
 type countingWriter struct {
 	http.ResponseWriter
 	count func(outcome string)

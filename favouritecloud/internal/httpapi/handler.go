@@ -26,10 +26,10 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// maxBodyBytes is far more than any request needs.
+// maxBodyBytes is the largest body, far more than any request needs.
 const maxBodyBytes = 1 << 20
 
-// Config is what the API needs. All fields but Faults are required.
+// Config configures the API. All fields except Faults are required.
 type Config struct {
 	// Store holds the API keys.
 	Store *store.Store
@@ -43,15 +43,15 @@ type Config struct {
 	Subnets *network.Subnets
 	// NodeGroups is the node group service.
 	NodeGroups *nodegroup.Service
-	// Faults disturbs and counts calls as an administrator wants it; nil for never.
+	// Faults injects faults into calls and counts them; nil disables both.
 	Faults *faults.Injector
 	// AdminTokenHash is the SHA-256 of the admin token.
 	AdminTokenHash [sha256.Size]byte
-	// Log hears of every request at level debug, and of internal errors.
+	// Log receives every request at level debug, and internal errors.
 	Log *slog.Logger
 }
 
-// API answers requests.
+// API is the HTTP handler of the cloud.
 type API struct {
 	Config
 	routes *http.ServeMux
@@ -60,17 +60,11 @@ type API struct {
 // New returns the handler of all routes.
 func New(c Config) *API {
 	a := &API{Config: c, routes: http.NewServeMux()}
-	a.routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	a.handle("POST /v1/projects/{project}/keys", a.forAdmin(a.createKey))
-	a.handleDatabases()
-	a.handleCaches()
-	a.handleNetworks()
-	a.handleNodeGroups()
-	a.handleFaults()
+	a.addRoutes()
 	return a
 }
 
-// route answers a request or says why not.
+// route answers a request or returns an error.
 type route func(w http.ResponseWriter, r *http.Request) error
 
 func (a *API) handle(pattern string, serve route) {
@@ -81,26 +75,26 @@ func (a *API) handle(pattern string, serve route) {
 	})
 }
 
-// ServeHTTP answers one request and logs it: no header, query or body, since those hold secrets or what may be one.
+// ServeHTTP answers one request and logs it, without header, query and body, since they may contain secrets.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 	r.Body = http.MaxBytesReader(recorder, r.Body, maxBodyBytes)
 	if handler, pattern := a.routes.Handler(r); pattern == "" {
 		a.respondNoRoute(recorder, r, handler)
-	} else if call, ok := disturbable(r); ok && a.Faults != nil {
-		a.disturb(recorder, r, call)
+	} else if call, ok := faultyCall(r); ok && a.Faults != nil {
+		a.serveWithFaults(recorder, r, call)
 	} else {
 		a.routes.ServeHTTP(recorder, r)
 	}
 	a.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", recorder.status, "took", time.Since(started))
 }
 
-// respondNoRoute says in JSON what the mux would say in text: 404, or 405 with the methods that are allowed.
+// respondNoRoute sends the answer of the mux as JSON: 404, or 405 with the methods that are allowed.
 func (a *API) respondNoRoute(w http.ResponseWriter, r *http.Request, standard http.Handler) {
 	probe := &statusRecorder{ResponseWriter: discard{header: w.Header()}, status: http.StatusOK}
 	standard.ServeHTTP(probe, r)
-	err := refusal.NotFound("there is nothing at %s", r.URL.Path)
+	err := refusal.NotFound("path %s does not exist", r.URL.Path)
 	if probe.status == http.StatusMethodNotAllowed {
 		err = &refusal.Error{
 			Status: probe.status, Code: sdk.CodeInvalid,
@@ -117,11 +111,11 @@ func (a *API) respondError(w http.ResponseWriter, r *http.Request, err error) {
 		a.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 		refused = &refusal.Error{
 			Status: http.StatusInternalServerError, Code: sdk.CodeInternal,
-			Message: "the cloud failed to answer; its log has the reason",
+			Message: "the request failed because of an internal error: see the log of the cloud",
 		}
 	}
 	if refused.RetryAfter > 0 {
-		seconds := max(1, math.Ceil(refused.RetryAfter.Seconds())) // The header knows no parts of a second.
+		seconds := max(1, math.Ceil(refused.RetryAfter.Seconds())) // The header has whole seconds.
 		w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	if refused.Status == http.StatusUnauthorized {
@@ -135,7 +129,7 @@ func (a *API) respondError(w http.ResponseWriter, r *http.Request, err error) {
 	respond(w, refused.Status, body)
 }
 
-// respond sends an encoded answer. Nobody is left to be told when that fails: the client has gone.
+// respond sends an encoded answer. It fails only if the client has disconnected.
 func respond(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -151,7 +145,7 @@ func respondJSON(w http.ResponseWriter, status int, value any) error {
 	return nil
 }
 
-// decode reads the one JSON object of a request. Unknown fields are refused: a misspelt one would else be ignored.
+// decode decodes the body of a request, one JSON object. It refuses unknown fields, since they may be misspelt.
 func decode(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -169,7 +163,7 @@ func decode(r *http.Request, into any) error {
 		return decodeRefusal(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return refusal.Malformed("the request holds more than one JSON value")
+		return refusal.Malformed("the request has more than one JSON value")
 	}
 	return nil
 }
@@ -179,15 +173,15 @@ func decodeRefusal(err error) error {
 		if wrongType.Field == "" {
 			return refusal.Invalid("the request must be a JSON object, not a %s", wrongType.Value)
 		}
-		return refusal.Invalid("field %q cannot hold a %s", wrongType.Field, wrongType.Value)
+		return refusal.Invalid("field %q cannot be a %s", wrongType.Field, wrongType.Value)
 	}
-	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // The package has no type for it.
-		return refusal.Invalid("field %s is unknown here", field)
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // encoding/json has no type for this error.
+		return refusal.Invalid("field %s is unknown", field)
 	}
 	return refusal.Malformed("the request is not valid JSON")
 }
 
-// statusRecorder remembers the status for the log.
+// statusRecorder records the status for the log.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
@@ -198,10 +192,10 @@ func (s *statusRecorder) WriteHeader(status int) {
 	s.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController reach what is below.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// discard keeps the headers of an answer and drops the rest.
+// discard keeps the headers of an answer and discards the rest.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }

@@ -5,7 +5,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,8 +16,8 @@ import (
 
 const maxIdempotencyKeyLength = 255
 
-// objects is what every service does to objects of type T that exist; U describes a change. Reads do not see what was
-// made after asOf, unless that is zero.
+// objects are the operations of every service on existing objects of type T; U describes a change. If asOf is not zero, reads do
+// not find objects that were created later.
 type objects[T, U any] interface {
 	Get(project, id string, asOf time.Time) (T, error)
 	List(project string, labels map[string]string, asOf time.Time) ([]T, error)
@@ -26,9 +25,10 @@ type objects[T, U any] interface {
 	Delete(project, id string) (T, error)
 }
 
-// handleObjects adds the routes of a service other than create. show translates an object, list wraps several.
-func handleObjects[T, U, W any](a *API, path string, service objects[T, U], show func(T) W, list func([]W) any) {
-	all := "/v1/projects/{project}/" + path
+// handleObjects adds the routes of a service except create. show converts an object for the API, field is the field of list
+// answers.
+func handleObjects[T, U, W any](a *API, path string, service objects[T, U], show func(T) W, field string) {
+	all := inProject + path
 	a.handle("GET "+all, a.forProject(func(w http.ResponseWriter, r *http.Request) error {
 		labels, err := labelFilter(r.URL.Query())
 		if err != nil {
@@ -42,7 +42,7 @@ func handleObjects[T, U, W any](a *API, path string, service objects[T, U], show
 		for _, object := range found {
 			shown = append(shown, show(object))
 		}
-		return respondJSON(w, http.StatusOK, list(shown))
+		return respondJSON(w, http.StatusOK, map[string][]W{field: shown})
 	}))
 	one := func(method string, status int, do func(r *http.Request, project, id string) (T, error)) {
 		a.handle(method+" "+all+"/{name}", a.forProject(func(w http.ResponseWriter, r *http.Request) error {
@@ -68,7 +68,7 @@ func handleObjects[T, U, W any](a *API, path string, service objects[T, U], show
 	})
 }
 
-// labelFilter reads ?label=key=value, which may be repeated; all must match.
+// labelFilter parses ?label=key=value, which may be repeated; all must match.
 func labelFilter(query url.Values) (map[string]string, error) {
 	labels := map[string]string{}
 	for parameter, values := range query {
@@ -86,63 +86,61 @@ func labelFilter(query url.Values) (map[string]string, error) {
 	return labels, nil
 }
 
-// creates answers requests for a new object. Idempotency keys are ignored.
-func creates[T, C any](make func(project string, in C) (T, error), id func(T) string) route {
-	return func(w http.ResponseWriter, r *http.Request) error {
+// handleCreate adds the route that creates objects of a service without idempotency keys.
+func handleCreate[T, C any](a *API, path string, create func(project string, in C) (T, error), id func(T) string) {
+	a.handle("POST "+inProject+path, a.forProject(func(w http.ResponseWriter, r *http.Request) error {
 		var in C
 		if err := decode(r, &in); err != nil {
 			return err
 		}
-		made, err := make(r.PathValue("project"), in)
+		created, err := create(r.PathValue("project"), in)
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Location", r.URL.JoinPath(id(made)).Path)
-		return respondJSON(w, http.StatusCreated, made)
-	}
+		w.Header().Set("Location", r.URL.JoinPath(id(created)).Path)
+		return respondJSON(w, http.StatusCreated, created)
+	}))
 }
 
-// onceCreator makes objects from C, one for each idempotency key; the empty key is none.
-type onceCreator[C any] struct {
-	replay func(project, key string) (body []byte, found bool, err error)
-	create func(ctx context.Context, project, key string, in C) (body []byte, replayed bool, err error)
-	name   func(C) string
+// replayer creates one object for each idempotency key; the empty key is none.
+type replayer[C any] interface {
+	Replay(project, key string) (body []byte, found bool, err error)
+	Create(ctx context.Context, project, key string, in C) (body []byte, replayed bool, err error)
 }
 
-// createsOnce answers requests for a new object, and repeats its answer to requests with the same idempotency key.
-func createsOnce[C any](c onceCreator[C]) route {
-	return func(w http.ResponseWriter, r *http.Request) error {
+// handleReplayable adds the route that creates objects of a service with idempotency keys.
+func handleReplayable[C any](a *API, path string, service replayer[C], name func(C) string) {
+	a.handle("POST "+inProject+path, a.forProject(func(w http.ResponseWriter, r *http.Request) error {
 		project := r.PathValue("project")
 		key, err := idempotencyKey(r)
 		if err != nil {
 			return err
 		}
-		if key != "" { // Before the body is looked at: a repeat is answered whatever it holds.
-			body, found, err := c.replay(project, key)
-			if err != nil {
-				return err
-			}
-			if found {
+		if key != "" { // First, since a replay ignores the body.
+			body, found, err := service.Replay(project, key)
+			if found && err == nil {
 				respondReplay(w, body)
-				return nil
+			}
+			if found || err != nil {
+				return err
 			}
 		}
 		var in C
 		if err := decode(r, &in); err != nil {
 			return err
 		}
-		body, replayed, err := c.create(r.Context(), project, key, in)
-		if err != nil {
+		body, replayed, err := service.Create(r.Context(), project, key, in)
+		switch {
+		case err != nil:
 			return err
-		}
-		if replayed {
+		case replayed:
 			respondReplay(w, body)
-			return nil
+		default:
+			w.Header().Set("Location", r.URL.JoinPath(name(in)).Path)
+			respond(w, http.StatusCreated, body)
 		}
-		w.Header().Set("Location", r.URL.JoinPath(c.name(in)).Path)
-		respond(w, http.StatusCreated, body)
 		return nil
-	}
+	}))
 }
 
 func respondReplay(w http.ResponseWriter, body []byte) {
@@ -162,9 +160,3 @@ func idempotencyKey(r *http.Request) (string, error) {
 	}
 	return keys[0], nil
 }
-
-// itself shows objects that are what their users see.
-func itself[T any](object T) T { return object }
-
-// marshal encodes an answer that is kept for replays.
-func marshal[T any](object T) ([]byte, error) { return json.Marshal(object) }

@@ -3,15 +3,9 @@
 
 // Package postgres runs PostgreSQL servers as processes of this machine.
 //
-// A Cluster is a folder that holds the data of one server. Everything about it is read from the folder and from
-// /proc, never remembered: whether the data was initialized (the folder data exists, which is renamed into place as
-// the last act), whether a server runs and with which settings (postmaster.pid and its arguments). So every operation
-// may be cut short anywhere and repeated, also by another process.
+// A Cluster is a host.Folder with the data of one server. All of its state is read from the folder and from /proc and never
+// kept in memory: whether the data was initialized, whether a server runs and with which settings (postmaster.pid and the
+// arguments of the process). So every operation may be interrupted anywhere and repeated, also by another process.
 //
-//	<folder>/            0711, owned by this process's user
-//	<folder>/server.log  what the server printed
-//	<folder>/data/       0700, owned by the server's account
-//
-// Servers live in a session of their own and outlive this process. Nothing secret is put into arguments,
-// environments or logs.
+// Arguments, environments and logs contain no secrets.
 package postgres

@@ -11,14 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 )
 
-// ErrWrongPassword reports that the server refuses every password that was tried.
+// ErrWrongPassword reports that the server refused every password that was tried.
 var ErrWrongPassword = errors.New("the server refuses the password")
 
-// FindPassword returns the first of the candidates that is the superuser's password. The error is ErrWrongPassword when
-// none is. Errors hold no password.
+// FindPassword returns the first candidate that is the password of the superuser. The error is ErrWrongPassword when none is.
+// Errors contain no password.
 func (s *Server) FindPassword(ctx context.Context, candidates []string) (string, error) {
 	for _, password := range candidates {
 		conn, err := s.connect(ctx, password)
@@ -33,20 +33,20 @@ func (s *Server) FindPassword(ctx context.Context, candidates []string) (string,
 	return "", ErrWrongPassword
 }
 
-// SetPassword changes the superuser's password. When it returns nil the change is on disk. Errors hold no password.
-func (s *Server) SetPassword(ctx context.Context, present, wanted string) error {
-	conn, err := s.connect(ctx, present)
+// SetPassword changes the password of the superuser. The change is on disk when it returns nil. Errors contain no password.
+func (s *Server) SetPassword(ctx context.Context, current, desired string) error {
+	conn, err := s.connect(ctx, current)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // What was committed stays so.
-	statement := "ALTER ROLE " + Username + " PASSWORD '" + strings.ReplaceAll(wanted, "'", "''") + "'"
+	defer conn.Close(ctx) //nolint:errcheck // The change is committed.
+	statement := "ALTER ROLE " + Username + " PASSWORD '" + strings.ReplaceAll(desired, "'", "''") + "'"
 	return conn.Exec(ctx, statement).Close()
 }
 
-// connect opens a session that writes no statement to the server's log, since statements hold passwords.
+// connect opens a session that logs no statements, since they contain passwords.
 func (s *Server) connect(ctx context.Context, password string) (*pgconn.PgConn, error) {
-	target := fmt.Sprintf("host=%s port=%d user=%s database=postgres sslmode=disable", ports.Host, s.settings.Port, Username)
+	target := fmt.Sprintf("host=%s port=%d user=%s database=postgres sslmode=disable", host.Loopback, s.Settings.Port, Username)
 	config, err := pgconn.ParseConfig(target)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// errUnfinished reports a pid file that a starting server has not yet filled in.
+// errUnfinished reports a pid file that a starting server has not completed yet.
 var errUnfinished = errors.New("postmaster.pid is unfinished")
 
 const pidFileName = "postmaster.pid"
 
-// pidFile is what a server says about itself in postmaster.pid: its pid, the data folder, when it started, the port,
-// the socket folder, the address, the shared memory and a state, each on a line of its own.
+// pidFile is the content of postmaster.pid, a line for each of: pid, data folder, start time, port, socket folder, address,
+// shared memory, state.
 type pidFile struct {
 	pid     int
 	started time.Time

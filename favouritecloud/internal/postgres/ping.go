@@ -4,67 +4,50 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
-	"io"
 	"net"
-	"strconv"
 	"time"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 )
 
-const pingTimeout = 2 * time.Second
+const (
+	pingTimeout        = 2 * time.Second
+	tooManyConnections = "53300" // SQLSTATE
+)
 
-// acceptsConnections knocks as a client does, up to the question for the password.
+// acceptsConnections connects as a client does, up to the request for authentication: a failed authentication would be logged.
+// A server without a free connection accepts connections; one that is starting, stopping or recovering does not.
 func acceptsConnections(ctx context.Context, port int) bool {
 	dialer := net.Dialer{Timeout: pingTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(ports.Host, strconv.Itoa(port)))
+	conn, err := dialer.DialContext(ctx, "tcp", host.Address(port))
 	if err != nil {
 		return false
 	}
-	defer conn.Close() //nolint:errcheck // Nothing was begun.
+	defer conn.Close() //nolint:errcheck // The session has not begun.
 	if err := conn.SetDeadline(time.Now().Add(pingTimeout)); err != nil {
 		return false
 	}
-	if _, err := conn.Write(startupMessage()); err != nil {
+	frontend := pgproto3.NewFrontend(conn, conn)
+	frontend.SetMaxBodyLen(4 << 10) // Another program may listen there.
+	frontend.Send(&pgproto3.StartupMessage{
+		ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": Username, "database": "postgres"},
+	})
+	if err := frontend.Flush(); err != nil {
 		return false
 	}
-	kind, rest, err := readMessage(conn)
-	return err == nil && (kind == 'R' || isFull(rest)) // R is a request to authenticate.
-}
-
-// readMessage reads a message to its end: a server whose answer is not fetched complains in its log.
-func readMessage(conn io.Reader) (kind byte, rest []byte, err error) {
-	var header struct {
-		Kind   byte
-		Length uint32 // of itself and what follows
+	message, err := frontend.Receive()
+	if err != nil {
+		return false
 	}
-	if err := binary.Read(conn, binary.BigEndian, &header); err != nil {
-		return 0, nil, err
+	switch m := message.(type) {
+	case pgproto3.AuthenticationResponseMessage:
+		return true
+	case *pgproto3.ErrorResponse:
+		return m.Code == tooManyConnections
+	default:
+		return false
 	}
-	const most = 4 << 10
-	if header.Length < 4 || header.Length > most {
-		return 0, nil, errors.New("not a message of PostgreSQL")
-	}
-	rest = make([]byte, header.Length-4)
-	_, err = io.ReadFull(conn, rest)
-	return header.Kind, rest, err
-}
-
-// isFull tells a server without a free connection, which is up, from one that is starting, stopping or recovering.
-func isFull(errorFields []byte) bool {
-	const tooManyConnections = "C53300\x00"
-	return bytes.Contains(errorFields, []byte(tooManyConnections))
-}
-
-// startupMessage is the first message of the protocol, version 3.0: length, version, parameters.
-func startupMessage() []byte {
-	const protocolVersion = 3 << 16
-	parameters := "user\x00" + Username + "\x00database\x00postgres\x00\x00"
-	message := binary.BigEndian.AppendUint32(nil, uint32(8+len(parameters)))
-	message = binary.BigEndian.AppendUint32(message, protocolVersion)
-	return append(message, parameters...)
 }

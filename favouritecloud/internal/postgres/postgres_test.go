@@ -13,8 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/process"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 )
 
 func TestParsePidFile(t *testing.T) {
@@ -45,17 +44,17 @@ func TestParsePidFile(t *testing.T) {
 
 func TestIsServer(t *testing.T) {
 	t.Parallel()
-	c := NewCluster("/c", account.Account{})
+	c := NewCluster("/c", host.Account{})
 	started := time.Unix(1700000000, 0)
 	cases := map[string]struct {
 		reason string
-		info   process.Info
+		info   host.Info
 		want   bool
 	}{
-		"itself":        {"the server that wrote the file", process.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(-time.Second)}, true},
-		"other program": {"pids are reused", process.Info{Command: "bash", Args: []string{"bash", "/c/data"}, Started: started}, false},
-		"other folder":  {"pids are reused by servers of the same account too", process.Info{Command: "postgres", Args: []string{"postgres", "-D", "/d/data"}, Started: started}, false},
-		"other start":   {"a later process with the same arguments", process.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(time.Hour)}, false},
+		"itself":        {"the server that wrote the file", host.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(-time.Second)}, true},
+		"other program": {"pids are reused", host.Info{Command: "bash", Args: []string{"bash", "/c/data"}, Started: started}, false},
+		"other folder":  {"pids are reused by servers of the same account too", host.Info{Command: "postgres", Args: []string{"postgres", "-D", "/d/data"}, Started: started}, false},
+		"other start":   {"a later process with the same arguments", host.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(time.Hour)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,19 +76,6 @@ func TestSettingsAreReadBackFromArguments(t *testing.T) {
 	}
 }
 
-func TestParseMajor(t *testing.T) {
-	t.Parallel()
-	for version, want := range map[string]string{
-		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": "15",
-		"postgres (PostgreSQL) 18beta1":                          "18",
-		"something else 15":                                      "",
-	} {
-		if got := parseMajor(version); got != want {
-			t.Errorf("%q: got %q", version, got)
-		}
-	}
-}
-
 func TestFindInstallations(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -97,7 +83,8 @@ func TestFindInstallations(t *testing.T) {
 		"9.6/bin":    "echo 'postgres (PostgreSQL) 9.6.1'", // Too old.
 		"12/bin":     "echo 'postgres (PostgreSQL) 12.1'",
 		"15/bin":     "echo 'postgres (PostgreSQL) 15.1'",
-		"17/bin":     "echo 'postgres (PostgreSQL) 17.2'",
+		"17/bin":     "echo 'postgres (PostgreSQL) 17beta1'",
+		"other":      "echo 'something else 15'",
 		"broken/bin": "exit 1",
 		"path":       "echo 'postgres (PostgreSQL) 15.9'",
 	} {
@@ -106,7 +93,7 @@ func TestFindInstallations(t *testing.T) {
 	}
 	program(t, filepath.Join(root, "18/bin/postgres"), "echo 'postgres (PostgreSQL) 18.0'") // Without initdb.
 
-	got, err := FindInstallations(t.Context(), []string{filepath.Join(root, "path"), filepath.Join(root, "none"), filepath.Join(root, "*/bin")})
+	got, err := FindInstallations(t.Context(), []string{filepath.Join(root, "path"), filepath.Join(root, "none"), filepath.Join(root, "other"), filepath.Join(root, "*/bin")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +111,8 @@ func TestFindInstallations(t *testing.T) {
 	if i, err := Select(got, ""); err != nil || i != want[0] {
 		t.Errorf("selecting any: %v, %v", i, err)
 	}
-	if _, err := Select(got, "16"); err == nil || err.Error() != (&NotInstalledError{Major: "16"}).Error() {
+	_, err = Select(got, "16")
+	if missing, ok := errors.AsType[*host.NotInstalledError](err); !ok || missing.Package != "postgresql-16" {
 		t.Errorf("selecting 16: %v", err)
 	}
 }
@@ -139,23 +127,6 @@ func program(t *testing.T, path, script string) {
 	}
 }
 
-func TestLastLine(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct{ output, want string }{
-		"fatal":   {"2026 LOG:  starting\n2026 UTC [1] FATAL:  could not bind\n2026 LOG:  shut down\n", "could not bind"},
-		"initdb":  {"creating ...\ninitdb: error: directory exists\ninitdb: hint: remove it", "directory exists"},
-		"nothing": {"", ""},
-		"other":   {"one\ntwo\n", "two"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := lastLine(tc.output); got != tc.want {
-				t.Errorf("got %q", got)
-			}
-		})
-	}
-}
-
 func TestPing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -163,8 +134,8 @@ func TestPing(t *testing.T) {
 		want   bool
 	}{
 		"asks for the password": {"R\x00\x00\x00\x08\x00\x00\x00\x0a", true},
-		"is full":               {"E\x00\x00\x00\x0dC53300\x00\x00\x00", true},
-		"is starting":           {"E\x00\x00\x00\x0dC57P03\x00\x00\x00", false},
+		"is full":               {"E\x00\x00\x00\x0cC53300\x00\x00", true},
+		"is starting":           {"E\x00\x00\x00\x0cC57P03\x00\x00", false},
 		"is something else":     {"HTTP/1.1 400 Bad Request\r\n\r\n", false},
 		"hangs up":              {"", false},
 	}

@@ -17,16 +17,21 @@ import (
 	"time"
 )
 
-// controlTimeout is how long a server may take to answer, all commands of a connection together.
+// controlTimeout is how long a server may take to answer all commands of a connection.
 const controlTimeout = 5 * time.Second
 
-// maxReply is far more than any reply that this package asks for.
+// maxReply is the largest reply that is read, far more than this package needs.
 const maxReply = 1 << 20
 
-// A replyError is what a server says instead of doing what it was told.
+// A replyError is an error reply of the server.
 type replyError struct{ message string }
 
-func (e *replyError) Error() string { return "the server says: " + e.message }
+func (e *replyError) Error() string { return "server replied: " + e.message }
+
+func isRefusal(err error) bool {
+	_, refused := errors.AsType[*replyError](err)
+	return refused
+}
 
 // A control is a connection of the cloud's own user to a server.
 type control struct {
@@ -34,14 +39,14 @@ type control struct {
 	replies *bufio.Reader
 }
 
-// dial connects to the server that uses the data folder. Nobody else's server can listen there.
+// dial connects to the server that uses the data folder, the only one that can listen there.
 func dial(ctx context.Context, data, secret string) (*control, error) {
 	folder, err := os.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}
 	defer folder.Close() //nolint:errcheck // Read only.
-	// The system takes names of sockets of up to 107 characters, and the folder's may be longer.
+	// Linux limits the path of a socket to 107 characters; that of the folder may be longer.
 	short := filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), socketName)
 	conn, err := (&net.Dialer{Timeout: controlTimeout}).DialContext(ctx, "unix", short)
 	if err != nil {
@@ -62,9 +67,9 @@ func dial(ctx context.Context, data, secret string) (*control, error) {
 	return c, nil
 }
 
-func (c *control) close() { _ = c.conn.Close() } // Nothing is left unsaid.
+func (c *control) close() { _ = c.conn.Close() } // All replies were read.
 
-// do sends a command and returns the reply as text, lists as lines. The error is a *replyError when the server refuses.
+// do sends a command and returns the reply as text, a list as lines. The error is a *replyError when the server refuses.
 func (c *control) do(command ...string) (string, error) {
 	var request strings.Builder
 	fmt.Fprintf(&request, "*%d\r\n", len(command))
@@ -116,18 +121,18 @@ func (c *control) reply() (string, error) {
 	return strings.Join(items, "\n"), nil
 }
 
-// status is what a server says about itself.
+// status is the part of INFO that this package needs.
 type status struct {
 	pid     int
 	port    int
 	version string // major and minor
-	loading bool   // its data, and so it does not serve yet
+	loading bool   // it loads its data and does not serve clients yet
 }
 
 func (c *control) status() (status, error) {
 	server, err := c.do("INFO", "server", "persistence")
 	if err != nil {
-		return status{}, fmt.Errorf("asking server what it is: %w", err)
+		return status{}, fmt.Errorf("reading status of server: %w", err)
 	}
 	return parseStatus(server)
 }
@@ -143,7 +148,7 @@ func parseStatus(info string) (status, error) {
 	port, portErr := strconv.Atoi(fields["tcp_port"])
 	numbers := strings.Split(fields["redis_version"], ".")
 	if pidErr != nil || portErr != nil || len(numbers) < 2 || pid <= 0 {
-		return status{}, errors.New("asking server what it is: the answer lacks its process, port or version")
+		return status{}, errors.New("reading status of server: the reply has no process, port or version")
 	}
 	return status{pid: pid, port: port, version: numbers[0] + "." + numbers[1], loading: fields["loading"] != "0"}, nil
 }

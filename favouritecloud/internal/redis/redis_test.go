@@ -14,8 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 )
 
 func TestFindInstallations(t *testing.T) {
@@ -59,23 +58,6 @@ func TestFindInstallations(t *testing.T) {
 	}
 }
 
-func TestLastLine(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct{ output, want string }{
-		"warning":       {"7:M 21 Nov 2026 15:00:00.000 # Failed listening on port 1 (TCP), aborting.\n7:M 21 Nov 2026 15:00:00.000 * bye\n", "Failed listening on port 1 (TCP), aborting."},
-		"configuration": {"*** FATAL CONFIG FILE ERROR (Redis 7.0.15) ***\nReading the configuration file, at line 2\n>>> 'x'\nBad directive\n", "Bad directive"},
-		"nothing":       {"", ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := lastLine(tc.output); got != tc.want {
-				t.Errorf("got %q", got)
-			}
-		})
-	}
-}
-
 func TestParseStatus(t *testing.T) {
 	t.Parallel()
 	got, err := parseStatus("# Server\r\nredis_version:7.0.15\r\nprocess_id:42\r\ntcp_port:26400\r\n\r\n# Persistence\r\nloading:1\r\n")
@@ -98,7 +80,7 @@ func newInstance(t *testing.T) *Instance {
 	if err := errors.Join(os.Chmod(filepath.Dir(parent), 0o711), os.Chmod(parent, 0o711)); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := account.Find()
+	owner, err := host.FindAccount()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +103,7 @@ func TestServer(t *testing.T) {
 	if running, err := i.Running(t.Context()); running != nil || err != nil {
 		t.Errorf("in an empty folder runs %v, %v", running, err)
 	}
-	taken, err := net.Listen("tcp", net.JoinHostPort(ports.Host, "0"))
+	taken, err := net.Listen("tcp", net.JoinHostPort(host.Loopback, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +118,7 @@ func TestServer(t *testing.T) {
 	}
 	s.Close()
 
-	if settings.Port, err = ports.Caches().Free(func(int) bool { return false }); err != nil {
+	if settings.Port, err = host.CachePorts().Free(func(int) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 	if s, err = i.Start(t.Context(), installed[0], settings); err != nil {
@@ -150,7 +132,7 @@ func TestServer(t *testing.T) {
 		t.Fatalf("the server is not found: %v, %v", adopted, err)
 	}
 	adopted.Close()
-	if _, err := NewInstance(i.folder, i.owner, "guessed").Running(t.Context()); err == nil || !isRefusal(err) {
+	if _, err := NewInstance(i.Path, i.Owner, "guessed").Running(t.Context()); err == nil || !isRefusal(err) {
 		t.Errorf("without the secret: %v", err)
 	}
 	bad := settings

@@ -11,52 +11,52 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 )
 
-// Username is the user that clients are.
+// Username is the user of clients.
 const Username = "default"
 
-// controlUser is the user that this package is.
+// controlUser is the user of this package.
 const controlUser = "cloud"
 
 const socketName = "control.sock"
 
-// Settings are what a server runs with. All but the port can be changed while it does.
+// Settings are the settings of a server. All but the port can be changed while it runs.
 type Settings struct {
-	// Port is the TCP port on ports.Host.
+	// Port is the TCP port on host.Loopback.
 	Port int
-	// MemoryMegabytes is how much memory the data may take, in units of 2^20 bytes.
+	// MemoryMegabytes limits the memory of the data, in units of 2^20 bytes.
 	MemoryMegabytes int
-	// EvictionPolicy says what gives way when that is full: Redis's maxmemory-policy.
+	// EvictionPolicy selects what is evicted at that limit: Redis's maxmemory-policy.
 	EvictionPolicy string
-	// Password is that of clients.
+	// Password is the password of clients.
 	Password string
 }
 
 func (s Settings) memory() string { return strconv.Itoa(s.MemoryMegabytes << 20) }
 
-// clientRules say what clients may do, in Redis's language for users.
+// clientRules are the permissions of clients, as ACL rules.
 func (s Settings) clientRules() []string {
 	return []string{"reset", "on", passwordRule(s.Password), "~*", "&*", "+@all", "-@admin"}
 }
 
-// passwordRule gives a user a password without telling it.
+// passwordRule is the ACL rule that adds a password by its hash.
 func passwordRule(password string) string {
 	hash := sha256.Sum256([]byte(password))
 	return "#" + hex.EncodeToString(hash[:])
 }
 
-// config returns the configuration file of a server in a folder. What is written is on disk a second later at most, and
-// survives a kill of the server at once.
+// config returns the configuration file of a server in a folder. Writes survive a kill of the server at once, and are on disk a
+// second later at most.
 func (s Settings) config(data, secret string) string {
 	lines := []string{
-		"bind " + ports.Host,
+		"bind " + host.Loopback,
 		"port " + strconv.Itoa(s.Port),
 		"dir " + quote(data),
-		"unixsocket " + socketName, // Relative to dir, since the system wants such names short.
+		"unixsocket " + socketName, // Relative to dir, since Linux limits the length of the path.
 		"unixsocketperm 700",
-		"set-proc-title no", // The arguments show which folder is whose.
+		"set-proc-title no", // The arguments show which server has which folder.
 		"appendonly yes",
 		"appendfsync everysec",
 		`save ""`,
@@ -68,7 +68,7 @@ func (s Settings) config(data, secret string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// quote writes a path as Redis's configuration wants it.
+// quote quotes a path for Redis's configuration file.
 func quote(path string) string {
 	var quoted strings.Builder
 	for _, b := range []byte(filepath.Clean(path)) {

@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refusal is how the services of the cloud say no: an error that carries what the API answers. Every other
-// error is the cloud's own fault and is answered without details.
+// Package refusal has the errors of services that the API shows to clients. Every other error is internal and is answered without
+// details.
 package refusal
 
 import (
@@ -13,69 +13,73 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Error is a refusal with its HTTP status, code and message for people.
+// Error is a refused request.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
 	// Code is one of the codes of package sdk.
 	Code string
-	// Message is written for people and holds no secret.
+	// Message is shown to users and contains no secret.
 	Message string
-	// RetryAfter is how long the caller should wait; 0 for no advice.
+	// RetryAfter is how long the client should wait before it retries; 0 if unspecified.
 	RetryAfter time.Duration
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Malformed refuses what cannot be understood.
-func Malformed(format string, args ...any) error {
-	return &Error{Status: http.StatusBadRequest, Code: sdk.CodeInvalid, Message: fmt.Sprintf(format, args...)}
+func refuse(status int, code, format string, args []any) error {
+	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid refuses what is understood and wrong.
+// Malformed refuses a request that cannot be parsed.
+func Malformed(format string, args ...any) error {
+	return refuse(http.StatusBadRequest, sdk.CodeInvalid, format, args)
+}
+
+// Invalid refuses a request with an invalid field.
 func Invalid(format string, args ...any) error {
-	return &Error{Status: http.StatusUnprocessableEntity, Code: sdk.CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	return refuse(http.StatusUnprocessableEntity, sdk.CodeInvalid, format, args)
 }
 
 // TooLarge refuses a request that is too long.
 func TooLarge(format string, args ...any) error {
-	return &Error{Status: http.StatusRequestEntityTooLarge, Code: sdk.CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	return refuse(http.StatusRequestEntityTooLarge, sdk.CodeInvalid, format, args)
 }
 
-// NotFound refuses a request about something that does not exist.
+// NotFound refuses a request for an object that does not exist.
 func NotFound(format string, args ...any) error {
-	return &Error{Status: http.StatusNotFound, Code: sdk.CodeNotFound, Message: fmt.Sprintf(format, args...)}
+	return refuse(http.StatusNotFound, sdk.CodeNotFound, format, args)
 }
 
 // Exists refuses a name that is taken.
 func Exists(format string, args ...any) error {
-	return &Error{Status: http.StatusConflict, Code: sdk.CodeExists, Message: fmt.Sprintf(format, args...)}
+	return refuse(http.StatusConflict, sdk.CodeExists, format, args)
 }
 
-// Conflict refuses what the present state does not allow.
+// Conflict refuses a request that the current state does not allow.
 func Conflict(format string, args ...any) error {
-	return &Error{Status: http.StatusConflict, Code: sdk.CodeConflict, Message: fmt.Sprintf(format, args...)}
+	return refuse(http.StatusConflict, sdk.CodeConflict, format, args)
 }
 
-// Unauthorized refuses a caller without a good API key.
+// Unauthorized refuses a client without a valid API key.
 func Unauthorized(format string, args ...any) error {
-	return &Error{Status: http.StatusUnauthorized, Code: sdk.CodeUnauthorized, Message: fmt.Sprintf(format, args...)}
+	return refuse(http.StatusUnauthorized, sdk.CodeUnauthorized, format, args)
 }
 
-// Forbidden refuses a known caller.
+// Forbidden refuses an authenticated client.
 func Forbidden(format string, args ...any) error {
-	return &Error{Status: http.StatusForbidden, Code: sdk.CodeForbidden, Message: fmt.Sprintf(format, args...)}
+	return refuse(http.StatusForbidden, sdk.CodeForbidden, format, args)
 }
 
-// Throttled refuses one call too many.
+// Throttled refuses a request that exceeds a rate limit.
 func Throttled(wait time.Duration, format string, args ...any) error {
 	return &Error{
 		Status: http.StatusTooManyRequests, Code: sdk.CodeThrottled, Message: fmt.Sprintf(format, args...), RetryAfter: wait,
 	}
 }
 
-// Unavailable refuses for a reason that may pass.
+// Unavailable refuses a request for a temporary reason.
 func Unavailable(status int, format string, args ...any) error {
-	return &Error{Status: status, Code: sdk.CodeInternal, Message: fmt.Sprintf(format, args...)}
+	return refuse(status, sdk.CodeInternal, format, args)
 }

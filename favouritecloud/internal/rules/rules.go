@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules holds what every service of the cloud demands of names, labels, texts and passwords. What breaks a rule is refused
-// with a message for people; see package refusal.
+// Package rules validates names, labels, texts, passwords and versions for all services of the cloud. Errors are refusals: see
+// package refusal.
 package rules
 
 import (
@@ -24,7 +24,7 @@ const (
 	maxTextLength      = 256
 )
 
-// Name refuses what is not an RFC 1035 label of at most 63 characters. what names the thing in the message.
+// Name refuses a name that is not an RFC 1035 label of at most 63 characters. what is its description in the message.
 func Name(what, name string) error {
 	if !regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString(name) {
 		return refusal.Invalid("%s %q is not valid: use 1 to 63 lower case letters, digits and hyphens, "+
@@ -33,10 +33,10 @@ func Name(what, name string) error {
 	return nil
 }
 
-// Labels refuses labels that cannot be kept and searched.
+// Labels refuses labels that cannot be stored and searched.
 func Labels(labels map[string]string) error {
 	if len(labels) > maxLabels {
-		return refusal.Invalid("labels: %d are too many: at most %d are kept", len(labels), maxLabels)
+		return refusal.Invalid("labels: %d are too many: use at most %d", len(labels), maxLabels)
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if problem := labelKeyProblem(key); problem != "" {
@@ -49,8 +49,8 @@ func Labels(labels map[string]string) error {
 	return nil
 }
 
-// labelKeyProblem says what is wrong with a key, which is a name with an optional DNS domain and slash before it, as
-// in Kubernetes.
+// labelKeyProblem returns the problem of a key, empty for none. As in Kubernetes, a key is a name with an optional prefix: a DNS
+// domain and a slash.
 func labelKeyProblem(key string) string {
 	name := key
 	if prefix, rest, ok := strings.Cut(key, "/"); ok {
@@ -66,7 +66,7 @@ func labelKeyProblem(key string) string {
 	return ""
 }
 
-// Text refuses what is longer than 256 characters or not printable. what names the text in the message.
+// Text refuses a text that is longer than 256 characters or not printable. what is its description in the message.
 func Text(what, text string) error {
 	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > maxTextLength ||
 		strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -75,7 +75,7 @@ func Text(what, text string) error {
 	return nil
 }
 
-// Password refuses passwords that are short, or that a configuration file or terminal would mangle. Nil is none.
+// Password refuses passwords that are too short or too long, or that configuration files or terminals would change. Nil is valid.
 func Password(password *string) error {
 	const least, most = 8, 128
 	if password == nil {
@@ -88,7 +88,31 @@ func Password(password *string) error {
 	return nil
 }
 
-// Matches reports whether an object with the labels have is found by a search for the labels want.
+// Version describes the versions of a program that a request may ask for.
+type Version struct {
+	// Field is the field of the request, Program the name of the program.
+	Field, Program string
+	// Installed are the versions that are installed.
+	Installed []string
+	// Pattern matches well-formed versions. Form and Example describe them in messages.
+	Pattern, Form, Example string
+}
+
+// Validate refuses a version that is not installed. If none is installed, it accepts every well-formed version: the status of the
+// instance then names the package to install, and the instance starts once that is done.
+func (v Version) Validate(version string) error {
+	switch {
+	case slices.Contains(v.Installed, version):
+		return nil
+	case len(v.Installed) > 0:
+		return refusal.Invalid("%s %q is not available: this cloud has %s %s", v.Field, version, v.Program, strings.Join(v.Installed, ", "))
+	case !regexp.MustCompile(v.Pattern).MatchString(version):
+		return refusal.Invalid("%s %q is not valid: it must be %s of %s such as %q", v.Field, version, v.Form, v.Program, v.Example)
+	}
+	return nil
+}
+
+// Matches reports whether an object with the labels have is a result of a search for the labels want.
 func Matches(have, want map[string]string) bool {
 	for key, value := range want {
 		if v, ok := have[key]; !ok || v != value {

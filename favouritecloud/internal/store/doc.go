@@ -3,9 +3,8 @@
 
 // Package store keeps the cloud's durable state in one bbolt file.
 //
-// Every change is one transaction that is on disk when the call returns. The file's lock makes the store, and with it
-// the cloud, the only one on its folder. The file holds the passwords of instances and is readable by its owner only;
-// of API keys it holds hashes.
+// Every change is one transaction that is on disk when the call returns. The lock of the file guarantees that only one cloud
+// uses the folder. The file contains the passwords of instances and is readable by its owner only; of API keys it contains hashes.
 //
-// Keys and settings have methods of their own, instances that are servers are in Instances; all else is in a Table.
+// API keys and settings have methods of their own, instances that are servers are in Instances; everything else is in a Table.
 package store

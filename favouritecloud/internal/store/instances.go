@@ -4,41 +4,43 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
-// Instance is what the records of all services have in common: what is wanted of an instance, and what was last seen.
+// ErrNameTaken reports that the project has another record with the name.
+var ErrNameTaken = errors.New("name is taken")
+
+// Instance is the common part of the records of all services: the desired state of an instance and the last observed one.
 type Instance struct {
-	// ID is given by Create and never used again.
+	// ID is assigned by Create and never reused.
 	ID int
-	// Project and Name identify the instance for people.
+	// Project and Name identify the instance for users.
 	Project, Name string
-	// Version is that of the server's programs which is wanted; empty for any, until one was chosen.
+	// Version is the desired version of the server's programs; empty for any, until one was chosen.
 	Version string
-	// Generation counts the changes to what is wanted.
+	// Generation counts the changes of the desired state.
 	Generation int
-	// Status and Message are as the API shows them. Status DELETING is a wish too, and never changes back.
+	// Status and Message are as the API shows them. Status DELETING is also desired state, and final.
 	Status, Message string
-	// Port is where the server listens; 0 until one was chosen.
+	// Port is the port of the server; 0 until one was chosen.
 	Port int
-	// Labels are the caller's.
+	// Labels are those of the user.
 	Labels map[string]string
-	// CreatedAt is when the instance was asked for, exactly.
+	// CreatedAt is the exact time of the create request.
 	CreatedAt time.Time
-	// Password is wanted for the user that the API shows.
+	// Password is the desired password of the user that the API shows.
 	Password string
-	// IdempotencyKey is the key that the instance was created with; empty for none.
+	// IdempotencyKey is that of the create request; empty for none.
 	IdempotencyKey string
 }
 
-// Common returns the instance itself, so that records which embed it are a Record.
+// Common returns the instance itself, so that pointers to records that embed it are a Record.
 func (i *Instance) Common() *Instance { return i }
 
 // A Record is a pointer to the record of a service, which embeds an Instance.
@@ -47,179 +49,157 @@ type Record[R any] interface {
 	Common() *Instance
 }
 
-// Instances are the records of one service, R each.
+// Instances are the records of one service, of type R. Ids are stored as eight bytes, big endian, so that they sort.
 type Instances[R any, P Record[R]] struct {
-	db                          *bbolt.DB
-	records, names, idempotency []byte // id to record; project and name to id; project and key to replay
+	store       *Store
+	records     bucket[R]      // by id
+	names       string         // bucket of ids by project and name
+	idempotency bucket[replay] // by project and key
 }
 
-// NewInstances returns the records of a service, whose name must differ from that of every other. The first record makes
-// its tables.
+// NewInstances returns the records of a service with a name that no other service has.
 func NewInstances[R any, P Record[R]](s *Store, service string) *Instances[R, P] {
 	return &Instances[R, P]{
-		db: s.db, records: []byte(service + ".instances"), names: []byte(service + ".names"), idempotency: []byte(service + ".idempotency"),
+		store: s, records: bucket[R](service + ".instances"), names: service + ".names",
+		idempotency: bucket[replay](service + ".idempotency"),
 	}
 }
 
-// replay is the answer to the request that made an instance.
+// replay is the answer to the request that created an instance.
 type replay struct {
 	Instance int
 	Answer   json.RawMessage
 }
 
-// Create adds a record, or repeats the answer to an earlier request with the same idempotency key in the same
-// project. It gives the record its ID and keeps, in the same transaction, what answer makes of it. The error is
-// ErrNameTaken when another record has the name.
+// Create adds a record, or returns the answer to an earlier request with the same idempotency key in the same project. It assigns
+// the ID of the record and stores, in the same transaction, the result of answer. The error is ErrNameTaken when another record
+// has the name.
 func (s *Instances[R, P]) Create(record *R, answer func(R) ([]byte, error)) (body []byte, replayed bool, err error) {
 	i := P(record).Common()
-	err = s.db.Update(func(tx *bbolt.Tx) error {
-		names, namesErr := tx.CreateBucketIfNotExists(s.names)
-		records, recordsErr := tx.CreateBucketIfNotExists(s.records)
-		replays, replaysErr := tx.CreateBucketIfNotExists(s.idempotency)
-		if err := errors.Join(namesErr, recordsErr, replaysErr); err != nil {
-			return fmt.Errorf("making tables: %w", err)
-		}
+	key := inProject(i.Project, i.IdempotencyKey)
+	err = s.store.Write(func(tx *Tx) error {
 		if i.IdempotencyKey != "" {
-			var earlier replay
-			switch err := get(replays, inProject(i.Project, i.IdempotencyKey), &earlier); {
-			case err == nil:
-				body, replayed = earlier.Answer, true
-				return nil
-			case !errors.Is(err, ErrNotFound):
+			earlier, err := s.idempotency.get(tx, key)
+			if !errors.Is(err, ErrNotFound) {
+				body, replayed = earlier.Answer, err == nil
 				return err
 			}
 		}
-		name := inProject(i.Project, i.Name)
-		if names.Get(name) != nil {
-			return ErrNameTaken
-		}
-		id, err := records.NextSequence()
-		if err != nil {
+		if err := s.assignID(tx, i); err != nil {
 			return err
 		}
-		i.ID = int(id)
 		if body, err = answer(*record); err != nil {
 			return err
 		}
 		if i.IdempotencyKey != "" {
-			if err := put(replays, inProject(i.Project, i.IdempotencyKey), replay{Instance: i.ID, Answer: body}); err != nil {
+			if err := s.idempotency.put(tx, key, replay{Instance: i.ID, Answer: body}); err != nil {
 				return err
 			}
 		}
-		if err := names.Put(name, idKey(i.ID)); err != nil {
-			return err
-		}
-		return put(records, idKey(i.ID), record)
+		return s.records.put(tx, idKey(i.ID), *record)
 	})
 	return body, replayed, err
 }
 
-// Replay returns what answer made in the Create with this idempotency key. The error is ErrNotFound when there
-// was none, or its instance is gone.
+// assignID assigns the next id to an instance and to its name.
+func (s *Instances[R, P]) assignID(tx *Tx, i *Instance) error {
+	names, namesErr := tx.bolt.CreateBucketIfNotExists([]byte(s.names))
+	records, recordsErr := tx.bolt.CreateBucketIfNotExists([]byte(s.records))
+	if err := errors.Join(namesErr, recordsErr); err != nil {
+		return fmt.Errorf("creating tables: %w", err)
+	}
+	name := inProject(i.Project, i.Name)
+	if names.Get(name) != nil {
+		return ErrNameTaken
+	}
+	id, err := records.NextSequence()
+	if err != nil {
+		return err
+	}
+	i.ID = int(id)
+	return names.Put(name, idKey(i.ID))
+}
+
+// Replay returns the result of answer in the Create with this idempotency key. The error is ErrNotFound when there was none, or
+// the instance was deleted.
 func (s *Instances[R, P]) Replay(project, idempotencyKey string) (body []byte, err error) {
-	var earlier replay
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		return get(tx.Bucket(s.idempotency), inProject(project, idempotencyKey), &earlier)
+	err = s.store.Read(func(tx *Tx) error {
+		earlier, err := s.idempotency.get(tx, inProject(project, idempotencyKey))
+		body = earlier.Answer
+		return err
 	})
-	return earlier.Answer, err
+	return body, err
 }
 
 // Get returns a record by id. The error is ErrNotFound when there is none.
 func (s *Instances[R, P]) Get(id int) (record R, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error { return get(tx.Bucket(s.records), idKey(id), &record) })
+	err = s.store.Read(func(tx *Tx) error {
+		record, err = s.records.get(tx, idKey(id))
+		return err
+	})
 	return record, err
 }
 
 // ByName returns a record by project and name. The error is ErrNotFound when there is none.
 func (s *Instances[R, P]) ByName(project, name string) (record R, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		names := tx.Bucket(s.names)
+	err = s.store.Read(func(tx *Tx) error {
+		names := tx.bolt.Bucket([]byte(s.names))
 		if names == nil {
 			return ErrNotFound
 		}
-		id := names.Get(inProject(project, name))
-		if id == nil {
-			return ErrNotFound
-		}
-		return get(tx.Bucket(s.records), id, &record)
+		record, err = s.records.get(tx, names.Get(inProject(project, name)))
+		return err
 	})
 	return record, err
 }
 
 // OfProject returns the records of a project, ordered by name.
 func (s *Instances[R, P]) OfProject(project string) (list []R, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		names := tx.Bucket(s.names)
-		if names == nil {
-			return nil
-		}
-		records, prefix, cursor := tx.Bucket(s.records), inProject(project, ""), names.Cursor()
-		for name, id := cursor.Seek(prefix); bytes.HasPrefix(name, prefix); name, id = cursor.Next() {
-			var record R
-			if err := get(records, id, &record); err != nil {
-				return err
-			}
-			list = append(list, record)
-		}
-		return nil
-	})
+	list, err = s.All()
+	list = slices.DeleteFunc(list, func(r R) bool { return P(&r).Common().Project != project })
+	slices.SortFunc(list, func(a, b R) int { return strings.Compare(P(&a).Common().Name, P(&b).Common().Name) })
 	return list, err
 }
 
 // All returns all records, ordered by id.
 func (s *Instances[R, P]) All() (list []R, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		records := tx.Bucket(s.records)
-		if records == nil {
-			return nil
-		}
-		return records.ForEach(func(_, data []byte) error {
-			var record R
-			if err := json.Unmarshal(data, &record); err != nil {
-				return err
-			}
-			list = append(list, record)
-			return nil
-		})
+	err = s.store.Read(func(tx *Tx) error {
+		list, err = s.records.scan(tx, nil)
+		return err
 	})
 	return list, err
 }
 
-// Update lets change edit a record and returns the result. Nothing is written when change returns an error,
-// which is then returned. The error is ErrNotFound when there is no such record.
+// Update lets change edit a record and returns the result. If change returns an error, nothing is written and Update returns the
+// error. The error is ErrNotFound when there is no such record.
 func (s *Instances[R, P]) Update(id int, change func(*R) error) (record R, err error) {
-	err = s.db.Update(func(tx *bbolt.Tx) error {
-		records := tx.Bucket(s.records)
-		if err := get(records, idKey(id), &record); err != nil {
+	err = s.store.Write(func(tx *Tx) error {
+		if record, err = s.records.get(tx, idKey(id)); err != nil {
 			return err
 		}
 		if err := change(&record); err != nil {
 			return err
 		}
-		return put(records, idKey(id), record)
+		return s.records.put(tx, idKey(id), record)
 	})
 	return record, err
 }
 
-// Forget removes a record, its name and its idempotency key, if they are there.
-func (s *Instances[R, P]) Forget(id int) error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		var i Instance
-		records := tx.Bucket(s.records)
-		if err := get(records, idKey(id), &i); errors.Is(err, ErrNotFound) {
+// Delete deletes a record, its name and its idempotency key, if they exist.
+func (s *Instances[R, P]) Delete(id int) error {
+	return s.store.Write(func(tx *Tx) error {
+		record, err := s.records.get(tx, idKey(id))
+		if errors.Is(err, ErrNotFound) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
-		if i.IdempotencyKey != "" {
-			if err := tx.Bucket(s.idempotency).Delete(inProject(i.Project, i.IdempotencyKey)); err != nil {
-				return err
-			}
-		}
-		if err := tx.Bucket(s.names).Delete(inProject(i.Project, i.Name)); err != nil {
-			return err
-		}
-		return records.Delete(idKey(id))
+		i := P(&record).Common()
+		return errors.Join(
+			s.idempotency.delete(tx, inProject(i.Project, i.IdempotencyKey)),
+			bucket[int](s.names).delete(tx, inProject(i.Project, i.Name)),
+			s.records.delete(tx, idKey(id)))
 	})
 }
 

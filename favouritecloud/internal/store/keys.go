@@ -5,20 +5,24 @@ package store
 
 import (
 	"crypto/sha256"
+	"errors"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
-// Key is what is kept of an API key.
+const (
+	projects bucket[project] = "projects" // by name
+	keys     bucket[Key]     = "keys"     // by id
+)
+
+// Key is the stored part of an API key.
 type Key struct {
-	// ID names the key and is part of it.
+	// ID is the id of the key, which is a part of it.
 	ID string
 	// Project is the project that the key belongs to.
 	Project string
 	// Hash is the SHA-256 of the whole key.
 	Hash [sha256.Size]byte
-	// CreatedAt is when the key was made.
+	// CreatedAt is the time of creation.
 	CreatedAt time.Time
 }
 
@@ -26,22 +30,23 @@ type project struct{ CreatedAt time.Time }
 
 // AddKey adds a key, and its project if that is new.
 func (s *Store) AddKey(k Key) error {
-	t := tables()
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		projects := tx.Bucket(t.projects)
-		if projects.Get([]byte(k.Project)) == nil {
-			if err := put(projects, []byte(k.Project), project{CreatedAt: k.CreatedAt}); err != nil {
-				return err
-			}
+	return s.Write(func(tx *Tx) error {
+		_, err := projects.get(tx, []byte(k.Project))
+		if errors.Is(err, ErrNotFound) {
+			err = projects.put(tx, []byte(k.Project), project{CreatedAt: k.CreatedAt})
 		}
-		return put(tx.Bucket(t.keys), []byte(k.ID), k)
+		if err != nil {
+			return err
+		}
+		return keys.put(tx, []byte(k.ID), k)
 	})
 }
 
 // Key returns the key of an id. The error is ErrNotFound when there is none.
 func (s *Store) Key(id string) (k Key, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		return get(tx.Bucket(tables().keys), []byte(id), &k)
+	err = s.Read(func(tx *Tx) error {
+		k, err = keys.get(tx, []byte(id))
+		return err
 	})
 	return k, err
 }

@@ -52,7 +52,7 @@ func TestInstances(t *testing.T) {
 	s := open(t, folder)
 	steps := []struct {
 		project, name, key string
-		forget             int
+		remove             int
 		reopen             bool
 		id                 int
 		replayed           bool
@@ -65,13 +65,13 @@ func TestInstances(t *testing.T) {
 		{project: "q", name: "b", key: "k", id: 2},
 		{project: "p", name: "a", id: 3},
 		{reopen: true, project: "p", name: "b", key: "k", id: 1, replayed: true},
-		{forget: 1, project: "p", name: "b", key: "k", id: 4},
-		{forget: 4, reopen: true, project: "p", name: "b", id: 5},
-		{forget: 99, project: "p", name: "c", id: 6},
+		{remove: 1, project: "p", name: "b", key: "k", id: 4},
+		{remove: 4, reopen: true, project: "p", name: "b", id: 5},
+		{remove: 99, project: "p", name: "c", id: 6},
 	}
 	for n, step := range steps {
-		if step.forget != 0 {
-			if err := instances(s).Forget(step.forget); err != nil {
+		if step.remove != 0 {
+			if err := instances(s).Delete(step.remove); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -124,7 +124,7 @@ func TestServicesAreApart(t *testing.T) {
 			t.Errorf("found what is another service's: %v", err)
 		}
 	}
-	if err := other.Forget(1); err != nil {
+	if err := other.Delete(1); err != nil {
 		t.Error(err)
 	}
 }

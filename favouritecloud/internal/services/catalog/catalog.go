@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog is what services share whose objects are no more than records: reading, searching, changing and
-// removing them. What an object must fulfil is decided by its service, in the transaction that writes it.
+// Package catalog is the common part of services whose objects are records only: it reads, searches, changes and deletes them. A
+// service validates an object in the transaction that writes it.
 package catalog
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 )
 
-// Record is an object and what only the cloud knows of it.
+// Record is an object with its internal fields.
 type Record[T any] struct {
-	// Project and ID say which object it is.
+	// Project and ID identify the object.
 	Project, ID string
-	// CreatedAt is exact, while users see whole seconds.
+	// CreatedAt is exact; the API shows whole seconds.
 	CreatedAt time.Time
 	// Object is the object.
 	Object T
@@ -35,8 +35,8 @@ type Catalog[T any] struct {
 	labels func(T) map[string]string
 }
 
-// New returns the catalog of what noun names in messages; its records are in the table of that name. labels returns the
-// labels of an object.
+// New returns a catalog. noun names an object in messages, and is the name of the table of records. labels returns the labels of an
+// object.
 func New[T any](state *store.Store, noun string, labels func(T) map[string]string) *Catalog[T] {
 	return &Catalog[T]{state: state, table: store.NewTable[Record[T]](noun), noun: noun, labels: labels}
 }
@@ -47,7 +47,7 @@ func (c *Catalog[T]) Read(tx *store.Tx, project, id string) (T, error) {
 	return record.Object, err
 }
 
-// All returns the records of a project, or of all when it is empty, as part of a transaction.
+// All returns the records of a project, or of all projects when it is empty, as part of a transaction.
 func (c *Catalog[T]) All(tx *store.Tx, project string) ([]Record[T], error) {
 	if project == "" {
 		return c.table.All(tx)
@@ -60,7 +60,7 @@ func (c *Catalog[T]) Put(tx *store.Tx, record Record[T]) error {
 	return c.table.Put(tx, record.Project, record.ID, record)
 }
 
-// NewID returns an id, made of the prefix and a random part, that no object of the project has.
+// NewID returns an unused id that consists of the prefix and a random part.
 func (c *Catalog[T]) NewID(tx *store.Tx, project, prefix string) (string, error) {
 	for {
 		random := make([]byte, 5)
@@ -74,11 +74,11 @@ func (c *Catalog[T]) NewID(tx *store.Tx, project, prefix string) (string, error)
 	}
 }
 
-// Get returns an object. Objects made after asOf are not seen, unless that is zero.
+// Get returns an object. If asOf is not zero, objects that were created later are not found.
 func (c *Catalog[T]) Get(project, id string, asOf time.Time) (object T, err error) {
 	err = c.state.Read(func(tx *store.Tx) error {
 		record, err := c.table.Get(tx, project, id)
-		if err == nil && !Seen(record.CreatedAt, asOf) {
+		if err == nil && !IsVisible(record.CreatedAt, asOf) {
 			return store.ErrNotFound
 		}
 		object = record.Object
@@ -87,13 +87,13 @@ func (c *Catalog[T]) Get(project, id string, asOf time.Time) (object T, err erro
 	return object, c.explain(err, project, id)
 }
 
-// List returns the objects of a project that carry all of the labels, ordered by id. Objects made after asOf are not
-// seen, unless that is zero.
+// List returns the objects of a project that have all of the labels, ordered by id. If asOf is not zero, objects that were created
+// later are not found.
 func (c *Catalog[T]) List(project string, labels map[string]string, asOf time.Time) (objects []T, err error) {
 	err = c.state.Read(func(tx *store.Tx) error {
 		records, err := c.table.List(tx, project)
 		for _, r := range records {
-			if Seen(r.CreatedAt, asOf) && rules.Matches(c.labels(r.Object), labels) {
+			if IsVisible(r.CreatedAt, asOf) && rules.Matches(c.labels(r.Object), labels) {
 				objects = append(objects, r.Object)
 			}
 		}
@@ -102,10 +102,10 @@ func (c *Catalog[T]) List(project string, labels map[string]string, asOf time.Ti
 	return objects, err
 }
 
-// Seen reports whether a read as of a moment sees an object. Zero means now, whatever the clocks say.
-func Seen(createdAt, asOf time.Time) bool { return asOf.IsZero() || !createdAt.After(asOf) }
+// IsVisible reports whether a read as of a time finds an object. Zero means now.
+func IsVisible(createdAt, asOf time.Time) bool { return asOf.IsZero() || !createdAt.After(asOf) }
 
-// Change lets change edit an object and returns the result. Nothing changes when it returns an error.
+// Change lets change edit an object and returns the result. If change returns an error, nothing is written.
 func (c *Catalog[T]) Change(project, id string, change func(*T) error) (object T, err error) {
 	err = c.state.Write(func(tx *store.Tx) error {
 		record, err := c.table.Get(tx, project, id)
@@ -121,7 +121,7 @@ func (c *Catalog[T]) Change(project, id string, change func(*T) error) (object T
 	return object, c.explain(err, project, id)
 }
 
-// Remove removes an object, unless guard returns an error, and returns what it was.
+// Remove deletes an object, unless guard returns an error, and returns it.
 func (c *Catalog[T]) Remove(project, id string, guard func(*store.Tx, T) error) (object T, err error) {
 	err = c.state.Write(func(tx *store.Tx) error {
 		record, err := c.table.Get(tx, project, id)
@@ -137,7 +137,7 @@ func (c *Catalog[T]) Remove(project, id string, guard func(*store.Tx, T) error) 
 	return object, c.explain(err, project, id)
 }
 
-// explain says to people what was not found, and to the log what failed.
+// explain converts a missing object to a refusal, and adds the object to internal errors.
 func (c *Catalog[T]) explain(err error, project, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return refusal.NotFound("%s %q does not exist in project %q", c.noun, id, project)

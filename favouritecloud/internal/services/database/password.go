@@ -12,59 +12,59 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 )
 
-// Which password a server has is data of the server, and changing it needs the one that it has. So the record of an
-// instance keeps what that may be from before a change is asked for until it is known to be applied: the server has the
-// wanted password or one of the former, and without any former it has the wanted one.
+// The password of a server is part of its data, and changing it requires the current one. So the record keeps every possible
+// current password from the request for a change until the change is known to be applied: the server has the desired password
+// or a former one, and without former ones it has the desired one.
 
-// changePassword asks for another password, as part of a write to the record.
-func changePassword(i *Record, wanted string) {
+// changePassword sets the desired password of a record.
+func changePassword(i *Record, desired string) {
 	if len(i.FormerPasswords) == 0 {
 		i.FormerPasswords = []string{i.Password}
 	}
-	i.Password = wanted
+	i.Password = desired
 }
 
-// applyPassword gives the running server the wanted password, if it may have another.
-func (s *server) applyPassword(ctx context.Context, record Record) error {
+// applyPassword sets the desired password of the running server, if it may have another one.
+func (e *engine) applyPassword(ctx context.Context, s *postgres.Server, record Record) error {
 	if len(record.FormerPasswords) == 0 {
 		return nil
 	}
-	wanted := record.Password
-	present, err := s.running.FindPassword(ctx, append([]string{wanted}, record.FormerPasswords...))
+	desired := record.Password
+	current, err := s.FindPassword(ctx, append([]string{desired}, record.FormerPasswords...))
 	if errors.Is(err, postgres.ErrWrongPassword) {
-		return errors.New("the password cannot be changed: somebody changed it with SQL; ask for the one that the server has now")
+		return errors.New("the password cannot be changed because it was changed with SQL; first update it to the one that the server has now")
 	}
 	if err != nil {
 		return fmt.Errorf("changing password: %w", err)
 	}
-	if present != wanted {
-		attempt := func(i *Record) { i.FormerPasswords = []string{present, wanted} } // What is wanted may change meanwhile.
-		if err := s.record(attempt); err != nil {
+	if current != desired {
+		// The desired password may change again in the meantime, so this attempt is recorded first.
+		if err := e.record(func(i *Record) { i.FormerPasswords = []string{current, desired} }); err != nil {
 			return err
 		}
-		if err := s.running.SetPassword(ctx, present, wanted); err != nil {
+		if err := s.SetPassword(ctx, current, desired); err != nil {
 			return fmt.Errorf("changing password: %w", err)
 		}
-		s.Log.Info("password changed", "instance", record.Name)
+		e.site.Log.Info("password changed", "instance", record.Name)
 	}
-	return s.record(func(i *Record) {
-		if i.FormerPasswords = nil; i.Password != wanted {
-			i.FormerPasswords = []string{wanted}
+	return e.record(func(i *Record) {
+		if i.FormerPasswords = nil; i.Password != desired {
+			i.FormerPasswords = []string{desired}
 		}
 	})
 }
 
-// record changes the record, unless the instance is gone.
-func (s *server) record(change func(*Record)) error {
-	if _, err := s.Update(change); err != nil && !errors.Is(err, store.ErrNotFound) {
+// record changes the record, unless the instance has been deleted.
+func (e *engine) record(change func(*Record)) error {
+	if _, err := e.site.Update(change); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("recording password: %w", err)
 	}
 	return nil
 }
 
-// firstPassword returns the password for a server that is about to be made, and notes that it will have no other.
-func (s *server) firstPassword() (string, error) {
-	i, err := s.Update(func(i *Record) { i.FormerPasswords = nil })
+// firstPassword returns the password for data that is about to be created, and records that the server will have no other.
+func (e *engine) firstPassword() (string, error) {
+	i, err := e.site.Update(func(i *Record) { i.FormerPasswords = nil })
 	if err != nil {
 		return "", fmt.Errorf("recording password: %w", err)
 	}

@@ -4,44 +4,28 @@
 package database
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
+	"encoding/json"
 	"maps"
 	"time"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/account"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/fleet"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
-// Config is what a Service needs. All fields are required.
-type Config struct {
-	// Store holds the records.
-	Store *store.Store
-	// Folder holds the folders of instances. It exists and is free of symbolic links.
-	Folder string
-	// Account owns the data of new instances.
-	Account account.Account
-	// SearchPath is where PostgreSQL is looked for: see postgres.FindInstallations.
-	SearchPath []string
-	// RetryInterval is the longest pause before another attempt.
-	RetryInterval time.Duration
-	// Parallel is how many data folders are made at the same time.
-	Parallel int
-	// Log hears of what happens to instances.
-	Log *slog.Logger
-}
-
 // Record is the record of an instance.
 type Record struct {
 	store.Instance
-	// FancinessLevel is wanted.
+	// FancinessLevel is the desired one.
 	FancinessLevel int
-	// FormerPasswords are those that the server may have instead of Password, while a change of it is not yet known to
-	// be applied; empty otherwise.
+	// FormerPasswords are those that the server may have instead of Password, while a change of it is not known to be applied;
+	// empty otherwise.
 	FormerPasswords []string
 }
 
@@ -51,34 +35,31 @@ type Service struct {
 	searchPath []string
 }
 
-// New returns a service that does nothing yet.
-func New(c Config) *Service {
-	slots := make(chan struct{}, c.Parallel)
-	return &Service{searchPath: c.SearchPath, Fleet: fleet.New[Record](fleet.Config[Record]{
-		Store: c.Store, Service: "database", Noun: "database instance", Folder: c.Folder, Ports: ports.Databases(),
-		RetryInterval: c.RetryInterval, Log: c.Log,
+// New returns a service that is not running yet. The search path is that of postgres.FindInstallations; parallel is how many data
+// folders are initialized at the same time.
+func New(env fleet.Environment, parallel int) *Service {
+	slots := make(chan struct{}, parallel)
+	return &Service{searchPath: env.SearchPath, Fleet: fleet.New[Record](fleet.Config[Record]{
+		Environment: env, Service: "database", Noun: "database instance", Ports: host.DatabasePorts(),
 		NewServer: func(s fleet.Site[Record]) fleet.Server[Record] {
-			return &server{Site: s, searchPath: c.SearchPath, slots: slots, cluster: postgres.NewCluster(s.Folder, c.Account)}
+			e := &engine{Cluster: postgres.NewCluster(s.Folder, env.Account), site: s, searchPath: env.SearchPath, slots: slots}
+			return fleet.NewServer(s, e, func(r Record) (string, int) { return r.Name, r.Port })
 		},
 	})}
 }
 
-// Create records a new instance and has it made: see fleet.Fleet.
-func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in api.CreateInstanceInput,
-	answer func(Record) ([]byte, error)) (body []byte, replayed bool, err error) {
+// Create records a new instance and starts its creation: see fleet.Fleet.
+func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in api.CreateInstanceInput) (body []byte, replayed bool, err error) {
 	record := Record{FancinessLevel: in.FancinessLevel, Instance: store.Instance{
-		Project: project, Name: in.Name, Labels: maps.Clone(in.Labels), Password: fleet.NewPassword(), IdempotencyKey: idempotencyKey,
+		Project: project, Name: in.Name, Version: *cmp.Or(in.Version, new(string)), Labels: maps.Clone(in.Labels),
+		Password: *cmp.Or(in.Password, new(fleet.NewPassword())), IdempotencyKey: idempotencyKey,
 	}}
-	if in.Password != nil {
-		record.Password = *in.Password
-	}
-	if in.Version != nil {
-		record.Version = *in.Version
-	}
-	return s.Fleet.Create(record, s.validateCreate(ctx, in), answer)
+	return s.Fleet.Create(record, s.validateCreate(ctx, in), func(r Record) ([]byte, error) {
+		return json.Marshal(api.CreatedInstance{Instance: Show(r), Password: r.Password})
+	})
 }
 
-// Update changes an instance and has the change applied.
+// Update changes an instance and starts to apply the change.
 func (s *Service) Update(project, name string, in api.UpdateInstanceInput) (Record, error) {
 	if err := validateUpdate(in); err != nil {
 		return Record{}, err
@@ -93,4 +74,42 @@ func (s *Service) Update(project, name string, in api.UpdateInstanceInput) (Reco
 		}
 		return changed
 	})
+}
+
+// Show returns the instance of a record as the API shows it, without its password.
+func Show(r Record) api.Instance {
+	return api.Instance{
+		ID: r.ID, Name: r.Name, FancinessLevel: r.FancinessLevel, Version: r.Version, Status: r.Status, Message: r.Message,
+		Hostname: fleet.Hostname(r.Port), Port: r.Port, Username: postgres.Username, Labels: r.Labels,
+		CreatedAt: r.CreatedAt.UTC().Truncate(time.Second),
+	}
+}
+
+func (s *Service) validateCreate(ctx context.Context, in api.CreateInstanceInput) error {
+	if err := rules.Name("name", in.Name); err != nil {
+		return err
+	}
+	desired := api.UpdateInstanceInput{FancinessLevel: &in.FancinessLevel, Password: in.Password, Labels: in.Labels}
+	if err := validateUpdate(desired); err != nil || in.Version == nil {
+		return err
+	}
+	installed, err := postgres.FindInstallations(ctx, s.searchPath)
+	if err != nil {
+		return err
+	}
+	version := rules.Version{Field: "version", Program: "PostgreSQL", Pattern: `^[1-9][0-9]{0,3}$`, Form: "a major version", Example: "15"}
+	for _, i := range installed {
+		version.Installed = append(version.Installed, i.Major)
+	}
+	return version.Validate(*in.Version)
+}
+
+func validateUpdate(in api.UpdateInstanceInput) error {
+	if level := *cmp.Or(in.FancinessLevel, new(api.MinFancinessLevel)); level < api.MinFancinessLevel || level > api.MaxFancinessLevel {
+		return refusal.Invalid("fanciness_level %d is not valid: it must be %d to %d", level, api.MinFancinessLevel, api.MaxFancinessLevel)
+	}
+	if err := rules.Password(in.Password); err != nil {
+		return err
+	}
+	return rules.Labels(in.Labels)
 }

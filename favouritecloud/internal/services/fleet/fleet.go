@@ -12,35 +12,44 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/ports"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 )
 
-// Config is what a Fleet needs. All fields are required.
-type Config[R any] struct {
+// Environment is what a service needs of the cloud. All fields are required.
+type Environment struct {
 	// Store holds the records.
 	Store *store.Store
-	// Service names the tables of the records and the folders of the instances.
-	Service string
-	// Noun says to people what an instance is.
-	Noun string
-	// Folder holds one folder per instance, beside those of other services. It exists and is free of symbolic links.
+	// Folder holds one folder per instance, of all services. It exists and is free of symbolic links.
 	Folder string
-	// Ports is the service's range.
-	Ports ports.Range
-	// NewServer returns what looks after an instance's server.
-	NewServer func(Site[R]) Server[R]
-	// RetryInterval is the longest pause before another attempt.
+	// Account owns the data of new instances.
+	Account host.Account
+	// SearchPath is searched for the programs of the service.
+	SearchPath []string
+	// RetryInterval is the longest pause between attempts.
 	RetryInterval time.Duration
-	// Log hears of what happens to instances.
+	// Log receives the events of instances.
 	Log *slog.Logger
 }
 
-// A Fleet is the instances of one service. Call Recover, then Run, and the other methods while Run runs.
+// Config configures a Fleet. All fields are required.
+type Config[R any] struct {
+	Environment
+	// Service is the prefix of the tables of records and of the folders of instances.
+	Service string
+	// Noun names an instance in messages.
+	Noun string
+	// Ports is the port range of the service.
+	Ports host.PortRange
+	// NewServer returns the Server of an instance.
+	NewServer func(Site[R]) Server[R]
+}
+
+// A Fleet manages the instances of one service. Call Recover, then Run, and the other methods while Run runs.
 type Fleet[R any, P store.Record[R]] struct {
 	Config[R]
 	records  *store.Instances[R, P]
-	choosing sync.Mutex // of ports, so that no two instances choose the same
+	choosing sync.Mutex // held while a port is chosen, so that no two instances get the same
 
 	mu      sync.Mutex
 	workers map[int]*worker[R, P]
@@ -48,12 +57,12 @@ type Fleet[R any, P store.Record[R]] struct {
 	running sync.WaitGroup
 }
 
-// New returns a fleet that does nothing yet.
+// New returns a fleet that is not running yet.
 func New[R any, P store.Record[R]](c Config[R]) *Fleet[R, P] {
 	return &Fleet[R, P]{Config: c, records: store.NewInstances[R, P](c.Store, c.Service), workers: map[int]*worker[R, P]{}}
 }
 
-// Run looks after all instances until ctx ends, then stops their servers and returns.
+// Run manages all instances until ctx ends, then stops their servers and returns.
 func (f *Fleet[R, P]) Run(ctx context.Context) error {
 	records, err := f.records.All()
 	if err != nil {
@@ -63,7 +72,7 @@ func (f *Fleet[R, P]) Run(ctx context.Context) error {
 	f.life = ctx
 	f.mu.Unlock()
 	for _, r := range records {
-		f.attend(P(&r).Common().ID)
+		f.enqueue(P(&r).Common().ID)
 	}
 	<-ctx.Done()
 	f.mu.Lock()
@@ -73,8 +82,9 @@ func (f *Fleet[R, P]) Run(ctx context.Context) error {
 	return nil
 }
 
-// attend makes the instance's worker look again, and starts it if there is none. Without Run the next one will.
-func (f *Fleet[R, P]) attend(id int) {
+// enqueue requests a pass of the instance's worker, which it starts if there is none. While Run does not run, it does nothing: the
+// next Run enqueues every instance.
+func (f *Fleet[R, P]) enqueue(id int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.life == nil {
@@ -95,7 +105,7 @@ func (f *Fleet[R, P]) attend(id int) {
 	w.notify()
 }
 
-// interrupt ends what the instance's worker does for a living instance, so that it can turn to the deletion.
+// interrupt ends the current pass of the instance's worker, so that it can begin the deletion.
 func (f *Fleet[R, P]) interrupt(id int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +114,7 @@ func (f *Fleet[R, P]) interrupt(id int) {
 	}
 }
 
-// server returns what looks after the server of an instance.
+// server returns the Server of an instance.
 func (f *Fleet[R, P]) server(id int) Server[R] {
 	return f.NewServer(Site[R]{
 		Folder: filepath.Join(f.Folder, f.folderName(id)),
@@ -119,7 +129,7 @@ func (f *Fleet[R, P]) server(id int) Server[R] {
 	})
 }
 
-// folderPrefix marks the folders that are ours to remove.
+// folderPrefix marks the folders of this service.
 func (f *Fleet[R, P]) folderPrefix() string { return f.Service + "-" }
 
 func (f *Fleet[R, P]) folderName(id int) string { return f.folderPrefix() + strconv.Itoa(id) }
@@ -147,4 +157,12 @@ func (f *Fleet[R, P]) choosePort(id int) (int, error) {
 		return 0, fmt.Errorf("recording port: %w", err)
 	}
 	return port, nil
+}
+
+// Hostname returns the host name of a server, empty until it has a port.
+func Hostname(port int) string {
+	if port == 0 {
+		return ""
+	}
+	return host.Loopback
 }

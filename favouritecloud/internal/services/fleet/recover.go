@@ -12,9 +12,10 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Recover makes the records true before anybody reads them, and removes what no record knows.
+// Recover corrects the records before the API shows them, and removes the folders of this service that have no record.
 func (f *Fleet[R, P]) Recover(ctx context.Context) error {
 	records, err := f.records.All()
 	if err != nil {
@@ -30,7 +31,7 @@ func (f *Fleet[R, P]) Recover(ctx context.Context) error {
 	}
 	folders, err := os.ReadDir(f.Folder)
 	if err != nil {
-		return fmt.Errorf("looking for leftovers: %w", err)
+		return fmt.Errorf("listing instance folders: %w", err)
 	}
 	for _, folder := range folders {
 		if !strings.HasPrefix(folder.Name(), f.folderPrefix()) || known[folder.Name()] {
@@ -45,9 +46,9 @@ func (f *Fleet[R, P]) Recover(ctx context.Context) error {
 	return nil
 }
 
-// correct keeps an instance from being called online while its server is down.
+// correct changes the status of an instance that is ONLINE while its server is down.
 func (f *Fleet[R, P]) correct(ctx context.Context, record R, i *store.Instance) error {
-	if i.Status != StatusOnline {
+	if i.Status != sdk.StatusOnline {
 		return nil
 	}
 	running, err := f.server(i.ID).Running(ctx, record)
@@ -56,7 +57,7 @@ func (f *Fleet[R, P]) correct(ctx context.Context, record R, i *store.Instance) 
 	}
 	_, err = f.records.Update(i.ID, func(r *R) error {
 		i := P(r).Common()
-		i.Status, i.Message = StatusFailed, "the cloud was restarted; restarting the server"
+		i.Status, i.Message = sdk.StatusFailed, "the cloud was restarted; restarting the server"
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {

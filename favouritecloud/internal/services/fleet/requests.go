@@ -13,16 +13,16 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/catalog"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Create records a new instance and has it made. The body is what answer made of the record, or made of an earlier one
-// with the same idempotency key in the same project; then replayed is true and neither the record nor the problem, which
-// is what the request did wrong, is looked at, since whoever retries after a crash may hold an edited request and must
-// learn the password all the same.
+// Create records a new instance and starts its creation. It returns the result of answer, or that of an earlier request with the
+// same idempotency key in the same project; then replayed is true. A replay ignores the record and the problem, which is the
+// error of an invalid request: a client that retries after a crash may send an edited request and still needs the password.
 func (f *Fleet[R, P]) Create(record R, problem error, answer func(R) ([]byte, error)) (body []byte, replayed bool, err error) {
 	i := P(&record).Common()
-	i.Status, i.CreatedAt = StatusCreating, time.Now()
-	guarded := func(r R) ([]byte, error) { // Called only when there is nothing to replay.
+	i.Status, i.CreatedAt = sdk.StatusCreating, time.Now()
+	guarded := func(r R) ([]byte, error) { // Not called for a replay.
 		if problem != nil {
 			return nil, problem
 		}
@@ -36,14 +36,14 @@ func (f *Fleet[R, P]) Create(record R, problem error, answer func(R) ([]byte, er
 		return nil, false, fmt.Errorf("recording instance: %w", err)
 	}
 	if !replayed {
-		f.Log.Info("instance asked for", "project", i.Project, "instance", i.Name, "id", i.ID)
-		f.attend(i.ID)
+		f.Log.Info("instance requested", "project", i.Project, "instance", i.Name, "id", i.ID)
+		f.enqueue(i.ID)
 	}
 	return body, replayed, nil
 }
 
-// Replay returns the answer to the request that made an instance with this idempotency key, if there is such an
-// instance in the project.
+// Replay returns the answer to the request that created an instance with this idempotency key, if the project has such an
+// instance.
 func (f *Fleet[R, P]) Replay(project, idempotencyKey string) (body []byte, found bool, err error) {
 	body, err = f.records.Replay(project, idempotencyKey)
 	if errors.Is(err, store.ErrNotFound) {
@@ -52,18 +52,18 @@ func (f *Fleet[R, P]) Replay(project, idempotencyKey string) (body []byte, found
 	return body, err == nil, err
 }
 
-// Get returns an instance. Instances made after asOf are not seen, unless that is zero.
+// Get returns an instance. If asOf is not zero, instances that were created later are not found.
 func (f *Fleet[R, P]) Get(project, name string, asOf time.Time) (R, error) {
 	record, err := f.records.ByName(project, name)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !catalog.Seen(P(&record).Common().CreatedAt, asOf) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && !catalog.IsVisible(P(&record).Common().CreatedAt, asOf) {
 		var none R
 		return none, f.notFound(project, name)
 	}
 	return record, err
 }
 
-// List returns the instances of a project that carry all of the labels, ordered by name. Instances made after
-// asOf are not seen, unless that is zero.
+// List returns the instances of a project that have all of the labels, ordered by name. If asOf is not zero, instances that were
+// created later are not found.
 func (f *Fleet[R, P]) List(project string, labels map[string]string, asOf time.Time) ([]R, error) {
 	records, err := f.records.OfProject(project)
 	if err != nil {
@@ -71,25 +71,25 @@ func (f *Fleet[R, P]) List(project string, labels map[string]string, asOf time.T
 	}
 	var matching []R
 	for _, r := range records {
-		if i := P(&r).Common(); catalog.Seen(i.CreatedAt, asOf) && rules.Matches(i.Labels, labels) {
+		if i := P(&r).Common(); catalog.IsVisible(i.CreatedAt, asOf) && rules.Matches(i.Labels, labels) {
 			matching = append(matching, r)
 		}
 	}
 	return matching, nil
 }
 
-// Change changes what is wanted of an instance, with change, which says whether it changed anything, and has that applied.
-// Labels that are not nil replace all present ones. What is being deleted is refused.
+// Change changes the desired state of an instance and starts to apply it. change reports whether it changed the record. Labels
+// that are not nil replace all current ones. An instance that is being deleted is refused.
 func (f *Fleet[R, P]) Change(project, name string, labels map[string]string, change func(*R) (changed bool)) (R, error) {
 	return f.edit(project, name, func(r *R) error {
 		i := P(r).Common()
-		if i.Status == StatusDeleting {
+		if i.Status == sdk.StatusDeleting {
 			return refusal.Conflict("%s %q is being deleted", f.Noun, name)
 		}
 		if change(r) {
 			i.Generation++
-			if i.Status == StatusOnline { // In this write: nobody sees what is wanted as online too early.
-				i.Status = StatusUpdating
+			if i.Status == sdk.StatusOnline { // In this write, so that no reader sees the new state as ONLINE.
+				i.Status = sdk.StatusUpdating
 			}
 		}
 		if labels != nil {
@@ -99,17 +99,17 @@ func (f *Fleet[R, P]) Change(project, name string, labels map[string]string, cha
 	}, func(int) {})
 }
 
-// Delete has an instance removed, with its data. Repeating it is harmless.
+// Delete starts the deletion of an instance and its data. It can be repeated.
 func (f *Fleet[R, P]) Delete(project, name string) (R, error) {
 	return f.edit(project, name, func(r *R) error {
-		if i := P(r).Common(); i.Status != StatusDeleting {
-			i.Status, i.Message = StatusDeleting, ""
+		if i := P(r).Common(); i.Status != sdk.StatusDeleting {
+			i.Status, i.Message = sdk.StatusDeleting, ""
 		}
 		return nil
 	}, f.interrupt)
 }
 
-// edit writes a change, then makes the instance's worker look at it.
+// edit writes a change, calls before, and enqueues the instance.
 func (f *Fleet[R, P]) edit(project, name string, change func(*R) error, before func(id int)) (R, error) {
 	record, err := f.Get(project, name, time.Time{})
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *Fleet[R, P]) edit(project, name string, change func(*R) error, before f
 		return none, err
 	}
 	before(id)
-	f.attend(id)
+	f.enqueue(id)
 	return record, nil
 }
 

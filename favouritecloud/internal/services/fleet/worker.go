@@ -11,46 +11,46 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
 // firstRetry is the pause after the first failure; it doubles with each further one.
 const firstRetry = 250 * time.Millisecond
 
-// worker brings one instance to the state that its record asks for. Only run and what it calls touch the fields after
-// the blank line.
+// worker brings one instance to its desired state. Only run and its callees use the fields after the blank line.
 type worker[R any, P store.Record[R]] struct {
 	fleet     *Fleet[R, P]
 	id        int
 	wake      chan struct{}
-	living    context.Context // ends when the instance is to be deleted
+	alive     context.Context // ends when the instance is to be deleted
 	interrupt context.CancelFunc
 
 	log       *slog.Logger
 	server    Server[R]
-	goodSince time.Time // zero until the server is as it should be
-	failures  int       // in a row, or nearly so
+	goodSince time.Time // when the server last became ready; zero while it is not
+	failures  int       // reset when the server was ready for RetryInterval
 }
 
 func newWorker[R any, P store.Record[R]](f *Fleet[R, P], id int, life context.Context) *worker[R, P] {
 	w := &worker[R, P]{fleet: f, id: id, wake: make(chan struct{}, 1), log: f.Log.With("id", id), server: f.server(id)}
-	w.living, w.interrupt = context.WithCancel(life)
+	w.alive, w.interrupt = context.WithCancel(life)
 	return w
 }
 
-// notify makes the worker look again soon.
+// notify requests another pass.
 func (w *worker[R, P]) notify() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // It will look again anyway.
+	default: // A pass is requested already.
 	}
 }
 
-// run works until the instance is gone or ctx ends; then it stops the server.
+// run makes passes until the instance is deleted or ctx ends; then it stops the server.
 func (w *worker[R, P]) run(ctx context.Context) {
 	defer w.interrupt()
 	for {
-		retry, gone := w.pass(ctx)
-		if gone {
+		retry, deleted := w.pass(ctx)
+		if deleted {
 			return
 		}
 		if !w.wait(ctx, retry) {
@@ -60,8 +60,8 @@ func (w *worker[R, P]) run(ctx context.Context) {
 	}
 }
 
-// wait returns true when it is time to look again: after the pause (0 is for ever), when somebody asks, or when the
-// server has ended. It returns false when ctx has.
+// wait returns true when it is time for another pass: after the pause (0: unlimited), when one is requested, or when the server
+// has ended. It returns false when ctx has ended.
 func (w *worker[R, P]) wait(ctx context.Context, pause time.Duration) bool {
 	var retry <-chan time.Time
 	if pause > 0 {
@@ -79,23 +79,24 @@ func (w *worker[R, P]) wait(ctx context.Context, pause time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// pass does what there is to do and says when to look again: 0 is when something changes.
-func (w *worker[R, P]) pass(ctx context.Context) (retry time.Duration, gone bool) {
+// pass compares the record and the server, and acts. It returns the pause until the next pass, 0 if none is needed until
+// something changes.
+func (w *worker[R, P]) pass(ctx context.Context) (retry time.Duration, deleted bool) {
 	if !w.goodSince.IsZero() && time.Since(w.goodSince) > w.fleet.RetryInterval {
-		w.failures = 0 // The server ran well for long: if it died now, there is no reason to hesitate.
+		w.failures = 0 // If a server that ran for long ends, it is restarted without a pause.
 	}
 	record, err := w.fleet.records.Get(w.id)
 	switch i := P(&record).Common(); {
 	case errors.Is(err, store.ErrNotFound):
 		return 0, true
-	case err == nil && i.Status == StatusDeleting:
+	case err == nil && i.Status == sdk.StatusDeleting:
 		if err = w.remove(ctx); err == nil {
 			return 0, true
 		}
 	case err == nil:
-		err = w.provide(w.living, record, i)
-		if w.living.Err() != nil {
-			return firstRetry, false // Cut short; what it says does not matter any more.
+		err = w.provide(w.alive, record, i)
+		if w.alive.Err() != nil {
+			return firstRetry, false // Interrupted by a deletion.
 		}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -115,16 +116,16 @@ func (w *worker[R, P]) provide(ctx context.Context, record R, i *store.Instance)
 	return w.announce(i.Generation, seen)
 }
 
-// announce records that the server is ready, unless more was asked of it meanwhile: then another pass follows.
+// announce records that the server is ready, unless the desired state has changed in the meantime: then another pass follows.
 func (w *worker[R, P]) announce(generation int, seen Seen) error {
 	changed := false
 	record, err := w.fleet.records.Update(w.id, func(r *R) error {
 		i := P(r).Common()
-		if i.Status == StatusDeleting || i.Generation != generation {
+		if i.Status == sdk.StatusDeleting || i.Generation != generation {
 			return errUnchanged
 		}
-		changed = i.Status != StatusOnline || i.Message != "" || i.Version != seen.Version || i.Port != seen.Port
-		i.Status, i.Message, i.Version, i.Port = StatusOnline, "", seen.Version, seen.Port
+		changed = i.Status != sdk.StatusOnline || i.Message != "" || i.Version != seen.Version || i.Port != seen.Port
+		i.Status, i.Message, i.Version, i.Port = sdk.StatusOnline, "", seen.Version, seen.Port
 		return unlessChanged(changed)
 	})
 	if err != nil && !errors.Is(err, errUnchanged) && !errors.Is(err, store.ErrNotFound) {
@@ -136,14 +137,14 @@ func (w *worker[R, P]) announce(generation int, seen Seen) error {
 	return nil
 }
 
-// remove ends the server, deletes the data and then forgets the instance, in this order: while anything is left of it
-// the record says DELETING, also to the next cloud.
+// remove ends the server, deletes the data and then the record, in this order: as long as anything is left, the status is
+// DELETING, also after a restart of the cloud.
 func (w *worker[R, P]) remove(ctx context.Context) error {
 	if err := w.server.Remove(ctx); err != nil {
 		return err
 	}
-	if err := w.fleet.records.Forget(w.id); err != nil {
-		return fmt.Errorf("forgetting instance: %w", err)
+	if err := w.fleet.records.Delete(w.id); err != nil {
+		return fmt.Errorf("deleting record: %w", err)
 	}
 	w.log.Info("instance deleted")
 	return nil
@@ -161,8 +162,8 @@ func (w *worker[R, P]) failed(cause error) time.Duration {
 	_, err := w.fleet.records.Update(w.id, func(r *R) error {
 		i := P(r).Common()
 		status, message := i.Status, i.Message
-		if i.Message = cause.Error(); i.Status != StatusDeleting {
-			i.Status = StatusFailed
+		if i.Message = cause.Error(); i.Status != sdk.StatusDeleting {
+			i.Status = sdk.StatusFailed
 		}
 		changed = i.Status != status || i.Message != message
 		return unlessChanged(changed)
@@ -171,7 +172,7 @@ func (w *worker[R, P]) failed(cause error) time.Duration {
 		cause = errors.Join(cause, err)
 	}
 	if changed {
-		w.log.Error("instance failed; trying again", "error", cause)
+		w.log.Error("instance failed; retrying", "error", cause)
 	}
 	return pause
 }
@@ -181,7 +182,7 @@ func (w *worker[R, P]) shutDown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	if err := w.server.Stop(ctx); err != nil {
-		w.log.Error("server could not be stopped", "error", err)
+		w.log.Error("stopping server", "error", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
 // record is one of a service whose servers do nothing.
@@ -40,8 +41,9 @@ func newTestWorker(t *testing.T, status string) *worker[record, *record] {
 		}
 	})
 	f := New[record](Config[record]{
-		Store: state, Service: "some", Folder: t.TempDir(), RetryInterval: 10 * time.Second, Log: slog.New(slog.DiscardHandler),
-		NewServer: func(Site[record]) Server[record] { return idle{} },
+		Environment: Environment{Store: state, Folder: t.TempDir(), RetryInterval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)},
+		Service:     "some",
+		NewServer:   func(Site[record]) Server[record] { return idle{} },
 	})
 	made := record{store.Instance{Project: "p", Name: "a"}}
 	if _, _, err := f.Create(made, nil, func(record) ([]byte, error) { return []byte("1"), nil }); err != nil {
@@ -60,7 +62,7 @@ func newTestWorker(t *testing.T, status string) *worker[record, *record] {
 
 func TestPausesGrowToTheRetryInterval(t *testing.T) {
 	t.Parallel()
-	w := newTestWorker(t, StatusCreating)
+	w := newTestWorker(t, sdk.StatusCreating)
 	var pauses []time.Duration
 	for range 8 {
 		pauses = append(pauses, w.failed(errors.New("no luck")))
@@ -79,10 +81,10 @@ func TestPausesGrowToTheRetryInterval(t *testing.T) {
 func TestFailureIsShown(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ before, after string }{
-		"while being made":   {StatusCreating, StatusFailed},
-		"while it ran":       {StatusOnline, StatusFailed},
-		"while restarting":   {StatusUpdating, StatusFailed},
-		"deletions continue": {StatusDeleting, StatusDeleting},
+		"while being made":   {sdk.StatusCreating, sdk.StatusFailed},
+		"while it ran":       {sdk.StatusOnline, sdk.StatusFailed},
+		"while restarting":   {sdk.StatusUpdating, sdk.StatusFailed},
+		"deletions continue": {sdk.StatusDeleting, sdk.StatusDeleting},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +102,7 @@ func TestFailureIsShown(t *testing.T) {
 func TestRecoverCallsNothingOnlineThatIsNot(t *testing.T) {
 	t.Parallel()
 	for before, after := range map[string]string{
-		StatusOnline: StatusFailed, StatusCreating: StatusCreating, StatusDeleting: StatusDeleting,
+		sdk.StatusOnline: sdk.StatusFailed, sdk.StatusCreating: sdk.StatusCreating, sdk.StatusDeleting: sdk.StatusDeleting,
 	} {
 		w := newTestWorker(t, before)
 		if err := w.fleet.Recover(t.Context()); err != nil {

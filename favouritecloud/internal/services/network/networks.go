@@ -4,6 +4,7 @@
 package network
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -25,34 +26,35 @@ type Networks struct {
 	subnets *Subnets
 }
 
-// Create makes a network.
+// Create creates a network.
 func (n *Networks) Create(project string, in api.CreateNetworkInput) (api.Network, error) {
-	made := api.Network{
-		CIDRBlock: in.CIDRBlock, Description: value(in.Description, ""), DNSServers: slices.Clone(in.DNSServers),
-		MTU: value(in.MTU, api.DefaultMTU), Labels: maps.Clone(in.Labels), Status: api.StatusAvailable,
+	created := api.Network{
+		CIDRBlock: in.CIDRBlock, Description: *cmp.Or(in.Description, new(string)), DNSServers: slices.Clone(in.DNSServers),
+		MTU: *cmp.Or(in.MTU, new(api.DefaultMTU)), Labels: maps.Clone(in.Labels), Status: api.StatusAvailable,
 	}
 	if _, err := parseCIDR(in.CIDRBlock); err != nil {
 		return api.Network{}, err
 	}
-	if err := validateNetwork(made); err != nil {
+	if err := validateNetwork(created); err != nil {
 		return api.Network{}, err
 	}
 	now := time.Now()
-	made.CreatedAt = now.UTC().Truncate(time.Second)
+	created.CreatedAt = now.UTC().Truncate(time.Second)
 	err := n.state.Write(func(tx *store.Tx) (err error) {
-		if made.ID, err = n.NewID(tx, project, "net-"); err != nil {
+		if created.ID, err = n.NewID(tx, project, "net-"); err != nil {
 			return err
 		}
-		return n.Put(tx, catalog.Record[api.Network]{Project: project, ID: made.ID, CreatedAt: now, Object: made})
+		return n.Put(tx, catalog.Record[api.Network]{Project: project, ID: created.ID, CreatedAt: now, Object: created})
 	})
-	return made, err
+	return created, err
 }
 
 // Update changes a network.
 func (n *Networks) Update(project, id string, in api.UpdateNetworkInput) (api.Network, error) {
 	return n.Change(project, id, func(changed *api.Network) error {
-		changed.Description, changed.MTU = value(in.Description, changed.Description), value(in.MTU, changed.MTU)
-		changed.DNSServers = value(in.DNSServers, changed.DNSServers)
+		changed.Description = *cmp.Or(in.Description, &changed.Description)
+		changed.MTU = *cmp.Or(in.MTU, &changed.MTU)
+		changed.DNSServers = *cmp.Or(in.DNSServers, &changed.DNSServers)
 		if in.Labels != nil {
 			changed.Labels = maps.Clone(in.Labels)
 		}
@@ -60,7 +62,7 @@ func (n *Networks) Update(project, id string, in api.UpdateNetworkInput) (api.Ne
 	})
 }
 
-// Delete removes a network, unless it has subnets.
+// Delete deletes a network. It refuses if the network has subnets.
 func (n *Networks) Delete(project, id string) (api.Network, error) {
 	removed, err := n.Remove(project, id, func(tx *store.Tx, _ api.Network) error {
 		subnets, err := n.subnets.of(tx, project, id)
@@ -73,7 +75,7 @@ func (n *Networks) Delete(project, id string) (api.Network, error) {
 	return removed, err
 }
 
-// validateNetwork refuses what may have been wrong in a create or an update.
+// validateNetwork checks the fields that both create and update requests can set.
 func validateNetwork(n api.Network) error {
 	if err := rules.Text("description", n.Description); err != nil {
 		return err
@@ -82,7 +84,7 @@ func validateNetwork(n api.Network) error {
 		return refusal.Invalid("mtu %d is not valid: it must be %d to %d", n.MTU, api.MinMTU, api.MaxMTU)
 	}
 	if len(n.DNSServers) > maxDNSServers {
-		return refusal.Invalid("dns_servers: %d are too many: at most %d are kept", len(n.DNSServers), maxDNSServers)
+		return refusal.Invalid("dns_servers: %d are too many: use at most %d", len(n.DNSServers), maxDNSServers)
 	}
 	for _, server := range n.DNSServers {
 		if _, err := netip.ParseAddr(server); err != nil {
@@ -98,15 +100,7 @@ func parseCIDR(block string) (netip.Prefix, error) {
 		return netip.Prefix{}, refusal.Invalid("cidr_block %q is not valid: use a range of addresses such as \"10.0.0.0/16\"", block)
 	}
 	if masked := prefix.Masked(); masked.String() != block {
-		return netip.Prefix{}, refusal.Invalid("cidr_block %q is not valid: it is written %q", block, masked)
+		return netip.Prefix{}, refusal.Invalid("cidr_block %q is not valid: use %q", block, masked)
 	}
 	return prefix, nil
-}
-
-// value returns what a request gives, or else what is there.
-func value[T any](given *T, otherwise T) T {
-	if given == nil {
-		return otherwise
-	}
-	return *given
 }

@@ -4,6 +4,7 @@
 package network
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/netip"
@@ -39,8 +40,9 @@ func New(state *store.Store) (*Networks, *Subnets) {
 	return n, s
 }
 
-// GuardBy keeps subnets from being deleted while users counts any. Call it before the first request.
-func (s *Subnets) GuardBy(users UserCount) { s.users = users }
+// SetUsers sets the function that counts the users of a subnet: it cannot be deleted while it has any. Call SetUsers before the
+// first request.
+func (s *Subnets) SetUsers(users UserCount) { s.users = users }
 
 // Exists reports whether a project has a subnet.
 func (s *Subnets) Exists(tx *store.Tx, project, id string) (bool, error) {
@@ -51,7 +53,7 @@ func (s *Subnets) Exists(tx *store.Tx, project, id string) (bool, error) {
 	return err == nil, err
 }
 
-// Create makes a subnet.
+// Create creates a subnet.
 func (s *Subnets) Create(project string, in api.CreateSubnetInput) (api.Subnet, error) {
 	block, err := parseCIDR(in.CIDRBlock)
 	if err != nil {
@@ -64,7 +66,7 @@ func (s *Subnets) Create(project string, in api.CreateSubnetInput) (api.Subnet, 
 		return api.Subnet{}, err
 	}
 	now := time.Now()
-	made := api.Subnet{
+	created := api.Subnet{
 		NetworkID: in.NetworkID, CIDRBlock: in.CIDRBlock, Labels: maps.Clone(in.Labels), Status: api.StatusAvailable,
 		CreatedAt: now.UTC().Truncate(time.Second),
 	}
@@ -73,16 +75,16 @@ func (s *Subnets) Create(project string, in api.CreateSubnetInput) (api.Subnet, 
 		if err != nil {
 			return err
 		}
-		made.Zone = value(in.Zone, api.Zones()[siblings%len(api.Zones())])
-		if made.ID, err = s.NewID(tx, project, "sub-"); err != nil {
+		created.Zone = *cmp.Or(in.Zone, &api.Zones()[siblings%len(api.Zones())])
+		if created.ID, err = s.NewID(tx, project, "sub-"); err != nil {
 			return err
 		}
-		return s.Put(tx, catalog.Record[api.Subnet]{Project: project, ID: made.ID, CreatedAt: now, Object: made})
+		return s.Put(tx, catalog.Record[api.Subnet]{Project: project, ID: created.ID, CreatedAt: now, Object: created})
 	})
-	return made, err
+	return created, err
 }
 
-// place refuses a range of addresses that the network cannot give, and returns how many subnets it has already.
+// place refuses a range of addresses that is not free in the network, and returns the number of its subnets.
 func (s *Subnets) place(tx *store.Tx, project, networkID string, block netip.Prefix) (siblings int, err error) {
 	network, err := s.networks.Read(tx, project, networkID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -96,14 +98,14 @@ func (s *Subnets) place(tx *store.Tx, project, networkID string, block netip.Pre
 		return 0, err
 	}
 	if !whole.Contains(block.Addr()) || block.Bits() < whole.Bits() {
-		return 0, refusal.Invalid("cidr_block %q is not inside %s, which network %q has", block, whole, networkID)
+		return 0, refusal.Invalid("cidr_block %q is not inside %s of network %q", block, whole, networkID)
 	}
 	others, err := s.of(tx, project, networkID)
 	for _, other := range others {
 		if taken, err := parseCIDR(other.CIDRBlock); err != nil {
 			return 0, err
 		} else if taken.Overlaps(block) {
-			return 0, refusal.Conflict("cidr_block %q overlaps %s, which subnet %q has", block, taken, other.ID)
+			return 0, refusal.Conflict("cidr_block %q overlaps %s of subnet %q", block, taken, other.ID)
 		}
 	}
 	return len(others), err
@@ -130,7 +132,7 @@ func (s *Subnets) Update(project, id string, in api.UpdateSubnetInput) (api.Subn
 	})
 }
 
-// Delete removes a subnet, unless something uses it.
+// Delete deletes a subnet. It refuses if the subnet has users.
 func (s *Subnets) Delete(project, id string) (api.Subnet, error) {
 	removed, err := s.Remove(project, id, func(tx *store.Tx, _ api.Subnet) error {
 		users, err := s.users(tx, project, id)

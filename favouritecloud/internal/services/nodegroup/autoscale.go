@@ -11,7 +11,7 @@ import (
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 )
 
-// Run moves the size of all groups that ask for it, a step at a time, until ctx ends.
+// Run changes the size of all groups with autoscaling, one step at a time, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.AutoscaleInterval)
 	defer tick.Stop()
@@ -22,12 +22,12 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := s.step(); err != nil {
-			s.Log.Error("node groups could not be scaled; trying again", "error", err)
+			s.Log.Error("scaling node groups failed; retrying", "error", err)
 		}
 	}
 }
 
-// step moves every group that asks for it. Without any, nothing is written.
+// step changes every group with autoscaling. If there is none, it writes nothing.
 func (s *Service) step() error {
 	idle := true
 	err := s.Store.Read(func(tx *store.Tx) error {
@@ -49,7 +49,7 @@ func (s *Service) step() error {
 			if !autoscales(r.Object) {
 				continue
 			}
-			r.Object = moved(r.Object)
+			r.Object = scaled(r.Object)
 			if err := s.groups.Put(tx, r); err != nil {
 				return err
 			}
@@ -58,8 +58,8 @@ func (s *Service) step() error {
 	})
 }
 
-// moved returns the group one step further: up to the largest size, down to the smallest, and so on.
-func moved(g group) group {
+// scaled returns the group after one step: up to the maximum size, down to the minimum, and so on.
+func scaled(g group) group {
 	size := &g.Shown.ScalingConfig[0]
 	switch {
 	case size.DesiredSize >= size.MaxSize:

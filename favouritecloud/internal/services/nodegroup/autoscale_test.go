@@ -33,7 +33,7 @@ func TestAutoscalerGoesUpAndDown(t *testing.T) {
 				if !autoscales(g) {
 					t.Fatal("the group is left alone")
 				}
-				g = moved(g)
+				g = scaled(g)
 				got = append(got, g.Shown.ScalingConfig[0].DesiredSize)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodegroup is the cloud's node group service: groups of machines on paper, whose size changes.
+// Package nodegroup is the cloud's node group service. Node groups are records only: there are no machines.
 //
-// A group is a record that is ready at once. Run moves the desired size of groups that ask for it, so that a client
-// meets a field that somebody else writes.
+// Node groups are ready at once. Run changes the desired size of groups with autoscaling, so that clients meet a field with
+// another writer.
 package nodegroup

@@ -4,6 +4,8 @@
 package nodegroup
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -16,36 +18,36 @@ import (
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 )
 
-// Config is what a Service needs. All fields are required.
+// Config configures a Service. All fields are required.
 type Config struct {
 	// Store holds the records.
 	Store *store.Store
 	// SubnetExists reports whether a project has a subnet.
 	SubnetExists func(tx *store.Tx, project, id string) (bool, error)
-	// AutoscaleInterval is the pause between two steps of the autoscaler.
+	// AutoscaleInterval is the pause between steps of the autoscaler.
 	AutoscaleInterval time.Duration
-	// Log hears what the autoscaler cannot do.
+	// Log receives the errors of the autoscaler.
 	Log *slog.Logger
 }
 
-// Service is the node group service. Its methods may be called whether Run runs or not.
+// Service is the node group service. Its methods do not require that Run runs.
 type Service struct {
 	Config
 	groups  *catalog.Catalog[group]
 	replays store.Table[replay]
 }
 
-// group is a node group and what only the cloud knows of it.
+// group is a node group with its internal fields.
 type group struct {
 	Shown          api.NodeGroup
-	IdempotencyKey string // that the group was created with; empty for none
-	Shrinking      bool   // the direction of the autoscaler
+	IdempotencyKey string // of the create request; empty for none
+	Shrinking      bool   // direction of the autoscaler
 }
 
-// replay is the answer to the request that made a group.
+// replay is the answer to the request that created a group.
 type replay struct{ Answer []byte }
 
-// New returns a service whose autoscaler does not run yet.
+// New returns a service whose autoscaler is not running yet.
 func New(c Config) *Service {
 	labels := func(g group) map[string]string { return g.Shown.Labels }
 	return &Service{
@@ -53,12 +55,11 @@ func New(c Config) *Service {
 	}
 }
 
-// Create makes a node group. The body is what answer made of it, or made of an earlier one with the same idempotency
-// key in the same project; then replayed is true and in is not looked at.
-func (s *Service) Create(project, idempotencyKey string, in api.CreateNodeGroupInput,
-	answer func(api.NodeGroup) ([]byte, error)) (body []byte, replayed bool, err error) {
+// Create creates a node group. It returns the answer as JSON, or that to an earlier request with the same idempotency key in the
+// same project; then replayed is true and in is ignored.
+func (s *Service) Create(_ context.Context, project, idempotencyKey string, in api.CreateNodeGroupInput) (body []byte, replayed bool, err error) {
 	now := time.Now()
-	made, problem := newGroup(in, now)
+	created, problem := newGroup(in, now)
 	err = s.Store.Write(func(tx *store.Tx) error {
 		if idempotencyKey != "" {
 			earlier, err := s.replays.Get(tx, project, idempotencyKey)
@@ -70,10 +71,10 @@ func (s *Service) Create(project, idempotencyKey string, in api.CreateNodeGroupI
 		if problem != nil {
 			return problem
 		}
-		if err := s.checkFree(tx, project, made); err != nil {
+		if err := s.checkCreate(tx, project, created); err != nil {
 			return err
 		}
-		if body, err = answer(made); err != nil {
+		if body, err = json.Marshal(created); err != nil {
 			return err
 		}
 		if idempotencyKey != "" {
@@ -82,22 +83,22 @@ func (s *Service) Create(project, idempotencyKey string, in api.CreateNodeGroupI
 			}
 		}
 		return s.groups.Put(tx, catalog.Record[group]{
-			Project: project, ID: made.Name, CreatedAt: now, Object: group{Shown: made, IdempotencyKey: idempotencyKey},
+			Project: project, ID: created.Name, CreatedAt: now, Object: group{Shown: created, IdempotencyKey: idempotencyKey},
 		})
 	})
 	return body, replayed, err
 }
 
-// checkFree refuses a group whose name is taken or whose subnets do not exist.
-func (s *Service) checkFree(tx *store.Tx, project string, made api.NodeGroup) error {
-	_, err := s.groups.Read(tx, project, made.Name)
+// checkCreate refuses a group whose name is taken or whose subnets do not exist.
+func (s *Service) checkCreate(tx *store.Tx, project string, created api.NodeGroup) error {
+	_, err := s.groups.Read(tx, project, created.Name)
 	if err == nil {
-		return refusal.Exists("node group %q exists in project %q", made.Name, project)
+		return refusal.Exists("node group %q exists in project %q", created.Name, project)
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	for _, id := range made.SubnetIDs {
+	for _, id := range created.SubnetIDs {
 		exists, err := s.SubnetExists(tx, project, id)
 		if err != nil {
 			return err
@@ -109,8 +110,7 @@ func (s *Service) checkFree(tx *store.Tx, project string, made api.NodeGroup) er
 	return nil
 }
 
-// Replay returns the answer to the request that made a node group with this idempotency key, if there is such a group
-// in the project.
+// Replay returns the answer to the request that created a node group with this idempotency key, if the project has such a group.
 func (s *Service) Replay(project, idempotencyKey string) (body []byte, found bool, err error) {
 	err = s.Store.Read(func(tx *store.Tx) error {
 		earlier, err := s.replays.Get(tx, project, idempotencyKey)
@@ -123,14 +123,14 @@ func (s *Service) Replay(project, idempotencyKey string) (body []byte, found boo
 	return body, err == nil, err
 }
 
-// Get returns a node group. Groups made after asOf are not seen, unless that is zero.
+// Get returns a node group. If asOf is not zero, groups that were created later are not found.
 func (s *Service) Get(project, name string, asOf time.Time) (api.NodeGroup, error) {
 	g, err := s.groups.Get(project, name, asOf)
 	return g.Shown, err
 }
 
-// List returns the node groups of a project that carry all of the labels, ordered by name. Groups made after asOf are
-// not seen, unless that is zero.
+// List returns the node groups of a project that have all of the labels, ordered by name. If asOf is not zero, groups that were
+// created later are not found.
 func (s *Service) List(project string, labels map[string]string, asOf time.Time) (shown []api.NodeGroup, err error) {
 	groups, err := s.groups.List(project, labels, asOf)
 	for _, g := range groups {
@@ -167,13 +167,13 @@ func (s *Service) Update(project, name string, in api.UpdateNodeGroupInput) (api
 	return g.Shown, err
 }
 
-// Resize sets the desired size as the autoscaler does.
+// Resize sets the desired size, as the autoscaler does.
 func (s *Service) Resize(project, name string, in api.AutoscaleInput) (api.NodeGroup, error) {
 	if in.DesiredSize == nil {
 		return api.NodeGroup{}, refusal.Invalid("desired_size is required")
 	}
-	wanted := []api.ScalingConfigInput{{DesiredSize: in.DesiredSize}}
-	return s.Update(project, name, api.UpdateNodeGroupInput{ScalingConfig: &wanted})
+	desired := []api.ScalingConfigInput{{DesiredSize: in.DesiredSize}}
+	return s.Update(project, name, api.UpdateNodeGroupInput{ScalingConfig: &desired})
 }
 
 // Delete removes a node group.

@@ -11,32 +11,26 @@ import (
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 )
 
-// changedUpgrade applies what a request says of upgrades. A group that has nothing yet gets the cloud's choices.
-func changedUpgrade(have *api.Upgrade, in api.UpgradeInput) *api.Upgrade {
-	choices := api.Upgrade{Strategy: api.DefaultStrategy, MaxUnavailable: api.DefaultMaxUnavailable, Version: api.Version}
-	u := *cmp.Or(have, &choices)
-	if in.Strategy != nil {
-		u.Strategy = *in.Strategy
-	}
-	if in.MaxUnavailable != nil {
-		u.MaxUnavailable = *in.MaxUnavailable
-	}
+// changedUpgrade applies a request to the upgrade settings, which default to those of a new group.
+func changedUpgrade(current *api.Upgrade, in api.UpgradeInput) *api.Upgrade {
+	defaults := api.Upgrade{Strategy: api.DefaultStrategy, MaxUnavailable: api.DefaultMaxUnavailable, Version: api.Version}
+	u := *cmp.Or(current, &defaults)
+	u.Strategy = *cmp.Or(in.Strategy, &u.Strategy)
+	u.MaxUnavailable = *cmp.Or(in.MaxUnavailable, &u.MaxUnavailable)
 	return &u
 }
 
-// upgraded is what is known of upgrades after all machines gave way to others.
-func upgraded(have *api.Upgrade, now time.Time) *api.Upgrade {
-	u := changedUpgrade(have, api.UpgradeInput{})
+// upgraded returns the upgrade settings after all machines were replaced.
+func upgraded(current *api.Upgrade, now time.Time) *api.Upgrade {
+	u := changedUpgrade(current, api.UpgradeInput{})
 	u.Version, u.LastUpgradeAt = api.Version, new(now.UTC().Truncate(time.Second))
 	return u
 }
 
-// changedRepair applies what a request says of repairs. A group that has nothing yet gets the cloud's choice.
-func changedRepair(have *api.Repair, in api.RepairInput) *api.Repair {
-	r := *cmp.Or(have, &api.Repair{Enabled: api.DefaultRepairEnabled})
-	if in.Enabled != nil {
-		r.Enabled = *in.Enabled
-	}
+// changedRepair applies a request to the repair settings, which default to those of a new group.
+func changedRepair(current *api.Repair, in api.RepairInput) *api.Repair {
+	r := *cmp.Or(current, &api.Repair{Enabled: api.DefaultRepairEnabled})
+	r.Enabled = *cmp.Or(in.Enabled, &r.Enabled)
 	return &r
 }
 

@@ -5,8 +5,8 @@
 //
 //	c := cache.NewClient(client)
 //	created, err := c.CreateInstance(ctx, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 64})
-//	… until GetInstance reports StatusOnline …
+//	… wait until GetInstance returns StatusOnline …
 //	url := created.URL(created.Password)
 //
-// The package also holds the JSON types of the service, which the cloud itself uses to answer.
+// The package also has the JSON types of the service, which the cloud uses too.
 package cache

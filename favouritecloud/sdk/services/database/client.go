@@ -6,43 +6,35 @@ package database
 import (
 	"context"
 	"net"
-	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-const instancesPath = "database/instances"
-
-// Client calls the database service on behalf of one project. It is safe for concurrent use.
-type Client struct{ cloud *sdk.Client }
+// Client calls the database service for one project. It is safe for concurrent use.
+type Client struct{ instances sdk.Collection[Instance] }
 
 // NewClient returns a client of the database service.
-func NewClient(c *sdk.Client) *Client { return &Client{cloud: c} }
+func NewClient(c *sdk.Client) *Client {
+	return &Client{sdk.NewCollection[Instance](c, "database/instances", "instances")}
+}
 
-// GetInstance returns the instance of that name. The error satisfies sdk.IsNotFound when there is none.
+// GetInstance returns an instance. The error satisfies sdk.IsNotFound when there is none.
 func (c *Client) GetInstance(ctx context.Context, name string) (*Instance, error) {
-	return sdk.Call[Instance](ctx, c.cloud, sdk.Request{Method: http.MethodGet, Path: instancePath(name)})
+	return c.instances.Get(ctx, name)
 }
 
-// ListInstances returns the instances that carry all of the given labels, ordered by name; no labels means all.
+// ListInstances returns the instances that have all of the labels, ordered by name; no labels select all instances.
 func (c *Client) ListInstances(ctx context.Context, labels map[string]string) ([]Instance, error) {
-	req := sdk.Request{Method: http.MethodGet, Path: instancesPath, Query: sdk.LabelQuery(labels)}
-	list, err := sdk.Call[InstanceList](ctx, c.cloud, req)
-	if err != nil {
-		return nil, err
-	}
-	return list.Instances, nil
+	return c.instances.List(ctx, labels)
 }
 
-// CreateInstance asks for a new instance and returns before it is online. The answer is the only one that ever holds
-// the password; with sdk.WithIdempotencyKey a lost answer can be asked for again. The error satisfies sdk.IsExists
-// when the name is taken.
+// CreateInstance requests a new instance and returns before it is online. Only this answer contains the password; if it may have
+// been lost, repeat the request with the same sdk.WithIdempotencyKey. The error satisfies sdk.IsExists when the name is taken.
 func (c *Client) CreateInstance(ctx context.Context, in CreateInstanceInput, opts ...sdk.CallOption) (*CreatedInstance, error) {
 	created := &CreatedInstance{}
-	req := sdk.Request{Method: http.MethodPost, Path: instancesPath, Body: in}
-	answer, err := c.cloud.Do(ctx, req, created, opts...)
+	answer, err := c.instances.Create(ctx, in, created, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -52,20 +44,17 @@ func (c *Client) CreateInstance(ctx context.Context, in CreateInstanceInput, opt
 
 // UpdateInstance changes an instance and returns before the change is applied.
 func (c *Client) UpdateInstance(ctx context.Context, name string, in UpdateInstanceInput) (*Instance, error) {
-	return sdk.Call[Instance](ctx, c.cloud, sdk.Request{Method: http.MethodPatch, Path: instancePath(name), Body: in})
+	return c.instances.Update(ctx, name, in)
 }
 
-// DeleteInstance asks to remove an instance and its data, and returns before that is done: GetInstance reports
-// StatusDeleting until the instance is not found. Repeating it is harmless. The error satisfies sdk.IsNotFound when
-// there is no such instance.
+// DeleteInstance requests the deletion of an instance and its data, and returns before that is done: GetInstance returns
+// StatusDeleting until the instance is not found. It can be repeated. The error satisfies sdk.IsNotFound when there is no such
+// instance.
 func (c *Client) DeleteInstance(ctx context.Context, name string) error {
-	_, err := c.cloud.Do(ctx, sdk.Request{Method: http.MethodDelete, Path: instancePath(name)}, nil)
-	return err
+	return c.instances.Delete(ctx, name)
 }
 
-func instancePath(name string) string { return instancesPath + "/" + url.PathEscape(name) }
-
-// URL returns the connection string of the instance for PostgreSQL clients. It holds the password.
+// URL returns the connection string of the instance for PostgreSQL clients. It contains the password.
 func (i *Instance) URL(password string) string {
 	u := url.URL{
 		Scheme: "postgres",

@@ -5,8 +5,8 @@
 //
 //	c := database.NewClient(client)
 //	created, err := c.CreateInstance(ctx, database.CreateInstanceInput{Name: "orders", FancinessLevel: 100})
-//	… until GetInstance reports StatusOnline …
+//	… wait until GetInstance returns StatusOnline …
 //	dsn := created.URL(created.Password)
 //
-// The package also holds the JSON types of the service, which the cloud itself uses to answer.
+// The package also has the JSON types of the service, which the cloud uses too.
 package database

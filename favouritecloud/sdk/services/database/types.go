@@ -3,21 +3,19 @@
 
 package database
 
-import "time"
+import (
+	"time"
 
-// States of an instance.
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// States of an instance: see package sdk. While it is updated, the server restarts.
 const (
-	// StatusCreating: the server is being made.
-	StatusCreating = "CREATING"
-	// StatusOnline: the server accepts connections.
-	StatusOnline = "ONLINE"
-	// StatusUpdating: a change is being applied; the server restarts meanwhile.
-	StatusUpdating = "UPDATING"
-	// StatusDeleting: the server and its data are being removed. The instance is not found once that is done.
-	StatusDeleting = "DELETING"
-	// StatusFailed: the server is down for the reason in Message. The cloud tries again by itself, at least every
-	// ten seconds.
-	StatusFailed = "FAILED"
+	StatusCreating = sdk.StatusCreating
+	StatusOnline   = sdk.StatusOnline
+	StatusUpdating = sdk.StatusUpdating
+	StatusDeleting = sdk.StatusDeleting
+	StatusFailed   = sdk.StatusFailed
 )
 
 // Bounds of FancinessLevel.
@@ -28,9 +26,9 @@ const (
 	MaxFancinessLevel = 1000
 )
 
-// Instance is a database instance as the cloud sees it.
+// Instance is a database instance in an answer of the cloud.
 type Instance struct {
-	// ID is unique in the cloud and never used again.
+	// ID is unique in the cloud and never reused.
 	ID int `json:"id"`
 	// Name is unique in the project.
 	Name string `json:"name"`
@@ -40,22 +38,22 @@ type Instance struct {
 	Version string `json:"version,omitempty"`
 	// Status is one of the Status constants.
 	Status string `json:"status"`
-	// Message says why the status is FAILED; empty otherwise.
+	// Message is the reason of status FAILED; empty otherwise.
 	Message string `json:"message,omitempty"`
-	// Hostname is where the server listens. Empty until it first listened.
+	// Hostname is the host of the server. Empty until it first listened.
 	Hostname string `json:"hostname,omitempty"`
 	// Port is the TCP port of the server. 0 until it first listened; it changes if another program took the port
 	// while the server was down.
 	Port int `json:"port,omitempty"`
 	// Username is the name of the superuser.
 	Username string `json:"username"`
-	// Labels are the caller's; the cloud only searches them.
+	// Labels are those of the user; the cloud only searches them.
 	Labels map[string]string `json:"labels,omitempty"`
 	// CreatedAt is when the create request was accepted.
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// CreatedInstance is the answer to a create request: the only one that holds the password.
+// CreatedInstance is the answer to a create request, the only one that contains the password.
 type CreatedInstance struct {
 	Instance
 	// Password is the password of the superuser at the time of the request.
@@ -75,26 +73,20 @@ type CreateInstanceInput struct {
 	// choice.
 	Version *string `json:"version,omitempty"`
 	// Password is the password of the superuser: 8 to 128 characters without control characters.
-	// Default: one that the cloud makes.
+	// Default: a random one.
 	Password *string `json:"password,omitempty"`
-	// Labels are kept and searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
+	// Labels can be searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
 	// printable characters.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // UpdateInstanceInput describes a change. Fields that are nil stay as they are.
 type UpdateInstanceInput struct {
-	// FancinessLevel restarts the server when it differs from the present one.
+	// FancinessLevel restarts the server if it changes.
 	FancinessLevel *int `json:"fanciness_level,omitempty"`
 	// Password replaces the password of the superuser, by the rules of CreateInstanceInput. The server does not restart.
-	// The old one opens no new connection once the status is StatusOnline again.
+	// The old one is refused once the status is StatusOnline again.
 	Password *string `json:"password,omitempty"`
-	// Labels replace all present labels; an empty map that is not nil removes them.
+	// Labels replace all current labels; an empty map that is not nil removes them.
 	Labels map[string]string `json:"labels,omitzero"`
-}
-
-// InstanceList is the JSON of a list answer.
-type InstanceList struct {
-	// Instances are ordered by name.
-	Instances []Instance `json:"instances"`
 }

@@ -1,12 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network is the client of the favourite cloud's network service, which names its networks itself.
+// Package network is the client of the favourite cloud's network service, which chooses the ids of networks.
 //
 //	c := network.NewClient(client)
-//	created, err := c.CreateNetwork(ctx, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: mine})
-//	… created.ID is the name from now on …
+//	created, err := c.CreateNetwork(ctx, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: labels})
+//	network, err := c.GetNetwork(ctx, created.ID)
 //
-// Creating knows no idempotency keys: after a lost answer, only ListNetworks with labels tells whether the network was
-// made, and what it is called. Package subnet divides a network. This package also holds the JSON types of the service.
+// The service has no idempotency keys: if the answer to a create was lost, only ListNetworks with labels finds the network and its
+// id. Package subnet divides a network. This package also has the JSON types of the service.
 package network

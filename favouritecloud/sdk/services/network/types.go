@@ -3,16 +3,17 @@
 
 package network
 
-import "time"
+import (
+	"time"
 
-// States of a network.
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// States of a network: see package sdk.
 const (
-	// StatusCreating: the network is being made.
-	StatusCreating = "CREATING"
-	// StatusAvailable: the network can be used.
-	StatusAvailable = "AVAILABLE"
-	// StatusDeleting: the network is being removed.
-	StatusDeleting = "DELETING"
+	StatusCreating  = sdk.StatusCreating
+	StatusAvailable = sdk.StatusAvailable
+	StatusDeleting  = sdk.StatusDeleting
 )
 
 // Bounds of MTU, in bytes.
@@ -21,23 +22,23 @@ const (
 	MinMTU = 576
 	// MaxMTU is the largest MTU.
 	MaxMTU = 9216
-	// DefaultMTU is the MTU of a network for which none was asked.
+	// DefaultMTU is the MTU of a network that requests none.
 	DefaultMTU = 1500
 )
 
-// Network is a network as the cloud sees it.
+// Network is a network in an answer of the cloud.
 type Network struct {
-	// ID is made by the cloud, for example "net-3f9a1c2b7d", and never used again.
+	// ID is chosen by the cloud, for example "net-3f9a1c2b7d", and never reused.
 	ID string `json:"id"`
 	// CIDRBlock is the range of addresses, for example "10.0.0.0/16". It never changes.
 	CIDRBlock string `json:"cidr_block"`
-	// Description is the caller's.
+	// Description is that of the user.
 	Description string `json:"description,omitempty"`
-	// DNSServers are addresses of name servers, in the caller's order.
+	// DNSServers are addresses of name servers, in the order of the request.
 	DNSServers []string `json:"dns_servers,omitempty"`
 	// MTU is the largest packet, in bytes.
 	MTU int `json:"mtu"`
-	// Labels are the caller's; the cloud only searches them.
+	// Labels are those of the user; the cloud only searches them.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Status is one of the Status constants.
 	Status string `json:"status"`
@@ -55,24 +56,18 @@ type CreateNetworkInput struct {
 	DNSServers []string `json:"dns_servers,omitempty"`
 	// MTU is MinMTU to MaxMTU. Default: DefaultMTU.
 	MTU *int `json:"mtu,omitempty"`
-	// Labels are kept and searched; the rules are those of database instances.
+	// Labels can be searched; their rules are those of database instances.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// UpdateNetworkInput describes a change. Fields that are nil stay as they are.
+// UpdateNetworkInput describes a change. Fields that are nil do not change.
 type UpdateNetworkInput struct {
-	// Description replaces the present one; the empty string removes it.
+	// Description replaces the current one; the empty string removes it.
 	Description *string `json:"description,omitempty"`
-	// DNSServers replace the present ones; an empty list removes them.
+	// DNSServers replace the current ones; an empty list removes them.
 	DNSServers *[]string `json:"dns_servers,omitempty"`
-	// MTU replaces the present one.
+	// MTU replaces the current one.
 	MTU *int `json:"mtu,omitempty"`
-	// Labels replace all present labels; an empty map that is not nil removes them.
+	// Labels replace all current labels; an empty map that is not nil removes them.
 	Labels map[string]string `json:"labels,omitzero"`
-}
-
-// NetworkList is the JSON of a list answer.
-type NetworkList struct {
-	// Networks are ordered by id.
-	Networks []Network `json:"networks"`
 }

@@ -7,6 +7,6 @@
 //	size := []nodegroup.ScalingConfigInput{{MinSize: new(1), MaxSize: new(5)}}
 //	group, err := c.CreateNodeGroup(ctx, nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: ids, ScalingConfig: size})
 //
-// The cloud moves the desired size of groups with the label autoscale=true by itself, so whoever declares a size has to
-// decide who owns that field. The machines are on paper only. This package also holds the JSON types of the service.
+// The cloud changes the desired size of groups with the label autoscale=true, so clients that declare a size have to decide which of
+// them owns that field. There are no real machines. This package also has the JSON types of the service.
 package nodegroup

@@ -3,58 +3,59 @@
 
 package nodegroup
 
-import "time"
+import (
+	"time"
 
-// States of a node group.
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// States of a node group: see package sdk.
 const (
-	// StatusCreating: the group is being made.
-	StatusCreating = "CREATING"
-	// StatusAvailable: the group can be used.
-	StatusAvailable = "AVAILABLE"
-	// StatusDeleting: the group is being removed.
-	StatusDeleting = "DELETING"
+	StatusCreating  = sdk.StatusCreating
+	StatusAvailable = sdk.StatusAvailable
+	StatusDeleting  = sdk.StatusDeleting
 )
 
 // Strategies of an upgrade.
 const (
-	// StrategyRolling: machines give way a few at a time, MaxUnavailable at most.
+	// StrategyRolling: machines are replaced in batches of at most MaxUnavailable.
 	StrategyRolling = "ROLLING"
-	// StrategyRecreate: all machines give way at once.
+	// StrategyRecreate: all machines are replaced at once.
 	StrategyRecreate = "RECREATE"
 )
 
 const (
-	// DefaultInstanceType is the instance type of a group for which none was asked.
+	// DefaultInstanceType is the instance type of a group that requests none.
 	DefaultInstanceType = "small"
-	// DefaultStrategy is the strategy of a group for which none was asked.
+	// DefaultStrategy is the strategy of a group that requests none.
 	DefaultStrategy = StrategyRolling
-	// DefaultMaxUnavailable is how many machines of a group may be away when nobody said how many.
+	// DefaultMaxUnavailable is the MaxUnavailable of a group that requests none.
 	DefaultMaxUnavailable = 1
-	// DefaultRepairEnabled tells whether machines of a group are repaired when nobody said so.
+	// DefaultRepairEnabled is whether the machines of a group that does not specify it are repaired.
 	DefaultRepairEnabled = true
-	// Version is that of the software of machines that are made now.
+	// Version is the software version of new machines.
 	Version = "2026.1"
-	// AutoscaleLabel, with the value "true", has the cloud change the desired size of a group by itself.
+	// AutoscaleLabel, with the value "true", enables autoscaling: the cloud changes the desired size of the group.
 	AutoscaleLabel = "autoscale"
 	// MaxSize is the largest size of a group.
 	MaxSize = 1000
 )
 
-// NodeGroup is a node group as the cloud sees it.
+// NodeGroup is a node group in an answer of the cloud.
 type NodeGroup struct {
 	// Name is unique in the project.
 	Name string `json:"name"`
-	// SubnetIDs are where the machines are. They never change.
+	// SubnetIDs are the subnets of the machines. They never change.
 	SubnetIDs []string `json:"subnet_ids"`
 	// ScalingConfig has exactly one entry.
 	ScalingConfig []ScalingConfig `json:"scaling_config"`
-	// InstanceType is the sort of machines.
+	// InstanceType is the type of the machines.
 	InstanceType string `json:"instance_type"`
-	// Upgrade says how machines give way to others. Nil for a group that a cloud without upgrades made and nobody changed.
+	// Upgrade is nil for a group of an older cloud that was never updated.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Repair says what becomes of broken machines. Nil as Upgrade is.
+	// Repair is nil when Upgrade is.
 	Repair *Repair `json:"repair,omitempty"`
-	// Labels are the caller's. The cloud searches them and obeys AutoscaleLabel.
+	// Labels are those of the user. The cloud searches them and uses AutoscaleLabel.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Status is one of the Status constants.
 	Status string `json:"status"`
@@ -62,58 +63,55 @@ type NodeGroup struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ScalingConfig says how many machines there are.
+// ScalingConfig is the number of machines.
 type ScalingConfig struct {
 	// MinSize is the smallest size, at least 0.
 	MinSize int `json:"min_size"`
 	// MaxSize is the largest size, 1 to the constant MaxSize.
 	MaxSize int `json:"max_size"`
-	// DesiredSize is the present size, MinSize to MaxSize.
+	// DesiredSize is the current size, MinSize to MaxSize.
 	DesiredSize int `json:"desired_size"`
 }
 
-// ScalingConfigInput says how many machines there shall be.
+// ScalingConfigInput is the desired number of machines.
 type ScalingConfigInput struct {
-	// MinSize is required in a create; nil in an update leaves it as it is.
+	// MinSize is required in a create; nil in an update does not change it.
 	MinSize *int `json:"min_size,omitempty"`
-	// MaxSize is required in a create; nil in an update leaves it as it is.
+	// MaxSize is required in a create; nil in an update does not change it.
 	MaxSize *int `json:"max_size,omitempty"`
-	// DesiredSize defaults to MinSize in a create; nil in an update leaves it to the cloud, which keeps it as it is
-	// unless new bounds exclude that.
+	// DesiredSize defaults to MinSize in a create; nil in an update changes it only to keep it within new bounds.
 	DesiredSize *int `json:"desired_size,omitempty"`
 }
 
-// Upgrade says how all machines of a group give way to others, which they do when the instance type changes, and when
-// they last did.
+// Upgrade describes how all machines of a group are replaced, which happens when the instance type changes, and the last time.
 type Upgrade struct {
 	// Strategy is one of the Strategy constants.
 	Strategy string `json:"strategy"`
-	// MaxUnavailable is how many machines may be away at a time, 1 to MaxSize. StrategyRecreate does not look at it.
+	// MaxUnavailable is how many machines may be unavailable at a time, 1 to MaxSize. StrategyRecreate ignores it.
 	MaxUnavailable int `json:"max_unavailable"`
-	// LastUpgradeAt is when the machines last gave way to others, in whole seconds. Nil if they never did.
+	// LastUpgradeAt is when the machines were last replaced, in whole seconds. Nil if they never were.
 	LastUpgradeAt *time.Time `json:"last_upgrade_at,omitempty"`
-	// Version of the software of the machines: what the constant Version was when they were made.
+	// Version is the software version of the machines: the constant Version at the time of their creation.
 	Version string `json:"version"`
 }
 
-// UpgradeInput says how machines shall give way to others.
+// UpgradeInput describes how machines are to be replaced.
 type UpgradeInput struct {
-	// Strategy is one of the Strategy constants. Default in a create: DefaultStrategy; nil in an update leaves it as it is.
+	// Strategy is one of the Strategy constants. Default in a create: DefaultStrategy; nil in an update does not change it.
 	Strategy *string `json:"strategy,omitempty"`
-	// MaxUnavailable is 1 to MaxSize. Default in a create: DefaultMaxUnavailable; nil in an update leaves it as it is.
+	// MaxUnavailable is 1 to MaxSize. Default in a create: DefaultMaxUnavailable; nil in an update does not change it.
 	MaxUnavailable *int `json:"max_unavailable,omitempty"`
 }
 
-// Repair says what becomes of broken machines.
+// Repair describes how broken machines are handled.
 type Repair struct {
-	// Enabled tells whether the cloud replaces them.
+	// Enabled is whether the cloud replaces them.
 	Enabled bool `json:"enabled"`
 }
 
-// RepairInput says what shall become of broken machines.
+// RepairInput describes how broken machines are to be handled.
 type RepairInput struct {
-	// Enabled tells whether the cloud replaces them. Default in a create: DefaultRepairEnabled; nil in an update leaves it
-	// as it is.
+	// Enabled is whether the cloud replaces them. Default in a create: DefaultRepairEnabled; nil in an update does not change it.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
@@ -127,36 +125,30 @@ type CreateNodeGroupInput struct {
 	ScalingConfig []ScalingConfigInput `json:"scaling_config"`
 	// InstanceType has 1 to 63 lower case letters, digits, dots and hyphens. Default: DefaultInstanceType.
 	InstanceType *string `json:"instance_type,omitempty"`
-	// Upgrade says how machines give way to others. Default: that of its fields.
+	// Upgrade describes how machines are replaced. Default: those of its fields.
 	Upgrade *UpgradeInput `json:"upgrade,omitempty"`
-	// Repair says what becomes of broken machines. Default: that of its field.
+	// Repair describes how broken machines are handled. Default: that of its field.
 	Repair *RepairInput `json:"repair,omitempty"`
-	// Labels are kept and searched; the rules are those of database instances.
+	// Labels can be searched; their rules are those of database instances.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// UpdateNodeGroupInput describes a change. Fields that are nil stay as they are.
+// UpdateNodeGroupInput describes a change. Fields that are nil do not change.
 type UpdateNodeGroupInput struct {
-	// ScalingConfig has exactly one entry, whose fields that are nil stay as they are.
+	// ScalingConfig has exactly one entry, whose nil fields do not change.
 	ScalingConfig *[]ScalingConfigInput `json:"scaling_config,omitempty"`
-	// InstanceType replaces the present one. The machines give way to others, if it is another one.
+	// InstanceType replaces the current one. If it differs, all machines are replaced.
 	InstanceType *string `json:"instance_type,omitempty"`
-	// Upgrade holds what changes of it: fields that are nil stay as they are.
+	// Upgrade changes its fields that are not nil.
 	Upgrade *UpgradeInput `json:"upgrade,omitempty"`
-	// Repair holds what changes of it: a field that is nil stays as it is.
+	// Repair changes its field if that is not nil.
 	Repair *RepairInput `json:"repair,omitempty"`
-	// Labels replace all present labels; an empty map that is not nil removes them.
+	// Labels replace all current labels; an empty map that is not nil removes them.
 	Labels map[string]string `json:"labels,omitzero"`
 }
 
-// AutoscaleInput is the JSON of a request to change the size at once, as the cloud's autoscaler would.
+// AutoscaleInput is the JSON of a request to set the desired size as the autoscaler of the cloud does.
 type AutoscaleInput struct {
 	// DesiredSize is required, within the bounds of the group.
 	DesiredSize *int `json:"desired_size"`
-}
-
-// NodeGroupList is the JSON of a list answer.
-type NodeGroupList struct {
-	// NodeGroups are ordered by name.
-	NodeGroups []NodeGroup `json:"node_groups"`
 }

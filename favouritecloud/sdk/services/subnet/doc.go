@@ -1,12 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package subnet is the client of the favourite cloud's subnet service: the parts of a network, one zone each.
+// Package subnet is the client of the favourite cloud's subnet service. A subnet is a part of a network in one zone.
 //
 //	c := subnet.NewClient(client)
 //	created, err := c.CreateSubnet(ctx, subnet.CreateSubnetInput{NetworkID: "net-3f9a1c2b7d", CIDRBlock: "10.0.1.0/24"})
-//	… created.ID and created.Zone are the cloud's choice …
+//	fmt.Println(created.ID, created.Zone) // chosen by the cloud
 //
-// As with networks, ids are made by the cloud, creating knows no idempotency keys, and labels find what a lost answer
-// would have named. This package also holds the JSON types of the service.
+// As with networks, there are no idempotency keys: if the answer to a create was lost, labels find the subnet. This package also has
+// the JSON types of the service.
 package subnet

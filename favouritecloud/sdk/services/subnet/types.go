@@ -3,32 +3,33 @@
 
 package subnet
 
-import "time"
+import (
+	"time"
 
-// States of a subnet.
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// States of a subnet: see package sdk.
 const (
-	// StatusCreating: the subnet is being made.
-	StatusCreating = "CREATING"
-	// StatusAvailable: the subnet can be used.
-	StatusAvailable = "AVAILABLE"
-	// StatusDeleting: the subnet is being removed.
-	StatusDeleting = "DELETING"
+	StatusCreating  = sdk.StatusCreating
+	StatusAvailable = sdk.StatusAvailable
+	StatusDeleting  = sdk.StatusDeleting
 )
 
 // Zones returns the zones of the cloud.
 func Zones() []string { return []string{"zone-a", "zone-b", "zone-c"} }
 
-// Subnet is a subnet as the cloud sees it.
+// Subnet is a subnet in an answer of the cloud.
 type Subnet struct {
-	// ID is made by the cloud, for example "sub-3f9a1c2b7d", and never used again.
+	// ID is chosen by the cloud, for example "sub-3f9a1c2b7d", and never reused.
 	ID string `json:"id"`
-	// NetworkID is the id of the network that the subnet is a part of. It never changes.
+	// NetworkID is the id of the subnet's network. It never changes.
 	NetworkID string `json:"network_id"`
 	// CIDRBlock is the range of addresses, for example "10.0.1.0/24". It never changes.
 	CIDRBlock string `json:"cidr_block"`
 	// Zone is one of Zones. It never changes.
 	Zone string `json:"zone"`
-	// Labels are the caller's; the cloud only searches them.
+	// Labels are those of the user; the cloud only searches them.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Status is one of the Status constants.
 	Status string `json:"status"`
@@ -40,23 +41,17 @@ type Subnet struct {
 type CreateSubnetInput struct {
 	// NetworkID is required: the id of a network of the project.
 	NetworkID string `json:"network_id"`
-	// CIDRBlock is required: a range of addresses without host bits, inside the network's and apart from those of the
-	// network's other subnets.
+	// CIDRBlock is required: a range of addresses without host bits, inside that of the network and disjoint from those
+	// of its other subnets.
 	CIDRBlock string `json:"cidr_block"`
-	// Zone is one of Zones. Default: the cloud's choice.
+	// Zone is one of Zones. Default: chosen by the cloud.
 	Zone *string `json:"zone,omitempty"`
-	// Labels are kept and searched; the rules are those of database instances.
+	// Labels can be searched; their rules are those of database instances.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// UpdateSubnetInput describes a change. Fields that are nil stay as they are.
+// UpdateSubnetInput describes a change. Fields that are nil do not change.
 type UpdateSubnetInput struct {
-	// Labels replace all present labels; an empty map that is not nil removes them.
+	// Labels replace all current labels; an empty map that is not nil removes them.
 	Labels map[string]string `json:"labels,omitzero"`
-}
-
-// SubnetList is the JSON of a list answer.
-type SubnetList struct {
-	// Subnets are ordered by id.
-	Subnets []Subnet `json:"subnets"`
 }

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+package host
 
 import (
 	"context"
@@ -14,32 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-func TestParseStat(t *testing.T) {
-	t.Parallel()
-	const rest = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20"
-	cases := map[string]struct {
-		stat    string
-		command string
-		ticks   int64
-		fails   bool
-	}{
-		"plain":             {stat: "7 (postgres)" + rest, command: "postgres", ticks: 4242},
-		"misleading name":   {stat: "7 (a) S (b)" + rest, command: "a) S (b", ticks: 4242},
-		"no command":        {stat: "7 postgres" + rest, fails: true},
-		"cut short":         {stat: "7 (postgres) S 1 2", fails: true},
-		"empty":             {fails: true},
-		"reversed brackets": {stat: ")(" + rest, fails: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			command, ticks, err := parseStat(tc.stat)
-			if (err != nil) != tc.fails || err == nil && (command != tc.command || ticks != tc.ticks) {
-				t.Errorf("got %q, %d, %v", command, ticks, err)
-			}
-		})
-	}
-}
 
 func TestWorksIn(t *testing.T) {
 	t.Parallel()
@@ -83,7 +57,7 @@ func TestChildIsFoundEndedAndReaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer child.Close()
-	found, err := InFolder(folder, "sleep")
+	found, err := processesIn(folder, "sleep")
 	if err != nil || len(found) != 1 || found[0].Pid() != child.Pid() {
 		t.Fatalf("found %v, error %v", found, err)
 	}
@@ -91,7 +65,7 @@ func TestChildIsFoundEndedAndReaped(t *testing.T) {
 	if err != nil || !slices.Equal(info.Args, []string{"sleep", "3600"}) || info.Dir != folder || time.Since(info.Started).Abs() > time.Minute {
 		t.Errorf("got %+v, error %v", info, err)
 	}
-	if others, err := InFolder(folder, "postgres"); err != nil || len(others) > 0 {
+	if others, err := processesIn(folder, "postgres"); err != nil || len(others) > 0 {
 		t.Errorf("found %v, error %v", others, err)
 	}
 	if err := found[0].Signal(unix.SIGKILL); err != nil {

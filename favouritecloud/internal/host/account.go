@@ -1,8 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account says which account of the operating system servers run as, and where that account can get to.
-package account
+package host
 
 import (
 	"errors"
@@ -16,17 +15,17 @@ import (
 
 // Account is the operating system account that servers run as.
 type Account struct {
-	// Name is for messages.
+	// Name is used in messages.
 	Name string
-	// UID and GID are its ids.
+	// UID and GID are the user and group ids.
 	UID, GID int
 }
 
-// Find returns the account for new servers: this process's own, but for root, whom PostgreSQL refuses and no server needs
-// to be, the account postgres or else nobody.
-func Find() (Account, error) {
+// FindAccount returns the account of new servers: that of this process. PostgreSQL refuses to run as root; if this process
+// is root, it is the account postgres or, if there is none, nobody.
+func FindAccount() (Account, error) {
 	if os.Geteuid() != 0 {
-		return Account{Name: "uid " + strconv.Itoa(os.Geteuid()), UID: os.Geteuid(), GID: os.Getegid()}, nil
+		return accountOf(os.Geteuid(), os.Getegid()), nil
 	}
 	var problems []error
 	for _, name := range []string{"postgres", "nobody"} {
@@ -45,8 +44,12 @@ func Find() (Account, error) {
 	return Account{}, fmt.Errorf("finding an account for servers, which must not run as root: %w", errors.Join(problems...))
 }
 
-// OwnerOf returns the account that owns a folder: the one that its server must run as.
-func OwnerOf(folder string) (Account, error) {
+func accountOf(uid, gid int) Account {
+	return Account{Name: "uid " + strconv.Itoa(uid), UID: uid, GID: gid}
+}
+
+// ownerOf returns the account that owns a folder.
+func ownerOf(folder string) (Account, error) {
 	info, err := os.Stat(folder)
 	if err != nil {
 		return Account{}, err
@@ -55,10 +58,10 @@ func OwnerOf(folder string) (Account, error) {
 	if !ok {
 		return Account{}, fmt.Errorf("reading owner of %s: not a Unix file system", folder)
 	}
-	return Account{Name: "uid " + strconv.Itoa(int(stat.Uid)), UID: int(stat.Uid), GID: int(stat.Gid)}, nil
+	return accountOf(int(stat.Uid), int(stat.Gid)), nil
 }
 
-// Attributes puts a process into a session of its own, out of reach of a terminal's signals, and under the account.
+// Attributes starts a process in a session of its own, so that it gets no signals of a terminal, and under the account.
 func (a Account) Attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
@@ -67,19 +70,19 @@ func (a Account) Attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// Own gives a file or folder to the account.
+// Own makes the account the owner of a file or folder.
 func (a Account) Own(path string) error {
 	if os.Geteuid() != 0 {
-		return nil // It is.
+		return nil // This process owns it already.
 	}
 	return os.Chown(path, a.UID, a.GID)
 }
 
-// CanReach reports whether the account may pass through every existing folder on the way to path, itself included.
-// path must be absolute and free of symbolic links. Only mode bits are looked at.
+// CanReach reports whether the account may pass through every existing folder on the way to path, path included.
+// path must be absolute and free of symbolic links. Only mode bits are checked.
 func (a Account) CanReach(path string) (bool, error) {
 	if os.Geteuid() == a.UID {
-		return true, nil // Whatever this process can open, the server can.
+		return true, nil
 	}
 	for folder := path; ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
@@ -87,7 +90,7 @@ func (a Account) CanReach(path string) (bool, error) {
 			continue
 		}
 		if err != nil {
-			return false, fmt.Errorf("checking who may enter %s: %w", folder, err)
+			return false, fmt.Errorf("checking access to %s: %w", folder, err)
 		}
 		if !a.canEnter(info) {
 			return false, nil

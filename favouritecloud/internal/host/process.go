@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+package host
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrGone reports that there is no such process, or none any more.
+// ErrGone reports that the process does not exist or has ended.
 var ErrGone = errors.New("process is gone")
 
-// Process is one running or ended process. Close it to stop watching.
+// Process is one running or ended process. Close it to stop watching it.
 type Process struct {
 	pid    int
 	pidfd  *os.File
@@ -34,7 +34,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	p, err := open(cmd.Process.Pid, cmd) // The pid cannot be reused before the child is reaped.
 	if err != nil {
 		err = errors.Join(err, cmd.Process.Kill())
-		_ = cmd.Wait() // Only reaps: the kill is the result.
+		_ = cmd.Wait() // Reaps the child.
 		return nil, err
 	}
 	return p, nil
@@ -56,7 +56,7 @@ func open(pid int, child *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// watch waits in the runtime's poller, so that a watched process costs a goroutine and no thread.
+// watch waits in the runtime's poller: a watched process needs a goroutine and no thread.
 func (p *Process) watch() {
 	conn, err := p.pidfd.SyscallConn()
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Process) watch() {
 		return // Close was called first.
 	}
 	if p.child != nil {
-		_ = p.child.Wait() // How it ended is in its log; this only reaps.
+		_ = p.child.Wait() // Reaps the child; the cause of its end is in its log.
 	}
 	close(p.exited)
 }
@@ -79,7 +79,7 @@ func isReadable(fd uintptr) bool {
 // Pid returns the process id.
 func (p *Process) Pid() int { return p.pid }
 
-// Exited is closed when the process has ended. After Close it may stay open for ever.
+// Exited is closed when the process has ended. After Close it may never be closed.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // Wait returns nil when the process has ended, else the error of ctx.
@@ -112,7 +112,7 @@ func (p *Process) Signal(sig unix.Signal) error {
 // alive reports whether the process still runs. A zombie counts as alive.
 func (p *Process) alive() bool { return p.Signal(0) == nil }
 
-// Close stops watching and leaves the process alone.
+// Close stops watching the process and does not end it.
 func (p *Process) Close() {
 	if p.closed.CompareAndSwap(false, true) {
 		_ = p.pidfd.Close() // A pidfd has nothing to flush.

@@ -3,12 +3,16 @@
 
 package database
 
-import "testing"
+import (
+	"testing"
 
-func TestValidateFanciness(t *testing.T) {
+	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+)
+
+func TestFancinessLevelIsLimited(t *testing.T) {
 	t.Parallel()
 	for level, valid := range map[int]bool{9: false, 10: true, 1000: true, 1001: false, 0: false, -10: false} {
-		if err := validateFanciness(level); (err == nil) != valid {
+		if err := validateUpdate(api.UpdateInstanceInput{FancinessLevel: &level}); (err == nil) != valid {
 			t.Errorf("%d: %v", level, err)
 		}
 	}
