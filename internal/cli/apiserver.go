@@ -5,83 +5,83 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 )
 
-func newAPIServerCmd(std Streams, folder *dataDirFlag) *cobra.Command {
+func newAPIServerCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	var (
-		server    serverFlags
-		verbosity verbosity
+		server    plane.ServerOptions
+		verbosity logs.Verbosity
 	)
 	cmd := &cobra.Command{
 		Use:   "apiserver",
-		Short: "Run only the control plane",
-		Long: `Runs the API server with its database and the controllers that Kubernetes' own objects need, in the foreground and
-without any of Bowline's controllers. Bring those with: bowline controllers --kubeconfig FILE.`,
+		Short: "Run only the API server and its database",
+		Long: `Runs the API server with its database and the controllers of Kubernetes' own objects, in the foreground and without
+Bowline's controllers. Run those with: bowline controllers --kubeconfig FILE.`,
 		Example: `  bowline apiserver --data-dir ./state --listen 127.0.0.1:0
   bowline kubectl --data-dir ./state api-resources`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dataDir, err := folder.own()
+			dataDir, err := folder.Server()
 			if err != nil {
 				return err
 			}
 			ctx, release := untilSignal(cmd.Context())
 			defer release()
-			return explain(runAPIServer(ctx, std, dataDir, server, newLogs(std.Err, verbosity)), dataDir)
+			return explainLock(runAPIServer(ctx, std, dataDir, server, logs.New(std.Err, verbosity)), dataDir)
 		},
 	}
-	server.register(cmd.Flags())
-	verbosity.register(cmd.Flags())
+	server.AddFlags(cmd.Flags())
+	verbosity.AddFlags(cmd.Flags())
 	return cmd
 }
 
-func runAPIServer(ctx context.Context, std Streams, dataDir string, flags serverFlags, log *logs) error {
-	server, svc, err := apiServer(dataDir, flags, log)
+func runAPIServer(ctx context.Context, std Streams, dataDir string, o plane.ServerOptions, log *logs.Logs) error {
+	server, service, err := plane.APIServer(dataDir, o, log)
 	if err != nil {
 		return err
 	}
-	return runServices(ctx, func(ctx context.Context, running *stack) error {
-		if err := running.start(ctx, svc); err != nil {
+	return plane.Run(ctx, func(ctx context.Context, running *plane.Stack) error {
+		if err := running.Start(ctx, service); err != nil {
 			return err
 		}
-		if err := announce(dataDir, thisProcess(server)); err != nil {
+		if err := announce(dataDir, datadir.NewRunFile(server.Address(), ownVersion()), log); err != nil {
 			return err
 		}
-		noteInRegistry(dataDir, log)
 		_, err := fmt.Fprintf(std.Out, "The API server is ready at https://%s\n  export KUBECONFIG=%s\n",
 			server.Address(), controlplane.KubeconfigPath(dataDir))
 		return err
-	}, func() error { return renounce(dataDir) })
+	}, func() error { return datadir.RemoveRunFile(dataDir) })
 }
 
-// runServices lets start bring up services, waits until ctx ends or one of them fails, and stops them all. cleanUp runs
-// before they stop, if start succeeded.
-func runServices(ctx context.Context, start func(context.Context, *stack) error, cleanUp func() error) error {
-	running := newStack()
-	if err := start(ctx, running); err != nil {
-		if ctx.Err() != nil {
-			err = nil // asked to stop while starting: not a failure
-		}
-		return joined(err, running.stop())
+// announce writes the run file and registers the server. Without the registry, clients only need --data-dir.
+func announce(dataDir string, state datadir.RunFile, log *logs.Logs) error {
+	if err := state.Write(dataDir); err != nil {
+		return err
 	}
-	err := running.wait(ctx)
-	return joined(err, cleanUp(), running.stop())
-}
-
-func thisProcess(server *controlplane.Server) runFile {
-	return runFile{PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Second), Address: server.Address(), Version: ownVersion()}
-}
-
-// noteInRegistry only logs a failure: without the note, clients need --data-dir.
-func noteInRegistry(dataDir string, log *logs) {
-	if err := register(dataDir); err != nil {
-		log.own("bowline").Warn("Cannot note this server for other commands; give them --data-dir", "error", err)
+	if err := datadir.Register(dataDir); err != nil {
+		log.Own("bowline").Warn("Cannot register this server for other commands; give them --data-dir", "error", err)
 	}
+	return nil
+}
+
+// explainLock turns the error of a locked data folder into the commands to type next.
+func explainLock(err error, dataDir string) error {
+	if locked, ok := errors.AsType[*controlplane.LockedError](err); ok {
+		return alreadyRuns(dataDir, locked.PID)
+	}
+	return err
+}
+
+func alreadyRuns(dataDir string, pid int) error {
+	return fmt.Errorf("bowline already runs on %s (process %d); show it with: bowline status%[3]s, or stop it with: bowline down%[3]s",
+		dataDir, pid, datadir.Argument(dataDir))
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/transport"
 
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 const (
 	exitOK    = 0
-	exitError = 1 // what was asked for did not happen
-	exitUsage = 2 // what was asked for was not understood
+	exitError = 1 // the command failed
+	exitUsage = 2 // the command line is wrong
 )
 
 // Streams are the standard streams of a command.
@@ -29,17 +30,17 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// A Program is the command bowline with parts of its own: the same commands, flags and wiring, other providers.
+// A Program is the command bowline with a choice of providers: the same commands, flags and wiring.
 type Program struct {
-	// Providers are those whose kinds and controllers it brings.
+	// Providers are linked in: their kinds and controllers.
 	Providers []provider.Provider
 
-	// WrapTransport, if set, is laid around the connection of `bowline controllers` to the API server, for a program
-	// that wants to see its requests. Default: none.
+	// WrapTransport, if set, wraps the connection of `bowline controllers` to the API server, for a program that observes its
+	// requests. Default: none.
 	WrapTransport transport.WrapperFunc
 }
 
-// Main runs the command line of this process and returns its exit code: 0 done, 1 not done, 2 not understood.
+// Main runs the command line of this process and returns its exit code: 0 success, 1 failure, 2 wrong usage.
 func Main() int {
 	return Run(context.Background(), os.Args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
@@ -49,8 +50,8 @@ func Run(ctx context.Context, args []string, std Streams) int {
 	return Program{Providers: providers()}.Run(ctx, args, std)
 }
 
-// Run runs one command line, of which args[0] is the program's name as it was typed, and returns its exit code. An error
-// is written once to std.Err.
+// Run runs one command line and returns its exit code. args[0] is the program's name as it was typed. An error is written once
+// to std.Err.
 func (p Program) Run(ctx context.Context, args []string, std Streams) int {
 	root := p.newRootCmd(args[0], std)
 	root.SetArgs(args[1:])
@@ -73,15 +74,15 @@ func (p Program) newRootCmd(program string, std Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bowline",
 		Short: "A control plane for managed services",
-		Long: `Bowline is a control plane for managed services: you declare a database as a Kubernetes object, Bowline makes the real
-one, keeps it as declared and hands you its credentials in a Secret. It needs no cluster: one program holds everything.`,
+		Long: `Bowline is a control plane for managed services: you declare a database as a Kubernetes object, Bowline creates the real
+database, keeps it as declared and gives you its credentials in a Secret. It needs no cluster: one program runs everything.`,
 		Example: `  bowline up --detach                         start everything, in the background
-  bowline kubectl get managed                 see what it manages
-  bowline status                              see what runs
+  bowline kubectl get managed                 list managed resources
+  bowline status                              show the server and its objects
   bowline down                                stop everything`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:          showHelp,
 		Args:          knownCommand,
 	}
 	root.SetIn(std.In)
@@ -91,8 +92,8 @@ one, keeps it as declared and hands you its credentials in a Secret. It needs no
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{command: cmd.CommandPath(), err: err}
 	})
-	folder := &dataDirFlag{}
-	folder.register(root.PersistentFlags())
+	folder := &datadir.Flag{}
+	folder.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newUpCmd(program, p.Providers, std, folder),
 		newDownCmd(std, folder),
@@ -112,17 +113,17 @@ one, keeps it as declared and hands you its credentials in a Secret. It needs no
 	return root
 }
 
-// knownCommand refuses a word that is no subcommand, with the ones that look like it.
+// knownCommand refuses a word that is no subcommand, and suggests similar ones.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2 // letters; cobra sets it only for what it checks itself
+	cmd.SuggestionsMinimumDistance = 2 // letters; cobra sets it only for its own checks
 	text := fmt.Sprintf("unknown command %q", args[0])
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return &usageError{command: cmd.CommandPath(), err: errors.New(text)}
+	return usagef(cmd, "%s", text)
 }
 
 // noArgs refuses arguments that are not flags.
@@ -130,19 +131,26 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{command: cmd.CommandPath(), err: fmt.Errorf("%s takes no argument, got %q", cmd.Name(), args[0])}
+	return usagef(cmd, "%s takes no argument, got %q", cmd.Name(), args[0])
 }
 
-// usageError reports a command line that was not understood.
+// showHelp runs a command that only groups others.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// usageError reports a wrong command line.
 type usageError struct {
-	command string // the command whose help explains
+	command string // whose help explains the usage
 	err     error
 }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// exitCodeError ends the program with a code when all that is to be said was said.
+func usagef(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{command: cmd.CommandPath(), err: fmt.Errorf(format, args...)}
+}
+
+// exitCodeError ends the program with a code, without a further message.
 type exitCodeError struct{ code int }
 
 func (e *exitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.code) }

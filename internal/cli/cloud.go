@@ -10,56 +10,58 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 )
 
-func newCloudCmd(std Streams, folder *dataDirFlag) *cobra.Command {
+func newCloudCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	var (
-		flags     cloudFlags
-		verbosity verbosity
+		options   plane.CloudOptions
+		verbosity logs.Verbosity
 	)
 	cmd := &cobra.Command{
 		Use:   "cloud",
-		Short: "Run only the local cloud, or make keys for it",
-		Long: `Runs the local cloud in the foreground: a small HTTP API whose database instances are real PostgreSQL servers. It knows
-nothing of Kubernetes. It is part of bowline up; run it by itself to use it with another control plane.
+		Short: "Run only the local cloud, or create keys for it",
+		Long: `Runs the local cloud in the foreground: a small HTTP API whose database instances are real PostgreSQL servers. It does not
+depend on Kubernetes. bowline up includes it; run it by itself to use it with another control plane.
 
-With --cloud-admin it can be told to be slow, to refuse, to throttle and to lose answers, so that one sees what a control
-plane does then: PUT /admin/v1/faults with the token in cloud/admin.token of the data folder. favouritecloud/README.md
-has examples.`,
+With --cloud-admin you can make it slow, refuse or throttle calls and lose responses, to test how a control plane reacts:
+PUT /admin/v1/faults with the token in cloud/admin.token of the data folder. favouritecloud/README.md has examples.`,
 		Example: `  bowline cloud --data-dir ./state
   bowline cloud --cloud-admin
   KEY=$(bowline cloud key create --project demo)`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dataDir, err := folder.own()
+			dataDir, err := folder.Server()
 			if err != nil {
 				return err
 			}
 			ctx, release := untilSignal(cmd.Context())
 			defer release()
-			return explain(runCloud(ctx, std, dataDir, flags, newLogs(std.Err, verbosity)), dataDir)
+			return explainLock(runCloud(ctx, std, dataDir, options, logs.New(std.Err, verbosity)), dataDir)
 		},
 	}
-	flags.register(cmd.Flags())
-	verbosity.register(cmd.Flags())
+	options.AddFlags(cmd.Flags())
+	verbosity.AddFlags(cmd.Flags())
 	cmd.AddCommand(newCloudKeyCmd(std, folder))
 	return cmd
 }
 
-func runCloud(ctx context.Context, std Streams, dataDir string, flags cloudFlags, log *logs) error {
+func runCloud(ctx context.Context, std Streams, dataDir string, o plane.CloudOptions, log *logs.Logs) error {
 	if err := controlplane.PrepareFolder(dataDir); err != nil {
 		return err
 	}
-	cloud, svc, err := localCloud(dataDir, flags, log)
+	cloud, service, err := plane.Cloud(dataDir, o, log)
 	if err != nil {
 		return err
 	}
-	return runServices(ctx, func(ctx context.Context, running *stack) error {
-		if err := running.start(ctx, svc); err != nil {
+	return plane.Run(ctx, func(ctx context.Context, running *plane.Stack) error {
+		if err := running.Start(ctx, service); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(std.Out, "The local cloud is ready at %s\n  bowline cloud key create --project NAME%s\n",
-			cloud.URL(), dataDirArgument(dataDir))
+			cloud.URL(), datadir.Argument(dataDir))
 		return err
 	}, func() error { return nil })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
 // TestCloudAdmin wants the flag to reach the cloud whichever way that is started, and its routes closed without it.
@@ -28,11 +29,11 @@ func TestCloudAdmin(t *testing.T) {
 			m := newMachine(t)
 			dir := m.dataDir()
 			tc.start(m, dir)
-			endpoint, err := favouritecloud.ReadEndpoint(cloudDir(dir))
+			endpoint, err := favouritecloud.ReadEndpoint(datadir.CloudDir(dir))
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := favouritecloud.ReadAdminToken(cloudDir(dir))
+			token, err := favouritecloud.ReadAdminToken(datadir.CloudDir(dir))
 			if err != nil {
 				t.Fatal(err)
 			}

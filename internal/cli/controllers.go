@@ -18,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -27,8 +29,8 @@ type controllersOptions struct {
 	leaderElect bool
 	installCRDs bool
 	health      string
-	controllers controllerFlags
-	verbosity   verbosity
+	controllers plane.ControllerOptions
+	verbosity   logs.Verbosity
 }
 
 func newControllersCmd(program Program, std Streams) *cobra.Command {
@@ -36,8 +38,8 @@ func newControllersCmd(program Program, std Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controllers",
 		Short: "Run all controllers against any Kubernetes API server",
-		Long: `Runs the controllers of every provider in the foreground. They work against any Kubernetes cluster as they do against
-bowline apiserver. Inside a cluster, leave --kubeconfig out: the pod's service account is used.
+		Long: `Runs the controllers of every provider in the foreground, against any Kubernetes API server. Inside a cluster, omit
+--kubeconfig: the pod's service account is used.
 
 Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP_ENDPOINT if that is set.`,
 		Example: `  bowline controllers --kubeconfig ./state/admin.kubeconfig
@@ -46,33 +48,32 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, release := untilSignal(cmd.Context())
 			defer release()
-			return o.run(ctx, std, newLogs(std.Err, o.verbosity))
+			return o.run(ctx, std, logs.New(std.Err, o.verbosity))
 		},
 	}
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "file that names the API server and the identity to use (default: the pod's own)")
-	cmd.Flags().BoolVar(&o.leaderElect, "leader-elect", false, "work only while this process holds the lease that all replicas share")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the API server (default: the service account of the pod)")
+	cmd.Flags().BoolVar(&o.leaderElect, "leader-elect", false, "reconcile only while this process holds the lease that all replicas share")
 	cmd.Flags().BoolVar(&o.installCRDs, "install-crds", o.installCRDs, "apply the custom resource definitions at the start")
 	cmd.Flags().StringVar(&o.health, "health-listen", "", "host:port that serves /healthz and /readyz (default: none)")
-	o.controllers.register(cmd.Flags())
-	o.verbosity.register(cmd.Flags())
+	o.controllers.AddFlags(cmd.Flags())
+	o.verbosity.AddFlags(cmd.Flags())
 	return cmd
 }
 
-func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) error {
+func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 	cfg, err := provider.RESTConfig(o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	cfg.UserAgent = controllersAccount
+	cfg.UserAgent = plane.ControllersAccount
 	cfg.Wrap(o.program.WrapTransport)
-	reconcilers, err := o.controllers.options()
-	if err != nil {
+	if err := o.controllers.Validate(); err != nil {
 		return err
 	}
-	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
-	klog.SetLoggerWithOptions(log.library("client"), klog.ContextualLogger(true))
+	ctrl.SetLogger(log.Library("controllers")) // controller-runtime warns if it has no logger of its own
+	klog.SetLoggerWithOptions(log.Library("client"), klog.ContextualLogger(true))
 	if o.installCRDs {
-		if err := provider.InstallCRDs(ctx, cfg, log.controllers(), o.program.Providers...); err != nil {
+		if err := provider.InstallCRDs(ctx, cfg, log.Controllers(), o.program.Providers...); err != nil {
 			return err
 		}
 	}
@@ -82,16 +83,15 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs) err
 			return err
 		}
 	}
-	svc, err := controllers(controllersConfig{
-		providers: o.program.Providers, rest: cfg, log: log.controllers(),
-		leaderElect: o.leaderElect, namespace: namespace, healthListen: o.health,
-		reconcilers: reconcilers, metrics: o.controllers.metrics,
+	service, err := plane.Controllers(plane.ControllersConfig{
+		ControllerOptions: o.controllers, Providers: o.program.Providers, REST: cfg, Log: log.Controllers(), Version: ownVersion(),
+		LeaderElect: o.leaderElect, Namespace: namespace, HealthListen: o.health,
 	})
 	if err != nil {
 		return err
 	}
-	return runServices(ctx, func(ctx context.Context, running *stack) error {
-		if err := running.start(ctx, svc); err != nil {
+	return plane.Run(ctx, func(ctx context.Context, running *plane.Stack) error {
+		if err := running.Start(ctx, service); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(std.Out, "The controllers work against %s\n", cfg.Host)
@@ -105,17 +105,17 @@ func ownNamespace() string {
 	if namespace := strings.TrimSpace(string(content)); err == nil && namespace != "" {
 		return namespace
 	}
-	return systemNamespace
+	return plane.SystemNamespace
 }
 
-// ensureNamespace makes the namespace of the lease. Whoever may not make namespaces has one already.
+// ensureNamespace creates the namespace of the lease. A process without the right to create namespaces runs in an existing one.
 func ensureNamespace(ctx context.Context, cfg *rest.Config, name string) error {
 	c, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err = c.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager})
+	_, err = c.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: plane.FieldManager})
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
 		return nil
 	}

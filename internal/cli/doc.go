@@ -1,12 +1,19 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the command bowline: one file per subcommand, and the wiring of the parts that they share.
+// Package cli is the command bowline: one file per subcommand, named after it.
 //
-// Three subcommands run one part each: apiserver, controllers and cloud. The subcommand up runs the three together
-// through the same code (services.go), which it describes as a list of services with one lifetime (stack.go). The others
-// are clients of a server that runs: they find it by its data folder (locate.go).
+// Commands are thin; the work is in packages below:
 //
-// Which providers exist is a list in providers.go. What people may do with their kinds is in package personas, who the people
-// are in package team.
+//	plane     runs the API server, the local cloud and the controllers (up, apiserver, cloud, controllers, rbac)
+//	daemon    starts this program in the background and stops it (up --detach, down)
+//	datadir   finds the folder of a server, and the running servers of this user
+//	inspect   reads objects of any kind as one user (status, leaks, trace, why)
+//	trace     shows the objects behind a claim
+//	why       explains why an object is not ready
+//	team      creates the accounts and kubeconfigs of teams (user)
+//	personas  derives cluster roles from the definitions of kinds
+//	logs      makes the loggers of all commands that run servers
+//
+// The built-in providers are listed in providers.go.
 package cli

@@ -13,15 +13,15 @@ func newGenerateCmd(std Streams) *cobra.Command {
 	check := false
 	cmd := &cobra.Command{
 		Use:   "generate FOLDER...",
-		Short: "Write the Go and the definitions that follow from API types",
-		Long: `Write what follows from the API types below each folder: methods, lists, init parameters, the second scope, resolvers of
-references, deepcopy functions and custom resource definitions. It prints the files that it changed, or, as
-file:line:column, what is wrong with the types; then it writes nothing.`,
+		Short: "Generate Go code and custom resource definitions from API types",
+		Long: `Generates from the API types below each folder: methods, lists, init parameters, the second scope, resolvers of references,
+deepcopy functions and custom resource definitions. It prints the changed files. If it finds mistakes in the types, it prints
+them as file:line:column and writes nothing.`,
 		Example: `  bowline generate ./apis/...
-  bowline generate --check ./apis/...         in CI: fail if something was forgotten`,
+  bowline generate --check ./apis/...         in CI: fail if a generated file is out of date`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.MinimumNArgs(1)(cmd, args); err != nil {
-				return &usageError{command: cmd.CommandPath(), err: err}
+				return usagef(cmd, "%w", err)
 			}
 			return nil
 		},
@@ -29,6 +29,6 @@ file:line:column, what is wrong with the types; then it writes nothing.`,
 			return codegen.Command(cmd.Context(), std.Out, ".", check, folders...)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", check, "write nothing, and fail if there is something to write")
+	cmd.Flags().BoolVar(&check, "check", check, "write nothing, and fail if a file is out of date")
 	return cmd
 }

@@ -19,19 +19,20 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
-func newKubectlCmd(std Streams, folder *dataDirFlag) *cobra.Command {
+func newKubectlCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl [--data-dir DIR] …",
-		Short: "Run kubectl against the server that runs",
-		Long: fmt.Sprintf(`Runs the kubectl that is built in, with any of its arguments. It talks, as administrator, to the server of --data-dir
-(which comes first), else of $%s, else to the only server of this user that runs. An explicit --kubeconfig wins.`, dataDirVariable),
+		Short: "Run kubectl against the running server",
+		Long: fmt.Sprintf(`Runs the built-in kubectl with any of its arguments, as administrator of the server of --data-dir (which comes first), else
+of $%s, else of the only running server of this user. An explicit --kubeconfig takes precedence.`, datadir.Variable),
 		Example: `  bowline kubectl get managed
   bowline kubectl --data-dir ./state apply -f database.yaml`,
-		DisableFlagParsing: true, // all flags are kubectl's, but for a leading --data-dir
+		DisableFlagParsing: true, // all flags but a leading --data-dir are kubectl's
 		RunE: func(_ *cobra.Command, args []string) error {
-			args, err := folder.takeLeading(args)
+			args, err := takeDataDir(folder, args)
 			if err != nil {
 				return err
 			}
@@ -43,9 +44,9 @@ func newKubectlCmd(std Streams, folder *dataDirFlag) *cobra.Command {
 	}
 }
 
-// takeLeading reads --data-dir in front of kubectl's own arguments and returns the rest. Flags given before the word
-// kubectl arrive here too.
-func (f *dataDirFlag) takeLeading(args []string) ([]string, error) {
+// takeDataDir reads --data-dir in front of kubectl's own arguments and returns the rest. Flags given before the word kubectl
+// arrive here too.
+func takeDataDir(folder *datadir.Flag, args []string) ([]string, error) {
 	for len(args) > 0 {
 		name, value, joined := strings.Cut(args[0], "=")
 		if name != "--data-dir" {
@@ -58,16 +59,16 @@ func (f *dataDirFlag) takeLeading(args []string) ([]string, error) {
 			}
 			value, args = args[0], args[1:]
 		}
-		f.value = value
+		folder.Value = value
 	}
 	return args, nil
 }
 
-// pointKubectl makes the server's kubeconfig the default of this process, for kubectl and its plugins. What the user has
-// in KUBECONFIG or ~/.kube is never used, so that no other cluster is hit by mistake.
-func pointKubectl(folder *dataDirFlag, args []string) error {
+// pointKubectl makes the server's kubeconfig the default of this process, for kubectl and its plugins. KUBECONFIG and ~/.kube of the
+// user are never used: a command must not reach another cluster by mistake.
+func pointKubectl(folder *datadir.Flag, args []string) error {
 	kubeconfig := os.DevNull
-	dataDir, err := folder.running()
+	dataDir, err := folder.Running()
 	switch {
 	case err == nil:
 		kubeconfig = controlplane.KubeconfigPath(dataDir)
@@ -80,8 +81,7 @@ func pointKubectl(folder *dataDirFlag, args []string) error {
 	return nil
 }
 
-// needsServer tells whether kubectl has to be told where its server is: not when the arguments do, nor for help. In doubt
-// it does.
+// needsServer returns false if the arguments name a server themselves or need none, such as for help. In doubt it returns true.
 func needsServer(args []string) bool {
 	if len(args) == 0 || slices.Contains([]string{"help", "completion", "options", "plugin", "kustomize", "kuberc"}, args[0]) {
 		return false
@@ -99,7 +99,7 @@ func needsServer(args []string) bool {
 	return true
 }
 
-// runKubectl runs kubectl as its own main function does. On errors kubectl prints and ends the process by itself.
+// runKubectl runs kubectl as its main function does. On an error kubectl prints it and ends the process.
 func runKubectl(std Streams, args []string) error {
 	streams := genericiooptions.IOStreams{In: std.In, Out: std.Out, ErrOut: std.Err}
 	arguments := append([]string{"kubectl"}, args...)

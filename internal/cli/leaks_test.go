@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func TestWriteLeaks(t *testing.T) {
 		want   string
 	}{
 		"O6 a table":   {"", leaks, "bowline-uid=uid"},
-		"O6 none":      {"", nil, "No object waits"},
+		"O6 none":      {"", nil, "No object needs"},
 		"O6 as json":   {"json", leaks, `"since": "1970-01-01T00:00:00Z"`},
 		"O6 as yaml":   {"yaml", leaks, "bowline-uid: uid"},
 		"O6 none json": {"json", []leak{}, "[]"},
@@ -78,7 +79,7 @@ func TestWriteLeaks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			if err := leakWriters()[tc.output](&out, tc.leaks); err != nil || !strings.Contains(out.String(), tc.want) {
+			if err := (&outputFlag{format: tc.output}).print(&out, tc.leaks, func(w io.Writer, _ string) error { return printLeaks(w, tc.leaks) }); err != nil || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("%v, printed:\n%s", err, out.String())
 			}
 		})

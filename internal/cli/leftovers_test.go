@@ -17,6 +17,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
 // TestDownAfterKill wants no database server to survive `down`, though the process that started it was killed before.
@@ -27,7 +28,7 @@ func TestDownAfterKill(t *testing.T) {
 	m.up(dir)
 	address := m.createDatabase(dir)
 	// Where PostgreSQL's account cannot reach the folder, the cloud keeps its databases elsewhere, behind a link.
-	databases, err := filepath.EvalSymlinks(filepath.Join(cloudDir(dir), "instances"))
+	databases, err := filepath.EvalSymlinks(filepath.Join(datadir.CloudDir(dir), "instances"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestDownAfterKill(t *testing.T) {
 func (m *machine) createDatabase(dataDir string) string {
 	m.t.Helper()
 	pid := parseStatus(m.t, m.must("status", "-o", "json", "--data-dir", dataDir)).PID
-	state, ok := readRunFile(dataDir, pid)
+	state, ok := datadir.ReadRunFile(dataDir, pid)
 	if !ok {
 		m.t.Fatal("no run file")
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/daemon"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
 const commandTimeout = 90 * time.Second // for one command line; a healthy one takes a second or two
@@ -59,7 +61,7 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	env := append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "KUBECONFIG=/nonexistent", dataDirVariable+"=")
+	env := append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "KUBECONFIG=/nonexistent", datadir.Variable+"=")
 	return &machine{t: t, env: env}
 }
 
@@ -127,19 +129,15 @@ func (m *machine) up(dataDir string, more ...string) string {
 // kill ends the server of a data folder as kill -9 does, and waits until it is gone.
 func (m *machine) kill(dataDir string) {
 	m.t.Helper()
-	victim, err := findServer(dataDir)
+	victim, err := daemon.Find(dataDir)
 	if err != nil || victim == nil {
 		m.t.Fatalf("finding the server of %s: %v", dataDir, err)
 	}
-	defer victim.close()
-	process, err := os.FindProcess(victim.pid)
-	if err != nil {
+	defer func() { _ = victim.Release() }()
+	if err := victim.Kill(); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := process.Kill(); err != nil {
-		m.t.Fatal(err)
-	}
-	if ended, err := victim.waitEnd(m.t.Context(), 10*time.Second); err != nil || !ended {
+	if ended, err := victim.WaitEnd(m.t.Context(), 10*time.Second); err != nil || !ended {
 		m.t.Fatalf("the killed server goes on: %v", err)
 	}
 	if pid, ok := controlplane.Holder(dataDir); ok {

@@ -11,12 +11,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
 
-// objectFlags say which object of which server a command is about.
+// objectFlags select one object of one server.
 type objectFlags struct {
-	folder     *dataDirFlag
+	folder     *datadir.Flag
 	namespace  string
 	kind       string
 	kubeconfig string
@@ -36,30 +37,38 @@ func (f *objectFlags) find(ctx context.Context, cmd *cobra.Command, args []strin
 		words = append([]string{f.kind}, args...)
 	}
 	if err := (inspect.Query{Words: words}).Check(); err != nil {
-		return nil, inspect.Reading{}, &usageError{command: cmd.CommandPath(), err: err}
+		return nil, inspect.Reading{}, usagef(cmd, "%w", err)
 	}
 	if f.kubeconfig == "" {
-		dataDir, err := f.folder.running()
+		dataDir, err := f.folder.Running()
 		if err != nil {
 			return nil, inspect.Reading{}, err
 		}
 		f.kubeconfig = controlplane.KubeconfigPath(dataDir)
 	}
-	chosen := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}, &clientcmd.ConfigOverrides{})
-	cfg, err := chosen.ClientConfig()
-	if err != nil {
-		return nil, inspect.Reading{}, fmt.Errorf("reading kubeconfig: %w", err)
-	}
-	if f.namespace == "" {
-		if f.namespace, _, err = chosen.Namespace(); err != nil {
-			return nil, inspect.Reading{}, fmt.Errorf("reading kubeconfig: %w", err)
-		}
-	}
-	cluster, err := inspect.Connect(cfg)
+	cluster, namespace, err := connect(f.kubeconfig)
 	if err != nil {
 		return nil, inspect.Reading{}, err
 	}
-	found, err := cluster.Find(ctx, inspect.Query{Words: words, Namespace: f.namespace})
+	if f.namespace != "" {
+		namespace = f.namespace
+	}
+	found, err := cluster.Find(ctx, inspect.Query{Words: words, Namespace: namespace})
 	return cluster, found, err
+}
+
+// connect returns the server and the default namespace of a kubeconfig.
+func connect(kubeconfig string) (*inspect.Cluster, string, error) {
+	chosen := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, &clientcmd.ConfigOverrides{})
+	cfg, err := chosen.ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	namespace, _, err := chosen.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	cluster, err := inspect.Connect(cfg)
+	return cluster, namespace, err
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 )
 
 // TestParts runs the three parts as programs of their own.
@@ -27,7 +28,7 @@ func TestParts(t *testing.T) {
 	if got := m.must("kubectl", "get", "crd", "-o", "name"); !strings.Contains(got, "favouritedbinstances") {
 		t.Errorf("the controllers installed %q", got)
 	}
-	lease := m.must("kubectl", "get", "lease", controllersAccount, "-n", systemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
+	lease := m.must("kubectl", "get", "lease", plane.ControllersAccount, "-n", plane.SystemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
 	if lease == "" {
 		t.Error("nobody holds the controllers' lease")
 	}

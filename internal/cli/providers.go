@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql"
 )
 
-// providers is the list of those built in. To add one, add a line.
+// providers are the built-in ones. To add one, add a line.
 func providers() []provider.Provider {
 	return []provider.Provider{
 		core.Provider(),

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// untilSignal returns a context that ends with the first signal to stop. The second one gets the system's own treatment:
-// the process dies at once. A closed terminal counts as a signal to stop.
+// untilSignal returns a context that ends at the first signal to stop; a closed terminal counts as one. The second signal kills the
+// process.
 func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 	ctx, stop := signal.NotifyContext(parent, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)

@@ -4,24 +4,30 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
 
-// status is what `bowline status -o json` prints; its keys are an interface.
+const countTimeout = 20 * time.Second
+
+// status is the output of `bowline status -o json`; its keys are an interface.
 type status struct {
 	Running bool       `json:"running"`
 	PID     int        `json:"pid"`     // 0 when down
-	Since   *time.Time `json:"since"`   // when it was ready; null when down or still starting
+	Since   *time.Time `json:"since"`   // when it became ready; null when down or still starting
 	Address string     `json:"address"` // host:port of the API server; empty when down or still starting
 	Version string     `json:"version"` // of the server; empty when down or still starting
 	Objects []objects  `json:"objects"` // every kind of category "managed", sorted
@@ -35,43 +41,41 @@ type objects struct {
 	Synced int    `json:"synced"` // with condition Synced True
 }
 
-func newStatusCmd(std Streams, folder *dataDirFlag) *cobra.Command {
-	var output string
+func newStatusCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what runs and what it manages",
-		Long: `Shows whether a server runs, and how many objects of each kind it manages. The exit code is 1 when none runs or when the
-one that runs does not answer.`,
+		Short: "Show whether a server runs, and count managed resources",
+		Long: `Shows whether a server runs, and how many managed resources of each kind it has. The exit code is 1 if no server runs, or
+if the server does not respond.`,
 		Example: `  bowline status
   bowline status -o json`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			write, ok := statusWriters()[output]
-			if !ok {
-				return &usageError{command: cmd.CommandPath(), err: fmt.Errorf("unknown output %q; there are json and yaml", output)}
-			}
-			dataDir, err := folder.client()
-			if err != nil {
-				return err
-			}
-			s, problem := readStatus(cmd.Context(), dataDir)
-			if err := write(std.Out, dataDir, s); err != nil {
-				return fmt.Errorf("writing status: %w", err)
-			}
-			if problem != nil {
-				return problem
-			}
-			if !s.Running {
-				return &exitCodeError{code: exitError}
-			}
-			return nil
-		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml (default: a table)")
+	output := newOutputFlag(cmd, "a table", "json", "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := output.check(cmd); err != nil {
+			return err
+		}
+		dataDir, err := folder.Client()
+		if err != nil {
+			return err
+		}
+		s, problem := readStatus(cmd.Context(), dataDir)
+		err = output.print(std.Out, s, func(w io.Writer, _ string) error { return s.print(w, dataDir) })
+		switch {
+		case err != nil:
+			return fmt.Errorf("writing status: %w", err)
+		case problem != nil:
+			return problem
+		case !s.Running:
+			return &exitCodeError{code: exitError}
+		}
+		return nil
+	}
 	return cmd
 }
 
-// readStatus returns what it could find out, also beside an error.
+// readStatus returns a partial status beside an error.
 func readStatus(ctx context.Context, dataDir string) (status, error) {
 	s := status{Objects: []objects{}}
 	pid, ok := controlplane.Holder(dataDir)
@@ -79,9 +83,9 @@ func readStatus(ctx context.Context, dataDir string) (status, error) {
 		return s, nil
 	}
 	s.Running, s.PID = true, pid
-	state, ok := readRunFile(dataDir, pid)
+	state, ok := datadir.ReadRunFile(dataDir, pid)
 	if !ok {
-		return s, nil // starting, or about to be gone
+		return s, nil // starting or stopping
 	}
 	s.Since, s.Address, s.Version = &state.Since, state.Address, state.Version
 	counted, err := countManaged(ctx, controlplane.KubeconfigPath(dataDir))
@@ -92,48 +96,65 @@ func readStatus(ctx context.Context, dataDir string) (status, error) {
 	return s, nil
 }
 
-func statusWriters() map[string]func(io.Writer, string, status) error {
-	return map[string]func(io.Writer, string, status) error{
-		"": writeStatusTable,
-		"json": func(w io.Writer, _ string, s status) error {
-			encoder := json.NewEncoder(w)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(s)
-		},
-		"yaml": func(w io.Writer, _ string, s status) error {
-			content, err := yaml.Marshal(s)
-			if err != nil {
-				return err
-			}
-			_, err = w.Write(content)
-			return err
-		},
+// countManaged counts the objects of every installed kind of category "managed".
+func countManaged(ctx context.Context, kubeconfig string) ([]objects, error) {
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	cluster, _, err := connect(kubeconfig)
+	if err != nil {
+		return nil, err
 	}
+	kinds := cluster.OfRole(inspect.RoleManaged)
+	slices.SortFunc(kinds, func(a, b inspect.Kind) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
+	})
+	counted := []objects{}
+	for _, kind := range kinds {
+		n := objects{Kind: displayName(kind, kinds)}
+		err := cluster.Each(ctx, kind, func(o *unstructured.Unstructured) {
+			conditions := inspect.Conditions(o)
+			n.Total++
+			if conditions.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
+				n.Ready++
+			}
+			if conditions.GetCondition(xpv1.TypeSynced).Status == corev1.ConditionTrue {
+				n.Synced++
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		counted = append(counted, n)
+	}
+	return counted, nil
 }
 
-func writeStatusTable(w io.Writer, dataDir string, s status) error {
+// displayName is the kind, with its group if another group has a kind of that name.
+func displayName(kind inspect.Kind, all []inspect.Kind) string {
+	if slices.ContainsFunc(all, func(k inspect.Kind) bool { return k.Kind == kind.Kind && k.Group != kind.Group }) {
+		return kind.Kind + "." + kind.Group
+	}
+	return kind.Kind
+}
+
+// print writes the status for people.
+func (s status) print(w io.Writer, dataDir string) error {
 	if !s.Running {
-		_, err := fmt.Fprintf(w, "Bowline is down; no server runs on %s. Start one with: bowline up --detach%s\n", dataDir, dataDirArgument(dataDir))
+		_, err := fmt.Fprintf(w, "Bowline is down; no server runs on %s. Start one with: bowline up --detach%s\n", dataDir, datadir.Argument(dataDir))
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(table, "Process\t%d\nData\t%s\n", s.PID, dataDir)
+	rows := [][]any{{"Process", s.PID}, {"Data", dataDir}}
 	if s.Since == nil {
-		fmt.Fprintf(table, "State\tstarting\n")
-		return table.Flush()
+		return printTable(w, append(rows, []any{"State", "starting"})...)
 	}
-	up := time.Since(*s.Since).Round(time.Second)
-	fmt.Fprintf(table, "Address\thttps://%s\nVersion\t%s\nReady since\t%s (%s)\n", s.Address, s.Version, s.Since.Local().Format(time.DateTime), up)
-	if len(s.Objects) == 0 {
-		return table.Flush()
-	}
-	if err := table.Flush(); err != nil {
+	since := fmt.Sprintf("%s (%s)", s.Since.Local().Format(time.DateTime), time.Since(*s.Since).Round(time.Second))
+	rows = append(rows, []any{"Address", "https://" + s.Address}, []any{"Version", s.Version}, []any{"Ready since", since})
+	if err := printTable(w, rows...); err != nil || len(s.Objects) == 0 {
 		return err
 	}
-	table = tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(table, "\nKIND\tTOTAL\tREADY\tSYNCED\n")
+	rows = [][]any{{"\nKIND", "TOTAL", "READY", "SYNCED"}}
 	for _, o := range s.Objects {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", o.Kind, o.Total, o.Ready, o.Synced)
+		rows = append(rows, []any{o.Kind, o.Total, o.Ready, o.Synced})
 	}
-	return table.Flush()
+	return printTable(w, rows...)
 }

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 )
 
 // TestLife follows one server from its first start to its end, as its user would.
@@ -104,7 +107,7 @@ func parseStatus(t *testing.T, text string) status {
 // checkKubectl finds the server in each of the ways that a person may name it.
 func checkKubectl(t *testing.T, m *machine, dir string) {
 	byVariable := *m
-	byVariable.env = append(byVariable.env[:len(byVariable.env):len(byVariable.env)], dataDirVariable+"="+dir)
+	byVariable.env = append(byVariable.env[:len(byVariable.env):len(byVariable.env)], datadir.Variable+"="+dir)
 	ways := map[string]func() string{
 		"only server": func() string { return m.must("kubectl", "get", "namespaces", "-o", "name") },
 		"flag before": func() string { return m.must("--data-dir", dir, "kubectl", "get", "namespaces", "-o", "name") },
@@ -115,7 +118,7 @@ func checkKubectl(t *testing.T, m *machine, dir string) {
 		},
 	}
 	for name, list := range ways {
-		if got := list(); !strings.Contains(got, "namespace/"+systemNamespace) {
+		if got := list(); !strings.Contains(got, "namespace/"+plane.SystemNamespace) {
 			t.Errorf("%s: kubectl lists %q", name, got)
 		}
 	}
@@ -145,7 +148,7 @@ func checkIdentity(t *testing.T, m *machine, dir string) {
 	}{
 		"their kinds":         {[]string{"auth", "can-i", "patch", "favouritedbinstances.database.fcp.crossplane.io/x", "--subresource=status"}, "yes"},
 		"connection secrets":  {[]string{"auth", "can-i", "create", "secrets", "-n", "default"}, "yes"},
-		"leases of their own": {[]string{"auth", "can-i", "update", "leases.coordination.k8s.io", "-n", systemNamespace}, "yes"},
+		"leases of their own": {[]string{"auth", "can-i", "update", "leases.coordination.k8s.io", "-n", plane.SystemNamespace}, "yes"},
 		"leases of others":    {[]string{"auth", "can-i", "update", "leases.coordination.k8s.io", "-n", "default"}, "no"},
 		"definitions":         {[]string{"auth", "can-i", "create", "customresourcedefinitions"}, "no"},
 		"roles":               {[]string{"auth", "can-i", "create", "clusterroles"}, "no"},
@@ -156,7 +159,7 @@ func checkIdentity(t *testing.T, m *machine, dir string) {
 			t.Errorf("%s: want %s, got %s", name, tc.want, got)
 		}
 	}
-	if got := m.must(append(as, "auth", "whoami")...); !strings.Contains(got, "system:serviceaccount:"+systemNamespace+":"+controllersAccount) {
+	if got := m.must(append(as, "auth", "whoami")...); !strings.Contains(got, "system:serviceaccount:"+plane.SystemNamespace+":"+plane.ControllersAccount) {
 		t.Errorf("the token is that of %s", got)
 	}
 }
@@ -178,7 +181,7 @@ func checkKey(t *testing.T, m *machine, dir string, s status) {
 	if !regexp.MustCompile(`^\S+\n$`).MatchString(key) {
 		t.Fatalf("the key is not alone on one line: %d bytes", len(key))
 	}
-	state, ok := readRunFile(dir, s.PID)
+	state, ok := datadir.ReadRunFile(dir, s.PID)
 	if !ok {
 		t.Fatal("no run file")
 	}
@@ -195,7 +198,7 @@ func checkKey(t *testing.T, m *machine, dir string, s status) {
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("the cloud answers %s to a fresh key", answer.Status)
 	}
-	if log, err := os.ReadFile(logPath(dir)); err != nil || strings.Contains(string(log), strings.TrimSpace(key)) {
+	if log, err := os.ReadFile(datadir.LogPath(dir)); err != nil || strings.Contains(string(log), strings.TrimSpace(key)) {
 		t.Errorf("the log holds the key, or cannot be read: %v", err)
 	}
 }
@@ -208,7 +211,7 @@ func checkSecondUp(t *testing.T, m *machine, dir string, pid int) {
 			t.Errorf("a second up does not say %q: %s", part, got)
 		}
 	}
-	if got := m.must(append(arguments, "--detach")...); !strings.Contains(got, "runs already") {
+	if got := m.must(append(arguments, "--detach")...); !strings.Contains(got, "already runs") {
 		t.Errorf("a second up --detach says %q", got)
 	}
 }

@@ -49,14 +49,14 @@ func TestTraceAndWhy(t *testing.T) {
 			err: "bowline why namespace/" + env.Namespace},
 		"TraceElsewhere":  {args: []string{"trace", "orders", "-n", "default"}, code: exitError, err: "-n " + env.Namespace},
 		"TraceNothing":    {args: []string{"trace"}, code: exitUsage, err: "name one object as KIND/NAME"},
-		"TraceUnknownOut": {args: []string{"trace", "orders", "-o", "yaml"}, code: exitUsage, err: "there are json and dot"},
+		"TraceUnknownOut": {args: []string{"trace", "orders", "-o", "yaml"}, code: exitUsage, err: "use json or dot"},
 		"TraceHelp":       {args: []string{"trace", "--help"}, code: exitOK, out: "bowline why KIND/NAME"},
 		"WhyName":         {args: []string{"why", "orders"}, code: exitOK, out: "No controller has said anything about it yet."},
 		"WhyKindName":     {args: []string{"why", "pg/orders"}, code: exitError, err: `the server has no kind "pg"`},
 		"WhyFine":         {args: []string{"why", "ns", env.Namespace}, code: exitOK, out: "is fine: it waits for nothing."},
 		"WhyNoSuch":       {args: []string{"why", "order"}, code: exitError, err: "there are postgresqlinstance/orders"},
 		"WhyTwoKinds":     {args: []string{"why", "ns/x", "--kind", "ns"}, code: exitUsage, err: "See 'bowline why --help'."},
-		"WhyUnknownOut":   {args: []string{"why", "orders", "-o", "dot"}, code: exitUsage, err: "there is json"},
+		"WhyUnknownOut":   {args: []string{"why", "orders", "-o", "dot"}, code: exitUsage, err: "use json"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

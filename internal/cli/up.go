@@ -9,52 +9,48 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/daemon"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// garbageGoal makes the collector trade some processor time for a smaller heap: a control plane on a laptop is idle most
-// of the time, so its memory is what one notices. GOGC overrides it.
-const garbageGoal = 50
+// gcPercent trades processor time for a smaller heap: a control plane on a laptop is mostly idle. GOGC overrides it.
+const gcPercent = 50
 
 type upOptions struct {
-	program     string // how this program was called; what up prints can be typed again
-	providers   []provider.Provider
-	dataDir     string
-	detach      bool
-	withCloud   bool
-	server      serverFlags
-	cloud       cloudFlags
-	controllers controllerFlags
-	verbosity   verbosity
+	plane.Plane
+	program   string // the program's name as it was typed, for commands that up prints
+	detach    bool
+	verbosity logs.Verbosity
 }
 
-func newUpCmd(program string, providers []provider.Provider, std Streams, folder *dataDirFlag) *cobra.Command {
-	o := upOptions{program: program, providers: providers, withCloud: true}
+func newUpCmd(program string, providers []provider.Provider, std Streams, folder *datadir.Flag) *cobra.Command {
+	o := upOptions{program: program, Plane: plane.Plane{Providers: providers, Version: ownVersion(), WithCloud: true}}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start everything: the control plane, the controllers and the local cloud",
-		Long: `Starts the control plane, the controllers of every provider and the local cloud, in one process. It says when they are
-ready, and stops them on Ctrl-C; a second Ctrl-C does not wait. All state is kept in the data folder, also when the
+		Short: "Start everything: the API server, the controllers and the local cloud",
+		Long: `Starts the API server, the controllers of every provider and the local cloud, in one process. It prints a message when they
+are ready, and stops them on Ctrl-C; a second Ctrl-C does not wait. All state is kept in the data folder, also when the
 process is killed. Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP_ENDPOINT if that is set.`,
 		Example: `  bowline up                                   in the foreground
   bowline up --detach                          in the background; the log is bowline.log in the data folder
   bowline up --data-dir ./state --listen 127.0.0.1:0 --cloud-listen 127.0.0.1:0
-  bowline up --cloud-admin                     with a local cloud that can be told to fail; see bowline cloud --help
+  bowline up --cloud-admin                     with fault injection in the local cloud; see bowline cloud --help
   bowline up --cloud=false                     without the local cloud`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.dataDir, err = folder.own(); err != nil {
+			if o.DataDir, err = folder.Server(); err != nil {
 				return err
 			}
 			ctx, release := untilSignal(cmd.Context())
@@ -62,172 +58,129 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 			if o.detach {
 				return o.runDetached(ctx, std)
 			}
-			return explain(o.run(ctx, std), o.dataDir)
+			return explainLock(o.run(ctx, std), o.DataDir)
 		},
 	}
 	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background, and return when ready")
-	cmd.Flags().BoolVar(&o.withCloud, "cloud", o.withCloud, "run the local cloud too")
-	o.server.register(cmd.Flags())
-	o.cloud.register(cmd.Flags())
-	o.controllers.register(cmd.Flags())
-	o.verbosity.register(cmd.Flags())
+	cmd.Flags().BoolVar(&o.WithCloud, "cloud", o.WithCloud, "run the local cloud too")
+	o.Server.AddFlags(cmd.Flags())
+	o.Cloud.AddFlags(cmd.Flags())
+	o.Controllers.AddFlags(cmd.Flags())
+	o.verbosity.AddFlags(cmd.Flags())
 	return cmd
 }
 
 // run starts everything and blocks until ctx ends or a part fails.
 func (o upOptions) run(ctx context.Context, std Streams) error {
 	begin := time.Now()
-	ready, err := readySignal(std.Out)
+	ready, err := daemon.ReadyWriter(std.Out)
 	if err != nil {
 		return err
 	}
 	defer ready.Close()
-	// First, and with its final mode: whichever part starts first would make it with its own.
-	if err := controlplane.PrepareFolder(o.dataDir); err != nil {
+	// The parts start side by side and would create the folder with modes of their own.
+	if err := controlplane.PrepareFolder(o.DataDir); err != nil {
 		return err
 	}
-	log := newLogs(std.Err, o.verbosity)
-	ctrl.SetLogger(log.library("controllers")) // controller-runtime warns if it has no logger of its own
-	return runServices(ctx, func(ctx context.Context, running *stack) error {
-		state, err := o.startAll(ctx, running, log)
+	log := logs.New(std.Err, o.verbosity)
+	ctrl.SetLogger(log.Library("controllers")) // controller-runtime warns if it has no logger
+	return plane.Run(ctx, func(ctx context.Context, running *plane.Stack) error {
+		state, err := o.Start(ctx, running, log)
 		if err != nil {
 			return err
 		}
-		if err := announce(o.dataDir, state); err != nil {
+		if err := announce(o.DataDir, state, log); err != nil {
 			return err
 		}
-		noteInRegistry(o.dataDir, log)
-		welcome(ready, o.program, o.dataDir, state)
-		log.own("bowline").Info("Ready", "after", time.Since(begin).Round(time.Millisecond))
+		o.welcome(ready, state)
+		log.Own("bowline").Info("Ready", "after", time.Since(begin).Round(time.Millisecond))
 		defer saveMemory()
 		return ready.Close()
-	}, func() error { return renounce(o.dataDir) })
+	}, func() error { return datadir.RemoveRunFile(o.DataDir) })
 }
 
-// saveMemory sets the collector's goal and gives back what the start has left. It comes last: collecting more often would take
-// a fifth of the processor time until everything is ready.
+// saveMemory sets the collector's goal and returns the memory of the start to the system. It runs last: frequent collection
+// would take a fifth of the processor time of the start.
 func saveMemory() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(garbageGoal)
+	debug.SetGCPercent(gcPercent)
 	debug.FreeOSMemory()
 }
 
-// startAll starts the services in the order of their needs: the API server and the cloud side by side, then the
-// controllers, which use both.
-func (o upOptions) startAll(ctx context.Context, running *stack, log *logs) (runFile, error) {
-	reconcilers, err := o.controllers.options()
+// runDetached starts this program again in the background and prints its welcome.
+func (o upOptions) runDetached(ctx context.Context, std Streams) error {
+	if pid, ok := controlplane.Holder(o.DataDir); ok {
+		return o.alreadyUp(ctx, std, pid)
+	}
+	if err := o.Controllers.Validate(); err != nil {
+		return err
+	}
+	if err := controlplane.PrepareFolder(o.DataDir); err != nil {
+		return err
+	}
+	welcome, err := daemon.Start(ctx, daemon.Command{Name: o.program, Args: o.arguments(), Log: datadir.LogPath(o.DataDir)})
 	if err != nil {
-		return runFile{}, err
+		return err
 	}
-	server, serverService, err := apiServer(o.dataDir, o.server, log)
-	if err != nil {
-		return runFile{}, err
-	}
-	cloud, cloudService, err := localCloud(o.dataDir, o.cloud, log)
-	if err != nil {
-		return runFile{}, err
-	}
-	serverStarted := running.launch(ctx, serverService)
-	var cloudStarted *startedService
-	if o.withCloud {
-		cloudStarted = running.launch(ctx, cloudService)
-	}
-	need, err := needsOf(o.providers) // while the server starts
-	if err != nil {
-		return runFile{}, err
-	}
-	if err := running.waitReady(ctx, serverStarted); err != nil {
-		return runFile{}, err
-	}
-	log.own("bowline").Debug("API server is ready")
-	if err := o.startControllers(ctx, running, server, need, reconcilers, log); err != nil {
-		return runFile{}, err
-	}
-	state := thisProcess(server)
-	if cloudStarted != nil {
-		if err := running.waitReady(ctx, cloudStarted); err != nil {
-			return runFile{}, err
-		}
-		state.Cloud = cloud.URL()
-	}
-	return state, nil
+	_, err = std.Out.Write(welcome)
+	return err
 }
 
-// needs are the objects that have to be on the server before the controllers start.
-type needs struct {
-	definitions []*apiextensionsv1.CustomResourceDefinition
-	identities  []*unstructured.Unstructured
-}
-
-func needsOf(providers []provider.Provider) (needs, error) {
-	definitions, err := provider.Definitions(providers...)
-	if err != nil {
-		return needs{}, err
+// alreadyUp succeeds if the server that runs is healthy.
+func (o upOptions) alreadyUp(ctx context.Context, std Streams, pid int) error {
+	state, ok := datadir.ReadRunFile(o.DataDir, pid)
+	if !ok || checkHealth(ctx, o.DataDir) != nil {
+		return alreadyRuns(o.DataDir, pid)
 	}
-	all, err := identities(providers, definitions)
-	return needs{definitions: definitions, identities: all}, err
+	fmt.Fprintf(std.Out, "Bowline already runs (process %d).\n", pid)
+	o.welcome(std.Out, state)
+	return nil
 }
 
-// startControllers prepares the server as its administrator, for whom this process holds the certificate anyway, and
-// runs the controllers as the service account that this makes.
-func (o upOptions) startControllers(ctx context.Context, running *stack, server *controlplane.Server,
-	need needs, reconcilers []managed.ReconcilerOption, log *logs) error {
-	admin := server.RESTConfig()
-	client, err := kubernetes.NewForConfig(admin)
+// checkHealth asks the API server of a data folder whether it is ready.
+func checkHealth(ctx context.Context, dataDir string) error {
+	cfg, err := clientcmd.BuildConfigFromFlags("", controlplane.KubeconfigPath(dataDir))
+	if err != nil {
+		return fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	cfg.Timeout = 5 * time.Second
+	c, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
 	}
-	token := controllersToken(o.dataDir, client, log.own("bowline"))
-	group, preparing := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return provider.InstallDefinitions(preparing, admin, log.controllers(), need.definitions)
-	})
-	group.Go(func() error {
-		if err := applyIdentities(preparing, admin, need.identities); err != nil {
-			return err
-		}
-		return token.refresh(preparing)
-	})
-	if err := group.Wait(); err != nil {
-		return err
+	if err := c.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return fmt.Errorf("checking readiness of the API server: %w", err)
 	}
-	log.own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
-	working, err := controllers(controllersConfig{
-		providers: o.providers, rest: token.config(admin), log: log.controllers(), reconcilers: reconcilers,
-		metrics: o.controllers.metrics,
-	})
-	if err != nil {
-		return err
-	}
-	log.own("bowline").Debug("The controllers are set up")
-	if err := running.start(ctx, service{
-		name:  "token refresh",
-		run:   token.keepFresh,
-		ready: closed(),
-	}); err != nil {
-		return err
-	}
-	return running.start(ctx, working)
+	return nil
 }
 
-// closed returns the ready channel of a service that needs no start.
-func closed() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
+// arguments is the command line of the background process.
+func (o upOptions) arguments() []string {
+	arguments := []string{
+		"up", "--data-dir=" + o.DataDir, "--listen=" + o.Server.Listen, "--v=" + strconv.Itoa(int(o.verbosity)),
+		"--cloud=" + strconv.FormatBool(o.WithCloud), "--cloud-listen=" + o.Cloud.Listen,
+		"--cloud-admin=" + strconv.FormatBool(o.Cloud.Admin), "--poll-interval=" + o.Controllers.PollInterval.String(),
+	}
+	if o.Controllers.Metrics.Chosen {
+		arguments = append(arguments, "--metrics-listen="+o.Controllers.Metrics.Address)
+	}
+	for _, name := range o.Server.Names {
+		arguments = append(arguments, "--tls-san="+name)
+	}
+	return arguments
 }
 
-// welcome says in a few lines that everything is ready and what to do with it.
-func welcome(w io.Writer, program, dataDir string, state runFile) {
-	argument := dataDirArgument(dataDir)
-	fmt.Fprintf(w, "Bowline is ready: https://%s, data in %s\n", state.Address, dataDir)
+// welcome prints that everything is ready, and the commands to type next.
+func (o upOptions) welcome(w io.Writer, state datadir.RunFile) {
+	argument := datadir.Argument(o.DataDir)
+	fmt.Fprintf(w, "Bowline is ready: https://%s, data in %s\n", state.Address, o.DataDir)
 	if state.Cloud != "" {
-		fmt.Fprintf(w, "The local cloud is at %s; a key for it: %s cloud key create --project NAME%s\n", state.Cloud, program, argument)
+		fmt.Fprintf(w, "The local cloud is at %s; a key for it: %s cloud key create --project NAME%s\n", state.Cloud, o.program, argument)
 	}
-	fmt.Fprintf(w, "\n  %s kubectl%s get managed\n", program, argument)
-	fmt.Fprintf(w, "  export KUBECONFIG=%s\n", shellQuote(controlplane.KubeconfigPath(dataDir)))
-	fmt.Fprintf(w, "  %s status%s\n", program, argument)
-	fmt.Fprintf(w, "  %s down%s\n", program, argument)
+	fmt.Fprintf(w, "\n  %s kubectl%s get managed\n", o.program, argument)
+	fmt.Fprintf(w, "  export KUBECONFIG=%s\n", datadir.ShellQuote(controlplane.KubeconfigPath(o.DataDir)))
+	fmt.Fprintf(w, "  %s status%s\n", o.program, argument)
+	fmt.Fprintf(w, "  %s down%s\n", o.program, argument)
 }

@@ -15,7 +15,7 @@ func TestSaveMemory(t *testing.T) {
 		variable string
 		want     int
 	}{
-		"our goal":           {"", garbageGoal},
+		"our goal":           {"", gcPercent},
 		"somebody chose one": {"70", before},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
 // TestUsage covers what is decided before anything is touched.
 func TestUsage(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv(dataDirVariable, t.TempDir())
+	t.Setenv(datadir.Variable, t.TempDir())
 	cases := map[string]struct {
 		args []string
 		code int
@@ -27,7 +29,7 @@ func TestUsage(t *testing.T) {
 		"UnknownCommand":   {args: []string{"statu"}, code: exitUsage, err: "did you mean status?"},
 		"UnknownFlag":      {args: []string{"up", "--foo"}, code: exitUsage, err: "See 'bowline up --help'."},
 		"Argument":         {args: []string{"down", "now"}, code: exitUsage, err: `down takes no argument, got "now"`},
-		"UnknownOutput":    {args: []string{"status", "-o", "xml"}, code: exitUsage, err: "there are json and yaml"},
+		"UnknownOutput":    {args: []string{"status", "-o", "xml"}, code: exitUsage, err: "use json or yaml"},
 		"NoProject":        {args: []string{"cloud", "key", "create"}, code: exitUsage, err: "--project NAME"},
 		"UnknownCloudWord": {args: []string{"cloud", "keys"}, code: exitUsage, err: "did you mean key?"},
 		"NoKubeconfig":     {args: []string{"controllers"}, code: exitError, err: "--kubeconfig FILE"},

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
@@ -33,12 +34,12 @@ func TestUser(t *testing.T) {
 	}
 	m.must("kubectl", "apply", "-f", roles)
 
-	if got := m.must(create...); !strings.Contains(got, "made now") || !strings.Contains(got, "user renew shop --kubeconfig "+admin) {
+	if got := m.must(create...); !strings.Contains(got, "created now") || !strings.Contains(got, "user renew shop --kubeconfig "+admin) {
 		t.Errorf("create says:\n%s", got)
 	}
 	first := read(t, file)
 	m.must("kubectl", "--kubeconfig", file, "get", "secrets")
-	if got := m.must(append(create, "--role", "view")...); !strings.Contains(got, "role view") || strings.Contains(got, "made now") {
+	if got := m.must(append(create, "--role", "view")...); !strings.Contains(got, "role view") || strings.Contains(got, "created now") {
 		t.Errorf("a second create says:\n%s", got)
 	}
 	if read(t, file) == first {
@@ -52,7 +53,7 @@ func TestUser(t *testing.T) {
 	if got := m.must("user", "list"); !strings.Contains(got, "shop") || !strings.Contains(got, "(in ") {
 		t.Errorf("list says:\n%s", got)
 	}
-	if got := m.run("user", "list", "--kubeconfig", file); got.code != exitError || !strings.Contains(got.err, "this takes an administrator") {
+	if got := m.run("user", "list", "--kubeconfig", file); got.code != exitError || !strings.Contains(got.err, "needs an administrator") {
 		t.Errorf("the team lists teams: %s", got)
 	}
 
@@ -85,14 +86,14 @@ func read(t *testing.T, path string) string {
 // TestUserUsage covers what is decided before anything is touched.
 func TestUserUsage(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv(dataDirVariable, t.TempDir())
+	t.Setenv(datadir.Variable, t.TempDir())
 	cases := map[string]struct {
 		args string
 		code int
 		say  string // a part of what is printed, on either stream
 	}{
 		"help":         {args: "user --help", code: exitOK, say: "user revoke shop"},
-		"no team":      {args: "user create --namespace shop", code: exitUsage, say: "say which team"},
+		"no team":      {args: "user create --namespace shop", code: exitUsage, say: "name one team"},
 		"no namespace": {args: "user create shop", code: exitUsage, say: "--namespace NS"},
 		"bad name":     {args: "user create Shop --namespace shop", code: exitUsage, say: "lower case"},
 		"system's":     {args: "user create shop --namespace bowline-system", code: exitUsage, say: "one of its own"},
@@ -100,7 +101,7 @@ func TestUserUsage(t *testing.T) {
 		"bad role":     {args: "user create shop --namespace shop --role root", code: exitUsage, say: "there are edit, view, admin"},
 		"too long":     {args: "user create shop --namespace shop --duration 9999h", code: exitUsage, say: "from 10m to 2160h"},
 		"no server":    {args: "user create shop --namespace shop", code: exitError, say: "with --kubeconfig"},
-		"bad output":   {args: "user list -o xml", code: exitUsage, say: "there is json"},
+		"bad output":   {args: "user list -o xml", code: exitUsage, say: "use json"},
 		"bad verb":     {args: "user revok", code: exitUsage, say: "did you mean revoke?"},
 	}
 	for name, tc := range cases {
@@ -136,14 +137,14 @@ func TestUserKeepsOtherFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkOverwrite(path, "shop"); (err == nil) != tc.written {
+		if err := team.CheckOverwrite(path, "shop"); (err == nil) != tc.written {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := checkOverwrite(filepath.Join(folder, "missing"), "shop"); err != nil {
+	if err := team.CheckOverwrite(filepath.Join(folder, "missing"), "shop"); err != nil {
 		t.Error(err)
 	}
-	if err := checkOverwrite(filepath.Join(folder, "no", "folder"), "shop"); err == nil || !strings.Contains(err.Error(), "choose another file") {
+	if err := team.CheckOverwrite(filepath.Join(folder, "no", "folder"), "shop"); err == nil || !strings.Contains(err.Error(), "choose another file") {
 		t.Errorf("a folder that is missing: %v", err)
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) != len(cases) {

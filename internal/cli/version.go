@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker (see the Makefile) and by nothing else.
+// version is set by the linker (see the Makefile).
 var version string
 
 const modulePath = "github.com/bowline-dev/bowline"
@@ -30,7 +30,7 @@ func newVersionCmd(std Streams) *cobra.Command {
 	}
 }
 
-// ownVersion is the linker's, else that of `go install …@version`, else "devel".
+// ownVersion is the version of the linker, else of `go install …@version`, else "devel".
 func ownVersion() string {
 	if version != "" {
 		return version

@@ -4,53 +4,46 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/why"
 )
 
-func newWhyCmd(std Streams, folder *dataDirFlag) *cobra.Command {
+func newWhyCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	object := &objectFlags{folder: folder}
-	var output string
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME | CLAIM",
-		Short: "Say in plain words what an object waits for",
-		Long: `Says what an object waits for: what is in the way, the last step, the last error with its reason code, when it is looked at
-again, and what to do. For a claim it goes on with the managed resource, as far as you may read it.
+		Short: "Explain why an object is not ready, and what to do",
+		Long: `Explains why an object is not ready: the causes, the last step, the last error with its reason, when it is reconciled again,
+and what to do. For a claim it also explains the managed resource, if you may read that.
 
-An object of any kind is named as KIND/NAME or KIND NAME, a claim also by its name alone. All reasons are explained in
-docs/reasons.md. The chain from a claim to its Secret shows: bowline trace CLAIM
+An object of any kind is named as KIND/NAME or KIND NAME, a claim also by its name alone. docs/reasons.md explains all
+reasons. For the chain from a claim to its Secret use: bowline trace CLAIM
 
 The exit code is 0 if the object is fine or its state is explained.`,
 		Example: `  bowline why orders -n shop
   bowline why favouritedbinstance/shop-orders-x1b2c
   bowline why providerconfig.fcp.crossplane.io default
   bowline why orders -n shop -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := whyWriters()[output]
-			if !ok {
-				return &usageError{command: cmd.CommandPath(), err: fmt.Errorf("unknown output %q; there is json", output)}
-			}
-			cluster, found, err := object.find(cmd.Context(), cmd, args)
-			if err != nil {
-				return err
-			}
-			return write(std.Out, why.Explain(cmd.Context(), cluster, found))
-		},
 	}
 	object.register(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json (default: text)")
-	return cmd
-}
-
-func whyWriters() map[string]func(io.Writer, *why.Explanation) error {
-	return map[string]func(io.Writer, *why.Explanation) error{
-		"":     func(w io.Writer, e *why.Explanation) error { return why.WriteText(w, e, time.Now()) },
-		"json": inspect.WriteJSON[why.Explanation],
+	output := newOutputFlag(cmd, "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := output.check(cmd); err != nil {
+			return err
+		}
+		cluster, found, err := object.find(cmd.Context(), cmd, args)
+		if err != nil {
+			return err
+		}
+		explanation := why.Explain(cmd.Context(), cluster, found)
+		return output.print(std.Out, explanation, func(w io.Writer, _ string) error {
+			return why.WriteText(w, explanation, time.Now())
+		})
 	}
+	return cmd
 }

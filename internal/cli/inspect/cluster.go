@@ -166,8 +166,23 @@ func (c *Cluster) Events(ctx context.Context, about *unstructured.Unstructured) 
 	return all, Present
 }
 
-// list returns the objects of a kind that a field selector chooses, of all namespaces if the given one is empty: some of them
-// if there are many.
+// Each calls visit with every object of a kind, in all namespaces.
+func (c *Cluster) Each(ctx context.Context, kind Kind, visit func(*unstructured.Unstructured)) error {
+	for next := ""; ; {
+		page, err := c.of(kind).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", kind, err)
+		}
+		for i := range page.Items {
+			visit(&page.Items[i])
+		}
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// list returns objects of a kind by field selector, in all namespaces if the given one is empty. It returns one page at most.
 func (c *Cluster) list(ctx context.Context, kind Kind, namespace, selector string) ([]unstructured.Unstructured, error) {
 	list, err := c.of(kind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: pageSize})
 	if err != nil {

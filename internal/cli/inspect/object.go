@@ -92,10 +92,10 @@ func Path(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// WriteJSON writes what was found out as JSON for people and programs.
-func WriteJSON[T any](w io.Writer, found *T) error {
+// WriteJSON writes a value as indented JSON.
+func WriteJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(found)
+	return encoder.Encode(value)
 }

@@ -98,8 +98,8 @@ func validateDuration(d time.Duration) error {
 // A Grant is the access of a team: what Token opens until Team.TokenEnds.
 type Grant struct {
 	Team
-	Token         string
-	MadeNamespace bool // the namespace did not exist before
+	Token            string
+	CreatedNamespace bool // the namespace did not exist before
 }
 
 // An UnknownError says that there is no team of a name.
@@ -170,7 +170,7 @@ func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 		return Grant{}, err
 	}
 	grant, err := a.grant(ctx, t, r.Duration)
-	grant.MadeNamespace = made
+	grant.CreatedNamespace = made
 	return grant, err
 }
 

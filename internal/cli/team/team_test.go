@@ -128,8 +128,8 @@ func TestLife(t *testing.T) {
 	w := newWorld(t)
 	begin := time.Now()
 	first := w.create(t, w.request())
-	if first.MadeNamespace || first.Token == "" || first.TokenEnds.Sub(begin).Round(time.Minute) != time.Hour {
-		t.Errorf("granted until %s, namespace made: %t", first.TokenEnds, first.MadeNamespace)
+	if first.CreatedNamespace || first.Token == "" || first.TokenEnds.Sub(begin).Round(time.Minute) != time.Hour {
+		t.Errorf("granted until %s, namespace made: %t", first.TokenEnds, first.CreatedNamespace)
 	}
 	c := w.as(t, first.Token)
 	w.Eventually(t, "the token opens the namespace", func(ctx context.Context) error { return w.opens(ctx, c) })
@@ -264,7 +264,7 @@ func TestMissingNamespace(t *testing.T) {
 	w := newWorld(t)
 	r := w.request()
 	r.Namespace = w.Prefix + "new"
-	if got := w.create(t, r); !got.MadeNamespace {
+	if got := w.create(t, r); !got.CreatedNamespace {
 		t.Error("nobody is told that the namespace is new")
 	}
 	if err := w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}); err != nil {

@@ -5,6 +5,7 @@ package trace_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestTraces(t *testing.T) {
 		write := trace.WriteTree
 		switch format {
 		case "json":
-			write = inspect.WriteJSON
+			write = func(w io.Writer, n *trace.Node) error { return inspect.WriteJSON(w, n) }
 		case "dot":
 			write = trace.WriteDOT
 		}

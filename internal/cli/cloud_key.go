@@ -13,28 +13,23 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
-func newCloudKeyCmd(std Streams, folder *dataDirFlag) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "key",
-		Short: "Make API keys of the local cloud",
-		Args:  knownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+func newCloudKeyCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 	var project string
 	create := &cobra.Command{
 		Use:   "create --project NAME",
-		Short: "Make an API key of a project, and the project if it is new",
-		Long: `Makes an API key and prints it, alone, to the standard output. This is the only time that it is shown: the cloud keeps
-no more than its hash.`,
+		Short: "Create an API key of a project, and the project if it is new",
+		Long: `Creates an API key and prints only the key to the standard output. This is the only time that it is shown: the cloud
+stores its hash.`,
 		Example: `  KEY=$(bowline cloud key create --project demo)`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if project == "" {
-				return &usageError{command: cmd.CommandPath(), err: errors.New("say which project with --project NAME")}
+				return usagef(cmd, "name the project with --project NAME")
 			}
-			dataDir, err := folder.client()
+			dataDir, err := folder.Client()
 			if err != nil {
 				return err
 			}
@@ -47,20 +42,21 @@ no more than its hash.`,
 		},
 	}
 	create.Flags().StringVar(&project, "project", "", "name of the project (required)")
+	cmd := &cobra.Command{Use: "key", Short: "Create API keys of the local cloud", Args: knownCommand, RunE: showHelp}
 	cmd.AddCommand(create)
 	return cmd
 }
 
 func createKey(ctx context.Context, dataDir, project string) (string, error) {
-	endpoint, err := favouritecloud.ReadEndpoint(cloudDir(dataDir))
+	endpoint, err := favouritecloud.ReadEndpoint(datadir.CloudDir(dataDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("no local cloud runs on %s; start one with: bowline up --detach%s, or name its folder with --data-dir",
-			dataDir, dataDirArgument(dataDir))
+			dataDir, datadir.Argument(dataDir))
 	}
 	if err != nil {
 		return "", err
 	}
-	token, err := favouritecloud.ReadAdminToken(cloudDir(dataDir))
+	token, err := favouritecloud.ReadAdminToken(datadir.CloudDir(dataDir))
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package datadir
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// writeFile replaces a file at once: a reader sees the old content or the new. Only this user can read it.
-func writeFile(path string, content []byte) (err error) {
+// WriteFile replaces a file in one step, with mode 0600: a reader gets the old content or the new.
+func WriteFile(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

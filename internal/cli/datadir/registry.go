@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package datadir
 
 import (
 	"crypto/sha256"
@@ -17,12 +17,11 @@ import (
 	"github.com/bowline-dev/bowline/controlplane"
 )
 
-// The registry is how clients find servers whose folder they were not told: a folder of this user with one file for each
-// server started, which holds the path of its data folder. It is a hint only; whether a server runs is known by the lock
-// of its data folder.
+// The registry is a folder of this user with one file for each started server, which holds the path of its data folder. It is
+// only a hint for clients without --data-dir.
 
-// register notes a data folder, and forgets those on which nothing runs any more.
-func register(dataDir string) error {
+// Register adds a data folder to the registry, and removes those on which no server runs any more.
+func Register(dataDir string) error {
 	registry, err := registryDir()
 	if err != nil {
 		return err
@@ -33,23 +32,22 @@ func register(dataDir string) error {
 	for file, dir := range registered(registry) {
 		if _, ok := controlplane.Holder(dir); !ok {
 			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("tidying registry of servers: %w", err)
+				return fmt.Errorf("cleaning registry of servers: %w", err)
 			}
 		}
 	}
 	sum := sha256.Sum256([]byte(dataDir))
-	name := hex.EncodeToString(sum[:8])
-	if err := writeFile(filepath.Join(registry, name), []byte(dataDir+"\n")); err != nil {
-		return fmt.Errorf("noting server in registry: %w", err)
+	if err := WriteFile(filepath.Join(registry, hex.EncodeToString(sum[:8])), []byte(dataDir+"\n")); err != nil {
+		return fmt.Errorf("adding server to registry: %w", err)
 	}
 	return nil
 }
 
-// runningServers returns the data folders of this user's servers that run, sorted.
+// runningServers returns the data folders of this user's running servers, sorted.
 func runningServers() []string {
 	registry, err := registryDir()
 	if err != nil {
-		return nil // no cache folder: nothing can have been noted
+		return nil // without a cache folder no server can be registered
 	}
 	var running []string
 	for _, dir := range registered(registry) {
@@ -61,7 +59,7 @@ func runningServers() []string {
 	return running
 }
 
-// registered maps the registry's files to the data folders they name. What cannot be read names none.
+// registered maps the registry's files to the data folders they name. Unreadable files are left out.
 func registered(registry string) map[string]string {
 	dirs := map[string]string{}
 	entries, err := os.ReadDir(registry)

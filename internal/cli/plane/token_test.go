@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package plane
 
 import (
 	"context"
@@ -74,9 +74,9 @@ func TestTokenConfigLeavesTheAdministratorOut(t *testing.T) {
 	}
 	got := (&tokenFile{path: "/token"}).config(admin)
 	if got.BearerToken != "" || got.Username != "" || got.Password != "" || got.CertData != nil || got.KeyData != nil {
-		t.Errorf("the administrator's identity is handed on: %s", got)
+		t.Errorf("the administrator's identity is passed on: %s", got)
 	}
 	if got.Host != admin.Host || string(got.CAData) != "ca" || got.BearerTokenFile != "/token" || got.Insecure {
-		t.Errorf("the way to the server is lost: %s", got)
+		t.Errorf("the address or authority of the server is lost: %s", got)
 	}
 }

@@ -1,11 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package daemon
 
 import (
 	"bufio"
 	"bytes"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,35 +17,35 @@ import (
 
 func TestStop(t *testing.T) {
 	cases := map[string]struct {
-		script   string
-		patience time.Duration
-		killed   bool
-		said     string
+		script  string
+		timeout time.Duration
+		killed  bool
+		output  string
 	}{
-		"Obedient": {script: "echo ready; exec sleep 60", patience: time.Minute, said: "Stopping process"},
-		"Stubborn": {script: `trap "" TERM; echo ready; while :; do sleep 1; done`, patience: 50 * time.Millisecond, killed: true, said: "killing it"},
+		"Obedient": {script: "echo ready; exec sleep 60", timeout: time.Minute, output: "Stopping process"},
+		"Stubborn": {script: `trap "" TERM; echo ready; while :; do sleep 1; done`, timeout: 50 * time.Millisecond, killed: true, output: "killing it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			victim := startVictim(t, tc.script)
 			var out bytes.Buffer
-			killed, err := victim.stop(t.Context(), &out, tc.patience)
+			killed, err := victim.Stop(t.Context(), &out, tc.timeout)
 			if err != nil || killed != tc.killed {
 				t.Errorf("want killed %t, got %t, %v", tc.killed, killed, err)
 			}
-			if !strings.Contains(out.String(), tc.said) {
-				t.Errorf("it says %q", &out)
+			if !strings.Contains(out.String(), tc.output) {
+				t.Errorf("it prints %q", &out)
 			}
-			if ended, err := victim.waitEnd(t.Context(), time.Second); err != nil || !ended {
-				t.Errorf("the process goes on: %v", err)
+			if ended, err := victim.WaitEnd(t.Context(), time.Second); err != nil || !ended {
+				t.Errorf("the process still runs: %v", err)
 			}
 		})
 	}
 }
 
-// startVictim runs a shell script and waits until it has said that it is ready.
-func startVictim(t *testing.T, script string) *target {
+// startVictim runs a shell script and waits until it has reported that it is ready.
+func startVictim(t *testing.T, script string) *Process {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
@@ -62,11 +63,10 @@ func startVictim(t *testing.T, script string) *target {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	handle, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	found, err := os.FindProcess(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	victim := &target{pid: cmd.Process.Pid, handle: handle}
-	t.Cleanup(victim.close)
-	return victim
+	t.Cleanup(func() { _ = found.Release() })
+	return &Process{found}
 }

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package plane
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// spanExportPatience bounds how long the last spans may take to leave a process that ends.
-const spanExportPatience = 5 * time.Second
+// flushTimeout bounds the export of the last spans when the process ends.
+const flushTimeout = 5 * time.Second
 
-// A spanExport sends spans to where OpenTelemetry's standard environment variables say. Without them there is none.
+// A spanExport sends spans as OpenTelemetry's standard environment variables configure it. Without them it sends none.
 type spanExport struct {
 	provider *trace.TracerProvider // nil for none
 }
 
-// newSpanExport reads the variables. What they ask for and this program cannot do is an error: who sets them wants spans.
-func newSpanExport(log logr.Logger, getenv func(string) string) (spanExport, error) {
+// newSpanExport reads the variables. A setting that this program does not support is an error, since the user wants spans.
+func newSpanExport(log logr.Logger, version string, getenv func(string) string) (spanExport, error) {
 	wanted, err := spansWanted(getenv)
 	if !wanted || err != nil {
 		return spanExport{}, err
@@ -48,7 +48,7 @@ func newSpanExport(log logr.Logger, getenv func(string) string) (spanExport, err
 	return spanExport{trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))}, nil
 }
 
-// spansWanted is true if the variables name an endpoint.
+// spansWanted reports whether the variables name an endpoint.
 func spansWanted(getenv func(string) string) (bool, error) {
 	first := func(names ...string) (name, value string) {
 		for _, name := range names {
@@ -64,16 +64,16 @@ func spansWanted(getenv func(string) string) (bool, error) {
 		return false, nil
 	}
 	if exporter != "" && exporter != "otlp" {
-		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: there is otlp, and none", exporter)
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %q; use otlp or none", exporter)
 	}
 	name, protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 	if protocol != "" && protocol != "grpc" {
-		return false, fmt.Errorf("%s is %q: spans are sent by grpc only; name the collector's port for it, usually 4317", name, protocol)
+		return false, fmt.Errorf("%s is %q; only grpc is supported: set it to grpc and the endpoint to the collector's port for gRPC, usually 4317", name, protocol)
 	}
 	return true, nil
 }
 
-// options make reconcilers record spans.
+// options returns options that make reconcilers record spans.
 func (e spanExport) options() []managed.ReconcilerOption {
 	if e.provider == nil {
 		return nil
@@ -81,12 +81,12 @@ func (e spanExport) options() []managed.ReconcilerOption {
 	return []managed.ReconcilerOption{managed.WithTracerProvider(e.provider)}
 }
 
-// flush sends what was recorded, although ctx ended.
+// flush sends the recorded spans, also after the end of ctx.
 func (e spanExport) flush(ctx context.Context) {
 	if e.provider == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), spanExportPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	if err := e.provider.Shutdown(ctx); err != nil {
 		otel.Handle(err)

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package daemon
 
 import (
 	"os"
@@ -40,7 +40,7 @@ func TestOpenLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			if kept := info.Size() == tc.size; kept == tc.rotated && tc.size > 0 {
-				t.Errorf("a log of %d bytes goes on with %d", tc.size, info.Size())
+				t.Errorf("a log of %d bytes continues with %d", tc.size, info.Size())
 			}
 			if _, err := os.Stat(path + ".1"); (err == nil) != tc.rotated {
 				t.Errorf("rotated: want %t, got %v", tc.rotated, err)

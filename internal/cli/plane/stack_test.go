@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package plane
 
 import (
 	"context"
@@ -13,26 +13,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder makes services that write down in which order they end.
+// recorder makes services that record the order in which they end.
 type recorder struct{ ended []string }
 
-func (r *recorder) service(name string) service {
-	return service{name: name, ready: closed(), run: func(ctx context.Context) error {
+func (r *recorder) service(name string) Service {
+	return Service{Name: name, Run: func(ctx context.Context) error {
 		<-ctx.Done()
 		r.ended = append(r.ended, name) // stop waits for one after the other
 		return nil
 	}}
 }
 
-func failing(name string, err error) service {
-	return service{name: name, listenFlag: "--listen", ready: make(chan struct{}), run: func(context.Context) error { return err }}
+func failing(name string, err error) Service {
+	return Service{Name: name, ListenFlag: "--listen", Ready: make(chan struct{}), Run: func(context.Context) error { return err }}
 }
 
 func TestStackStopsInReverse(t *testing.T) {
 	var r recorder
-	s := newStack()
+	s := &Stack{failed: make(chan *Started, maxServices)}
 	for _, name := range []string{"server", "cloud", "controllers"} {
-		if err := s.start(t.Context(), r.service(name)); err != nil {
+		if err := s.Start(t.Context(), r.service(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestStackFailures(t *testing.T) {
 	broken := errors.New("broken")
 	cases := map[string]struct {
 		reason string
-		svc    service
+		svc    Service
 		want   string // a part of the error
 	}{
 		"Failed":       {"The cause must be seen.", failing("cloud", broken), "running cloud: broken"},
@@ -63,11 +63,11 @@ func TestStackFailures(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var r recorder
-			s := newStack()
-			if err := s.start(t.Context(), r.service("server")); err != nil {
+			s := &Stack{failed: make(chan *Started, maxServices)}
+			if err := s.Start(t.Context(), r.service("server")); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.start(t.Context(), tc.svc); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if err := s.Start(t.Context(), tc.svc); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s Got: %v", tc.reason, err)
 			}
 			if err := s.stop(); err != nil {
@@ -80,11 +80,11 @@ func TestStackFailures(t *testing.T) {
 	}
 }
 
-func TestRunServicesInterruptedStart(t *testing.T) {
+func TestRunInterruptedStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	err := runServices(ctx, func(ctx context.Context, s *stack) error {
+	err := Run(ctx, func(ctx context.Context, s *Stack) error {
 		cancel()
-		return s.start(ctx, service{name: "server", ready: make(chan struct{}), run: func(ctx context.Context) error {
+		return s.Start(ctx, Service{Name: "server", Ready: make(chan struct{}), Run: func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		}})

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package plane
 
 import (
 	"context"
@@ -14,12 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
 const (
 	tokenLife = time.Hour
-	// tokenCheck is how often the token's age is looked at. A timer until its renewal would stand still while the machine
-	// sleeps, and the token would be found expired on waking up.
+	// tokenCheck is the interval of checking the token's age. A single timer until the renewal would stop while the machine
+	// sleeps, and the token would have expired at wake-up.
 	tokenCheck = time.Minute
 )
 
@@ -40,8 +42,8 @@ func controllersToken(dataDir string, c kubernetes.Interface, log *slog.Logger) 
 		request: func(ctx context.Context) (string, time.Time, error) {
 			seconds := int64(tokenLife.Seconds())
 			request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-			answer, err := c.CoreV1().ServiceAccounts(systemNamespace).
-				CreateToken(ctx, controllersAccount, request, metav1.CreateOptions{})
+			answer, err := c.CoreV1().ServiceAccounts(SystemNamespace).
+				CreateToken(ctx, ControllersAccount, request, metav1.CreateOptions{})
 			if err != nil {
 				return "", time.Time{}, err
 			}
@@ -50,13 +52,13 @@ func controllersToken(dataDir string, c kubernetes.Interface, log *slog.Logger) 
 	}
 }
 
-// refresh writes a new token. It is to be renewed after half of its life.
+// refresh writes a new token, to be renewed after half of its life.
 func (t *tokenFile) refresh(ctx context.Context) error {
 	token, expires, err := t.request(ctx)
 	if err != nil {
 		return fmt.Errorf("requesting the controllers' token: %w", err)
 	}
-	if err := writeFile(t.path, []byte(token)); err != nil {
+	if err := datadir.WriteFile(t.path, []byte(token)); err != nil {
 		return err
 	}
 	t.renewAt = expires.Add(-time.Until(expires) / 2)
@@ -73,18 +75,18 @@ func (t *tokenFile) keepFresh(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		// Round drops the monotonic clock, which stands still in a sleep too.
+		// Round drops the monotonic clock, which stops while the machine sleeps.
 		if time.Now().Round(0).Before(t.renewAt) {
 			continue
 		}
 		if err := t.refresh(ctx); err != nil {
-			t.log.Warn("Cannot renew the controllers' token, trying again", "in", tokenCheck, "error", err)
+			t.log.Warn("Cannot renew the controllers' token; retrying", "in", tokenCheck, "error", err)
 		}
 	}
 }
 
-// config returns the controllers' access to the server that the administrator's configuration names: TLS with the same
-// authority, the token instead of the administrator's certificate.
+// config returns the controllers' access to the administrator's server: the same certificate authority, and the token instead of
+// the administrator's certificate.
 func (t *tokenFile) config(admin *rest.Config) *rest.Config {
 	return &rest.Config{
 		Host:            admin.Host,
@@ -92,7 +94,7 @@ func (t *tokenFile) config(admin *rest.Config) *rest.Config {
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: admin.CAData, CAFile: admin.CAFile, ServerName: admin.ServerName,
 		},
-		UserAgent: controllersAccount,
-		QPS:       -1, // the embedded server is ours alone, and the controllers limit their own calls
+		UserAgent: ControllersAccount,
+		QPS:       -1, // the controllers limit their own calls
 	}
 }

@@ -1,0 +1,48 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLogs(t *testing.T) {
+	cases := map[string]struct {
+		verbosity Verbosity
+		write     func(*Logs)
+		want      string // without the time
+	}{
+		"OwnInformation": {write: func(l *Logs) { l.Own("cloud").With("id", 1).Info("Ready", "url", "http://x y") }, want: "cloud: Ready id=1 url=\"http://x y\"\n"},
+		"OwnGroup":       {write: func(l *Logs) { l.Own("cloud").WithGroup("g").Warn("Odd", "a", 1) }, want: "WARN cloud: Odd g.a=1\n"},
+		"OwnDebug":       {write: func(l *Logs) { l.Own("cloud").Debug("Detail") }},
+		"OwnDebugAsked":  {verbosity: 4, write: func(l *Logs) { l.Own("cloud").Debug("Detail") }, want: "cloud: Detail\n"},
+		"LibraryInformation": {
+			write: func(l *Logs) { l.Library("apiserver").Info("chatter") },
+		},
+		"LibraryInformationAsked": {
+			verbosity: 1, write: func(l *Logs) { l.Library("apiserver").V(1).Info("chatter", "k", "v") }, want: "apiserver: chatter k=v\n",
+		},
+		"LibraryMoreThanAsked": {verbosity: 1, write: func(l *Logs) { l.Library("apiserver").V(2).Info("chatter") }},
+		"LibraryError": {
+			write: func(l *Logs) { l.Library("apiserver").WithName("etcd").Error(errors.New("broken"), "Cannot write\n") },
+			want:  "ERROR apiserver: Cannot write logger=etcd err=broken\n",
+		},
+		"Reconcilers": {write: func(l *Logs) { l.Controllers().Info("Cannot reconcile", "object", "a") }, want: "controllers: Cannot reconcile object=a\n"},
+	}
+	withoutTime := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d `)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			tc.write(New(&out, tc.verbosity))
+			if diff := cmp.Diff(tc.want, withoutTime.ReplaceAllString(out.String(), "")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/cli/personas"
+	"github.com/bowline-dev/bowline/internal/cli/team"
+	"github.com/bowline-dev/bowline/pkg/provider"
+)
+
+// The controllers act as a service account with the rights of provider.CommonRules and of each provider's rules, and no others.
+const (
+	SystemNamespace    = "bowline-system"
+	ControllersAccount = "bowline-controllers"
+	FieldManager       = "bowline"
+)
+
+// applyIdentities applies namespaces, roles, bindings and the controllers' service account.
+func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructured.Unstructured) error {
+	mapper := meta.NewDefaultRESTMapper(nil) // a fixed mapping saves a discovery
+	for _, o := range objects {
+		scope := meta.RESTScopeRoot
+		if o.GetNamespace() != "" {
+			scope = meta.RESTScopeNamespace
+		}
+		mapper.Add(o.GroupVersionKind(), scope)
+	}
+	c, err := client.New(cfg, client.Options{Mapper: mapper})
+	if err != nil {
+		return fmt.Errorf("creating client: %w", err)
+	}
+	for _, o := range objects {
+		err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(FieldManager), client.ForceOwnership)
+		if err != nil {
+			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// Identities returns the namespaces, accounts, roles and bindings of the controllers and of people, given the definitions of the
+// providers.
+func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomResourceDefinition) ([]*unstructured.Unstructured, error) {
+	rules := provider.CommonRules()
+	for _, p := range from {
+		own, err := p.Rules()
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, own...)
+	}
+	objects := controllersIdentity(rules)
+	for _, role := range personas.Roles(definitions...) {
+		objects = append(objects, &role)
+	}
+	objects = append(objects,
+		&corev1.Namespace{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: team.Namespace}},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta:   typeMeta(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Name: personas.Browse},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: team.Group}},
+			RoleRef:    roleRef("ClusterRole", personas.Browse),
+		})
+	return bare(objects)
+}
+
+// controllersIdentity returns the objects of the controllers' account in the order in which they can be created.
+func controllersIdentity(rules []rbacv1.PolicyRule) []runtime.Object {
+	everywhere, here := metav1.ObjectMeta{Name: ControllersAccount}, metav1.ObjectMeta{Name: ControllersAccount, Namespace: SystemNamespace}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: ControllersAccount}}
+	leases := []rbacv1.PolicyRule{{ // to elect a leader
+		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+		Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+	}}
+	return []runtime.Object{
+		&corev1.Namespace{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},
+		&corev1.ServiceAccount{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "ServiceAccount"), ObjectMeta: here},
+		&rbacv1.ClusterRole{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRole"), ObjectMeta: everywhere, Rules: rules},
+		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"), ObjectMeta: everywhere,
+			Subjects: subjects, RoleRef: roleRef("ClusterRole", ControllersAccount)},
+		&rbacv1.Role{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "Role"), ObjectMeta: here, Rules: leases},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "RoleBinding"), ObjectMeta: here,
+			Subjects: subjects, RoleRef: roleRef("Role", ControllersAccount)},
+	}
+}
+
+func typeMeta(version schema.GroupVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: version.String(), Kind: kind}
+}
+
+func roleRef(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+// bare converts objects for server-side apply: without the fields that the server owns, which would be applied as empty.
+func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
+	all := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %T: %w", o, err)
+		}
+		unstructured.RemoveNestedField(content, "status")
+		unstructured.RemoveNestedField(content, "spec")
+		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+		all = append(all, &unstructured.Unstructured{Object: content})
+	}
+	return all, nil
+}

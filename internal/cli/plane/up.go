@@ -1,0 +1,121 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/logs"
+	"github.com/bowline-dev/bowline/pkg/provider"
+)
+
+// A Plane is the whole control plane of one data folder in one process.
+type Plane struct {
+	DataDir     string
+	Version     string // of this program
+	Providers   []provider.Provider
+	Server      ServerOptions
+	WithCloud   bool
+	Cloud       CloudOptions
+	Controllers ControllerOptions
+}
+
+// Start starts the services in the order of their needs: the API server and the cloud side by side, then the controllers, which
+// use both.
+func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datadir.RunFile, error) {
+	if err := p.Controllers.Validate(); err != nil {
+		return datadir.RunFile{}, err
+	}
+	server, serverService, err := APIServer(p.DataDir, p.Server, log)
+	if err != nil {
+		return datadir.RunFile{}, err
+	}
+	cloud, cloudService, err := Cloud(p.DataDir, p.Cloud, log)
+	if err != nil {
+		return datadir.RunFile{}, err
+	}
+	serverStarted := running.Launch(ctx, serverService)
+	var cloudStarted *Started
+	if p.WithCloud {
+		cloudStarted = running.Launch(ctx, cloudService)
+	}
+	need, err := needsOf(p.Providers) // while the server starts
+	if err != nil {
+		return datadir.RunFile{}, err
+	}
+	if err := running.WaitReady(ctx, serverStarted); err != nil {
+		return datadir.RunFile{}, err
+	}
+	log.Own("bowline").Debug("API server is ready")
+	if err := p.startControllers(ctx, running, server, need, log); err != nil {
+		return datadir.RunFile{}, err
+	}
+	state := datadir.NewRunFile(server.Address(), p.Version)
+	if cloudStarted != nil {
+		if err := running.WaitReady(ctx, cloudStarted); err != nil {
+			return datadir.RunFile{}, err
+		}
+		state.Cloud = cloud.URL()
+	}
+	return state, nil
+}
+
+// needs are the objects that must exist before the controllers start.
+type needs struct {
+	definitions []*apiextensionsv1.CustomResourceDefinition
+	identities  []*unstructured.Unstructured
+}
+
+func needsOf(providers []provider.Provider) (needs, error) {
+	definitions, err := provider.Definitions(providers...)
+	if err != nil {
+		return needs{}, err
+	}
+	all, err := Identities(providers, definitions)
+	return needs{definitions: definitions, identities: all}, err
+}
+
+// startControllers prepares the server as its administrator, whose certificate this process holds anyway, and runs the controllers
+// as their service account.
+func (p Plane) startControllers(ctx context.Context, running *Stack, server *controlplane.Server, need needs, log *logs.Logs) error {
+	admin := server.RESTConfig()
+	client, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("creating client: %w", err)
+	}
+	token := controllersToken(p.DataDir, client, log.Own("bowline"))
+	group, preparing := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return provider.InstallDefinitions(preparing, admin, log.Controllers(), need.definitions)
+	})
+	group.Go(func() error {
+		if err := applyIdentities(preparing, admin, need.identities); err != nil {
+			return err
+		}
+		return token.refresh(preparing)
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
+	working, err := Controllers(ControllersConfig{
+		ControllerOptions: p.Controllers, Providers: p.Providers, REST: token.config(admin), Log: log.Controllers(), Version: p.Version,
+	})
+	if err != nil {
+		return err
+	}
+	log.Own("bowline").Debug("The controllers are configured")
+	if err := running.Start(ctx, Service{Name: "token refresh", Run: token.keepFresh}); err != nil {
+		return err
+	}
+	return running.Start(ctx, working)
+}
