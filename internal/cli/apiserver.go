@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
@@ -28,7 +29,7 @@ func newAPIServerCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 Bowline's controllers. Run those with: bowline controllers --kubeconfig FILE.`,
 		Example: `  bowline apiserver --data-dir ./state --listen 127.0.0.1:0
   bowline kubectl --data-dir ./state api-resources`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dataDir, err := folder.Server()
 			if err != nil {

@@ -7,14 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/transport"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
+	"github.com/bowline-dev/bowline/internal/cli/kubectl"
+	"github.com/bowline-dev/bowline/internal/cli/user"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
@@ -25,10 +26,7 @@ const (
 )
 
 // Streams are the standard streams of a command.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-}
+type Streams = command.Streams
 
 // A Program is the command bowline with a choice of providers: the same commands, flags and wiring.
 type Program struct {
@@ -63,8 +61,8 @@ func (p Program) Run(ctx context.Context, args []string, std Streams) int {
 		return exit.code
 	}
 	fmt.Fprintf(std.Err, "bowline: %v\n", err)
-	if usage, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprintf(std.Err, "See '%s --help'.\n", usage.command)
+	if usage, ok := errors.AsType[*command.UsageError](err); ok {
+		fmt.Fprintf(std.Err, "See '%s --help'.\n", usage.Command)
 		return exitUsage
 	}
 	return exitError
@@ -82,15 +80,15 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
   bowline down                                stop everything`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          showHelp,
-		Args:          knownCommand,
+		RunE:          command.ShowHelp,
+		Args:          command.Subcommand,
 	}
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{command: cmd.CommandPath(), err: err}
+		return &command.UsageError{Command: cmd.CommandPath(), Err: err}
 	})
 	folder := &datadir.Flag{}
 	folder.AddFlags(root.PersistentFlags())
@@ -101,53 +99,16 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 		newTraceCmd(std, folder),
 		newWhyCmd(std, folder),
 		newLeaksCmd(std, folder),
-		newKubectlCmd(std, folder),
+		kubectl.New(std, folder),
 		newAPIServerCmd(std, folder),
 		newControllersCmd(p, std),
 		newCloudCmd(std, folder),
-		newUserCmd(program, std, folder),
+		user.New(program, std, folder),
 		newRBACCmd(p.Providers, std),
 		newGenerateCmd(std),
 		newVersionCmd(std),
 	)
 	return root
-}
-
-// knownCommand refuses a word that is no subcommand, and suggests similar ones.
-func knownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	cmd.SuggestionsMinimumDistance = 2 // letters; cobra sets it only for its own checks
-	text := fmt.Sprintf("unknown command %q", args[0])
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return usagef(cmd, "%s", text)
-}
-
-// noArgs refuses arguments that are not flags.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usagef(cmd, "%s takes no argument, got %q", cmd.Name(), args[0])
-}
-
-// showHelp runs a command that only groups others.
-func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-
-// usageError reports a wrong command line.
-type usageError struct {
-	command string // whose help explains the usage
-	err     error
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(cmd *cobra.Command, format string, args ...any) error {
-	return &usageError{command: cmd.CommandPath(), err: fmt.Errorf(format, args...)}
 }
 
 // exitCodeError ends the program with a code, without a further message.

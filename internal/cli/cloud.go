@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
@@ -31,7 +32,7 @@ PUT /admin/v1/faults with the token in cloud/admin.token of the data folder. fav
 		Example: `  bowline cloud --data-dir ./state
   bowline cloud --cloud-admin
   KEY=$(bowline cloud key create --project demo)`,
-		Args: knownCommand,
+		Args: command.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dataDir, err := folder.Server()
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
@@ -24,10 +25,10 @@ func newCloudKeyCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 		Long: `Creates an API key and prints only the key to the standard output. This is the only time that it is shown: the cloud
 stores its hash.`,
 		Example: `  KEY=$(bowline cloud key create --project demo)`,
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if project == "" {
-				return usagef(cmd, "name the project with --project NAME")
+				return command.Usagef(cmd, "name the project with --project NAME")
 			}
 			dataDir, err := folder.Client()
 			if err != nil {
@@ -42,7 +43,7 @@ stores its hash.`,
 		},
 	}
 	create.Flags().StringVar(&project, "project", "", "name of the project (required)")
-	cmd := &cobra.Command{Use: "key", Short: "Create API keys of the local cloud", Args: knownCommand, RunE: showHelp}
+	cmd := &cobra.Command{Use: "key", Short: "Create API keys of the local cloud", Args: command.Subcommand, RunE: command.ShowHelp}
 	cmd.AddCommand(create)
 	return cmd
 }

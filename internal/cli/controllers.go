@@ -6,18 +6,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -44,7 +38,7 @@ func newControllersCmd(program Program, std Streams) *cobra.Command {
 Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP_ENDPOINT if that is set.`,
 		Example: `  bowline controllers --kubeconfig ./state/admin.kubeconfig
   bowline controllers --leader-elect --install-crds=false     as a Deployment with several replicas`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, release := untilSignal(cmd.Context())
 			defer release()
@@ -77,15 +71,9 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 			return err
 		}
 	}
-	namespace := ownNamespace()
-	if o.leaderElect {
-		if err := ensureNamespace(ctx, cfg, namespace); err != nil {
-			return err
-		}
-	}
-	service, err := plane.Controllers(plane.ControllersConfig{
+	service, err := plane.Controllers(ctx, plane.ControllersConfig{
 		ControllerOptions: o.controllers, Providers: o.program.Providers, REST: cfg, Log: log.Controllers(), Version: ownVersion(),
-		LeaderElect: o.leaderElect, Namespace: namespace, HealthListen: o.health,
+		LeaderElect: o.leaderElect, HealthListen: o.health,
 	})
 	if err != nil {
 		return err
@@ -97,27 +85,4 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 		_, err := fmt.Fprintf(std.Out, "The controllers work against %s\n", cfg.Host)
 		return err
 	}, func() error { return nil })
-}
-
-// ownNamespace is the pod's namespace, or the one that bowline up uses.
-func ownNamespace() string {
-	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if namespace := strings.TrimSpace(string(content)); err == nil && namespace != "" {
-		return namespace
-	}
-	return plane.SystemNamespace
-}
-
-// ensureNamespace creates the namespace of the lease. A process without the right to create namespaces runs in an existing one.
-func ensureNamespace(ctx context.Context, cfg *rest.Config, name string) error {
-	c, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return fmt.Errorf("creating client: %w", err)
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err = c.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: plane.FieldManager})
-	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
-		return nil
-	}
-	return fmt.Errorf("creating namespace %s for the lease: %w", name, err)
 }

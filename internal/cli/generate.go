@@ -6,6 +6,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/codegen"
 )
 
@@ -21,7 +22,7 @@ them as file:line:column and writes nothing.`,
   bowline generate --check ./apis/...         in CI: fail if a generated file is out of date`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.MinimumNArgs(1)(cmd, args); err != nil {
-				return usagef(cmd, "%w", err)
+				return command.Usagef(cmd, "%w", err)
 			}
 			return nil
 		},

@@ -14,6 +14,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -50,12 +51,12 @@ The exit code is 0 whether or not there are any.`,
 		Example: `  bowline leaks
   bowline leaks -o json
   bowline leaks --kubeconfig ~/.kube/config`,
-		Args: noArgs,
+		Args: command.NoArgs,
 	}
-	output := newOutputFlag(cmd, "a table", "json", "yaml")
+	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of another API server (default: that of the data folder)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := output.check(cmd); err != nil {
+		if err := output.Check(cmd); err != nil {
 			return err
 		}
 		if kubeconfig == "" {
@@ -69,7 +70,7 @@ The exit code is 0 whether or not there are any.`,
 		if err != nil {
 			return fmt.Errorf("searching for leaks: %w", err)
 		}
-		return output.print(std.Out, leaks, func(w io.Writer, _ string) error { return printLeaks(w, leaks) })
+		return output.Print(std.Out, leaks, func(w io.Writer, _ string) error { return printLeaks(w, leaks) })
 	}
 	return cmd
 }
@@ -121,7 +122,7 @@ func printLeaks(w io.Writer, leaks []leak) error {
 		rows = append(rows, []any{l.Kind, l.Namespace, l.Name, l.Since.Local().Format(time.DateTime),
 			meta.ExternalLabelUID + "=" + l.LookFor[meta.ExternalLabelUID]})
 	}
-	if err := printTable(w, rows...); err != nil {
+	if err := command.PrintTable(w, rows...); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w, "\nWhat to do: bowline leaks --help")

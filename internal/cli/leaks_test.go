@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -79,7 +81,13 @@ func TestWriteLeaks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			if err := (&outputFlag{format: tc.output}).print(&out, tc.leaks, func(w io.Writer, _ string) error { return printLeaks(w, tc.leaks) }); err != nil || !strings.Contains(out.String(), tc.want) {
+			cmd := &cobra.Command{}
+			output := command.NewOutput(cmd, "a table", "json", "yaml")
+			if err := cmd.Flags().Set("output", tc.output); err != nil {
+				t.Fatal(err)
+			}
+			err := output.Print(&out, tc.leaks, func(w io.Writer, _ string) error { return printLeaks(w, tc.leaks) })
+			if err != nil || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("%v, printed:\n%s", err, out.String())
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
@@ -37,7 +38,7 @@ func (f *objectFlags) find(ctx context.Context, cmd *cobra.Command, args []strin
 		words = append([]string{f.kind}, args...)
 	}
 	if err := (inspect.Query{Words: words}).Check(); err != nil {
-		return nil, inspect.Reading{}, usagef(cmd, "%w", err)
+		return nil, inspect.Reading{}, command.Usagef(cmd, "%w", err)
 	}
 	if f.kubeconfig == "" {
 		dataDir, err := f.folder.Running()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
@@ -23,7 +24,7 @@ Teams created with bowline user may list classes by bowline-browse; bind that ro
 
 bowline up applies all of this. A cluster needs it once, and again after an update of Bowline.`,
 		Example: `  bowline rbac | kubectl apply --server-side -f -`,
-		Args:    noArgs,
+		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			definitions, err := provider.Definitions(providers...)
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
@@ -49,11 +50,11 @@ func newStatusCmd(std Streams, folder *datadir.Flag) *cobra.Command {
 if the server does not respond.`,
 		Example: `  bowline status
   bowline status -o json`,
-		Args: noArgs,
+		Args: command.NoArgs,
 	}
-	output := newOutputFlag(cmd, "a table", "json", "yaml")
+	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := output.check(cmd); err != nil {
+		if err := output.Check(cmd); err != nil {
 			return err
 		}
 		dataDir, err := folder.Client()
@@ -61,7 +62,7 @@ if the server does not respond.`,
 			return err
 		}
 		s, problem := readStatus(cmd.Context(), dataDir)
-		err = output.print(std.Out, s, func(w io.Writer, _ string) error { return s.print(w, dataDir) })
+		err = output.Print(std.Out, s, func(w io.Writer, _ string) error { return s.print(w, dataDir) })
 		switch {
 		case err != nil:
 			return fmt.Errorf("writing status: %w", err)
@@ -145,16 +146,16 @@ func (s status) print(w io.Writer, dataDir string) error {
 	}
 	rows := [][]any{{"Process", s.PID}, {"Data", dataDir}}
 	if s.Since == nil {
-		return printTable(w, append(rows, []any{"State", "starting"})...)
+		return command.PrintTable(w, append(rows, []any{"State", "starting"})...)
 	}
 	since := fmt.Sprintf("%s (%s)", s.Since.Local().Format(time.DateTime), time.Since(*s.Since).Round(time.Second))
 	rows = append(rows, []any{"Address", "https://" + s.Address}, []any{"Version", s.Version}, []any{"Ready since", since})
-	if err := printTable(w, rows...); err != nil || len(s.Objects) == 0 {
+	if err := command.PrintTable(w, rows...); err != nil || len(s.Objects) == 0 {
 		return err
 	}
 	rows = [][]any{{"\nKIND", "TOTAL", "READY", "SYNCED"}}
 	for _, o := range s.Objects {
 		rows = append(rows, []any{o.Kind, o.Total, o.Ready, o.Synced})
 	}
-	return printTable(w, rows...)
+	return command.PrintTable(w, rows...)
 }

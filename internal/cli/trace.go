@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/trace"
 )
@@ -31,9 +32,9 @@ The exit code is 0 whether or not all objects are well.`,
   bowline trace orders -n shop -o dot | dot -Tsvg > orders.svg`,
 	}
 	object.register(cmd)
-	output := newOutputFlag(cmd, "a tree", "json", "dot")
+	output := command.NewOutput(cmd, "a tree", "json", "dot")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := output.check(cmd); err != nil {
+		if err := output.Check(cmd); err != nil {
 			return err
 		}
 		cluster, found, err := object.find(cmd.Context(), cmd, args)
@@ -44,7 +45,7 @@ The exit code is 0 whether or not all objects are well.`,
 		if err != nil {
 			return err
 		}
-		return output.print(std.Out, root, func(w io.Writer, format string) error {
+		return output.Print(std.Out, root, func(w io.Writer, format string) error {
 			if format == "dot" {
 				return trace.WriteDOT(w, root)
 			}

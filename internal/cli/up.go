@@ -7,26 +7,20 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/daemon"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
-
-// gcPercent trades processor time for a smaller heap: a control plane on a laptop is mostly idle. GOGC overrides it.
-const gcPercent = 50
 
 type upOptions struct {
 	plane.Plane
@@ -48,7 +42,7 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
   bowline up --data-dir ./state --listen 127.0.0.1:0 --cloud-listen 127.0.0.1:0
   bowline up --cloud-admin                     with fault injection in the local cloud; see bowline cloud --help
   bowline up --cloud=false                     without the local cloud`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.DataDir, err = folder.Server(); err != nil {
 				return err
@@ -94,19 +88,9 @@ func (o upOptions) run(ctx context.Context, std Streams) error {
 		}
 		o.welcome(ready, state)
 		log.Own("bowline").Info("Ready", "after", time.Since(begin).Round(time.Millisecond))
-		defer saveMemory()
+		defer plane.SaveMemory()
 		return ready.Close()
 	}, func() error { return datadir.RemoveRunFile(o.DataDir) })
-}
-
-// saveMemory sets the collector's goal and returns the memory of the start to the system. It runs last: frequent collection
-// would take a fifth of the processor time of the start.
-func saveMemory() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	debug.SetGCPercent(gcPercent)
-	debug.FreeOSMemory()
 }
 
 // runDetached starts this program again in the background and prints its welcome.
@@ -131,28 +115,11 @@ func (o upOptions) runDetached(ctx context.Context, std Streams) error {
 // alreadyUp succeeds if the server that runs is healthy.
 func (o upOptions) alreadyUp(ctx context.Context, std Streams, pid int) error {
 	state, ok := datadir.ReadRunFile(o.DataDir, pid)
-	if !ok || checkHealth(ctx, o.DataDir) != nil {
+	if !ok || plane.CheckHealth(ctx, o.DataDir) != nil {
 		return alreadyRuns(o.DataDir, pid)
 	}
 	fmt.Fprintf(std.Out, "Bowline already runs (process %d).\n", pid)
 	o.welcome(std.Out, state)
-	return nil
-}
-
-// checkHealth asks the API server of a data folder whether it is ready.
-func checkHealth(ctx context.Context, dataDir string) error {
-	cfg, err := clientcmd.BuildConfigFromFlags("", controlplane.KubeconfigPath(dataDir))
-	if err != nil {
-		return fmt.Errorf("reading kubeconfig: %w", err)
-	}
-	cfg.Timeout = 5 * time.Second
-	c, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return fmt.Errorf("creating client: %w", err)
-	}
-	if err := c.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
-		return fmt.Errorf("checking readiness of the API server: %w", err)
-	}
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/internal/cli/command"
 )
 
 // version is set by the linker (see the Makefile).
@@ -21,7 +23,7 @@ func newVersionCmd(std Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(std.Out, "bowline %s (Kubernetes %s, %s, %s/%s)\n",
 				ownVersion(), moduleVersion("k8s.io/kubernetes"), runtime.Version(), runtime.GOOS, runtime.GOARCH)

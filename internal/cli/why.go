@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/why"
 )
@@ -31,9 +32,9 @@ The exit code is 0 if the object is fine or its state is explained.`,
   bowline why orders -n shop -o json`,
 	}
 	object.register(cmd)
-	output := newOutputFlag(cmd, "text", "json")
+	output := command.NewOutput(cmd, "text", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := output.check(cmd); err != nil {
+		if err := output.Check(cmd); err != nil {
 			return err
 		}
 		cluster, found, err := object.find(cmd.Context(), cmd, args)
@@ -41,7 +42,7 @@ The exit code is 0 if the object is fine or its state is explained.`,
 			return err
 		}
 		explanation := why.Explain(cmd.Context(), cluster, found)
-		return output.print(std.Out, explanation, func(w io.Writer, _ string) error {
+		return output.Print(std.Out, explanation, func(w io.Writer, _ string) error {
 			return why.WriteText(w, explanation, time.Now())
 		})
 	}

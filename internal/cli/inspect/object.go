@@ -4,8 +4,6 @@
 package inspect
 
 import (
-	"encoding/json"
-	"io"
 	"strings"
 	"time"
 
@@ -90,12 +88,4 @@ func Path(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
-}
-
-// WriteJSON writes a value as indented JSON.
-func WriteJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }

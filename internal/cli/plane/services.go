@@ -4,6 +4,12 @@
 package plane
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
 	"github.com/spf13/pflag"
 
 	"github.com/bowline-dev/bowline/controlplane"
@@ -56,4 +62,35 @@ func Cloud(dataDir string, o CloudOptions, log *logs.Logs) (*favouritecloud.Serv
 		return nil, Service{}, err
 	}
 	return cloud, Service{Name: "local cloud", ListenFlag: "--cloud-listen", Run: cloud.Run, Ready: cloud.Ready()}, nil
+}
+
+// StopLeftovers stops the database servers of a killed cloud, and reports whether there was one: a cloud that stops in order
+// removes its endpoint file. Only the cloud can adopt its servers, so this starts it and stops it again.
+func StopLeftovers(ctx context.Context, out io.Writer, dataDir string) (bool, error) {
+	cloudDir := datadir.CloudDir(dataDir)
+	_, err := favouritecloud.ReadEndpoint(cloudDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintln(out, "Stopping database servers that the local cloud left behind")
+	cloud, err := favouritecloud.New(favouritecloud.Config{DataDir: cloudDir, Listen: "127.0.0.1:0"})
+	if err != nil {
+		return true, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-cloud.Ready():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := cloud.Run(ctx); err != nil {
+		return true, fmt.Errorf("the local cloud of %s cannot be stopped from here (if it runs by itself, press Ctrl-C there): %w", dataDir, err)
+	}
+	return true, nil
 }

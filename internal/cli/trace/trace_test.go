@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/inspect/inspecttest"
 	"github.com/bowline-dev/bowline/internal/cli/trace"
@@ -27,7 +28,7 @@ func TestTraces(t *testing.T) {
 		write := trace.WriteTree
 		switch format {
 		case "json":
-			write = func(w io.Writer, n *trace.Node) error { return inspect.WriteJSON(w, n) }
+			write = func(w io.Writer, n *trace.Node) error { return command.WriteJSON(w, n) }
 		case "dot":
 			write = trace.WriteDOT
 		}

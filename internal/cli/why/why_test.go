@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/internal/cli/inspect/inspecttest"
 	"github.com/bowline-dev/bowline/internal/cli/why"
@@ -29,7 +30,7 @@ func TestExplanations(t *testing.T) {
 		err := why.WriteText(&out, e, now)
 		if format == "json" {
 			out.Reset()
-			err = inspect.WriteJSON(&out, e)
+			err = command.WriteJSON(&out, e)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+// Package kubectl is the command bowline kubectl: the kubectl of Kubernetes, built in, and pointed at our server.
+package kubectl
 
 import (
 	"errors"
@@ -19,10 +20,12 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
-func newKubectlCmd(std Streams, folder *datadir.Flag) *cobra.Command {
+// New returns the command.
+func New(std command.Streams, folder *datadir.Flag) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl [--data-dir DIR] …",
 		Short: "Run kubectl against the running server",
@@ -55,7 +58,7 @@ func takeDataDir(folder *datadir.Flag, args []string) ([]string, error) {
 		args = args[1:]
 		if !joined {
 			if len(args) == 0 {
-				return nil, &usageError{command: "bowline kubectl", err: errors.New("flag needs an argument: --data-dir")}
+				return nil, &command.UsageError{Command: "bowline kubectl", Err: errors.New("flag needs an argument: --data-dir")}
 			}
 			value, args = args[0], args[1:]
 		}
@@ -100,7 +103,7 @@ func needsServer(args []string) bool {
 }
 
 // runKubectl runs kubectl as its main function does. On an error kubectl prints it and ends the process.
-func runKubectl(std Streams, args []string) error {
+func runKubectl(std command.Streams, args []string) error {
 	streams := genericiooptions.IOStreams{In: std.In, Out: std.Out, ErrOut: std.Err}
 	arguments := append([]string{"kubectl"}, args...)
 	command := cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{

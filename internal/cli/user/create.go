@@ -1,17 +1,18 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package user
 
 import (
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-func newUserCreateCmd(f *userFlags, std Streams) *cobra.Command {
+func newCreateCmd(f *flags, std command.Streams) *cobra.Command {
 	r := team.Request{}
 	token := &tokenFlags{}
 	cmd := &cobra.Command{
@@ -33,10 +34,10 @@ events of all cluster-scoped objects.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Name, r.Duration = args[0], token.duration
 			if r.Namespace == "" {
-				return usagef(cmd, "name the namespace of the team with --namespace NS")
+				return command.Usagef(cmd, "name the namespace of the team with --namespace NS")
 			}
 			if err := r.Validate(); err != nil {
-				return usagef(cmd, "%w", err)
+				return command.Usagef(cmd, "%w", err)
 			}
 			return f.grant(std, token, r.Name, func(accounts *team.Accounts) (team.Grant, error) { return accounts.Create(cmd.Context(), r) })
 		},

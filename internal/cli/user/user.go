@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+// Package user is the command bowline user, which grants teams access. Package team does the work.
+package user
 
 import (
 	"errors"
@@ -15,19 +16,21 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-// userFlags are those of every command about teams.
-type userFlags struct {
+// flags are shared by all commands about teams.
+type flags struct {
 	program    string // its name as it was typed, for commands that are printed
 	folder     *datadir.Flag
 	kubeconfig string
 }
 
-func newUserCmd(program string, std Streams, folder *datadir.Flag) *cobra.Command {
-	f := &userFlags{program: program, folder: folder}
+// New returns the command.
+func New(program string, std command.Streams, folder *datadir.Flag) *cobra.Command {
+	f := &flags{program: program, folder: folder}
 	cmd := &cobra.Command{
 		Use:   "user",
 		Short: "Grant a team access to a namespace, and revoke it",
@@ -41,17 +44,17 @@ The team uses a kubeconfig with a token that expires. To run these commands you 
   bowline user renew shop                             before the token expires
   bowline user list
   bowline user revoke shop                            ends all access at once`,
-		Args: knownCommand,
-		RunE: showHelp,
+		Args: command.Subcommand,
+		RunE: command.ShowHelp,
 	}
 	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "",
 		"kubeconfig of the cluster's administrator (default: that of the running server)")
-	cmd.AddCommand(newUserCreateCmd(f, std), newUserRenewCmd(f, std), newUserRevokeCmd(f, std), newUserListCmd(f, std))
+	cmd.AddCommand(newCreateCmd(f, std), newRenewCmd(f, std), newRevokeCmd(f, std), newListCmd(f, std))
 	return cmd
 }
 
 // accounts returns the teams of the control plane that the flags select, and its address for a team's kubeconfig.
-func (f *userFlags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
+func (f *flags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
 	path := f.kubeconfig
 	if path == "" {
 		dataDir, err := f.folder.Running()
@@ -69,7 +72,7 @@ func (f *userFlags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
 }
 
 // again is a command about a team as it can be typed.
-func (f *userFlags) again(verb, name string) string {
+func (f *flags) again(verb, name string) string {
 	line := fmt.Sprintf("%s user %s %s", f.program, verb, name)
 	if f.kubeconfig != "" {
 		return line + " --kubeconfig " + datadir.ShellQuote(f.kubeconfig)
@@ -86,13 +89,13 @@ type tokenFlags struct {
 	file     string
 }
 
-func (f *tokenFlags) register(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.duration, "duration", 24*time.Hour, fmt.Sprintf("how long the token is valid, 10m to %.0fh", team.MaxDuration.Hours()))
-	flags.StringVarP(&f.file, "output", "o", "", "file to write (default TEAM.kubeconfig)")
+func (f *tokenFlags) register(set *pflag.FlagSet) {
+	set.DurationVar(&f.duration, "duration", 24*time.Hour, fmt.Sprintf("how long the token is valid, 10m to %.0fh", team.MaxDuration.Hours()))
+	set.StringVarP(&f.file, "output", "o", "", "file to write (default TEAM.kubeconfig)")
 }
 
 // grant writes the kubeconfig of a team with the token that obtain returns, and prints how to use it.
-func (f *userFlags) grant(std Streams, token *tokenFlags, name string, obtain func(*team.Accounts) (team.Grant, error)) error {
+func (f *flags) grant(std command.Streams, token *tokenFlags, name string, obtain func(*team.Accounts) (team.Grant, error)) error {
 	accounts, cluster, err := f.accounts()
 	if err != nil {
 		return err
@@ -155,5 +158,5 @@ func oneTeam(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return usagef(cmd, "name one team: %s", cmd.UseLine())
+	return command.Usagef(cmd, "name one team: %s", cmd.UseLine())
 }

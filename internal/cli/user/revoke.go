@@ -1,15 +1,17 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package user
 
 import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/internal/cli/command"
 )
 
-func newUserRevokeCmd(f *userFlags, std Streams) *cobra.Command {
+func newRevokeCmd(f *flags, std command.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke TEAM",
 		Short:   "End all access of a team at once",

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package user
 
 import (
 	"cmp"
@@ -10,19 +10,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-func newUserListCmd(f *userFlags, std Streams) *cobra.Command {
+func newListCmd(f *flags, std command.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the teams with their namespaces and the expiry of their tokens",
 		Example: `  bowline user list -o json`,
-		Args:    noArgs,
+		Args:    command.NoArgs,
 	}
-	output := newOutputFlag(cmd, "a table", "json")
+	output := command.NewOutput(cmd, "a table", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := output.check(cmd); err != nil {
+		if err := output.Check(cmd); err != nil {
 			return err
 		}
 		accounts, _, err := f.accounts()
@@ -33,12 +34,12 @@ func newUserListCmd(f *userFlags, std Streams) *cobra.Command {
 		if err != nil {
 			return explainRights(err)
 		}
-		return output.print(std.Out, teams, func(w io.Writer, _ string) error { return f.printTeams(w, teams) })
+		return output.Print(std.Out, teams, func(w io.Writer, _ string) error { return f.printTeams(w, teams) })
 	}
 	return cmd
 }
 
-func (f *userFlags) printTeams(w io.Writer, teams []team.Team) error {
+func (f *flags) printTeams(w io.Writer, teams []team.Team) error {
 	if len(teams) == 0 {
 		_, err := fmt.Fprintf(w, "There are no teams. Create one with: %s --namespace NS\n", f.again("create", "TEAM"))
 		return err
@@ -51,5 +52,5 @@ func (f *userFlags) printTeams(w io.Writer, teams []team.Team) error {
 		}
 		rows = append(rows, []any{t.Name, t.Namespace, cmp.Or(t.Role, "none"), expires})
 	}
-	return printTable(w, rows...)
+	return command.PrintTable(w, rows...)
 }

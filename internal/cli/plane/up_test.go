@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package plane
 
 import (
 	"runtime/debug"
@@ -21,7 +21,7 @@ func TestSaveMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOGC", tc.variable)
 			original := debug.SetGCPercent(before)
-			saveMemory()
+			SaveMemory()
 			if got := debug.SetGCPercent(original); got != tc.want {
 				t.Errorf("the goal is %d instead of %d", got, tc.want)
 			}

@@ -1,15 +1,16 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package user
 
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-func newUserRenewCmd(f *userFlags, std Streams) *cobra.Command {
+func newRenewCmd(f *flags, std command.Streams) *cobra.Command {
 	token := &tokenFlags{}
 	cmd := &cobra.Command{
 		Use:   "renew TEAM",
