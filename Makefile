@@ -82,6 +82,10 @@ bench: build ## Print what managed resources cost (N=1000 LATENCY=0 JSON=out.jso
 verify: ## Check format, vet, staticcheck, generated files and go.mod
 	.ci/verify
 
+.PHONY: size
+size: ## Print the lines that people maintain, by package, and their limits
+	@$(GO) run ./internal/policy/size
+
 .PHONY: generate
 generate: ## Write all that follows from the API types
 	.ci/generate

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,26 @@ func TestSizeAndHabitRules(t *testing.T) {
 			rule:  "file size",
 			files: map[string]string{"pkg/a/zz_a.go": "package a\n" + strings.Repeat("\n", 500)},
 		},
+		"PackageOf1500Lines": {
+			rule: "package size",
+			files: map[string]string{"pkg/a/a.go": "package a\n" + strings.Repeat("\n", 1499), "pkg/a/a_test.go": "package a\n",
+				"pkg/a/zz_a.go": "package a\n"},
+		},
+		"PackageOf1501Lines": {
+			rule:  "package size",
+			files: map[string]string{"pkg/a/a.go": "package a\n" + strings.Repeat("\n", 1400), "pkg/a/b.go": "package a\n" + strings.Repeat("\n", 99)},
+			want:  []string{"pkg/a: 1501 lines of code, more than 1500: split it, or give the reason in largePackages()"},
+		},
+		"NoReasonNeeded": {
+			rule:  "package size",
+			files: map[string]string{"internal/cli/a.go": "package cli\n"},
+			want:  []string{"internal/cli: 1 lines of code only: delete it from largePackages()"},
+		},
+		"LargeRepository": {
+			rule:  "total size",
+			files: map[string]string{"pkg/a/a.go": "package a\n" + strings.Repeat("\n", mostCode), "pkg/a/a_test.go": "package a\n"},
+			want:  []string{fmt.Sprintf("code: %d lines, more than %d", mostCode+1, mostCode)},
+		},
 		"ShortMain": {
 			rule:  "main size",
 			files: map[string]string{"cmd/a/main.go": "package main\n" + strings.Repeat("\n", 18)},
@@ -163,6 +184,68 @@ func TestSizeAndHabitRules(t *testing.T) {
 			want: []string{"pkg/a/a_test.go:6: call of Skipf"},
 		},
 	})
+}
+
+func TestMessageRule(t *testing.T) {
+	const start = "package a\n\nfunc f(err error, c Condition, pattern Pattern) bool {\n\t"
+	one := []string{"pkg/a/a.go:4: function f reads a message"}
+	cases := map[string]struct {
+		body string
+		want []string
+	}{
+		"prefix of an error":       {`return strings.HasPrefix(err.Error(), "not found")`, one},
+		"part of a condition":      {`return strings.Contains(strings.ToLower(c.Message), "quota")`, one},
+		"pattern":                  {`return pattern.MatchString(c.Message)`, one},
+		"literal":                  {`return c.Message == "not found"`, one},
+		"variable":                 {`if text := err.Error(); strings.HasPrefix(text, "a") { return true }; return false`, one},
+		"whole message":            {`return c.Message != d.Message`, nil},
+		"no message":               {`return c.Message == ""`, nil},
+		"reason":                   {`return c.Reason == "NotFound" && strings.HasPrefix(c.Name, "a")`, nil},
+		"wrapped":                  {`return report(strings.Join([]string{c.Message, err.Error()}, ": "))`, nil},
+		"in the message of an own": {`return errors.New("a: " + c.Message) != nil`, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			checkRule(t, "messages", map[string]string{"pkg/a/a.go": start + tc.body + "\n}\n", "pkg/a/a_test.go": start + tc.body + "\n}\n"}, tc.want)
+		})
+	}
+	t.Run("an excuse that is not needed", func(t *testing.T) {
+		checkRule(t, "messages", map[string]string{"test/a/a.go": "package a\n"},
+			[]string{"test reads no message any more: delete it from mayReadMessages()"})
+	})
+}
+
+func TestOnlyFor(t *testing.T) {
+	imports := func(folders ...string) *fstest.MapFile {
+		source := "package a\n"
+		for _, folder := range folders {
+			source += "import _ \"" + module + "/" + folder + "\"\n"
+		}
+		return &fstest.MapFile{Data: []byte(source)}
+	}
+	parsed, err := load(fstest.MapFS{
+		"pkg/a/a.go": imports("pkg/own", "pkg/shared"), "pkg/a/below/a.go": imports(),
+		"pkg/own/a.go": imports("pkg/further"), "pkg/further/a.go": imports(), "pkg/further/a_test.go": imports(),
+		"pkg/b/a.go": imports("pkg/shared"), "pkg/b/a_test.go": imports("pkg/own"), "pkg/shared/a.go": imports(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"pkg/a", "pkg/a/below", "pkg/further", "pkg/own"}, onlyFor(parsed, "pkg/a")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestPrintSizes(t *testing.T) {
+	var text strings.Builder
+	if err := PrintSizes(&text, root); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" internal/policy\n", " managed and what only it uses (", " in all\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("sizes lack %q:\n%s", want, text.String())
+		}
+	}
 }
 
 func TestImports(t *testing.T) {

@@ -9,7 +9,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -56,6 +58,13 @@ func (t tree) handwritten() []file {
 	}
 	return files
 }
+
+// has reports whether the tree has files in a folder, or below it.
+func (t tree) has(folder string) bool {
+	return slices.ContainsFunc(t, func(f file) bool { return within(f.dir(), folder) })
+}
+
+func loadFolder(root string) (tree, error) { return load(os.DirFS(root)) }
 
 // load parses every Go file below the root, but for testdata, hidden folders and modules of their own.
 func load(root fs.FS) (tree, error) {
