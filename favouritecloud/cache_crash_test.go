@@ -112,7 +112,7 @@ func TestLostPortOfACacheIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer thief.Close() //nolint:errcheck // The test is over.
+	defer thief.Close() // The test is over.
 	c = startCloud(t, favouritecloud.Config{DataDir: dir})
 	moved := c.awaitCache(t, "sessions")
 	if got := ask(t, moved, created.Password, "GET", "kept"); got != "moved" || moved.Port == online.Port {

@@ -111,7 +111,7 @@ func (f *folders) adminToken() ([sha256.Size]byte, error) {
 	token, err := ReadAdminToken(f.data)
 	if errors.Is(err, fs.ErrNotExist) {
 		random := make([]byte, 24)
-		rand.Read(random) //nolint:errcheck // Documented never to fail.
+		rand.Read(random) // never fails
 		token = "fca_" + hex.EncodeToString(random)
 		err = writeFile(filepath.Join(f.data, adminTokenFile), token+"\n")
 	}

@@ -34,7 +34,7 @@ func ended(t *testing.T) process.Process {
 		t.Fatal(err)
 	}
 	p.AwaitEnd(t.Context())
-	cmd.Wait() //nolint:errcheck // it was killed
+	cmd.Wait() // it was killed
 	if p.Alive() {
 		t.Error("an ended process must not be alive")
 	}

@@ -136,7 +136,7 @@ func (c *Client) do(ctx context.Context, path string, req Request, out any, opts
 	if err != nil {
 		return Answer{}, newConnectionError(c.endpoint, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // The body has been read.
+	defer resp.Body.Close() // The body has been read.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
 		return Answer{}, newConnectionError(c.endpoint, fmt.Errorf("reading answer: %w", err))

@@ -152,8 +152,8 @@ func TestSizeAndHabitRules(t *testing.T) {
 		},
 		"NoReasonNeeded": {
 			rule:  "package size",
-			files: map[string]string{"internal/cli/a.go": "package cli\n"},
-			want:  []string{"internal/cli: 1 lines of code only: delete it from largePackages()"},
+			files: map[string]string{"controlplane/a.go": "package a\n"},
+			want:  []string{"controlplane: 1 lines of code only: delete it from largePackages()"},
 		},
 		"LargeRepository": {
 			rule:  "total size",
@@ -174,6 +174,11 @@ func TestSizeAndHabitRules(t *testing.T) {
 			files: map[string]string{"pkg/a/a.go": "package a\n\nfunc init() {}\n\ntype t int\n\nfunc (t) init() {}\n",
 				"pkg/a/zz_a.go": "package a\n\nfunc init() {}\n"},
 			want: []string{"pkg/a/a.go:3: func init"},
+		},
+		"LinterComment": {
+			rule:  "linter comments",
+			files: map[string]string{"pkg/a/a.go": "package a\n\nvar a = b() //nolint:errcheck // never fails\n"},
+			want:  []string{"pkg/a/a.go:3: //nolint:errcheck // never fails"},
 		},
 		"Skip": {
 			rule: "no skipped tests",

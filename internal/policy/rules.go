@@ -38,6 +38,7 @@ func rules() []rule {
 		{"main size", "Commands are libraries with a door; only libraries can be tested.", mainSizes},
 		{"no init", "Importing a package must not do anything.", noInit},
 		{"no skipped tests", "A skipped test looks like a passed one.", noSkip},
+		{"linter comments", "vet and staticcheck need none; a comment for a linter that does not run misleads.", linterComments},
 		{"R4 R8 imports", "Arrows point one way.", imports},
 	}
 }
@@ -121,6 +122,21 @@ func noInit(t tree) []string {
 		for _, function := range functions(f) {
 			if function.Recv == nil && function.Name.Name == "init" {
 				found = append(found, f.at(function.Pos())+": func init")
+			}
+		}
+	}
+	return found
+}
+
+// linterComments returns the comments that turn off a linter.
+func linterComments(t tree) []string {
+	var found []string
+	for _, f := range t.handwritten() {
+		for _, group := range f.syntax.Comments {
+			for _, comment := range group.List {
+				if strings.HasPrefix(comment.Text, "//nolint") {
+					found = append(found, f.at(comment.Pos())+": "+comment.Text)
+				}
 			}
 		}
 	}

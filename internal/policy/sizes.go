@@ -32,7 +32,6 @@ const (
 func largePackages() map[string]string {
 	return map[string]string{
 		"controlplane":                "one server with one lifetime",
-		"internal/cli":                "one file for each command",
 		"pkg/kind":                    "one kind is one idea: parameters, drift, late initialization and calls share their types",
 		"pkg/reconciler/claimbinding": "provisioning, binding and releasing share the pass",
 		"pkg/reconciler/managed":      "one lifecycle, one file for each step",

@@ -107,7 +107,7 @@ func (w *world) watchConnections(t *testing.T) (most func() int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan int, 1)
 	go func() {
-		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // The server goes with the test.
+		defer conn.Close(context.WithoutCancel(ctx)) // The server goes with the test.
 		const count = "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM pg_stat_activity WHERE usename IN ('first', 'second') GROUP BY usename) AS each"
 		n := 0
 		for ctx.Err() == nil {

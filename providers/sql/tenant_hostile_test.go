@@ -168,7 +168,7 @@ func TestTenantsConnectionLimit(t *testing.T) {
 			if err != nil {
 				return n
 			}
-			defer conn.Close(t.Context()) //nolint:errcheck // The server goes with the test.
+			defer conn.Close(t.Context()) // The server goes with the test.
 		}
 		return n
 	}

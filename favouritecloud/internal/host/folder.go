@@ -113,7 +113,7 @@ func (f *Folder) Start(cmd *exec.Cmd) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // Only the server writes to it.
+	defer log.Close() // Only the server writes to it.
 	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = f.Path, owner.Attributes(), log, log
 	p, err := Start(cmd)
 	if err != nil {

@@ -48,7 +48,7 @@ func logSince(path string, start int64) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer log.Close() //nolint:errcheck // Read only.
+	defer log.Close() // only read
 	end := logSize(path)
 	start = max(start, end-enough)
 	output, err := io.ReadAll(io.NewSectionReader(log, start, end-start))

@@ -33,7 +33,7 @@ func Version(ctx context.Context, program string, pattern *regexp.Regexp) (strin
 	}
 	match := pattern.FindStringSubmatch(string(output))
 	if err != nil || match == nil {
-		return "", nil //nolint:nilerr // Such a program counts as not installed.
+		return "", nil // Such a program counts as not installed.
 	}
 	return match[1], nil
 }

@@ -59,7 +59,7 @@ func (c *Cluster) Initialize(ctx context.Context, with Installation, password st
 
 func (c *Cluster) initdb(ctx context.Context, with Installation, target, password string) error {
 	passwordFile := filepath.Join(c.Path, "password")
-	defer os.Remove(passwordFile) //nolint:errcheck // Remove deletes the whole folder if this fails.
+	defer os.Remove(passwordFile) // Remove deletes the whole folder if this fails.
 	if err := os.WriteFile(passwordFile, []byte(password+"\n"), 0o600); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func syncAll(folder string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // Read only.
+	defer f.Close() // only read
 	if err := unix.Syncfs(int(f.Fd())); err != nil {
 		return fmt.Errorf("writing %s to disk: %w", folder, err)
 	}

@@ -80,11 +80,11 @@ func installationIn(ctx context.Context, folder string) (Installation, error) {
 	// The programs find their library by their real path, and links to them are often created one by one.
 	server, err := filepath.EvalSymlinks(filepath.Join(folder, serverProgram))
 	if err != nil || !filepath.IsAbs(server) {
-		return Installation{}, nil //nolint:nilerr // There is no such program.
+		return Installation{}, nil // There is no such program.
 	}
 	binDir := filepath.Dir(server)
 	if _, err := os.Stat(filepath.Join(binDir, initProgram)); err != nil {
-		return Installation{}, nil //nolint:nilerr // The installation is incomplete.
+		return Installation{}, nil // The installation is incomplete.
 	}
 	// For example "postgres (PostgreSQL) 15.4 (Debian 15.4-1)".
 	major, err := host.Version(ctx, server, regexp.MustCompile(`\(PostgreSQL\) ([0-9]+)`))
@@ -121,7 +121,7 @@ func readIn(folder, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer root.Close() //nolint:errcheck // Read only.
+	defer root.Close() // only read
 	content, err := root.ReadFile(name)
 	return string(content), err
 }

@@ -39,7 +39,7 @@ func (s *Server) SetPassword(ctx context.Context, current, desired string) error
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // The change is committed.
+	defer conn.Close(ctx) // The change is committed.
 	statement := "ALTER ROLE " + Username + " PASSWORD '" + strings.ReplaceAll(desired, "'", "''") + "'"
 	return conn.Exec(ctx, statement).Close()
 }

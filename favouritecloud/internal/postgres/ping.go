@@ -26,7 +26,7 @@ func acceptsConnections(ctx context.Context, port int) bool {
 	if err != nil {
 		return false
 	}
-	defer conn.Close() //nolint:errcheck // The session has not begun.
+	defer conn.Close() // The session has not begun.
 	if err := conn.SetDeadline(time.Now().Add(pingTimeout)); err != nil {
 		return false
 	}

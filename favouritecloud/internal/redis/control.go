@@ -45,7 +45,7 @@ func dial(ctx context.Context, data, secret string) (*control, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to server: %w", err)
 	}
-	defer folder.Close() //nolint:errcheck // Read only.
+	defer folder.Close() // only read
 	// Linux limits the path of a socket to 107 characters; that of the folder may be longer.
 	short := filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), socketName)
 	conn, err := (&net.Dialer{Timeout: controlTimeout}).DialContext(ctx, "unix", short)

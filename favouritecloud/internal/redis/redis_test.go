@@ -29,7 +29,7 @@ func TestFindInstallations(t *testing.T) {
 		"other":  "echo 'something else 7.0.1'",
 	} {
 		path := filepath.Join(root, folder, "redis-server")
-		err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)) //nolint:gosec // A program.
+		err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)) // executable
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close() //nolint:errcheck // The test is over.
+	defer taken.Close() // The test is over.
 	settings := Settings{Port: taken.Addr().(*net.TCPAddr).Port, MemoryMegabytes: 8, EvictionPolicy: "noeviction", Password: "password"}
 	s, err := i.Start(t.Context(), installed[0], settings)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestInstances(t *testing.T) {
 func TestServicesAreApart(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
-	defer s.Close() //nolint:errcheck // The test is over.
+	defer s.Close() // The test is over.
 	if _, _, err := create(t, s, "p", "a", "k"); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestServicesAreApart(t *testing.T) {
 func TestRefusedChangeWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
-	defer s.Close() //nolint:errcheck // The test is over.
+	defer s.Close() // The test is over.
 	id, _, err := create(t, s, "p", "a", "")
 	if err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func openAt(t *testing.T, c postgresql.Config) (*pgx.Conn, error) {
 	}
 	conn, err := pgx.ConnectConfig(context.WithoutCancel(t.Context()), config) // also while a test cleans up
 	if err == nil {
-		t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // The server may have ended it.
+		t.Cleanup(func() { conn.Close(context.Background()) }) // The server may have ended it.
 	}
 	return conn, err
 }

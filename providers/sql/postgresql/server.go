@@ -147,7 +147,7 @@ func (c Config) connection() (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Host, p.Port, p.TLSConfig = c.Endpoint, uint16(c.Port), tlsConfig //nolint:gosec // New checks the port.
+	p.Host, p.Port, p.TLSConfig = c.Endpoint, uint16(c.Port), tlsConfig // New checks the port.
 	p.User, p.Password, p.Database = c.Username, string(c.Password), c.Database
 	p.DialFunc, p.ConnectTimeout = c.Dial, connectTimeout
 	p.Fallbacks = nil

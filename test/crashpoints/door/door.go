@@ -47,7 +47,7 @@ func Redis(ctx context.Context, data map[string][]byte) error {
 	if err != nil {
 		return fmt.Errorf("connecting with what the connection secret holds: %w", err)
 	}
-	defer connection.Close() //nolint:errcheck // Nothing was begun.
+	defer connection.Close() // Nothing was begun.
 	if deadline, limited := ctx.Deadline(); limited {
 		if err := connection.SetDeadline(deadline); err != nil {
 			return err

@@ -64,7 +64,7 @@ func (c *Catalog[T]) Put(tx *store.Tx, record Record[T]) error {
 func (c *Catalog[T]) NewID(tx *store.Tx, project, prefix string) (string, error) {
 	for {
 		random := make([]byte, 5)
-		rand.Read(random) //nolint:errcheck // Documented never to fail.
+		rand.Read(random) // never fails
 		id := prefix + hex.EncodeToString(random)
 		if _, err := c.table.Get(tx, project, id); errors.Is(err, store.ErrNotFound) {
 			return id, nil

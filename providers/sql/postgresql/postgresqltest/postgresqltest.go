@@ -102,7 +102,7 @@ func (s *Server) Restart() error {
 	if err != nil {
 		return fmt.Errorf("starting PostgreSQL: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // The server writes it, not we.
+	defer log.Close() // The server writes it, not we.
 	arguments := []string{"-D", s.data()}
 	for _, setting := range slices.Concat([]string{
 		"listen_addresses=" + host, "port=" + strconv.Itoa(s.port), "unix_socket_directories=", "fsync=off", "full_page_writes=off",
@@ -171,7 +171,7 @@ func (s *Server) initialize() error {
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
 	passwordFile := filepath.Join(s.folder, "password")
-	if err := errors.Join(listener.Close(), os.Mkdir(s.data(), 0o700), os.Chmod(s.folder, 0o711), //nolint:gosec // postgres enters.
+	if err := errors.Join(listener.Close(), os.Mkdir(s.data(), 0o700), os.Chmod(s.folder, 0o711), // postgres enters.
 		os.WriteFile(passwordFile, []byte(s.password), 0o600)); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ package scram
 
 import (
 	"crypto/hmac"
-	"crypto/md5" //nolint:gosec // What old servers store.
+	"crypto/md5" // What old servers store.
 	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
@@ -50,7 +50,7 @@ func Verifier(password string) (string, error) {
 		return "", ErrUnusable
 	}
 	salt := make([]byte, saltBytes)
-	rand.Read(salt) //nolint:errcheck // It never fails.
+	rand.Read(salt) // never fails
 	stored, server, err := keys(password, salt, iterations)
 	if err != nil {
 		return "", err
@@ -63,7 +63,7 @@ func Verifier(password string) (string, error) {
 // the older MD5, into which the role's name goes.
 func Matches(verifier, role, password string) bool {
 	if digest, ok := strings.CutPrefix(verifier, "md5"); ok {
-		sum := md5.Sum([]byte(password + role)) //nolint:gosec // What old servers store.
+		sum := md5.Sum([]byte(password + role)) // What old servers store.
 		return subtle.ConstantTimeCompare([]byte(digest), []byte(hex.EncodeToString(sum[:]))) == 1
 	}
 	count, salt, storedKey, ok := parse(verifier)
