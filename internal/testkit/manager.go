@@ -5,6 +5,7 @@
 // report why they still wait. Its neighbours below have the rest:
 //
 //	fault    counts the requests of a process and injects a fault at one of them
+//	scenario runs scripts of events with a fault at every request
 //	process  starts, kills and stops programs
 //	thing    a managed kind with a Go type, and a vendor in memory with knobs for its next error
 //	shop     kinds of claims and classes, as the generator completes them
