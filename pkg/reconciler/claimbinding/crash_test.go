@@ -14,92 +14,67 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 )
 
-// Operations on a claim; prepare happens in good health.
-var operations = map[string]struct {
-	prepare func(*stage)
-	check   func(*stage) error
-	writes  int // at least, of a clean run
-}{
-	"provision": {prepare: func(s *stage) { s.create(s.newClass(nil), s.newClaim("orders", nil)) }, check: (*stage).checkBound, writes: 8},
-	"provision from a class with a limit": {prepare: func(s *stage) {
+// What happens to a claim, and what holds then.
+var scripts = map[string]scenario.Script[*stage]{
+	"provision": {Given: func(s *stage) { s.create(s.newClass(nil), s.newClaim("orders", nil)) }, Then: (*stage).checkBound, Requests: 8},
+	"provision from a class with a limit": {Given: func(s *stage) {
 		s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.Claims.Max = new(int64(1)) }), s.newClaim("orders", nil))
-	}, check: (*stage).checkBound, writes: 9},
-	"bind": {prepare: func(s *stage) {
+	}, Then: (*stage).checkBound, Requests: 9},
+	"bind": {Given: func(s *stage) {
 		s.create(s.newClass(nil), s.newClaim("orders", nil))
 		s.pass()
-	}, check: (*stage).checkBound, writes: 5},
-	"bind what exists": {prepare: func(s *stage) {
+	}, Then: (*stage).checkBound, Requests: 5},
+	"bind what exists": {Given: func(s *stage) {
 		item := s.newItem("legacy", s.toNamespace)
 		s.create(item, s.newClaim("orders", s.static(item.Name)))
-	}, check: (*stage).checkBound, writes: 7},
-	"propagate": {prepare: func(s *stage) {
+	}, Then: (*stage).checkBound, Requests: 7},
+	"propagate": {Given: func(s *stage) {
 		claim, _ := s.bound(nil)
 		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
-	}, check: (*stage).checkBound, writes: 4},
-	"release": {prepare: func(s *stage) {
+	}, Then: (*stage).checkBound, Requests: 4},
+	"release": {Given: func(s *stage) {
 		_, item := s.bound(nil)
 		s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
 		s.delete(s.claimOf("orders"))
-	}, check: (*stage).checkReleased, writes: 3},
-	"delete": {prepare: func(s *stage) {
+	}, Then: (*stage).checkReleased, Requests: 3},
+	"delete": {Given: func(s *stage) {
 		s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.Claims.Max = new(int64(1)) }), s.newClaim("orders", nil))
-		s.settle()
+		s.Settle()
 		s.delete(s.claimOf("orders"))
-	}, check: (*stage).checkGone, writes: 3},
-	"delete while it is provisioned": {prepare: func(s *stage) { s.unreferred(); s.delete(s.claimOf("orders")) },
-		check: (*stage).checkGone, writes: 2},
-	"unbind from what existed": {prepare: func(s *stage) { s.boundStatic(""); s.delete(s.claimOf("orders")) },
-		check: (*stage).checkReleased, writes: 3},
+	}, Then: (*stage).checkGone, Requests: 3},
+	"delete while it is provisioned": {Given: func(s *stage) { s.unreferred(); s.delete(s.claimOf("orders")) },
+		Then: (*stage).checkGone, Requests: 2},
+	"unbind from what existed": {Given: func(s *stage) { s.boundStatic(""); s.delete(s.claimOf("orders")) },
+		Then: (*stage).checkReleased, Requests: 3},
 }
 
-// Wherever the process dies, and whichever answer is lost, the next pass finishes the work: one managed resource for the claim,
-// nothing leaked, nothing forgotten (N11, R268).
+// Wherever the process crashes, and whichever answer is lost, the next reconcile finishes the work: one managed resource for the
+// claim, nothing leaked, nothing forgotten (N11, R268).
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
-	for name, operation := range operations {
+	for name, script := range scripts {
 		t.Run("N11 R268 "+name, func(t *testing.T) {
 			t.Parallel()
-			env, clean := controlplanetest.NewWithScheme(t, newScheme(t)), &fault.Process{}
-			live(t, env, name, clean)
-			if len(clean.Requests()) < operation.writes {
-				t.Fatalf("a clean run did only %v", clean.Requests())
-			}
-			for point := 1; point <= len(clean.Requests()); point++ {
-				for _, how := range []fault.Kind{fault.CrashBefore, fault.CrashAfter, fault.AnswerLost} {
-					live(t, env, name, &fault.Process{At: fault.Point{N: point}, Kind: how})
-				}
-			}
+			env := controlplanetest.NewWithScheme(t, newScheme(t))
+			script.Run(t, func() *stage { return stageIn(t, env) })
 		})
 	}
 }
 
-// live does an operation in a process of the given life and, if that ends, in another one. It checks what is left.
-func live(t *testing.T, env *controlplanetest.Env, operation string, life *fault.Process) {
-	t.Helper()
-	s := stageIn(t, env)
-	defer s.strike()
-	operations[operation].prepare(s)
-	s.restart(fault.InterceptWrites(s.env.Config, life.Request))
-	s.settle()
-	if life.Crashed() {
-		s.restart(s.env.Config)
-		s.settle()
-	}
-	if err := operations[operation].check(s); err != nil {
-		t.Errorf("cut at %d of %v (it %s): %v", life.At.N, life.Requests(), life.Kind, err)
-	}
-}
+// Restart satisfies scenario.World.
+func (s *stage) Restart(p *fault.Process) { s.restart(fault.InterceptWrites(s.env.Config, p.Request)) }
 
-// settle lets the reconciler and the controller of managed resources work until all is quiet.
-func (s *stage) settle() {
+// Settle satisfies scenario.World: the binder and the controller of managed resources work.
+func (s *stage) Settle() {
 	s.t.Helper()
 	for range 5 {
-		_, _ = s.tryPass("orders") // a dying process has no one to tell
+		_, _ = s.tryPass("orders") // a crashed process has errors
 		for _, item := range s.items() {
 			if item.Status.BindingPhase == "" && !meta.WasDeleted(&item) && s.claimed() {
 				s.ready(&item, "hunter2")
@@ -107,6 +82,9 @@ func (s *stage) settle() {
 		}
 	}
 }
+
+// Close satisfies scenario.World.
+func (s *stage) Close() { s.strike() }
 
 // claimed is true while the claim of the stage is not being deleted: only then the test serves what is made for it.
 func (s *stage) claimed() bool {

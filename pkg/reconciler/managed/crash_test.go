@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -58,92 +59,86 @@ var operations = map[string]struct {
 	"delete": {prepare: func(s *stage) { s.pass(); s.delete() }, want: 0},
 }
 
-// Wherever the process dies, the next one finishes the work: nothing is leaked, doubled or forgotten (N11, N22, R79).
+// Wherever the process crashes, the next one finishes the work: nothing is leaked, doubled or forgotten (N11, N22, R79).
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
-	for kind := range kinds {
-		for operation := range operations {
-			t.Run(fmt.Sprintf("R77 R79 N5 N22 %s with %s", operation, kind), func(t *testing.T) {
+	for kind, k := range kinds {
+		for name, operation := range operations {
+			t.Run(fmt.Sprintf("R77 R79 N5 N22 %s with %s", name, kind), func(t *testing.T) {
 				t.Parallel()
-				clean := &fault.Process{}
-				whole := newCrashStage(t, kind, operation)
-				whole.run(clean)
-				whole.check("not cut")
-				if len(clean.Requests()) < 4 {
-					t.Fatalf("a clean run did only %v", clean.Requests())
-				}
-				for point := 1; point <= len(clean.Requests()); point++ {
-					for _, how := range []fault.Kind{fault.CrashBefore, fault.CrashAfter} {
-						s := newCrashStage(t, kind, operation)
-						life := &fault.Process{At: fault.Point{N: point}, Kind: how}
-						s.run(life)
-						s.recover()
-						s.check(fmt.Sprintf("cut at %d of %v (it %s)", point, life.Requests(), how))
-					}
-				}
+				scenario.Script[*crashStage]{
+					Given: func(s *crashStage) {
+						k.change(s.system)
+						operation.prepare(s.stage)
+						s.clock = s.clock.Add(time.Minute)
+					},
+					Then:     (*crashStage).check,
+					Requests: 4,
+					Kinds:    []fault.Kind{fault.CrashBefore, fault.CrashAfter},
+				}.Run(t, func() *crashStage {
+					return &crashStage{stage: newStage(t, nil, k.options...), kind: kind, operation: name}
+				})
 			})
 		}
 	}
 }
 
+// A crashStage is a world for one operation on a kind.
 type crashStage struct {
 	*stage
 	kind, operation string
+	recovers        bool
 }
 
-func newCrashStage(t *testing.T, kind, operation string) *crashStage {
-	k := kinds[kind]
-	s := newStage(t, nil, k.options...)
-	k.change(s.system)
-	operations[operation].prepare(s)
-	s.clock = s.clock.Add(time.Minute)
-	return &crashStage{stage: s, kind: kind, operation: operation}
+// Restart satisfies scenario.World.
+func (s *crashStage) Restart(p *fault.Process) {
+	s.system.Fault = p.Request
+	s.restart(fault.InterceptWrites(s.env.Config, p.Request))
 }
 
-// run makes the pass in which a process of the given life does it all; further ones would only look.
-func (s *crashStage) run(life *fault.Process) {
-	s.system.Fault = func(verb string) (error, error) { return life.Request(verb) }
-	s.restart(fault.InterceptWrites(s.env.Config, life.Request))
-	_, _ = s.tryPass() // a dying process has no one to tell
-	s.system.Fault = nil
-}
-
-// recover reconciles with a new process until all is quiet.
-func (s *crashStage) recover() {
-	s.restart(s.env.Config)
+// Settle satisfies scenario.World. The first pass does all that there is to do; after a crash more may be needed.
+func (s *crashStage) Settle() {
+	if !s.recovers {
+		s.recovers = true
+		_, _ = s.tryPass() // a crashed process has errors
+		return
+	}
 	for range 3 {
 		s.pass()
 		s.clock = s.clock.Add(time.Minute)
 	}
 }
 
-func (s *crashStage) check(where string) {
-	s.t.Helper()
+// Close satisfies scenario.World. What is left ends with the test.
+func (s *crashStage) Close() { s.system.Fault = nil }
+
+func (s *crashStage) check() error {
 	resources := s.system.Snapshot()
 	if kinds[s.kind].mayNeedHuman && s.thing() != nil && strings.Contains(s.message(), "cannot determine creation result") {
 		if len(resources) > 1 {
-			s.t.Errorf("%s: waits for a person, yet there are %d resources", where, len(resources))
+			return fmt.Errorf("the object needs manual intervention, yet there are %d resources", len(resources))
 		}
-		return
+		return nil
 	}
 	if len(resources) != operations[s.operation].want {
-		s.t.Errorf("%s: %d resources, want %d", where, len(resources), operations[s.operation].want)
+		return fmt.Errorf("%d resources, want %d", len(resources), operations[s.operation].want)
 	}
 	if operations[s.operation].want == 0 {
 		if got := s.state(); got != "gone" {
-			s.t.Errorf("%s: the user sees %s", where, got)
+			return fmt.Errorf("the user sees %s", got)
 		}
-		return
+		return nil
 	}
 	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-		s.t.Errorf("%s: the user sees %s: %s", where, got, s.message())
+		return fmt.Errorf("the user sees %s: %s", got, s.message())
 	}
 	for _, have := range resources {
 		if want := s.thing().Spec.ForProvider.Size; have.Size != want {
-			s.t.Errorf("%s: size %d, want %d", where, have.Size, want)
+			return fmt.Errorf("size %d, want %d", have.Size, want)
 		}
 		if got := s.connection()["password"]; kinds[s.kind].keepsPassword && got != have.Password {
-			s.t.Errorf("%s: the secret's password is %q, the resource's %q", where, got, have.Password)
+			return fmt.Errorf("the secret's password is %q, the resource's %q", got, have.Password)
 		}
 	}
+	return nil
 }
