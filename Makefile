@@ -30,17 +30,17 @@ build: ## Build bin/bowline
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bowline ./cmd/bowline
 
 .PHONY: quickstart
-quickstart: ## From YAML to a running PostgreSQL, and how to look around
+quickstart: ## From a six-line claim to a running PostgreSQL server
 	.ci/ensure-servers
 	@$(MAKE) --no-print-directory build
 	examples/quickstart/quickstart.sh
 
 .PHONY: clean-quickstart
-clean-quickstart: build ## Stop and remove all that quickstart made
+clean-quickstart: build ## Stop and remove the quickstart
 	examples/quickstart/quickstart.sh clean
 
 .PHONY: test
-test: ## Run all tests, after making sure that PostgreSQL and Redis are there
+test: ## Run all tests; installs PostgreSQL and Redis if they are missing
 	.ci/ensure-servers
 	$(GO) test -timeout 25m ./...
 
@@ -50,36 +50,36 @@ contract: ## Run all tests and check what they prove of docs/contract.md
 	@$(GO) test -json -timeout 25m ./... | $(GO) run ./internal/contract/cmd
 
 .PHONY: chaos
-chaos: ## Kill everything 200 times at random moments (BOWLINE_KILLS, BOWLINE_SEED)
+chaos: ## Kill every process 200 times at random moments (BOWLINE_KILLS, BOWLINE_SEED)
 	.ci/ensure-servers
 	BOWLINE_KILLS=$${BOWLINE_KILLS:-200} $(GO) test -count=1 -timeout 2h -v -run TestKills ./test/chaos
 
 .PHONY: crashpoints
-crashpoints: build ## Cut every operation of the cloud's kinds and of claims at every point (ARGS="--kind NodeGroup --operation create")
+crashpoints: build ## Interrupt every operation of the cloud's kinds and of claims at every request (ARGS="--kind NodeGroup --operation create")
 	.ci/ensure-servers
 	$(GO) build -buildvcs=false -o bin/crashpoints ./test/crashpoints
 	@exec bin/crashpoints $(ARGS)
 
 .PHONY: storm
-storm: ## A thousand objects, a cloud that throttles and loses answers, ten kills (BOWLINE_SEED)
+storm: ## A thousand objects, a cloud that throttles and loses responses, ten kills (BOWLINE_SEED)
 	.ci/ensure-servers
 	BOWLINE_STORM_NETWORKS=970 BOWLINE_STORM_DATABASES=30 BOWLINE_STORM_KILLS=10 $(GO) test -count=1 -timeout 1h -v \
 		-run TestStorm ./test/chaos | sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
 .PHONY: claims-storm
-claims-storm: ## Five hundred claims at once, two providers, three classes, five kills and one more when all go (BOWLINE_SEED)
+claims-storm: ## Five hundred claims at once, two providers, three classes, six kills (BOWLINE_SEED)
 	.ci/ensure-servers
 	BOWLINE_CLAIMS_SERVERS=$${BOWLINE_CLAIMS_SERVERS:-20} BOWLINE_CLAIMS_DATABASES=$${BOWLINE_CLAIMS_DATABASES:-480} \
 		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
 		sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
 .PHONY: bench
-bench: build ## Print what managed resources cost (N=1000 LATENCY=0 JSON=out.json ARGS="...")
+bench: build ## Measure requests, CPU and memory of managed resources (N=1000 LATENCY=0 JSON=out.json ARGS="...")
 	$(GO) build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/bench ./test/bench
 	@exec bin/bench --objects $(or $(N),1000) --latency $(or $(LATENCY),0) $(if $(JSON),--json '$(JSON)') $(ARGS)
 
 .PHONY: verify
-verify: ## Check format, vet, staticcheck, generated files and go.mod
+verify: ## Check format, go.mod, generated files, vet and staticcheck
 	.ci/verify
 
 .PHONY: size
@@ -87,16 +87,16 @@ size: ## Print the lines that people maintain, by package, and their limits
 	@$(GO) run ./internal/policy/size
 
 .PHONY: generate
-generate: ## Write all that follows from the API types
+generate: ## Generate code, CRDs and docs/reasons.md from the API types
 	.ci/generate
 
 .PHONY: manifests
-manifests: ## Write custom resource definitions, and the Go that they come from
+manifests: ## Generate CRDs and the Go code that they need
 	.ci/generate manifests
 
 .PHONY: reviewable
-reviewable: generate verify test ## Generate, lint and test: what a change goes through before it is shown
+reviewable: generate verify test ## Generate, lint and test, as before a review
 
 .PHONY: clean
-clean: ## Remove what build made
+clean: ## Remove bin/
 	rm -rf bin

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a six-line claim to a running PostgreSQL, as two people: a platform engineer and an application team. `make quickstart`
-# runs this; running it again is fine. It keeps everything in QUICKSTART_DIR (default .quickstart in the checkout), which
-# `make clean-quickstart` stops and removes.
+# From a six-line claim to a running PostgreSQL server, in two roles: a platform team and an application team. `make quickstart`
+# runs this script, which can be repeated. All state is in QUICKSTART_DIR (default .quickstart in the checkout);
+# `make clean-quickstart` stops everything and removes it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -19,13 +19,13 @@ secret() { team get secret orders -o "jsonpath={.data.$1}" | base64 -d; }
 clean() {
 	[[ -d $dir ]] || { echo "Nothing to clean: $dir does not exist."; return; }
 	if bin/bowline status --data-dir "$dir" >/dev/null 2>&1; then
-		# Claims first: their databases go with them. Then what somebody made without a claim.
+		# Claims first, which deletes their databases, then managed resources without a claim.
 		platform delete claims --all --all-namespaces --timeout=60s &&
 			platform delete managed --all --all-namespaces --timeout=60s ||
-			echo "Not everything could be deleted in order; removing it all the same."
+			echo "Some objects could not be deleted in order; removing everything anyway."
 	fi
 	bin/bowline down --data-dir "$dir"
-	# Where PostgreSQL's account cannot reach the folder, the cloud keeps its databases elsewhere, behind a link.
+	# If PostgreSQL's account cannot enter the folder, the cloud stores its databases elsewhere, behind a link.
 	rm -rf "$(readlink -m "$dir/cloud/instances")" "$dir"
 	echo "Removed $dir."
 }
@@ -39,7 +39,7 @@ credentials() {
 		platform create secret generic favourite-cloud -n quickstart --from-file=credentials=/dev/stdin
 }
 
-# ready waits for the claim and shows what it waits for, once per change.
+# ready waits for the claim and prints its Ready condition whenever that changes.
 ready() {
 	local shown='' now deadline=$((SECONDS + patience))
 	while ((SECONDS < deadline)); do
@@ -51,11 +51,11 @@ ready() {
 		[[ $now == "Ready=True"* ]] && return
 		sleep 0.3
 	done
-	echo "The claim is not ready after $patience seconds. What it says is above; the log is $dir/bowline.log." >&2
+	echo "The claim is not ready after $patience seconds. Its condition is above; the log is $dir/bowline.log." >&2
 	return 1
 }
 
-ask() {
+query() {
 	local psql
 	psql=$(command -v psql || ls /usr/lib/postgresql/*/bin/psql | tail -1)
 	PGPASSWORD=$(secret password) PGCONNECT_TIMEOUT=10 "$psql" -XAt -h "$(secret endpoint)" -p "$(secret port)" -U "$(secret username)" \
@@ -70,35 +70,35 @@ fi
 say "1. Start a control plane and a small cloud in $dir"
 up=$(bin/bowline up --detach --data-dir "$dir" --listen "$listen" --cloud-listen "$cloud_listen")
 echo "$up"
-cloud=$(sed -n 's/^The local cloud is at \([^;]*\);.*/\1/p' <<<"$up") # not what was asked for: the port may be 0, or it runs already
-[[ -n $cloud ]] || { echo "What runs in $dir has no local cloud. Stop it: bin/bowline down --data-dir $dir" >&2; exit 1; }
+cloud=$(sed -n 's/^The local cloud is at \([^;]*\);.*/\1/p' <<<"$up") # the actual address: the requested port may be 0, or the cloud runs already
+[[ -n $cloud ]] || { echo "The control plane in $dir has no local cloud. Stop it: bin/bowline down --data-dir $dir" >&2; exit 1; }
 
-say "2. The platform: a namespace of its own, the cloud's API key, how to reach the cloud, and a class of databases"
+say "2. The platform team: create a namespace, the API key and configuration of the cloud, and a class of databases"
 platform apply -f examples/quickstart/namespace.yaml
 credentials
 sed "s#http://127.0.0.1:7070#$cloud#" examples/quickstart/providerconfig.yaml | platform apply -f -
 platform apply -f examples/quickstart/class.yaml
 
-say "3. The platform: let team shop work in namespace shop"
+say "3. The platform team: give team shop access to namespace shop"
 bin/bowline user create shop --namespace shop --output "$dir/shop.kubeconfig" | sed -n 1,2p
 
-say "4. The team: see what there is to claim, and claim it (examples/quickstart/claim.yaml)"
+say "4. The team: list the classes and claim a database (examples/quickstart/claim.yaml)"
 team get classes
 sed 's/^/  | /' examples/quickstart/claim.yaml
 team apply -f examples/quickstart/claim.yaml
 SECONDS=0
 ready
 
-say "5. The team: connect with what the Secret says, and ask: select version()"
-ask 'select version()'
+say "5. The team: connect with the Secret and run: select version()"
+query 'select version()'
 
-say "6. The team: look for the platform's Secrets, and be refused"
+say "6. The team: try to read the platform's Secrets, which is refused"
 if team get secrets -n quickstart 2>&1; then
 	echo "This should have been refused." >&2
 	exit 1
 fi
 
-say "7. What there is now, for the team"
+say "7. The objects that exist now, for the team"
 team get claims,secrets
 say "   ... and for the platform"
 platform get managed,classes
@@ -109,7 +109,7 @@ bin/bowline trace orders -n shop
 
 cat <<TEXT
 
-Look around, as the platform; with --kubeconfig $dir/shop.kubeconfig as the team:
+Explore as the platform team, or with --kubeconfig $dir/shop.kubeconfig as the team:
   bin/bowline status
   bin/bowline kubectl explain postgresqlinstance.spec
   bin/bowline kubectl describe postgresqlinstance orders -n shop

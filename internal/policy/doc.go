@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy keeps the rules of this repository that a machine can check: they run as tests.
+// Package policy checks the rules of this repository as tests.
 //
-// A rule reads the parsed source tree and returns what breaks it, each with the place and the reason. TestRepository runs
-// every rule over this repository; the other tests prove with small made-up trees that each of them can fail.
+// A rule reads the parsed source tree and returns its violations, each with the place. TestRepository applies every rule to
+// this repository; the other tests prove with small trees that each rule can fail.
 package policy

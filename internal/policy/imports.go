@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A layer says what the packages below a folder may import of this repository.
+// A layer limits what the packages below a folder may import of this repository.
 type layer struct {
 	folder string
 	may    []string // folders, with all that is below them, besides the layer's own; "." is everything
@@ -17,39 +17,39 @@ type layer struct {
 	reason string
 }
 
-// layers is the drawing of the house: cmd → internal/cli → {controlplane, providers} → pkg → apis. The longest folder
-// that holds a package decides. A new top-level folder has to be added, with a reason.
+// layers returns the layers: cmd → internal/cli → {controlplane, providers} → pkg → apis. The longest folder that contains a
+// package decides. A new top-level folder has to be added, with a reason.
 func layers() []layer {
 	harness := []string{"controlplane/controlplanetest", "providertest", "internal/testkit"}
 	return []layer{
 		{folder: "apis", may: []string{"pkg/resource"}, tests: append(harness, "pkg/crd"),
-			reason: "Kinds are imported by every client; they bring nothing along but the roles that they have."},
+			reason: "Every client imports kinds; they depend on nothing but their roles."},
 		{folder: "apis/common", tests: harness,
-			reason: "What all kinds have in common is imported by every one of them; it brings nothing along."},
+			reason: "Every kind imports it; it depends on nothing."},
 		{folder: "pkg", may: []string{"apis"}, tests: append(harness, "favouritecloud"),
-			reason: "Provider authors import pkg; it must not pull in a server or somebody's provider."},
+			reason: "Provider authors import pkg; it must not link a server or another provider."},
 		{folder: "controlplane", may: []string{"apis", "pkg"},
-			reason: "The embedded server serves any API; it knows no provider and no command."},
+			reason: "The embedded server serves any API; it depends on no provider and no command."},
 		{folder: "providertest", may: []string{"apis", "pkg", "controlplane/controlplanetest", "internal/testkit"},
 			reason: "Provider authors run the conformance suite outside this repository."},
 		{folder: "favouritecloud",
-			reason: "The local cloud is an outside system; were it to know us, our tests would prove nothing."},
+			reason: "The local cloud is an external system; if it used our code, tests against it would prove nothing."},
 		{folder: "favouritecloud/sdk", tests: []string{"favouritecloud"},
-			reason: "A vendor's SDK links no server; providers ship it."},
+			reason: "Providers link the SDK; it must not link a server."},
 		{folder: "providers", may: []string{"apis", "pkg", "favouritecloud/sdk"}, tests: append(harness, "favouritecloud"),
-			reason: "A provider could live in a repository of its own: no server code, nothing internal."},
+			reason: "A provider could be in a repository of its own: no server code, nothing internal."},
 		{folder: "internal/cli", may: []string{"apis", "pkg", "controlplane", "favouritecloud", "providers", "internal/codegen"},
-			reason: "The command line wires the parts together; nothing else may."},
+			reason: "Only the command line connects the parts."},
 		{folder: "internal/testkit", may: []string{"apis", "pkg"}, tests: []string{"controlplane/controlplanetest"},
 			reason: "Tests of every package import it, so it must not bring along a server or a provider."},
-		{folder: "internal/policy", reason: "Rules read source, they do not link it."},
-		{folder: "internal/codegen", may: []string{"apis", "pkg"}, tests: harness, reason: "The generator knows types only."},
-		{folder: "internal/catalogue", may: []string{"pkg"}, reason: "The page of reasons is made from the table in the code."},
-		{folder: "internal/contract", reason: "The ledger reads what go test says; it links nothing of ours."},
-		{folder: "cmd", may: []string{"internal/cli", "internal/codegen"}, reason: "Commands are one line each."},
-		{folder: "test", may: []string{"."}, reason: "Whole-system tests see the whole system."},
+		{folder: "internal/policy", reason: "Rules read source and link none of it."},
+		{folder: "internal/codegen", may: []string{"apis", "pkg"}, tests: harness, reason: "The generator depends on types only."},
+		{folder: "internal/catalogue", may: []string{"pkg"}, reason: "The page of reasons is generated from the table in the code."},
+		{folder: "internal/contract", reason: "The check of the contract reads the output of go test and links none of our code."},
+		{folder: "cmd", may: []string{"internal/cli", "internal/codegen"}, reason: "A command is one line."},
+		{folder: "test", may: []string{"."}, reason: "Tests of the whole system may import all of it."},
 		{folder: "examples", may: []string{"apis", "pkg", "controlplane", "favouritecloud/sdk", "providers", "providertest"},
-			reason: "Examples show what an outsider can import."},
+			reason: "Examples import only what other repositories can."},
 	}
 }
 
@@ -89,7 +89,7 @@ func layerOf(dir string) (layer, bool) {
 }
 
 func (l layer) allows(f file, target string) bool {
-	// Providers are siblings, not neighbours: each may use what is its own only.
+	// A provider may import only its own packages, not another provider's.
 	if l.folder == "providers" && within(target, "providers") {
 		return provider(target) == provider(f.dir())
 	}

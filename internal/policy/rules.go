@@ -18,28 +18,28 @@ const (
 
 const licenceHeader = "// Copyright The Bowline Authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"
 
-// A rule returns one line for each place that breaks it.
+// A rule returns one line for each violation.
 type rule struct {
 	name   string
-	reason string // why the rule is worth obeying; shown on failure
+	reason string // shown on failure
 	check  func(tree) []string
 }
 
 // rules lists what holds for the source itself. The rules on imports are in imports.go.
 func rules() []rule {
 	return []rule{
-		{"licence header", "Whoever copies one file must see its licence.", licence},
-		{"package comment", "Every package explains itself, in one place.", packageComments},
-		{"function size", "A function fits on a screen.", functionSizes},
+		{"licence header", "A copied file must show its license.", licence},
+		{"package comment", "Every package explains itself in one place.", packageComments},
+		{"function size", "A function must fit on a screen.", functionSizes},
 		{"file size", "A file has one subject.", fileSizes},
 		{"package size", "A package is one idea that a reader can hold.", packageSizes},
 		{"total size", "Code that is not needed costs every reader.", totalSizes},
-		{"messages", "Text is for people; code decides on types and reasons. Reword a message, and what reads it breaks.", messageReaders},
-		{"main size", "Commands are libraries with a door; only libraries can be tested.", mainSizes},
+		{"messages", "Messages are for people and may be reworded at any time; code decides on types and reasons.", messageReaders},
+		{"main size", "Only libraries can be tested; main calls one.", mainSizes},
 		{"no init", "Importing a package must not do anything.", noInit},
 		{"no skipped tests", "A skipped test looks like a passed one.", noSkip},
 		{"linter comments", "vet and staticcheck need none; a comment for a linter that does not run misleads.", linterComments},
-		{"R4 R8 imports", "Arrows point one way.", imports},
+		{"R4 R8 imports", "Dependencies point in one direction.", imports},
 	}
 }
 
@@ -143,7 +143,7 @@ func linterComments(t tree) []string {
 	return found
 }
 
-// noSkip looks for calls of Skip, Skipf and SkipNow on whatever a test calls its testing.TB.
+// noSkip returns the calls of Skip, Skipf and SkipNow in files that import package testing.
 func noSkip(t tree) []string {
 	var found []string
 	for _, f := range t.handwritten() {
