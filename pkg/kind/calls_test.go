@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -152,39 +153,90 @@ func TestUpdate(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	const unknown, terminal, plain = "managed.unknownOutcomeError", "managed.terminalError", "*fmt.wrapError"
-	create := func(ctx context.Context, c managed.ExternalClient, w *widget) error {
-		_, err := c.Create(ctx, w)
-		return err
-	}
-	update := func(ctx context.Context, c managed.ExternalClient, w *widget) error {
-		_, err := c.Update(ctx, w)
-		return err
-	}
-	remove := func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) }
 	cases := map[string]struct {
 		reason string
-		call   func(context.Context, managed.ExternalClient, *widget) error
+		verb   string
 		err    error
 		want   string // type of the error
 	}{
-		"CreateBroken":    {reason: "The vendor may have done it all the same.", call: create, err: errBroken, want: unknown},
-		"CreateUnsent":    {reason: "Nobody heard the request.", call: create, err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
-		"CreateThrottled": {reason: "The limits held it back.", call: create, err: &limits.Throttled{}, want: plain},
-		"CreateInvalid":   {reason: "Repeating it heals nothing.", call: create, err: errInvalid, want: terminal},
-		"UpdateInvalid":   {reason: "Repeating it heals nothing.", call: update, err: errInvalid, want: terminal},
-		"UpdateBroken":    {reason: "It is repeated, with backoff.", call: update, err: errBroken, want: plain},
-		"DeleteMissing":   {reason: "Gone is gone (R38).", call: remove, err: errNotFound, want: "<nil>"},
-		"DeleteBroken":    {reason: "It is repeated, with backoff.", call: remove, err: errBroken, want: plain},
+		"CreateBroken":    {reason: "The vendor may have done it all the same.", verb: "create", err: errBroken, want: unknown},
+		"CreateUnsent":    {reason: "Nobody heard the request.", verb: "create", err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
+		"CreateThrottled": {reason: "The limits held it back.", verb: "create", err: &limits.Throttled{}, want: plain},
+		"CreateInvalid":   {reason: "Repeating it heals nothing.", verb: "create", err: errInvalid, want: terminal},
+		"UpdateInvalid":   {reason: "Repeating it heals nothing.", verb: "update", err: errInvalid, want: terminal},
+		"UpdateBroken":    {reason: "It is repeated, with backoff.", verb: "update", err: errBroken, want: plain},
+		"DeleteMissing":   {reason: "Gone is gone (R38).", verb: "delete", err: errNotFound, want: "<nil>"},
+		"DeleteBroken":    {reason: "It is repeated, with backoff.", verb: "delete", err: errBroken, want: plain},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWidget(nil)
-			err := tc.call(t.Context(), connect(t, widgets(), &vendor{err: tc.err}, w), w)
+			err := verbs()[tc.verb](t, connect(t, widgets(), &vendor{err: tc.err}, w), w)
 			if got := fmt.Sprintf("%T", err); got != tc.want {
 				t.Errorf("%s\nThe error is a %s, want a %s: %v", tc.reason, got, tc.want, err)
 			}
 		})
+	}
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	full := errors.New("10.0.0.1: full")
+	class := failure.Class{Reason: failure.QuotaExceeded, Message: "the quota is used up"}
+	s := system()
+	s.Classify = func(err error) error {
+		if errors.Is(err, full) {
+			return failure.ForTeam(class.Reason, class.Message, err)
+		}
+		return err
+	}
+	unknown := failure.Class{Reason: failure.InternalError}
+	for name, tc := range map[string]struct {
+		err  error
+		want failure.Class
+	}{
+		"classified": {full, class}, "wrapped": {fmt.Errorf("x: %w", full), class}, "joined": {errors.Join(errBroken, full), class},
+		"unknown to the system": {errBroken, unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := widgets()
+			k.Identity, k.Await = kind.ByToken, func(context.Context, *vendor, *widgetRequest) error { return tc.err }
+			k.Get = func(context.Context, *vendor, *widgetRequest) (*vendorWidget, error) { return nil, tc.err }
+			k.Find = k.Get
+			for verb, call := range verbs() {
+				for _, v := range []*vendor{{err: tc.err}, {}} { // the call itself fails, or what is awaited
+					w := newWidget(nil)
+					if got := failure.Of(call(t, connectTo(t, s, k, v, w), w)); got != tc.want {
+						t.Errorf("%s: %+v, want %+v", verb, got, tc.want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// verbs are the calls of an external client.
+func verbs() map[string]func(*testing.T, managed.ExternalClient, *widget) error {
+	return map[string]func(*testing.T, managed.ExternalClient, *widget) error{
+		"get": func(t *testing.T, c managed.ExternalClient, w *widget) error {
+			_, err := c.Observe(t.Context(), w)
+			return err
+		},
+		"create": func(t *testing.T, c managed.ExternalClient, w *widget) error {
+			_, err := c.Create(t.Context(), w)
+			return err
+		},
+		"update": func(t *testing.T, c managed.ExternalClient, w *widget) error {
+			_, err := c.Update(t.Context(), w)
+			return err
+		},
+		"delete": func(t *testing.T, c managed.ExternalClient, w *widget) error { return c.Delete(t.Context(), w) },
+		"find": func(t *testing.T, c managed.ExternalClient, w *widget) error {
+			_, err := as[managed.CreateFinder](t, c).FindCreated(t.Context(), w)
+			return err
+		},
 	}
 }
 
@@ -199,7 +251,7 @@ func TestNumberOutOfRange(t *testing.T) {
 	_, created := c.Create(t.Context(), w)
 	_, updated := c.Update(t.Context(), w)
 	for _, err := range []error{created, updated} {
-		if want := "field Size: 5000000000 is out of the range of int32"; err == nil || !strings.Contains(err.Error(), want) {
+		if want := "field Size: 5000000000 is out of the range of int32"; !strings.Contains(failure.Of(err).Message, want) || failure.Of(err).Reason != failure.InvalidSettings {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -213,32 +265,14 @@ func TestNumberOutOfRange(t *testing.T) {
 
 func TestErrorsSayWhatFailed(t *testing.T) {
 	t.Parallel()
-	for verb, call := range map[string]func(context.Context, managed.ExternalClient, *widget) error{
-		"get": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
-			_, err := c.Observe(ctx, w)
-			return err
-		},
-		"create": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
-			_, err := c.Create(ctx, w)
-			return err
-		},
-		"update": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
-			_, err := c.Update(ctx, w)
-			return err
-		},
-		"delete": func(ctx context.Context, c managed.ExternalClient, w *widget) error { return c.Delete(ctx, w) },
-		"find": func(ctx context.Context, c managed.ExternalClient, w *widget) error {
-			_, err := as[managed.CreateFinder](t, c).FindCreated(ctx, w)
-			return err
-		},
-	} {
+	for verb, call := range verbs() {
 		t.Run("R28 "+verb, func(t *testing.T) {
 			t.Parallel()
 			k := widgets()
 			k.Get = func(context.Context, *vendor, *widgetRequest) (*vendorWidget, error) { return nil, errBroken }
 			k.List = func(context.Context, *vendor, map[string]string) ([]vendorWidget, error) { return nil, errBroken }
 			w := newWidget(nil)
-			err := call(t.Context(), connect(t, k, &vendor{err: errBroken}, w), w)
+			err := call(t, connect(t, k, &vendor{err: errBroken}, w), w)
 			if want := "cannot " + verb + " vendor widget: connection reset"; err == nil || err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)
 			}
@@ -338,39 +372,27 @@ func TestFunctionsChangeNothing(t *testing.T) {
 		spoil(r.Object, &r.Parameters)
 	}
 	k.Get = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
-		calls("Get", r)
+		calls("get", r)
 		return have, nil
 	}
 	k.Create = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
-		calls("Create", r)
+		calls("create", r)
 		return have, nil
 	}
-	k.Update = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("Update", r); return nil }
-	k.Delete = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("Delete", r); return nil }
+	k.Update = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("update", r); return nil }
+	k.Delete = func(_ context.Context, _ *vendor, r *widgetRequest) error { calls("delete", r); return nil }
 	k.Find = func(_ context.Context, _ *vendor, r *widgetRequest) (*vendorWidget, error) {
-		calls("Find", r)
+		calls("find", r)
 		return have, nil
 	}
-	for _, verb := range []string{"Get", "Create", "Update", "Delete", "Find"} {
+	for verb, call := range verbs() {
 		t.Run("R42 R137 "+verb, func(t *testing.T) {
 			w := newWidget(func(w *widget) {
 				w.Finalizers = []string{"ours"}
 				w.parameters = widgetParameters{Size: ptr.To(int64(3)), Zones: []string{"a"}, Labels: map[string]string{"team": "a"}}
 			})
 			c, before := connect(t, k, &vendor{}, w), w.copy()
-			var err error
-			switch verb {
-			case "Get":
-				_, err = c.Observe(t.Context(), w)
-			case "Create":
-				_, err = c.Create(t.Context(), w)
-			case "Update":
-				_, err = c.Update(t.Context(), w)
-			case "Delete":
-				err = c.Delete(t.Context(), w)
-			case "Find":
-				_, err = as[managed.CreateFinder](t, c).FindCreated(t.Context(), w)
-			}
+			err := call(t, c, w)
 			if err != nil || !called[verb] {
 				t.Fatalf("called %t, %v", called[verb], err)
 			}

@@ -77,7 +77,7 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	}
 	r.Have = created
 	if err := c.await(ctx, r); err != nil { // details may hold one-time values and are returned all the same
-		err = managed.Accepted(fmt.Errorf("waiting for the creation: %w", err))
+		err = managed.Accepted(fmt.Errorf("waiting for the creation: %w", c.system.classified(err)))
 		return managed.ExternalCreation{ConnectionDetails: details}, err
 	}
 	return managed.ExternalCreation{ConnectionDetails: details}, nil

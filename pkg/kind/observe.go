@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -67,7 +68,8 @@ func (c *client[C, P, O, V]) report(of Object[P, O], d declaration[P]) (managed.
 		return o, err
 	}
 	if state == Failed {
-		o.Failed = errors.Join(errors.New(c.failureMessage()), o.Failed)
+		message := c.failureMessage()
+		o.Failed = failure.ForTeam(failure.ExternalResourceFailed, message, errors.Join(errors.New(message), o.Failed))
 	}
 	return o, nil
 }
@@ -148,7 +150,9 @@ func (c *client[C, P, O, V]) assess(o *managed.ExternalObservation) {
 	if more := len(immutable) - maxImmutable; more > 0 {
 		immutable = append(immutable[:maxImmutable], fmt.Errorf("%d more immutable fields differ", more))
 	}
-	o.Failed = errors.Join(immutable...)
+	if err := errors.Join(immutable...); err != nil {
+		o.Failed = failure.ForTeam(failure.InvalidSettings, err.Error(), err)
+	}
 }
 
 // notFilled are fields that late initialization leaves alone although the vendor returned more: maps in which the user set

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -194,7 +195,7 @@ func inShort(w *widget, o managed.ExternalObservation, want seen) seen {
 		s.Owner = string(*o.Owner)
 	}
 	if o.Failed != nil {
-		s.Failed = o.Failed.Error()
+		s.Failed = failure.Of(o.Failed).Message // application teams read it, too
 		if want.Failed != "" && strings.Contains(s.Failed, want.Failed) {
 			s.Failed = want.Failed
 		}

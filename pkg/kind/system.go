@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -18,6 +19,11 @@ import (
 type System[C any] struct {
 	// Clients makes the clients of provider configurations.
 	Clients clients.Source[C]
+
+	// Classify gives an error of the vendor a reason and, where an application team may read about it, a message, by package
+	// failure. It must keep the error in the chain. An error that it returns unchanged is for the platform team only.
+	// Default: no error is classified.
+	Classify func(error) error
 
 	// IsNotFound is true for the answer that a resource does not exist. Default: never.
 	IsNotFound func(error) bool
@@ -40,11 +46,21 @@ func (s System[C]) callError(verb, noun string, err error) error {
 	if err == nil {
 		return nil
 	}
-	wrapped := fmt.Errorf("cannot %s %s: %w", verb, noun, err)
+	wrapped := fmt.Errorf("cannot %s %s: %w", verb, noun, s.classified(err))
 	if s.invalid(err) {
 		return managed.Terminal(wrapped)
 	}
 	return wrapped
+}
+
+func (s System[C]) classified(err error) error {
+	if unfit, ok := errors.AsType[unfitError](err); ok {
+		return failure.ForTeam(failure.InvalidSettings, unfit.Error(), err)
+	}
+	if s.Classify == nil {
+		return err
+	}
+	return s.Classify(err)
 }
 
 func (s System[C]) invalid(err error) bool {

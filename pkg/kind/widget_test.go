@@ -200,7 +200,12 @@ func widgets() widgetKind {
 
 func connect(t *testing.T, k widgetKind, v *vendor, w *widget) managed.ExternalClient {
 	t.Helper()
-	connecter, _, err := kind.NewConnecter(system(), k, schema.GroupKind{Group: "test", Kind: "Widget"}, v)
+	return connectTo(t, system(), k, v, w)
+}
+
+func connectTo(t *testing.T, s kind.System[*vendor], k widgetKind, v *vendor, w *widget) managed.ExternalClient {
+	t.Helper()
+	connecter, _, err := kind.NewConnecter(s, k, schema.GroupKind{Group: "test", Kind: "Widget"}, v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,10 +29,11 @@ func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 	}
 }
 
-// system says what the kinds have in common.
+// system is what the kinds have in common.
 func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) kind.System[*sdk.Client] {
 	return kind.System[*sdk.Client]{
 		Clients:    clouds,
+		Classify:   classify,
 		IsNotFound: sdk.IsNotFound,
 		Refused: func(err error) bool {
 			answer, ok := errors.AsType[*sdk.APIError](err)

@@ -95,10 +95,11 @@ func limit(by clients.Limiter) func(context.Context, func(context.Context) error
 	}
 }
 
-// system says what the kinds have in common.
+// system is what the kinds have in common.
 func system(servers *clients.Factory[v1alpha1.ProviderConfigSpec, *server]) kind.System[*server] {
 	return kind.System[*server]{
 		Clients:    servers,
+		Classify:   classify,
 		IsNotFound: postgresql.IsNotFound,
 		Refused:    func(err error) bool { return !postgresql.IsOutcomeUnknown(err) },
 		Invalid:    postgresql.IsInvalid,

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -120,7 +121,7 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 	}
 	if wanted := r.Parameters.EngineVersion; wanted != nil && *wanted != major(version) && r.Have == nil {
 		return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the server runs PostgreSQL %s, not %s: leave engineVersion out, "+
-			"or use the ProviderConfig of another server", major(version), *wanted)}
+			"or choose a class of another server", major(version), *wanted)}
 	}
 	if err := s.ensureOwner(ctx, r); err != nil {
 		return err
@@ -233,10 +234,11 @@ func everybodys(database string) postgresql.Grant {
 	}
 }
 
-// taken refuses a name that somebody else has.
+// taken refuses a name that another object or person uses.
 func taken(what, name string) error {
-	return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the server has a %s %q already, which is not this object's: choose "+
-		"another name with the annotation %s", what, name, meta.AnnotationKeyExternalName)}
+	message := fmt.Sprintf("the server has a %s %q that does not belong to this object: choose another name with the annotation %s",
+		what, name, meta.AnnotationKeyExternalName)
+	return failure.ForTeam(failure.ExternalNameTaken, message, &postgresql.Error{Code: codeInvalid, Message: message})
 }
 
 func ownerLabel(labels map[string]string) string { return labels[meta.ExternalLabelUID] }

@@ -148,9 +148,9 @@ func (s *Server) dropOwnedIn(ctx context.Context, use pool.Use, database, role s
 		return nil // It was deleted meanwhile, with all that is in it.
 	case database != s.config.Database && outside && answered:
 		return &Error{
-			Code: codeNotReady, Message: fmt.Sprintf("role %q has something in database %q, to which %q may not connect: %s",
-				role, database, s.config.Username, refused.Message),
-			Hint: fmt.Sprintf("Let it connect, or run there as a superuser: DROP OWNED BY %s CASCADE;", pgx.Identifier{role}.Sanitize()),
+			Code: codeNotReady, Message: fmt.Sprintf("role %q has objects or privileges in a database that the provider may not connect to", role),
+			Detail: fmt.Sprintf("User %q cannot connect to database %q: %s", s.config.Username, database, refused.Message),
+			Hint:   fmt.Sprintf("Let it connect, or run there as a superuser: DROP OWNED BY %s CASCADE;", pgx.Identifier{role}.Sanitize()),
 		}
 	}
 	return fmt.Errorf("dropping what role %q has in database %q: %w", role, database, s.classify(ctx, database, err))

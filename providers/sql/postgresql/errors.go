@@ -47,12 +47,14 @@ const (
 	codeInternal          = "XX000"
 )
 
-// Error is a refusal by the server, or by this package in its name for what the server would misunderstand.
+// Error is a refusal by the server, or by this package for input that the server would misunderstand.
 type Error struct {
 	// Code is the SQLSTATE, for example 42704.
 	Code string
-	// Message, Detail and Hint are the server's words; all but Message may be empty.
-	Message, Detail, Hint string
+	// Message is about the object of the request.
+	Message string
+	// Detail and Hint may be empty, and may name objects and sessions of others.
+	Detail, Hint string
 	// sent is true when the statement was on its way: an error that ends the session leaves open what came of it.
 	sent bool
 	// left is true when part of what was asked for is done all the same.
