@@ -1,8 +1,9 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection says what the connection Secret of a claim holds: the connection keys of its managed resource, and the
-// keys that the claim derives from them by its annotation bowline.dev/connection-keys.
+// Package connection defines the content of connection Secrets and who may have it: the copy of a claim holds the connection keys of
+// its managed resource, and the keys that the claim derives from them in its annotation bowline.dev/connection-keys. Package copies
+// below it creates, updates and deletes the copies.
 //
 //	metadata:
 //	  annotations:
@@ -11,9 +12,8 @@
 //
 // # The one idea
 //
-// The content is a pure function of the managed resource's Secret and of the claim's metadata, so that whoever writes the
-// claim's Secret, first or last, writes the same: package claimbinding and package secret call Content. A template that
-// cannot be filled in costs its own key and nothing else. What is wrong with it is said without any value of a Secret.
+// The content is a pure function of the managed resource's Secret and of the claim's metadata, so that every writer of a copy writes
+// the same. A template that cannot be filled in costs its own key only. The error about it contains no value of a Secret.
 //
 // # Templates
 //

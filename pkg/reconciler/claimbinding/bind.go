@@ -7,25 +7,15 @@ import (
 	"context"
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// awaitBindable waits until the managed resource can be used (R269). One that was bound or released before could be used then,
-// and belongs to nobody else, or find would have refused it.
-func (r *Reconciler) awaitBindable(_ context.Context, p *pass) outcome {
-	switch p.managed.GetBindingPhase() {
-	case xpv1.BindingPhaseUnbound, xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased:
-		return next()
-	}
-	return await(xpv1.ReasonBinding, r.cause(p.managed))
-}
-
-// bind lets the managed resource name the claim, and say so (R273), unless the claim named one that is not what it asks for. The
-// first write decides between two claims that want the same one: it is refused if anybody wrote since it was read (R274).
-func (r *Reconciler) bind(ctx context.Context, p *pass) outcome {
+// bind records the claim on the managed resource (R273), unless the claim named one that is not what it asks for. The first write
+// decides between two claims that want the same one: it is guarded by the resource version (R274).
+func (r *Reconciler) bind(ctx context.Context, p *pass) flow.Outcome {
 	if !r.belongs(p.managed, p.claim) {
 		for _, c := range r.configurators {
 			if checker, ok := c.(ManagedChecker); ok {
@@ -34,33 +24,30 @@ func (r *Reconciler) bind(ctx context.Context, p *pass) outcome {
 				}
 			}
 		}
-		if err := r.stopPropagation(ctx, p.managed); err != nil { // to whoever had it before
-			return fail(err)
+		if err := r.copies.Revoke(ctx, p.managed, ""); err != nil { // of former claims
+			return fail("revoking consent to earlier copies of the connection Secret", err)
 		}
-		mg, err := write(ctx, r, p.managed, func(mg resource.BindableManaged) { mg.SetClaimReference(r.claimReference(p.claim)) })
+		mg, err := objects.Patch(ctx, r.client, p.managed, func(mg resource.BindableManaged) { mg.SetClaimReference(r.claimReference(p.claim)) })
 		if err != nil {
-			return fail(fmt.Errorf("recording the claim on the managed resource: %w", err))
+			return fail("recording the claim on the managed resource", err)
 		}
 		p.managed = mg
 	}
 	if p.managed.GetBindingPhase() != xpv1.BindingPhaseBound {
 		if err := r.writePhase(ctx, p, xpv1.BindingPhaseBound); err != nil {
-			return fail(fmt.Errorf("marking the managed resource as bound: %w", err))
+			return fail("marking the managed resource as bound", err)
 		}
-		p.note(ReasonBound, fmt.Sprintf("Bound to managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
+		p.Note(ReasonBound, fmt.Sprintf("Bound to managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
 	}
 	p.bound = true
-	return next()
+	return flow.Next()
 }
 
-// writePhase records how far the managed resource is bound.
+// writePhase records the binding phase of the managed resource.
 func (r *Reconciler) writePhase(ctx context.Context, p *pass, phase xpv1.BindingPhase) error {
-	mg := p.managed.DeepCopyObject().(resource.BindableManaged)
-	mg.SetBindingPhase(phase)
-	patch := client.MergeFromWithOptions(p.managed, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, mg, patch); err != nil {
-		return err
+	mg, err := objects.PatchStatus(ctx, r.client, p.managed, func(mg resource.BindableManaged) { mg.SetBindingPhase(phase) })
+	if err == nil {
+		p.managed = mg
 	}
-	p.managed = mg
-	return nil
+	return err
 }

@@ -15,21 +15,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A ManagedConfigurator makes of a claim and its class what is specific to a kind in a managed resource that is about to be
-// made (A64). It may replace the whole spec (R261); references, and of ProviderConfig, reclaim policy and connection Secret
-// what it leaves out, are set afterwards. It refuses a claim that contradicts its class with an error that tells the author of
-// the claim what to do (D27).
+// A ManagedConfigurator sets what is specific to a kind in a managed resource that is about to be created, from claim and class
+// (A64). It may replace the whole spec (R261): references are set afterwards, and so are ProviderConfig, reclaim policy and connection
+// Secret where it left them out. It refuses a claim that contradicts its class with an error on which the team can act (D27).
 type ManagedConfigurator interface {
 	Configure(ctx context.Context, cm resource.Claim, cs resource.Class, mg resource.Managed) error
 }
 
-// A ManagedChecker is a ManagedConfigurator that also looks at a managed resource which exists already, before a claim that names
-// it gets it. It refuses one that is not what the claim asks for with an error that tells the author of the claim what to do
-// (D27).
+// A ManagedChecker is a ManagedConfigurator that also checks an existing managed resource before it is bound to a claim that names
+// it. It refuses one that is not what the claim asks for with an error on which the team can act (D27).
 type ManagedChecker interface {
 	CheckManaged(ctx context.Context, cm resource.Claim, mg resource.Managed) error
 }
@@ -42,9 +41,9 @@ func (fn ManagedConfiguratorFn) Configure(ctx context.Context, cm resource.Claim
 	return fn(ctx, cm, cs, mg)
 }
 
-// NewObjectMetaConfigurator returns a configurator that lets the managed resource's name begin with namespace and name of the
-// claim (A66, R262, P2), and gives it the external name that the claim proposes, if any, unless it has one (R264, R265). The
-// typer, usually a scheme, must know the kind of the claim.
+// NewObjectMetaConfigurator returns a configurator that has the name of the managed resource begin with namespace and name of the
+// claim (A66, R262, P2), and sets the external name that the claim proposes, unless there is one (R264, R265). The typer, usually a
+// scheme, must know the kind of the claim.
 func NewObjectMetaConfigurator(t runtime.ObjectTyper) ManagedConfigurator {
 	return ManagedConfiguratorFn(func(_ context.Context, cm resource.Claim, _ resource.Class, mg resource.Managed) error {
 		if _, err := resource.GetKind(cm, t); err != nil {
@@ -63,11 +62,10 @@ func NewObjectMetaConfigurator(t runtime.ObjectTyper) ManagedConfigurator {
 	})
 }
 
-// configure plans the managed resource of a claim that has none (R258). Nothing is stored yet: a plan that somebody has to
-// correct first leaves no trace.
-func (r *Reconciler) configure(ctx context.Context, p *pass) outcome {
+// configure plans the managed resource of a claim that has none (R258). Nothing is stored, so that a refused plan leaves no trace.
+func (r *Reconciler) configure(ctx context.Context, p *pass) flow.Outcome {
 	if p.managed != nil {
-		return next()
+		return flow.Next()
 	}
 	mg := r.newManaged()
 	for _, c := range r.configurators {
@@ -76,15 +74,15 @@ func (r *Reconciler) configure(ctx context.Context, p *pass) outcome {
 		}
 	}
 	if mg.GetNamespace() != "" {
-		return refuse(xpv1.ReasonBinding, errors.New("the provider wants to make a managed resource in a namespace, which is a mistake "+
-			"in its configurators: tell your platform team (N28)"))
+		return refuse(xpv1.ReasonBinding, errors.New("the configurators of the provider set a namespace on the managed resource, which is a "+
+			"bug: ask your platform team (N28)"))
 	}
 	r.complete(p, mg)
 	p.planned = mg
-	return next()
+	return flow.Next()
 }
 
-// complete sets what every managed resource has that is made for a claim.
+// complete sets what every managed resource that is created for a claim has.
 func (r *Reconciler) complete(p *pass, mg resource.BindableManaged) {
 	labels := mg.GetLabels()
 	if labels == nil {
@@ -120,8 +118,8 @@ func reference(o client.Object, kind schema.GroupVersionKind) *corev1.ObjectRefe
 	return &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: o.GetName(), UID: o.GetUID()}
 }
 
-// generateName is as long as counts: the API server refuses one as long as the longest names of claims. It refuses one that
-// ends in a dot, too.
+// generateName is shortened to what counts, since the API server refuses one as long as the longest names of claims. It also refuses
+// one that ends in a dot.
 func generateName(claim resource.Claim) string {
 	name := fmt.Sprintf("%s-%s-", claim.GetNamespace(), claim.GetName())
 	return strings.TrimRight(name[:min(len(name), mostBaseLength)], ".")

@@ -15,31 +15,30 @@
 //
 // # The one idea
 //
-// A pass is a short list of steps, see lifecycle: find the managed resource or make it from the class, let claim and managed
-// resource name each other, copy the connection Secret, show the external name. Each step lives in the file of its name;
-// settle alone writes conditions and events. Passes may stop anywhere and be repeated.
+// A pass is a short list of steps, see lifecycle: find the managed resource or create it from the class, record claim and managed
+// resource on each other, have package connection/copies copy the connection Secret, show the external name. settle alone writes
+// conditions and events. A pass may stop anywhere and be repeated.
 //
 // # One claim, one managed resource
 //
-// A managed resource that is made for a claim has a name that follows from the claim's UID, and a label with that UID. A
-// pass that is not the first looks for the label in the API server itself, not in a cache, before it makes anything; two
-// passes that make it at the same time meet at the name. So wherever a process dies, there is one at most (N11, R268).
+// The name of a managed resource that is created for a claim follows from the claim's UID, and a label holds that UID. A later pass
+// looks for the label in the API server, not in a cache, before it creates anything; two concurrent passes meet at the name. So
+// there is at most one, wherever a process dies (N11, R268).
 //
-// # Who gets what exists
+// # Consent
 //
-// A claim that names an existing managed resource gets it only where that one agrees (N27): its spec.claimRef names the claim,
-// with its UID or without one, or its annotation bowline.dev/allowed-namespaces lists the namespace. One that was released
-// by a claim still names it, and so is nobody's until an administrator clears or changes spec.claimRef; a new claim of the
-// same name has another UID.
+// A claim that names an existing managed resource gets it only where that allows it (N27): its spec.claimRef names the claim, with
+// its UID or without one, or its annotation bowline.dev/allowed-namespaces lists the namespace. A released one still names its former
+// claim, and so belongs to none until an administrator clears or changes spec.claimRef; a new claim of the same name has another UID.
 //
 // # Limits
 //
-// A class with spec.claims.max lists in its annotation bowline.dev/claims who uses it. Each entry is written guarded by the
-// resource version, so that no race exceeds the limit; entries of claims that are gone count no more. What such claims left to
-// an administrator counts until spec.claimRef is cleared.
+// A class with spec.claims.max lists the claims that use it in its annotation bowline.dev/claims. Each entry is guarded by the
+// resource version, so that no race exceeds the limit; entries of deleted claims do not count. A managed resource that a deleted claim
+// left counts until an administrator clears its spec.claimRef.
 //
-// # What becomes of it
+// # Neighbours
 //
-// Package claimscheduling and package claimdefaulting run before this one: they choose the class. Package secret runs after
-// it: it carries later changes of the connection Secret on.
+// Packages claimscheduling and claimdefaulting run before this one and choose the class. Package secret runs after it and carries
+// changes of the connection Secret to the copy.
 package claimbinding

@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // AnnotationKeyClaims on a class with a limit lists the claims that use it: a JSON object with their UIDs as keys and their kinds,
-// "<kind>.<group>", as values. Whoever may read classes learns no names of other teams' claims and namespaces. An object has 256 KiB
-// of annotations, far more than the greatest limit takes.
+// "<kind>.<group>", as values. It has no names, since teams that read classes must not learn those of other teams. The greatest limit
+// takes far less than the 256 KiB of annotations that an object may have.
 const AnnotationKeyClaims = "bowline.dev/claims"
 
 // An entry is the kind of a claim that uses a class, of those that the class serves.
@@ -36,7 +36,7 @@ func entriesOf(class resource.Class) (map[types.UID]entry, error) {
 		return entries, nil
 	}
 	if err := json.Unmarshal([]byte(text), &entries); err != nil {
-		return nil, fmt.Errorf("annotation %s of class %q is damaged: ask your platform team to remove it, it is written anew",
+		return nil, fmt.Errorf("annotation %s of class %q is damaged: ask your platform team to remove it, and it is written again",
 			AnnotationKeyClaims, class.GetName())
 	}
 	return entries, nil
@@ -55,9 +55,8 @@ func setEntries(class resource.Class, entries map[types.UID]entry) {
 	class.SetAnnotations(annotations)
 }
 
-// served returns the claims for which something was made from the class, as the managed resources tell: those count too that
-// got it before the class had a limit, and those that are gone but left it to an administrator, who gives the place back by
-// clearing spec.claimRef.
+// served returns the claims to which managed resources of the class belong. These include claims from before the class had a limit,
+// and deleted ones whose managed resource was kept, until an administrator clears its spec.claimRef.
 func (r *Reconciler) served(ctx context.Context, from client.Reader, class string) (map[types.UID]struct{}, error) {
 	list := r.newManagedList()
 	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -74,8 +73,8 @@ func (r *Reconciler) served(ctx context.Context, from client.Reader, class strin
 	return claims, err
 }
 
-// prune forgets entries of claims that are gone, or use another class by now. Claims normally take themselves off; this heals
-// what a crash or an administrator's hand left.
+// prune removes entries of claims that are gone or use another class. Claims normally remove their own; this repairs what a crash
+// or an administrator left.
 func (r *Reconciler) prune(ctx context.Context, class string, entries map[types.UID]entry) error {
 	outdated := maps.Clone(entries)
 	for _, from := range []client.Reader{r.client, r.live} { // the cache may be behind
@@ -100,11 +99,11 @@ func kindsOf(entries map[types.UID]entry) map[entry]struct{} {
 	return kinds
 }
 
-// confirm takes those entries of a kind off the outdated ones whose claim exists and names the class.
+// confirm removes from the outdated entries those of a kind whose claim exists and names the class.
 func (r *Reconciler) confirm(ctx context.Context, from client.Reader, e entry, class string, outdated map[types.UID]entry) error {
 	kind := schema.ParseGroupKind(string(e))
 	versions := r.scheme.VersionsForGroupKind(kind)
-	if len(versions) == 0 { // another process looks after it
+	if len(versions) == 0 { // another process serves it
 		maps.DeleteFunc(outdated, func(_ types.UID, of entry) bool { return of == e })
 		return nil
 	}
@@ -112,7 +111,7 @@ func (r *Reconciler) confirm(ctx context.Context, from client.Reader, e entry, c
 	if _, ok := one.(resource.Claim); err != nil || !ok {
 		return err
 	}
-	list := objects.MustNew[client.ObjectList](r.scheme, versions[0].WithKind(kind.Kind+"List"))
+	list := objects.MustNewList[client.ObjectList](r.scheme, versions[0].WithKind(kind.Kind))
 	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing claims of kind %s: %w", e, err)
 	}

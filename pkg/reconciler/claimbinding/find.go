@@ -5,62 +5,66 @@ package claimbinding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// find finds the managed resource that the claim names (R256), or that an earlier pass made for it and was cut off before the
-// claim named it (R268). A claim without the finalizer cannot have one of its own, since it is written first.
-func (r *Reconciler) find(ctx context.Context, p *pass) outcome {
+// find finds the managed resource that the claim names (R256), or that an interrupted pass created before the claim named it
+// (R268). A claim without the finalizer has none of its own, since the finalizer is written first.
+func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	if ref := p.claim.GetResourceReference(); ref != nil {
 		return r.findNamed(ctx, p, ref)
 	}
 	if !meta.FinalizerExists(p.claim, Finalizer) {
-		return next()
+		return flow.Next()
 	}
-	made, err := r.made(ctx, p.claim.GetUID())
+	created, err := r.createdFor(ctx, p.claim.GetUID())
 	if err != nil {
-		return fail(err)
+		return fail("listing what was created for the claim", err)
 	}
-	for _, mg := range made {
+	for _, mg := range created {
 		if meta.WasDeleted(mg) {
-			return r.dying(p, mg)
+			return r.awaitDeletion(p, mg)
 		}
 		p.managed = mg
 	}
-	return next()
+	return flow.Next()
 }
 
-// dying waits for what was made for the claim and is being deleted, because the claim named another class for a while. It is
-// made again once it is gone, since the claim never had it.
-func (r *Reconciler) dying(p *pass, mg resource.BindableManaged) outcome {
-	r.waiting.wait(client.ObjectKeyFromObject(p.claim), managedTopic(mg.GetName()))
-	return await(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q, which was made for this claim before, is being deleted. Wait "+
-		"until it is gone: then another is made.", r.managedKind.Kind, mg.GetName()))
+// awaitDeletion waits for what was created for the claim and is being deleted, because the claim named another class for a while.
+// The claim never had it, so that another is created afterwards.
+func (r *Reconciler) awaitDeletion(p *pass, mg resource.BindableManaged) flow.Outcome {
+	r.waitForManaged(p, mg.GetName())
+	return await(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q, which was created for this claim before, is being deleted. "+
+		"Wait: another is created afterwards.", r.managedKind.Kind, mg.GetName()))
 }
 
-func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) outcome {
+func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) flow.Outcome {
 	if !isName(ref.Name) {
 		return refuse(xpv1.ReasonBinding, fmt.Errorf("%q in spec.resourceRef cannot be the name of a managed resource: delete the claim "+
-			"and make it again with another one", shortName(ref.Name)))
+			"and create it again with another one", shortName(ref.Name)))
 	}
-	r.waiting.wait(client.ObjectKeyFromObject(p.claim), managedTopic(ref.Name))
+	r.waitForManaged(p, ref.Name)
 	mg := r.newManaged()
 	key := types.NamespacedName{Name: ref.Name}
 	err := r.client.Get(ctx, key, mg)
-	if apierrors.IsNotFound(err) { // the cache may be behind, and it is a serious thing to say
+	if apierrors.IsNotFound(err) { // the cache may be behind
 		mg = r.newManaged()
 		err = r.live.Get(ctx, key, mg)
 	}
@@ -68,55 +72,72 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 	case apierrors.IsNotFound(err):
 		return r.missing(p, ref)
 	case err != nil:
-		return fail(fmt.Errorf("reading the managed resource: %w", err))
+		return fail("reading the managed resource", err)
 	case !r.belongs(mg, p.claim) && ref.UID != "" && ref.UID != mg.GetUID():
 		return r.missing(p, ref)
 	case !r.belongs(mg, p.claim) && !r.consents(mg, p.claim):
-		if err := r.disown(ctx, p, mg); err != nil {
-			return fail(err)
+		if o := r.withdraw(ctx, p, mg); o.End != flow.Continue {
+			return o
 		}
-		return refuse(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q is not for this claim: name another one in "+
+		return refuse(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow this claim: name another one in "+
 			"spec.resourceRef, or ask your platform team to let its spec.claimRef name this claim, or to list namespace %q in its "+
 			"annotation %s while it belongs to no claim", r.managedKind.Kind, ref.Name, p.claim.GetNamespace(),
 			meta.AnnotationKeyAllowedNamespaces))
 	case meta.WasDeleted(mg):
-		return await(xpv1.ReasonResourceLost, fmt.Sprintf("Managed resource %s %q is being deleted. Nothing else is made in its place: "+
-			"delete the claim and make another.", r.managedKind.Kind, ref.Name))
+		return await(xpv1.ReasonResourceLost, fmt.Sprintf("Managed resource %s %q is being deleted, and is not replaced: delete the "+
+			"claim and create another.", r.managedKind.Kind, ref.Name))
 	}
 	p.managed = mg
-	return next()
+	return flow.Next()
 }
 
-// missing says that there is no managed resource of the name: it was lost, if the claim ever had it (R280), else it is not
-// there yet (R275).
-func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) outcome {
+// missing reports that the managed resource was lost, if the claim ever had it (R280), or else does not exist yet (R275).
+func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) flow.Outcome {
 	had := p.claim.GetBindingPhase() == xpv1.BindingPhaseBound || ref.UID != "" ||
 		p.claim.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost
 	if had {
-		return refuse(xpv1.ReasonResourceLost, fmt.Errorf("managed resource %s %q of this claim is gone; nothing else is made in its "+
-			"place: delete the claim and make another", r.managedKind.Kind, ref.Name))
+		return refuse(xpv1.ReasonResourceLost, fmt.Errorf("managed resource %s %q of this claim is gone, and is not replaced: delete "+
+			"the claim and create another", r.managedKind.Kind, ref.Name))
 	}
-	return refuse(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q does not exist: correct spec.resourceRef, which takes a new "+
-		"claim, or ask your platform team to make it", r.managedKind.Kind, ref.Name))
+	return refuse(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q does not exist: create the claim again with another "+
+		"spec.resourceRef, or ask your platform team to create the managed resource", r.managedKind.Kind, ref.Name))
 }
 
-// isUnserved is true for an error that says that nothing of the kind can be there: its definition is gone.
-func isUnserved(err error) bool { return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+// withdraw takes from a claim what it has of a managed resource that an administrator gave to another.
+func (r *Reconciler) withdraw(ctx context.Context, p *pass, mg resource.BindableManaged) flow.Outcome {
+	_, err := r.copies.Withdraw(ctx, r.owner(p.claim), mg, func(ctx context.Context) error {
+		now := r.newManaged()
+		err := r.live.Get(ctx, types.NamespacedName{Name: mg.GetName()}, now)
+		if err == nil && r.belongs(now, p.claim) {
+			err = errBehind(mg.GetName())
+		}
+		return err
+	})
+	if err != nil {
+		return fail("removing the connection Secret of the claim", err)
+	}
+	return flow.Next()
+}
 
-// made returns what was made for a claim, as the API server has it.
-func (r *Reconciler) made(ctx context.Context, claim types.UID) ([]resource.BindableManaged, error) {
+// errBehind is a conflict: the cache differs from the API server.
+func errBehind(name string) error {
+	return apierrors.NewConflict(schema.GroupResource{}, name, errors.New("the cache is behind"))
+}
+
+// createdFor returns what was created for a claim. The API server is asked, since the cache may be behind.
+func (r *Reconciler) createdFor(ctx context.Context, claim types.UID) ([]resource.BindableManaged, error) {
 	list := r.newManagedList()
 	err := r.live.List(ctx, list, client.MatchingLabels{LabelClaimUID: string(claim)})
-	if isUnserved(err) {
+	if objects.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for what was made for the claim: %w", err)
+		return nil, err
 	}
 	all, err := bindables(list)
 	return slices.DeleteFunc(all, func(mg resource.BindableManaged) bool {
 		ref := mg.GetClaimReference()
-		return ref == nil || ref.UID != claim // an administrator gave it to somebody else
+		return ref == nil || ref.UID != claim // an administrator gave it to another claim
 	}), err
 }
 
@@ -126,17 +147,12 @@ func (r *Reconciler) belongs(mg resource.BindableManaged, claim resource.Claim) 
 	return ref != nil && ref.UID == claim.GetUID()
 }
 
-// consents is true for a managed resource that belongs to no claim and agrees to belong to this one (N27, R274).
+// consents is true for a managed resource that belongs to no claim and allows this one (N27, R274).
 func (r *Reconciler) consents(mg resource.BindableManaged, claim resource.Claim) bool {
 	if ref := mg.GetClaimReference(); ref != nil {
 		return ref.UID == "" && r.names(ref, client.ObjectKeyFromObject(claim))
 	}
-	for allowed := range strings.SplitSeq(mg.GetAnnotations()[meta.AnnotationKeyAllowedNamespaces], ",") {
-		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed == claim.GetNamespace() {
-			return true
-		}
-	}
-	return false
+	return connection.Listed(mg, claim.GetNamespace())
 }
 
 // names is true for a reference to a claim of our kind, of whatever version, by namespace and name.

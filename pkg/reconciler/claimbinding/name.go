@@ -20,18 +20,17 @@ const (
 	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 )
 
-// isName is true for what can be the name of a managed resource. Anything else must not reach the API server, whose client
-// refuses it with an error that does not go away.
+// isName is true for what can be the name of a managed resource. The client refuses anything else with an error that would be
+// retried forever.
 func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
-// shortName is what a message repeats of something that is no name and so may be of any length.
+// shortName is what a message repeats of an invalid name, which may be of any length.
 func shortName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), mostBaseLength)], "")
 }
 
-// nameFor returns a name that looks as if the API server had completed it (P2), and is the same for the same claim and
-// attempt: whoever tries again meets what exists (R268). There are further attempts because two claims may, very rarely, come
-// to the same name.
+// nameFor returns a name as the API server would complete it (P2), and the same one for the same claim and attempt, so that a second
+// try finds what exists (R268). Further attempts are for the rare case that two claims get the same name.
 func nameFor(generateName string, claim types.UID, attempt int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", claim, attempt))
 	suffix := make([]byte, suffixLength)

@@ -114,7 +114,7 @@ func TestContent(t *testing.T) {
 		s.delete(source)
 		s.pass()
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
-		s.saysSynced("is gone", "orders-connection", "by itself")
+		s.saysSynced("is gone", "orders-connection", "publishes it again")
 		if diff := cmp.Diff(map[string]string{"password": "hunter2", "username": "admin"}, s.secret("orders-connection")); diff != "" {
 			t.Errorf("meanwhile, -want +got:\n%s", diff)
 		}
@@ -288,8 +288,8 @@ func TestQuota(t *testing.T) {
 			return nil
 		})
 		s.pass()
-		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "no room for Secret", `quota "full"`)
-		if said := s.claimOf("orders").GetCondition(xpv1.TypeReady).Message; strings.Contains(said, "used") {
+		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "cannot be created", "resource quota")
+		if said := s.claimOf("orders").GetCondition(xpv1.TypeReady).Message; strings.Contains(said, "used: ") {
 			t.Errorf("what changes all the time is told: %s", said)
 		}
 		s.delete(full)

@@ -14,18 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// attempts is how many names are tried. Each is taken by chance once in fourteen million times.
+// attempts is how many names are tried. One in fourteen million is taken by chance.
 const attempts = 4
 
-// provision makes the managed resource (R257). If the process dies before the claim names it, the next pass finds it by its
-// label; passes of two processes meet at its name.
-func (r *Reconciler) provision(ctx context.Context, p *pass) outcome {
+// provision creates the managed resource (R257). If the process dies before the claim names it, the next pass finds it by its
+// label; two processes meet at its name (N11).
+func (r *Reconciler) provision(ctx context.Context, p *pass) flow.Outcome {
 	if p.managed != nil {
-		return next()
+		return flow.Next()
 	}
 	named := p.planned.GetName() != "" // by a configurator
 	for attempt := range attempts {
@@ -44,31 +45,31 @@ func (r *Reconciler) provision(ctx context.Context, p *pass) outcome {
 				continue
 			}
 			if err == nil && !r.belongs(found, p.claim) {
-				return refuse(xpv1.ReasonBinding, fmt.Errorf("there is a managed resource %s %q already, which is not for this claim: "+
-					"tell your platform team", r.managedKind.Kind, mg.GetName()))
+				return refuse(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q exists already and does not belong to this claim: "+
+					"ask your platform team", r.managedKind.Kind, mg.GetName()))
 			}
 			if err == nil && meta.WasDeleted(found) {
-				return r.dying(p, found)
+				return r.awaitDeletion(p, found)
 			}
 			mg = found
 		}
 		if err != nil {
-			return r.notMade(p, err)
+			return r.notCreated(p, err)
 		}
 		p.managed = mg
-		p.note(ReasonProvisioned, fmt.Sprintf("Made managed resource %s %q.", r.managedKind.Kind, mg.GetName()))
-		return next()
+		p.Note(ReasonProvisioned, fmt.Sprintf("Created managed resource %s %q.", r.managedKind.Kind, mg.GetName()))
+		return flow.Next()
 	}
-	return fail(errors.New("every name for the managed resource is taken: give the claim another name"))
+	return fail("naming the managed resource", errors.New("every name is taken"))
 }
 
-// notMade tells which settings of class and claim the API server refuses. Its own words repeat values, which are not for the
-// author of the claim: they go to the log.
-func (r *Reconciler) notMade(p *pass, err error) outcome {
+// notCreated names the settings of class and claim that the API server refuses. Its message repeats values that are not for the
+// team, and is logged.
+func (r *Reconciler) notCreated(p *pass, err error) flow.Outcome {
 	if !apierrors.IsInvalid(err) {
-		return fail(fmt.Errorf("making the managed resource: %w", err))
+		return fail("creating the managed resource", err)
 	}
-	r.log.Info("The class and the claim make a managed resource that the API server refuses", "class", p.class.GetName(),
+	r.log.Info("The API server refuses the managed resource of class and claim", "class", p.class.GetName(),
 		"namespace", p.claim.GetNamespace(), "claim", p.claim.GetName(), "error", err.Error())
 	var fields []string
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
@@ -83,6 +84,6 @@ func (r *Reconciler) notMade(p *pass, err error) outcome {
 	if len(fields) > 0 {
 		what = " (" + strings.Join(fields, ", ") + ")"
 	}
-	return refuse(xpv1.ReasonBinding, fmt.Errorf("class %q and this claim together make no valid %s%s: correct the claim, or ask your "+
+	return refuse(xpv1.ReasonBinding, fmt.Errorf("class %q and this claim together are no valid %s%s: correct the claim, or ask your "+
 		"platform team to correct the class", p.class.GetName(), r.managedKind.Kind, what))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -365,39 +366,45 @@ func TestOthers(t *testing.T) {
 	})
 }
 
-// A managed resource that is not ready says why on its claim, without names of places that only the platform team may see.
+// A claim shows why its managed resource is not ready, without what is for the platform team only.
 func TestCause(t *testing.T) {
 	t.Parallel()
+	failing := xpv1.ReconcileError(errors.New("calling https://secret: secret bowline-system/cloud-key does not exist"))
 	cases := map[string]struct {
-		ready, synced xpv1.Condition
-		want          string
-		never         string
+		conditions []xpv1.Condition
+		want       string
 	}{
-		"N17 being created": {ready: xpv1.Creating(), synced: xpv1.ReconcileSuccess(), want: "(Creating)"},
-		"N17 the vendor's own words": {
-			ready:  xpv1.Creating(),
-			synced: xpv1.ReconcileError(errors.New("creating the external resource: quota exceeded")),
-			want:   "quota exceeded",
+		"being created (N17)": {[]xpv1.Condition{xpv1.ReconcileSuccess()}, "(Creating)"},
+		"a failure with a message for teams (N17, N41)": {
+			[]xpv1.Condition{failing, xpv1.Stalled(failure.QuotaExceeded, "the quota of 5 is used up")}, "(QuotaExceeded): the quota of 5 is used up",
 		},
-		"N17 names of credentials stay with the platform team": {
-			ready:  xpv1.Creating(),
-			synced: xpv1.ReconcileError(errors.New("connecting to the provider: secret bowline-system/cloud-key does not exist")),
-			want:   "Ask your platform team", never: "cloud-key",
+		"a retried failure with a message for teams (N17, N41)": {
+			[]xpv1.Condition{failing, xpv1.Reconciling(failure.ExternalSystemUnreachable, "it is not reachable")}, "it is not reachable",
 		},
-		"N17 paused": {ready: xpv1.Creating(), synced: xpv1.ReconcilePaused(), want: "paused"},
+		"a failure for the platform team (N17, N41)": {
+			[]xpv1.Condition{failing, xpv1.Stalled(failure.ProviderConfigUnavailable, "")}, "Ask your platform team",
+		},
+		"a failure without a reason (N17, N41)": {[]xpv1.Condition{failing}, "Ask your platform team"},
+		"text in condition Ready (N17, N41)":    {[]xpv1.Condition{xpv1.ReconcileSuccess(), xpv1.Creating().WithMessage("asking https://secret")}, "Wait until it is"},
+		"an external name that the claim proposes and that is taken (N24)": {
+			[]xpv1.Condition{failing, xpv1.Stalled(failure.ExternalNameTaken, "")}, `"orders-db", which the claim proposes, is taken`,
+		},
+		"paused (N17)": {[]xpv1.Condition{xpv1.ReconcilePaused()}, "paused"},
 	}
 	s := newStage(t)
-	s.create(s.newClass(nil), s.newClaim("orders", nil))
+	s.create(s.newClass(nil), s.newClaim("orders", func(c *shop.ItemClaim) { meta.SetExternalName(c, "orders-db") }))
 	s.pass()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			item := s.item()
-			s.status(item, func() { item.SetConditions(tc.ready, tc.synced) })
+			s.status(item, func() {
+				item.Status.Conditions = nil
+				item.SetConditions(append([]xpv1.Condition{xpv1.Creating()}, tc.conditions...)...)
+			})
 			s.pass()
 			s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, tc.want)
-			message := s.claimOf("orders").GetCondition(xpv1.TypeReady).Message
-			if tc.never != "" && strings.Contains(message, tc.never) {
-				t.Errorf("the message tells %q: %s", tc.never, message)
+			if message := s.claimOf("orders").GetCondition(xpv1.TypeReady).Message; strings.Contains(message, "secret") {
+				t.Errorf("the team reads %s", message)
 			}
 		})
 	}
@@ -406,50 +413,12 @@ func TestCause(t *testing.T) {
 		s.pass()
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		item := s.item()
-		s.status(item, func() { item.SetConditions(xpv1.Unavailable().WithMessage("It restarts.")) })
+		s.status(item, func() {
+			item.SetConditions(xpv1.Unavailable(), xpv1.Stalled(failure.ExternalResourceFailed, "It restarts."))
+		})
 		s.pass()
 		s.wantState("orders", "Bound", xpv1.ReasonUnavailable, xpv1.ReasonReconcileSuccess, "It restarts.")
 	})
-}
-
-// What a provider says of where the external system is, and how it is signed in to, stays with the platform team.
-func TestUntold(t *testing.T) {
-	t.Parallel()
-	failing := func(message string) [2]xpv1.Condition {
-		return [2]xpv1.Condition{xpv1.Creating(), xpv1.ReconcileError(errors.New(message))}
-	}
-	cases := map[string]struct {
-		conditions [2]xpv1.Condition
-		want       string
-	}{
-		"N17 an address that package managed knows": {failing("observing the external resource: out of reach: connecting to PostgreSQL at " +
-			"secret.internal: no answer"), "cannot reach it at the moment"},
-		"N17 a ProviderConfig that must wait": {failing(`creating the external resource: out of reach: calls of ProviderConfig "secret" wait`),
-			"cannot reach it at the moment"},
-		"N17 a URL":                  {failing("creating the external resource: cannot create: calling http://secret"), "Ask your platform team"},
-		"N17 a host":                 {failing("updating the external resource: secret.internal:443 says no"), "Ask your platform team"},
-		"N17 a host without dots":    {failing("updating the external resource: secret:8443 says no"), "Ask your platform team"},
-		"N17 an address as Go says":  {failing("updating the external resource: dial tcp secret: no"), "Ask your platform team"},
-		"N17 settings of a provider": {failing("observing the external resource: correct spec.credentials of secret"), "Ask your platform team"},
-		"N17 an address in condition Ready": {[2]xpv1.Condition{xpv1.Creating().WithMessage("asking https://secret"), xpv1.ReconcileSuccess()},
-			"Wait until it is"},
-		"N24 a taken name that was proposed": {failing(`external resource "orders-db" exists already and belongs to another object, ` +
-			"whose UID is secret"), `"orders-db", which the claim proposes, is taken`},
-	}
-	s := newStage(t)
-	s.create(s.newClass(nil), s.newClaim("orders", func(c *shop.ItemClaim) { meta.SetExternalName(c, "orders-db") }))
-	s.pass()
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			item := s.item()
-			s.status(item, func() { item.SetConditions(tc.conditions[:]...) })
-			s.pass()
-			s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, tc.want)
-			if message := s.claimOf("orders").GetCondition(xpv1.TypeReady).Message; strings.Contains(message, "secret") {
-				t.Errorf("the message tells where it is: %s", message)
-			}
-		})
-	}
 }
 
 // A pass that failed says what it did, not what it met.
@@ -470,9 +439,9 @@ func TestUntoldFailure(t *testing.T) {
 		if _, err := s.tryPass("orders"); !errors.Is(err, fault.ErrCrashed) {
 			t.Errorf("the queue is told %v", err)
 		}
-		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "condition Synced says how")
+		s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "see condition Synced")
 		message := s.claimOf("orders").GetCondition(xpv1.TypeSynced).Message
-		if !strings.HasPrefix(message, "writing the connection Secret of the claim did not") || strings.Contains(message, "://") {
+		if !strings.HasPrefix(message, "writing the connection Secret of the claim failed") || strings.Contains(message, "://") {
 			t.Errorf("Synced says %q", message)
 		}
 	})

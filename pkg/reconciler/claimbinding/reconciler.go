@@ -11,34 +11,33 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // Finalizer keeps a claim until its managed resource was deleted or released (R279).
 const Finalizer = meta.FinalizerClaim
 
-// LabelClaimUID on a managed resource that was made for a claim is the UID of that claim.
+// LabelClaimUID on a managed resource that was created for a claim is the UID of that claim.
 const LabelClaimUID = "bowline.dev/claim-uid"
 
-const (
-	defaultPollInterval = time.Minute
-	conflictDelay       = 100 * time.Millisecond
-)
+const defaultPollInterval = time.Minute
 
 // A Reconciler binds claims of one kind to managed resources of one kind (R6).
 type Reconciler struct {
 	client client.Client
-	live   client.Reader // past the cache, for what must be certain
+	live   client.Reader // not cached, for what must be certain
 	scheme *runtime.Scheme
 
 	claimKind   schema.GroupVersionKind
@@ -50,21 +49,22 @@ type Reconciler struct {
 	log           logr.Logger
 	poll          time.Duration
 
-	waiting *waiters
+	copies  *copies.Copier
+	waiters *watch.Waiters
 	indexed bool // managed resources by the claim that they name
 }
 
 // A ReconcilerOption changes one thing about a Reconciler.
 type ReconcilerOption func(*Reconciler)
 
-// WithManagedConfigurators sets what makes the spec of a managed resource from class and claim (A63). They run in the given
-// order, and an error of any stops provisioning (R259). What the class says of ProviderConfig, reclaim policy and connection
-// Secret needs no configurator. Default: NewObjectMetaConfigurator alone.
+// WithManagedConfigurators sets the configurators that turn class and claim into the spec of a managed resource (A63). They run in
+// the given order, and an error of any stops provisioning (R259). ProviderConfig, reclaim policy and connection Secret of the class
+// need no configurator. Default: NewObjectMetaConfigurator alone.
 func WithManagedConfigurators(c ...ManagedConfigurator) ReconcilerOption {
 	return func(r *Reconciler) { r.configurators = c }
 }
 
-// WithPollInterval sets how often a claim is looked at that waits for something no watch may tell of. Default: 1 minute.
+// WithPollInterval sets how often a claim that waits is reconciled without an event. Default: 1 minute.
 func WithPollInterval(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.poll = d }
 }
@@ -96,12 +96,13 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claimbinding/"+name),
 		log:           mgr.GetLogger().WithValues("controller", name),
 		poll:          defaultPollInterval,
-		waiting:       newWaiters(),
+		copies:        copies.New(mgr.GetClient(), mgr.GetAPIReader()),
+		waiters:       watch.NewWaiters(),
 	}
 	for _, apply := range o {
 		apply(r)
 	}
-	// Kinds that the scheme lacks are the caller's mistake, to be seen at once.
+	// Panic now where the scheme lacks a kind.
 	_, _, _, _ = r.newClaim(), r.newClass(), r.newManaged(), r.newManagedList()
 	return r
 }
@@ -112,32 +113,32 @@ func ControllerName(of resource.ClaimKind, with resource.ManagedKind) string {
 	return strings.ToLower(of.Kind + "." + schema.GroupVersionKind(with).GroupKind().String())
 }
 
-// Reconcile moves one claim one pass closer to being bound, or to being gone.
+// Reconcile moves one claim one pass closer to being bound, or to the end of its deletion.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	r.waiting.forget(req.NamespacedName)
+	r.waiters.Forget(req.NamespacedName)
 	claim := r.newClaim()
 	err := r.client.Get(ctx, req.NamespacedName, claim)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the claim: %w", err)
 	}
 	if strayed := r.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil || err != nil || !r.serves(claim) {
-		return r.afterStrays(strayed)
+		return flow.Written("", strayed).Result(0)
 	}
 	p := &pass{claim: claim}
-	return r.settle(ctx, p, run(ctx, p, r.lifecycle(claim)))
+	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(claim)...))
 }
 
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
 func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 	if meta.WasDeleted(claim) {
-		return []step{r.checkFinalizer, r.reclaimMade, r.recall, r.reclaim, r.unreserve, r.letGo}
+		return []step{r.checkFinalizer, r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
 	}
-	return []step{r.find, r.checkClass, r.configure, r.reserve, r.hold, r.provision, r.refer, r.awaitBindable, r.bind,
-		r.propagate, r.showResource, r.checkReady}
+	return []step{r.find, r.checkClass, r.configure, r.reserve, r.addFinalizer, r.provision, r.recordResource, r.awaitBindable,
+		r.bind, r.copySecret, r.showResource, r.checkReady}
 }
 
-// serves is true for claims that this controller looks after: those that name a managed resource of its kind, or none and
-// a class of its kind (R281). The version does not count: kinds get new ones, and claims keep their references.
+// serves is true for claims of this controller: those that name a managed resource of its kind, or none and a class of its kind
+// (R281). The version does not count, since kinds get new ones and claims keep their references.
 func (r *Reconciler) serves(claim resource.Claim) bool {
 	if ref := claim.GetResourceReference(); ref != nil {
 		return isOf(ref, r.managedKind)
@@ -148,14 +149,6 @@ func (r *Reconciler) serves(claim resource.Claim) bool {
 // isOf is true for a reference to an object of the kind, of whatever version.
 func isOf(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {
 	return ref != nil && ref.GroupVersionKind().GroupKind() == kind.GroupKind()
-}
-
-// afterStrays ends a pass that goes no further than to strays.
-func (r *Reconciler) afterStrays(err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
-	}
-	return reconcile.Result{}, err
 }
 
 func (r *Reconciler) newClaim() resource.Claim {
@@ -171,5 +164,5 @@ func (r *Reconciler) newManaged() resource.BindableManaged {
 }
 
 func (r *Reconciler) newManagedList() client.ObjectList {
-	return objects.MustNew[client.ObjectList](r.scheme, r.managedKind.GroupVersion().WithKind(r.managedKind.Kind+"List"))
+	return objects.MustNewList[client.ObjectList](r.scheme, r.managedKind)
 }

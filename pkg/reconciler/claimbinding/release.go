@@ -7,94 +7,85 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// checkFinalizer ends the pass over a deleted claim that has nothing, or was let go.
-func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) outcome {
+// checkFinalizer ends the pass over a deleted claim that has nothing.
+func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) flow.Outcome {
 	if !meta.FinalizerExists(p.claim, Finalizer) {
-		return vanish()
+		return flow.Vanished()
 	}
-	return next()
+	return flow.Next()
 }
 
-// recall finds the managed resource that a deleted claim names, if that one names the claim too. It asks the API server itself:
-// what is overlooked now would be found again only by chance.
-func (r *Reconciler) recall(ctx context.Context, p *pass) outcome {
+// findBound finds the managed resource that a deleted claim names, if that one names the claim too. It asks the API server, since
+// nothing looks again.
+func (r *Reconciler) findBound(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.claim.GetResourceReference()
 	if ref == nil || !isName(ref.Name) {
-		return next()
+		return flow.Next()
 	}
 	mg := r.newManaged()
 	err := r.live.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
 	switch {
-	case isUnserved(err):
+	case objects.IsAbsent(err):
 	case err != nil:
-		return fail(fmt.Errorf("reading the managed resource: %w", err))
+		return fail("reading the managed resource", err)
 	case r.belongs(mg, p.claim):
 		p.managed = mg
 	}
-	return next()
+	return flow.Next()
 }
 
-// reclaim does with the managed resource of a deleted claim what its reclaim policy says (R279).
-func (r *Reconciler) reclaim(ctx context.Context, p *pass) outcome {
+// reclaim deletes or releases the managed resource of a deleted claim, by its reclaim policy (R279).
+func (r *Reconciler) reclaim(ctx context.Context, p *pass) flow.Outcome {
 	if p.managed == nil || meta.WasDeleted(p.managed) {
-		return next()
+		return flow.Next()
 	}
 	if p.managed.GetReclaimPolicy() == xpv1.ReclaimDelete {
-		if err := r.remove(ctx, p.managed); err != nil {
-			return fail(err)
+		uid, version := p.managed.GetUID(), p.managed.GetResourceVersion() // nobody changed the policy since it was read
+		err := r.client.Delete(ctx, p.managed, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		if client.IgnoreNotFound(err) != nil {
+			return fail("deleting the managed resource", err)
 		}
-		p.note(ReasonDeleted, fmt.Sprintf("Deleted managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
-		return next()
+		p.Note(ReasonDeleted, fmt.Sprintf("Deleted managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
+		return flow.Next()
 	}
 	return r.release(ctx, p)
 }
 
-// release keeps a managed resource for an administrator, and its connection Secret from going on.
-func (r *Reconciler) release(ctx context.Context, p *pass) outcome {
-	if err := r.stopPropagation(ctx, p.managed); err != nil {
-		return fail(err)
+// release keeps a managed resource for an administrator, and revokes consent to copies of its connection Secret.
+func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
+	if err := r.copies.Revoke(ctx, p.managed, ""); err != nil {
+		return fail("revoking consent to copies of the connection Secret", err)
 	}
 	if p.managed.GetBindingPhase() == xpv1.BindingPhaseReleased {
-		return next()
+		return flow.Next()
 	}
 	if err := r.writePhase(ctx, p, xpv1.BindingPhaseReleased); err != nil {
 		return ignoreNotFound(err, "releasing the managed resource")
 	}
-	p.note(ReasonReleased, fmt.Sprintf("Released managed resource %s %q, which is kept for an administrator.", r.managedKind.Kind,
+	p.Note(ReasonReleased, fmt.Sprintf("Released managed resource %s %q, which is kept for an administrator.", r.managedKind.Kind,
 		p.managed.GetName()))
-	return next()
+	return flow.Next()
 }
 
-// remove deletes a managed resource, unless anybody changed it since it was read: its reclaim policy, for example.
-func (r *Reconciler) remove(ctx context.Context, mg resource.BindableManaged) error {
-	uid, version := mg.GetUID(), mg.GetResourceVersion()
-	err := r.client.Delete(ctx, mg, client.Preconditions{UID: &uid, ResourceVersion: &version})
+// removeFinalizer lets the deletion of the claim finish, after its copies are deleted: the garbage collector leaves them where
+// dependents are orphaned.
+func (r *Reconciler) removeFinalizer(ctx context.Context, p *pass) flow.Outcome {
+	if err := r.copies.Discard(ctx, r.owner(p.claim), p.managed); err != nil {
+		return fail("deleting the connection Secret of the claim", err)
+	}
+	err := r.patchClaim(ctx, p, func(claim resource.Claim) { meta.RemoveFinalizer(claim, Finalizer) })
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting the managed resource: %w", err)
+		return fail("removing the finalizer", err)
 	}
-	return nil
-}
-
-// letGo lets the deletion of the claim finish, and takes its copies of the connection Secret along: the garbage collector leaves
-// them where dependents are to be orphaned.
-func (r *Reconciler) letGo(ctx context.Context, p *pass) outcome {
-	if err := r.discard(ctx, p); err != nil {
-		return fail(err)
-	}
-	if err := r.writeClaim(ctx, p, func(claim resource.Claim) { meta.RemoveFinalizer(claim, Finalizer) }); err != nil {
-		if apierrors.IsNotFound(err) {
-			return vanish()
-		}
-		return fail(fmt.Errorf("removing the finalizer: %w", err))
-	}
-	return vanish()
+	return flow.Vanished()
 }

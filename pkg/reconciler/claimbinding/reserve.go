@@ -6,40 +6,43 @@ package claimbinding
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// reserveAttempts is how often one pass tries to write to a class that others write to.
+// reserveAttempts is how often one pass retries a conflict on a class.
 const reserveAttempts = 5
 
-// reserve counts the claim among those that use a class with a limit, before anything is made. The entry is read and
-// written in the API server itself, guarded by the resource version: no race exceeds the limit.
-func (r *Reconciler) reserve(ctx context.Context, p *pass) outcome {
+// reserve adds the claim to the list of those that use a class with a limit, before anything is created. The list is read from the
+// API server and guarded by the resource version, so that no race exceeds the limit.
+func (r *Reconciler) reserve(ctx context.Context, p *pass) flow.Outcome {
 	if p.managed != nil || p.class.GetClaimLimits().Max == nil {
-		return next()
+		return flow.Next()
 	}
 	for range reserveAttempts {
 		o, err := r.tryReserve(ctx, p)
 		if !apierrors.IsConflict(err) {
 			if err != nil {
-				return fail(fmt.Errorf("counting the claims that use class %q: %w", p.class.GetName(), err))
+				return fail("counting the claims that use the class", err)
 			}
 			return o
 		}
 	}
-	return outcome{end: conflict}
+	return flow.Conflicted()
 }
 
-func (r *Reconciler) tryReserve(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) tryReserve(ctx context.Context, p *pass) (flow.Outcome, error) {
 	class := r.newClass()
 	if err := r.live.Get(ctx, types.NamespacedName{Name: p.class.GetName()}, class); err != nil {
-		return outcome{}, err
+		return flow.Outcome{}, err
 	}
 	most := class.GetClaimLimits().Max
 	entries, err := entriesOf(class)
@@ -48,24 +51,24 @@ func (r *Reconciler) tryReserve(ctx context.Context, p *pass) (outcome, error) {
 	}
 	self := p.claim.GetUID()
 	if _, counted := entries[self]; counted || most == nil {
-		return next(), nil
+		return flow.Next(), nil
 	}
 	full, err := r.full(ctx, class, entries, self)
 	if err != nil {
-		return outcome{}, err
+		return flow.Outcome{}, err
 	}
 	if full {
-		return await(xpv1.ReasonLimitReached, fmt.Sprintf("Class %q may be used by %d claims at the same time, and so many do, or left what "+
-			"is kept. Wait until one of them goes, use another class, or ask your platform team to raise specTemplate.claims.max, or to "+
-			"delete what deleted claims left, or to clear its spec.claimRef.", class.GetName(), *most)), nil
+		return await(xpv1.ReasonLimitReached, fmt.Sprintf("Class %q allows %d claims, and as many use it or left a managed resource that is "+
+			"kept. Wait until one is deleted, use another class, or ask your platform team to raise specTemplate.claims.max, or to delete "+
+			"what deleted claims left or clear its spec.claimRef.", class.GetName(), *most)), nil
 	}
 	entries[self] = r.entry()
-	_, err = write(ctx, r, class, func(c resource.Class) { setEntries(c, entries) })
-	return next(), err
+	_, err = objects.Patch(ctx, r.client, class, func(c resource.Class) { setEntries(c, entries) })
+	return flow.Next(), err
 }
 
-// full is true if no other claim may use the class. Entries that count no more are forgotten first. Then what was made is read
-// past the cache: of a claim whose entry is gone nothing else tells any more.
+// full is true if no other claim may use the class. Outdated entries are removed first. Then managed resources are read from the
+// API server: they are all that counts a claim whose entry is gone.
 func (r *Reconciler) full(ctx context.Context, class resource.Class, entries map[types.UID]entry, self types.UID) (bool, error) {
 	reached := func(from client.Reader) (bool, error) {
 		served, err := r.served(ctx, from, class.GetName())
@@ -85,18 +88,18 @@ func (r *Reconciler) full(ctx context.Context, class resource.Class, entries map
 	return full, err
 }
 
-// unreserve takes a deleted claim off the class that it used, so that another may have its place.
-func (r *Reconciler) unreserve(ctx context.Context, p *pass) outcome {
+// unreserve removes a deleted claim from the list of the class that it used, so that another may have its place.
+func (r *Reconciler) unreserve(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.claim.GetClassReference()
 	if !isOf(ref, r.classKind) {
-		return next()
+		return flow.Next()
 	}
 	class, key := r.newClass(), types.NamespacedName{Name: ref.Name}
 	if err := r.client.Get(ctx, key, class); err != nil {
 		return ignoreNotFound(err, "reading the class")
 	}
 	if class.GetClaimLimits().Max == nil && class.GetAnnotations()[AnnotationKeyClaims] == "" {
-		return next()
+		return flow.Next()
 	}
 	class = r.newClass()
 	if err := r.live.Get(ctx, key, class); err != nil { // the cache may not have the entry yet
@@ -104,29 +107,26 @@ func (r *Reconciler) unreserve(ctx context.Context, p *pass) outcome {
 	}
 	entries, err := entriesOf(class)
 	if _, counted := entries[p.claim.GetUID()]; err != nil || !counted {
-		return next() // what cannot be read counts nobody
+		return flow.Next() // a list that cannot be read counts no claim
 	}
 	delete(entries, p.claim.GetUID())
-	if _, err := write(ctx, r, class, func(c resource.Class) { setEntries(c, entries) }); err != nil {
+	if _, err := objects.Patch(ctx, r.client, class, func(c resource.Class) { setEntries(c, entries) }); err != nil {
 		return ignoreNotFound(err, "giving up the place in the class")
 	}
-	return next()
+	return flow.Next()
 }
 
-// ignoreNotFound goes on where there is nothing left to change.
-func ignoreNotFound(err error, doing string) outcome {
+// ignoreNotFound continues where there is nothing left to change.
+func ignoreNotFound(err error, doing string) flow.Outcome {
 	if apierrors.IsNotFound(err) {
-		return next()
+		return flow.Next()
 	}
-	return fail(fmt.Errorf("%s: %w", doing, err))
+	return fail(doing, err)
 }
 
 func union(entries map[types.UID]entry, served map[types.UID]struct{}) map[types.UID]struct{} {
-	all := map[types.UID]struct{}{}
+	all := maps.Clone(served)
 	for uid := range entries {
-		all[uid] = struct{}{}
-	}
-	for uid := range served {
 		all[uid] = struct{}{}
 	}
 	return all

@@ -96,7 +96,7 @@ func TestLimit(t *testing.T) {
 		s.delete(s.claimOf("orders"))
 		s.pass()
 		s.passOf("others")
-		s.wantState("others", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess, "left what is kept", "spec.claimRef")
+		s.wantState("others", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess, "left a managed resource that is kept", "spec.claimRef")
 		s.edit(item, func() { item.Spec.ClaimReference = nil })
 		s.passOf("others")
 		s.wantState("others", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)

@@ -23,18 +23,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// concurrency is how many claims are looked after at the same time: they wait for the API server only.
+// concurrency is how many claims are reconciled at the same time: they wait for the API server only.
 const concurrency = 16
 
 // SetupWithManager adds a controller to the manager, by the name that ControllerName returns. It watches claims that name the
-// class kind or the managed kind (R255), managed resources (R254), classes and connection Secrets, and so comes back at once where
-// a controller that is put together by hand comes back within the poll interval: for a class that appears or whose limit is
-// raised, a place in a class that is given up, a managed resource that is made or lets a claim have it, a Secret.
+// class kind or the managed kind (R255), managed resources (R254), classes and connection Secrets. A controller that is put together
+// by hand without these watches reconciles within the poll interval: after a class appears or its limit is raised, a place in a class
+// becomes free, a managed resource is created or allows a claim, a Secret changes.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	// Managed resources are watched anyway, so their index costs no request.
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim); err != nil {
@@ -44,22 +46,22 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName(resource.ClaimKind(r.claimKind), resource.ManagedKind(r.managedKind))).
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
-		Watches(r.newClaim(), r.placesOfClaims()).
+		Watches(r.newClaim(), r.freePlacesOfClaims()).
 		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
 		Watches(r.newManaged(), handler.EnqueueRequestsFromMapFunc(r.waitingForManaged)).
-		Watches(r.newManaged(), r.placesOfManaged()).
+		Watches(r.newManaged(), r.freePlacesOfManaged()).
 		Watches(r.newClass(), handler.EnqueueRequestsFromMapFunc(r.waitingForClass)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.concernedBySecret)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfSecret)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			NewQueue:                queue.Of(mgr),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, time.Minute),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](flow.ConflictDelay, time.Minute),
 		}).
 		Complete(r)
 }
 
-// mine tells of the claims that this controller looks after, of those that turn away from it, and of all that go: something may
-// have been made for them before they did.
+// mine accepts the claims of this controller, those that leave it, and all that are deleted: something may have been created for
+// them before.
 func (r *Reconciler) mine() predicate.Funcs {
 	named := resource.NewPredicates(func(o runtime.Object) bool {
 		claim, ok := o.(resource.Claim)
@@ -73,16 +75,31 @@ func (r *Reconciler) mine() predicate.Funcs {
 	return all
 }
 
+// What claims wait for.
+const (
+	topicClass   = "class"
+	topicManaged = "managed"
+	topicSecret  = "secret"
+)
+
+func (r *Reconciler) waitForClass(p *pass, name string) { r.waitFor(p, topicClass, name) }
+
+func (r *Reconciler) waitForManaged(p *pass, name string) { r.waitFor(p, topicManaged, name) }
+
+func (r *Reconciler) waitFor(p *pass, kind, name string) {
+	r.waiters.Wait(client.ObjectKeyFromObject(p.claim), watch.Topic{Kind: kind, NamespacedName: types.NamespacedName{Name: name}})
+}
+
 func (r *Reconciler) waitingForManaged(_ context.Context, o client.Object) []reconcile.Request {
-	return r.waiting.on(managedTopic(o.GetName()))
+	return r.waiters.On(watch.Topic{Kind: topicManaged, NamespacedName: client.ObjectKeyFromObject(o)})
 }
 
 func (r *Reconciler) waitingForClass(_ context.Context, o client.Object) []reconcile.Request {
-	return r.waiting.on(classTopic(o.GetName()))
+	return r.waiters.On(watch.Topic{Kind: topicClass, NamespacedName: client.ObjectKeyFromObject(o)})
 }
 
-// placesOfClaims tells claims that wait for a place in a class that another claim of it is gone.
-func (r *Reconciler) placesOfClaims() handler.EventHandler {
+// freePlacesOfClaims enqueues claims that wait for a place in a class when another claim of it is deleted.
+func (r *Reconciler) freePlacesOfClaims() handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if claim, ok := e.Object.(resource.Claim); ok {
@@ -92,8 +109,8 @@ func (r *Reconciler) placesOfClaims() handler.EventHandler {
 	}
 }
 
-// placesOfManaged tells claims that wait for a place in a class that something which was made from it serves no claim any more.
-func (r *Reconciler) placesOfManaged() handler.EventHandler {
+// freePlacesOfManaged enqueues claims that wait for a place in a class when a managed resource of it leaves its claim.
+func (r *Reconciler) freePlacesOfManaged() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			was, before := e.ObjectOld.(resource.BindableManaged)
@@ -121,15 +138,15 @@ func (r *Reconciler) freed(class *corev1.ObjectReference, q workqueue.TypedRateL
 	if !isOf(class, r.classKind) {
 		return
 	}
-	for _, request := range r.waiting.on(classTopic(class.Name)) {
+	for _, request := range r.waiters.On(watch.Topic{Kind: topicClass, NamespacedName: types.NamespacedName{Name: class.Name}}) {
 		q.Add(request)
 	}
 }
 
-// concernedBySecret returns the claims to which a connection Secret matters: that which controls it, that which its managed
-// resource belongs to, and those that wait for its name.
-func (r *Reconciler) concernedBySecret(ctx context.Context, o client.Object) []reconcile.Request {
-	requests := r.waiting.on(secretTopic(o.GetNamespace(), o.GetName()))
+// claimsOfSecret returns the claims that depend on a connection Secret: the one that controls it, the one that its managed resource
+// belongs to, and those that wait for its name.
+func (r *Reconciler) claimsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+	requests := r.waiters.On(watch.Topic{Kind: topicSecret, NamespacedName: client.ObjectKeyFromObject(o)})
 	owner := metav1.GetControllerOf(o)
 	if owner == nil {
 		return requests
@@ -141,7 +158,7 @@ func (r *Reconciler) concernedBySecret(ctx context.Context, o client.Object) []r
 	case r.managedKind.GroupKind():
 		mg := r.newManaged()
 		if err := r.client.Get(ctx, types.NamespacedName{Name: owner.Name}, mg); err != nil {
-			return requests // it comes with an event of its own
+			return requests // it has an event of its own
 		}
 		if ref := mg.GetClaimReference(); ref != nil && r.names(ref, meta.NamespacedNameOf(ref)) {
 			requests = append(requests, reconcile.Request{NamespacedName: meta.NamespacedNameOf(ref)})

@@ -202,7 +202,7 @@ func TestLost(t *testing.T) {
 		s.edit(item, func() { item.Finalizers = nil })
 		for range 2 {
 			s.pass()
-			s.wantState("orders", "Unbound", xpv1.ReasonResourceLost, xpv1.ReasonReconcileError, "gone", "make another")
+			s.wantState("orders", "Unbound", xpv1.ReasonResourceLost, xpv1.ReasonReconcileError, "gone", "create another")
 		}
 		if len(s.items()) > 0 {
 			t.Error("it was replaced")

@@ -14,13 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// reclaimStrays looks after managed resources that name a claim which is gone, because somebody removed its finalizer or it was
-// made anew meanwhile, and after those that were made for a claim which names another one, or another kind of class, by now. What
-// was made for the claim goes as its reclaim policy says; what existed before is never deleted for a claim that is gone.
+// reclaimStrays deletes or releases managed resources of a claim that is gone, because its finalizer was removed or it was created
+// again, and those that were created for a claim which names another one, or another kind of class, by now. What was created for the
+// claim is reclaimed by its reclaim policy; what existed before is never deleted for a claim that is gone.
 func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName, known resource.Claim) error {
 	strays, err := r.naming(ctx, key)
 	strays = slices.DeleteFunc(strays, func(mg resource.BindableManaged) bool { return r.keeps(known, mg) })
@@ -30,61 +32,60 @@ func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName
 	claim := r.newClaim()
 	err = r.live.Get(ctx, key, claim)
 	if client.IgnoreNotFound(err) != nil || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
-		return fmt.Errorf("reading the claim: %w", err) // where the kind is not served nobody knows whether the claim is gone
+		return fmt.Errorf("reading the claim: %w", err) // of a kind that is not served, the claim may exist
 	}
 	for _, mg := range strays {
 		p := &pass{claim: claim, managed: mg.DeepCopyObject().(resource.BindableManaged)}
-		made := mg.GetLabels()[LabelClaimUID] == string(claimUID(mg))
+		created := mg.GetLabels()[LabelClaimUID] == string(claimUID(mg))
 		switch {
 		case err != nil || !r.belongs(mg, claim):
-			if err := r.abandon(ctx, p, made); err != nil {
+			if err := r.abandon(ctx, p, created); err != nil {
 				return err
 			}
 			r.log.Info("Gave up a managed resource whose claim is gone", "managed", mg.GetName(), "claim", key)
-		case made && !r.keeps(claim, mg):
-			if o := r.reclaim(ctx, p); o.err != nil {
-				return o.err
+		case created && !r.keeps(claim, mg):
+			if o := r.reclaim(ctx, p); o.Err != nil {
+				return o.Err
 			}
-			r.log.Info("Gave up a managed resource whose claim uses another by now", "managed", mg.GetName(), "claim", key)
+			r.log.Info("Gave up a managed resource whose claim uses another one", "managed", mg.GetName(), "claim", key)
 		}
 	}
 	return nil
 }
 
-// keeps is true for a managed resource that belongs to the claim, and that the pass over the claim looks after.
+// keeps is true for a managed resource that the pass over its claim handles.
 func (r *Reconciler) keeps(claim resource.Claim, mg resource.BindableManaged) bool {
 	ref := claim.GetResourceReference()
 	return r.belongs(mg, claim) && r.serves(claim) && (ref == nil || ref.Name == mg.GetName())
 }
 
-// abandon does with the managed resource of a claim that is gone what its reclaim policy says, if it was made for that claim. Any
-// other is kept.
-func (r *Reconciler) abandon(ctx context.Context, p *pass, made bool) error {
-	if made {
-		return r.reclaim(ctx, p).err
+// abandon reclaims the managed resource of a claim that is gone, if it was created for that claim, and releases any other.
+func (r *Reconciler) abandon(ctx context.Context, p *pass, created bool) error {
+	if created {
+		return r.reclaim(ctx, p).Err
 	}
-	return r.release(ctx, p).err
+	return r.release(ctx, p).Err
 }
 
-// reclaimMade does with what was made for a deleted claim that names something else, or nothing yet, what its reclaim policy says.
-// It asks the API server itself: what is overlooked now would be found again only by chance.
-func (r *Reconciler) reclaimMade(ctx context.Context, p *pass) outcome {
-	made, err := r.made(ctx, p.claim.GetUID())
+// reclaimUnreferenced reclaims what was created for a deleted claim that names something else, or nothing yet. It asks the API
+// server, since nothing looks again.
+func (r *Reconciler) reclaimUnreferenced(ctx context.Context, p *pass) flow.Outcome {
+	created, err := r.createdFor(ctx, p.claim.GetUID())
 	if err != nil {
-		return fail(err)
+		return fail("listing what was created for the claim", err)
 	}
 	ref := p.claim.GetResourceReference()
-	for _, mg := range made {
+	for _, mg := range created {
 		if ref != nil && ref.Name == mg.GetName() {
-			continue // for recall
+			continue // for findBound
 		}
 		p.managed = mg
-		if o := r.reclaim(ctx, p); o.end != goOn {
+		if o := r.reclaim(ctx, p); o.End != flow.Continue {
 			return o
 		}
 	}
 	p.managed = nil
-	return next()
+	return flow.Next()
 }
 
 // naming returns the managed resources that name a claim, with its UID, and are neither released nor deleted.
@@ -94,7 +95,7 @@ func (r *Reconciler) naming(ctx context.Context, claim types.NamespacedName) (fo
 		options = append(options, client.MatchingFields{r.claimIndex(): claim.String()})
 	}
 	list := r.newManagedList()
-	if err := r.client.List(ctx, list, options...); isUnserved(err) {
+	if err := r.client.List(ctx, list, options...); objects.IsAbsent(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("listing managed resources: %w", err)
@@ -113,7 +114,7 @@ func (r *Reconciler) naming(ctx context.Context, claim types.NamespacedName) (fo
 // claimIndex is the name of the index of managed resources by the claim that they name. Each claim kind has its own.
 func (r *Reconciler) claimIndex() string { return "claimbinding/" + r.claimKind.GroupKind().String() }
 
-// indexClaim is what managed resources are found by.
+// indexClaim returns the values of the index.
 func (r *Reconciler) indexClaim(o client.Object) []string {
 	mg, ok := o.(resource.BindableManaged)
 	if !ok {

@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 

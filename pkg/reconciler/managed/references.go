@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/reference"
 	"github.com/bowline-dev/bowline/pkg/reference/installation"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -60,7 +60,7 @@ func (s *References) serve(r *Reconciler) {
 // watch hears of the objects of a kind that is referred to. It is false for a kind that cannot be watched yet.
 func (s *References) watch(kind schema.GroupVersionKind) bool {
 	heard := func(before, after any) {
-		for _, d := range s.tracker.Handle(kind, objects.Told(before), objects.Told(after)) {
+		for _, d := range s.tracker.Handle(kind, objects.FromInformer(before), objects.FromInformer(after)) {
 			s.wake(d)
 		}
 	}

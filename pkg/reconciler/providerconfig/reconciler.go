@@ -19,8 +19,8 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 

@@ -5,90 +5,66 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// checkConsent asks the managed resource whether the target's namespace may have its connection Secret (N27). Where it may not,
-// or no more, what the namespace has of it is taken back, if the API server says the same as the cache.
-func (r *Reconciler) checkConsent(ctx context.Context, p *pass) outcome {
+// checkConsent checks that the managed resource allows the target's namespace (N27). Where it does not, or no longer, what the
+// namespace has of it is removed.
+func (r *Reconciler) checkConsent(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.target.GetResourceReference()
-	if !consents(p.managed, p.target.GetNamespace()) {
-		held, err := r.held(ctx, p)
+	if !connection.Allowed(p.managed, p.target.GetNamespace()) {
+		withdrawn, err := r.copies.Withdraw(ctx, r.owner(p), p.managed, r.confirm(p, false))
 		if err != nil {
-			return fail(err)
+			return fail("removing the connection Secret of the target", err)
 		}
-		if held.isEmpty() {
-			return notAllowed(p)
+		if withdrawn {
+			p.Note(ReasonWithdrawn, fmt.Sprintf("Removed the connection Secret of managed resource %s %q, which no longer allows this "+
+				"namespace.", ref.Kind, ref.Name))
 		}
-		if o := r.confirm(ctx, p); o.end != refused {
-			return await(o) // of a cache that is behind, it will tell
-		}
-		if err := r.withdraw(ctx, p, held); err != nil {
-			return fail(err)
-		}
-		p.note(ReasonWithdrawn, fmt.Sprintf("Removed the connection Secret of managed resource %s %q, which allows this namespace no more.",
-			ref.Kind, ref.Name))
-		return notAllowed(p)
+		return refuse(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow namespace %q to connect: create another "+
+			"target, or ask your platform team to list the namespace in its annotation %s", ref.Kind, ref.Name, p.target.GetNamespace(),
+			meta.AnnotationKeyAllowedNamespaces))
 	}
 	if meta.WasDeleted(p.managed) {
 		return refuse(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q is being deleted: delete the target, or wait if your platform "+
-			"team is about to make the managed resource again", ref.Kind, ref.Name))
+			"team is about to create the managed resource again", ref.Kind, ref.Name))
 	}
-	return next()
+	return flow.Next()
 }
 
-func notAllowed(p *pass) outcome {
-	ref := p.target.GetResourceReference()
-	return refuse(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow namespace %q to connect: make another target, or "+
-		"ask your platform team to list the namespace in its annotation %s", ref.Kind, ref.Name, p.target.GetNamespace(),
-		meta.AnnotationKeyAllowedNamespaces))
-}
-
-// confirm asks the API server for the consent that the cache tells of, before anything goes on to the namespace or is taken from
-// it. It refuses where there is none.
-func (r *Reconciler) confirm(ctx context.Context, p *pass) outcome {
-	if p.certain {
-		return next()
-	}
-	kind, _ := r.kindOf(p.target.GetResourceReference())
-	mg, err := r.readManaged(ctx, kind, client.ObjectKeyFromObject(p.managed))
-	switch {
-	case err != nil:
-		return fail(err)
-	case mg == nil || mg.GetUID() != p.managed.GetUID():
-		return outcome{end: conflict}
-	case !consents(mg, p.target.GetNamespace()):
-		return notAllowed(p)
-	}
-	p.certain = true
-	return next()
-}
-
-// await turns an outcome that contradicts the cache into one that comes back when the cache has caught up.
-func await(o outcome) outcome {
-	if o.end == failed {
-		return o
-	}
-	return outcome{end: conflict}
-}
-
-// consents is true for a managed resource that lets the namespace connect: one that is bound to a claim of it, or that lists it.
-func consents(mg resource.BindableManaged, namespace string) bool {
-	ref := mg.GetClaimReference()
-	if ref != nil && ref.UID != "" && ref.Namespace == namespace && mg.GetBindingPhase() == xpv1.BindingPhaseBound {
-		return true
-	}
-	for allowed := range strings.SplitSeq(mg.GetAnnotations()[meta.AnnotationKeyAllowedNamespaces], ",") {
-		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed == namespace {
-			return true
+// confirm asks the API server whether the managed resource allows the namespace, or that it does not.
+func (r *Reconciler) confirm(p *pass, allowed bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		kind, _ := r.kindOf(p.target.GetResourceReference())
+		mg, err := r.readManaged(ctx, kind, p.managed.GetName())
+		if err != nil {
+			return err
 		}
+		if mg == nil || mg.GetUID() != p.managed.GetUID() || connection.Allowed(mg, p.target.GetNamespace()) != allowed {
+			return apierrors.NewConflict(schema.GroupResource{}, p.managed.GetName(), errors.New("the cache is behind"))
+		}
+		return nil
 	}
-	return false
+}
+
+// readManaged returns a managed resource from the API server, nil if it does not exist.
+func (r *Reconciler) readManaged(ctx context.Context, kind schema.GroupVersionKind, name string) (resource.BindableManaged, error) {
+	mg := r.newManaged(kind)
+	err := r.live.Get(ctx, types.NamespacedName{Name: name}, mg)
+	if objects.IsAbsent(err) {
+		return nil, nil
+	}
+	return mg, err
 }

@@ -9,24 +9,22 @@
 //
 // # The one idea
 //
-// A target is a request, and the managed resource decides (N27): it lets a namespace have its connection Secret if a claim of
-// that namespace is bound to it, or if its annotation bowline.dev/allowed-namespaces lists the namespace. A pass is a short list
-// of steps, see lifecycle: find the managed resource, ask whether it consents, find its Secret, copy that, and let both Secrets
-// agree that changes go on. Each step lives in the file of its name; settle alone writes conditions and events. Passes may stop
+// A target is a request, and the managed resource decides (N27): it allows a namespace if a claim of that namespace is bound to it,
+// or if its annotation bowline.dev/allowed-namespaces lists the namespace. A pass is a short list of steps, see lifecycle: find the
+// managed resource, check its consent and its Secret, name the copy, and have package connection/copies create that. A pass may stop
 // anywhere and be repeated.
 //
 // # What is written
 //
-// The copy, which the target controls (R302), and on the original only the annotation that names the copy. Never the managed
-// resource (R305). Later changes of the original, and edits of the copy, are for package secret (R298, R306).
+// The copy, which the target controls (R302), and on the source only the annotation that names the copy. Never the managed resource
+// (R305). Package secret carries later changes of the source to the copy, and reverts edits of the copy (R298, R306).
 //
 // # When it ends
 //
-// Consent that is withdrawn takes the copy along: first the original forgets everybody in the namespace, so that nothing goes
-// on to what somebody may have made of the copy, then the copy is deleted. A target that is deleted does the same, also where
-// its copy is to be orphaned: claims and other targets of the namespace agree with the original anew. A managed resource that
-// is lost leaves the copy as it is; a connection Secret that is published anew without what only the creation told takes
-// nothing from the copy, and the target says so.
+// When consent is withdrawn, or the target is deleted, consent to all Secrets of the namespace is revoked on the source and then the
+// copy is deleted, also where it was to be orphaned. Claims and other targets of the namespace get consent again. A managed resource
+// that is lost leaves the copy as it is, and so does one that publishes anew without what only its creation returned: the target
+// reports that.
 //
 // # One controller for all kinds
 //
@@ -40,7 +38,7 @@
 //		WithEventFilter(resource.NewPredicates(resource.HasManagedResourceReferenceKind(kind))).
 //		Complete(target.NewReconciler(mgr, resource.TargetKind(workloadv1alpha1.KubernetesTargetGroupVersionKind), kind))
 //
-// It watches targets only and looks at everything else within the poll interval; SetupWithManager watches all of it.
+// It watches targets only and reads everything else within the poll interval; SetupWithManager watches all of it.
 //
 // # Access
 //

@@ -17,30 +17,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Finalizer keeps a target until the original of its Secret names the copy no more, and the copy is gone.
+// Finalizer keeps a target until its copy is deleted and consent to it revoked.
 const Finalizer = "bowline.dev/target"
 
-// LabelTargetUID on a copy is the UID of the target that it was made for.
-const LabelTargetUID = "bowline.dev/target-uid"
+// LabelTargetUID on a copy is the UID of the target that it was created for.
+const LabelTargetUID = copies.LabelTargetUID
 
 const (
 	// name begins the names of all controllers of targets.
 	name = "kubernetestarget"
 
 	defaultPollInterval = time.Minute
-	conflictDelay       = 100 * time.Millisecond
 )
 
-// A Reconciler gives targets what they ask for (R297).
+// A Reconciler connects targets to managed resources (R297).
 type Reconciler struct {
 	client client.Client
-	live   client.Reader // past the cache, for what must be certain
+	live   client.Reader // not cached, for what must be certain
 	mapper apimeta.RESTMapper
 	scheme *runtime.Scheme
 
@@ -51,13 +53,14 @@ type Reconciler struct {
 	log      logr.Logger
 	poll     time.Duration
 
-	watching *watches
+	copies  *copies.Copier
+	watches watch.OnDemand
 }
 
 // An Option changes one thing about a Reconciler.
 type Option func(*Reconciler)
 
-// WithPollInterval sets how often a target is looked at that waits for something no watch may tell of. Default: 1 minute.
+// WithPollInterval sets how often a target that waits is reconciled without an event. Default: 1 minute.
 func WithPollInterval(d time.Duration) Option {
 	return func(r *Reconciler) { r.poll = d }
 }
@@ -87,12 +90,12 @@ func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.Ma
 		recorder:    event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "target/"+controller),
 		log:         mgr.GetLogger().WithValues("controller", controller),
 		poll:        defaultPollInterval,
-		watching:    newWatches(),
+		copies:      copies.New(mgr.GetClient(), mgr.GetAPIReader()),
 	}
 	for _, apply := range o {
 		apply(r)
 	}
-	// Kinds that the scheme lacks are the caller's mistake, to be seen at once.
+	// Panic now where the scheme lacks a kind.
 	_, _ = r.newTarget(), r.newTargetList()
 	if !r.managedKind.Empty() {
 		_ = r.newManaged(r.managedKind)
@@ -109,7 +112,7 @@ func ControllerName(with resource.ManagedKind) string {
 	return strings.ToLower(name + "." + schema.GroupVersionKind(with).GroupKind().String())
 }
 
-// Reconcile moves one target one pass closer to having its Secret, or to being gone.
+// Reconcile moves one target one pass closer to having its Secret, or to the end of its deletion.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	target := r.newTarget()
 	if err := r.client.Get(ctx, req.NamespacedName, target); err != nil {
@@ -122,19 +125,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	p := &pass{target: target}
-	return r.settle(ctx, p, run(ctx, p, r.lifecycle(target)))
+	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(target)...))
 }
 
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
 func (r *Reconciler) lifecycle(target resource.Target) []step {
 	if meta.WasDeleted(target) {
-		return []step{r.checkFinalizer, r.discard, r.letGo}
+		return []step{r.checkFinalizer, r.deleteCopies, r.removeFinalizer}
 	}
-	return []step{r.find, r.checkConsent, r.locate, r.prepare, r.tidy, r.copy, r.agree}
+	return []step{r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
 }
 
-// serves is true for targets that this controller looks after (R296, R300). The version of the managed kind does not count:
-// kinds get new ones, and targets keep their references.
+// serves is true for targets of this controller (R296, R300). The version of the managed kind does not count, since kinds get new
+// ones and targets keep their references.
 func (r *Reconciler) serves(target resource.Target) bool {
 	ref := target.GetResourceReference()
 	return ref != nil && (r.managedKind.Empty() || ref.GroupVersionKind().GroupKind() == r.managedKind.GroupKind())
@@ -145,10 +148,10 @@ func (r *Reconciler) newTarget() resource.Target {
 }
 
 func (r *Reconciler) newTargetList() resource.TargetList {
-	return objects.MustNew[resource.TargetList](r.scheme, r.targetKind.GroupVersion().WithKind(r.targetKind.Kind+"List"))
+	return objects.MustNewList[resource.TargetList](r.scheme, r.targetKind)
 }
 
-// newManaged returns an empty managed resource of a kind that is known to be one.
+// newManaged returns an empty managed resource of a managed kind.
 func (r *Reconciler) newManaged(kind schema.GroupVersionKind) resource.BindableManaged {
 	return objects.MustNew[resource.BindableManaged](r.scheme, kind)
 }

@@ -39,7 +39,7 @@ func TestFailure(t *testing.T) {
 		if ready.Reason != xpv1.ReasonAvailable || synced.Reason != xpv1.ReasonReconcileError || s.secret("kube") == nil {
 			t.Errorf("Ready is %s, Synced %s, and a copy: %t", ready.Reason, synced.Reason, s.secret("kube") != nil)
 		}
-		if says := "reading the connection Secret of the managed resource did not succeed"; !strings.Contains(synced.Message, says) ||
+		if says := "reading the connection details of the managed resource failed"; !strings.Contains(synced.Message, says) ||
 			strings.Contains(synced.Message, "hidden") {
 			t.Errorf("the team is told %q", synced.Message)
 		}

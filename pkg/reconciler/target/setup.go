@@ -6,7 +6,6 @@ package target
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,24 +14,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// concurrency is how many targets are looked after at the same time: they wait for the API server only.
+// concurrency is how many targets are reconciled at the same time: they wait for the API server only.
 const concurrency = 8
 
 // SetupWithManager adds a controller to the manager, by the name that ControllerName returns. It watches targets, connection
-// Secrets and the managed resources of each kind that a target names, and so comes back at once where a controller that is put
-// together by hand comes back within the poll interval.
+// Secrets and the managed resources of each kind that a target names. A controller that is put together by hand without these watches
+// reconciles within the poll interval.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	for index, of := range map[string]client.IndexerFunc{r.managedIndex(): indexManaged, r.secretIndex(): indexSecret} {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newTarget(), index, of); err != nil {
@@ -46,64 +44,31 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(ControllerName(resource.ManagedKind(r.managedKind))).
 		For(r.newTarget(), builder.WithPredicates(mine)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.concernedBySecret)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.targetsOfSecret)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			NewQueue:                queue.Of(mgr),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, time.Minute),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](flow.ConflictDelay, time.Minute),
 		}).
 		Build(r)
 	if err != nil {
 		return err
 	}
-	r.watching.begin(c, mgr.GetCache())
+	r.watches.Begin(c, mgr.GetCache())
 	return nil
 }
 
-// watches are those of managed kinds. Each begins with the first target that names its kind, so that kinds which no target
-// names cost nothing.
-type watches struct {
-	mu         sync.Mutex
-	controller controller.Controller // nil for one that is put together by hand
-	cache      cache.Cache
-	kinds      map[schema.GroupVersionKind]struct{}
+// watchManaged watches managed resources of a kind, from the first target that names one.
+func (r *Reconciler) watchManaged(kind schema.GroupVersionKind) error {
+	return r.watches.Watch(kind, r.newManaged(kind), handler.EnqueueRequestsFromMapFunc(
+		func(ctx context.Context, o client.Object) []reconcile.Request {
+			return r.indexed(ctx, r.managedIndex(), managedValue(kind.GroupKind(), o.GetName()))
+		}))
 }
 
-func newWatches() *watches { return &watches{kinds: map[schema.GroupVersionKind]struct{}{}} }
-
-func (w *watches) begin(c controller.Controller, of cache.Cache) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.controller, w.cache = c, of
-}
-
-func (w *watches) begun() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.controller != nil
-}
-
-// watch has targets told of managed resources of a kind. Those that are there are told first, so that nothing is missed.
-func (r *Reconciler) watch(kind schema.GroupVersionKind) error {
-	w := r.watching
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, known := w.kinds[kind]; known || w.controller == nil {
-		return nil
-	}
-	concerned := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-		return r.indexed(ctx, r.managedIndex(), managedValue(kind.GroupKind(), o.GetName()))
-	})
-	if err := w.controller.Watch(source.Kind[client.Object](w.cache, r.newManaged(kind), concerned)); err != nil {
-		return err
-	}
-	w.kinds[kind] = struct{}{}
-	return nil
-}
-
-// concernedBySecret returns the targets to which a connection Secret matters: that which controls it, those that name the
-// managed resource which does, and those that give its name.
-func (r *Reconciler) concernedBySecret(ctx context.Context, o client.Object) []reconcile.Request {
+// targetsOfSecret returns the targets that depend on a connection Secret: the one that controls it, those that name the managed
+// resource that controls it, and those that give its name.
+func (r *Reconciler) targetsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
 	requests := r.indexed(ctx, r.secretIndex(), o.GetName(), client.InNamespace(o.GetNamespace()))
 	owner := metav1.GetControllerOf(o)
 	if owner == nil {
@@ -122,7 +87,7 @@ func (r *Reconciler) indexed(ctx context.Context, index, value string, o ...clie
 	list := r.newTargetList()
 	o = append(o, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)
 	if err := r.client.List(ctx, list, o...); err != nil {
-		r.log.Error(err, "Cannot find the targets that something concerns")
+		r.log.Error(err, "Cannot list targets")
 		return nil
 	}
 	for _, target := range list.GetItems() {

@@ -148,12 +148,12 @@ func TestMissing(t *testing.T) {
 		says   string
 	}{
 		"R301 no managed resource":                    {names(ours, "Item", "nobody"), nil, `Item "nobody" does not exist`},
-		"R301 another one of that name":               {anotherUID, nil, "is another one"},
+		"R301 another one of that name":               {anotherUID, nil, "is not the one"},
 		"R301 it publishes nothing":                   {nil, silent, "spec.writeConnectionSecretToRef"},
 		"R301 it has published nothing yet":           {nil, nil, "no connection details yet"},
 		"R300 no such kind":                           {names(ours, "Itme", "x"), nil, "there is no kind Itme.shop.test.bowline.dev"},
-		"R300 a kind that is none of managed":         {names("v1", "Secret", "x"), nil, "a Secret is not what targets can connect to"},
-		"R300 a claim, whose Secret the team has":     {names(ours, "ItemClaim", "x"), nil, "not what targets can connect to"},
+		"R300 a kind that is none of managed":         {names("v1", "Secret", "x"), nil, "targets cannot connect to kind Secret"},
+		"R300 a claim, whose Secret the team has":     {names(ours, "ItemClaim", "x"), nil, "targets cannot connect to kind"},
 		"R300 an apiVersion that cannot be: no crash": {names("a/b/c", "Item", "x"), nil, "there is no kind"},
 	} {
 		t.Run(name, func(t *testing.T) {

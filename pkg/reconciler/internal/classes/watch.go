@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/objects"
 )
 
 const (
@@ -137,7 +137,7 @@ func (c *Classes) watchDefinitions(ctx context.Context) error {
 		AddFunc:    c.seeDefinition,
 		UpdateFunc: func(_, after any) { c.seeDefinition(after) },
 		DeleteFunc: func(o any) {
-			if crd := objects.Told(o); crd != nil {
+			if crd := objects.FromInformer(o); crd != nil {
 				c.mu.Lock()
 				delete(c.definitions, crd.GetName())
 				c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *Classes) watchDefinitions(ctx context.Context) error {
 }
 
 func (c *Classes) seeDefinition(o any) {
-	crd := objects.Told(o)
+	crd := objects.FromInformer(o)
 	if crd == nil {
 		return
 	}
@@ -240,7 +240,7 @@ func (c *Classes) open(ctx context.Context, name string, gvk schema.GroupVersion
 		k.registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { c.seeClass(k, o) },
 			UpdateFunc: func(_, after any) { c.seeClass(k, after) },
-			DeleteFunc: func(o any) { c.loseClass(k, objects.Told(o)) },
+			DeleteFunc: func(o any) { c.loseClass(k, objects.FromInformer(o)) },
 		})
 	}
 	if k.err = served(err); err == nil {
@@ -269,7 +269,7 @@ func (c *Classes) absent() (all error) {
 
 // seeClass takes a class that appeared or changed. One that is being deleted is not for new claims.
 func (c *Classes) seeClass(k *kind, o any) {
-	class := objects.Told(o)
+	class := objects.FromInformer(o)
 	if class == nil || meta.WasDeleted(class) {
 		c.loseClass(k, class)
 		return

@@ -1,0 +1,338 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A Copier serves the owners of copies.
+type Copier struct {
+	client client.Client // its cache holds connection Secrets only
+	live   client.Reader // not cached
+}
+
+// New returns a Copier. The cache of the client should hold connection Secrets only, see managed.CacheOptions.
+func New(c client.Client, live client.Reader) *Copier { return &Copier{client: c, live: live} }
+
+// A Confirmation asks the API server for what the caller knows from a cache, before something is written because of it. It returns
+// a conflict if the cache is behind. Nil: the caller is certain.
+type Confirmation func(context.Context) error
+
+func (c Confirmation) ask(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	return c(ctx)
+}
+
+// A Result describes a copy after Copy.
+type Result struct {
+	Exists  bool  // from this managed resource, whether that still has a connection Secret or not
+	Created bool  // by this call
+	Problem error // with the content, for the team: mistakes in the templates of a claim, or what the source lost
+}
+
+// Copy gives the owner the copy that it declares, and removes others that it has. While there is no source, or one that was
+// published anew without keys that only the creation of the external resource returned, existing copies stay as they are (R293, N42).
+// The error is a *BlockedError where the team has to change something.
+func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged, confirm Confirmation) (r Result, err error) {
+	source, err := c.Source(ctx, mg)
+	lost := lostKeys(mg, source)
+	if err == nil && source != nil {
+		err = c.tidy(ctx, o, source, len(lost) > 0)
+	}
+	if err != nil || o.key().Name == "" {
+		return r, err
+	}
+	have, err := c.find(ctx, o)
+	if IsBlocked(err) && source != nil {
+		err = cmp.Or(c.disown(ctx, o, source), err)
+	}
+	if err != nil {
+		return r, err
+	}
+	if r.Exists = isFromManaged(have, mg); source == nil {
+		if r.Exists {
+			r.Problem = o.sourceGone(mg)
+		}
+		return r, nil
+	}
+	data, mistake := o.content(source)
+	if r.Exists && len(lost) > 0 && !isFrom(have, source) {
+		r.Problem = o.keepsOutdated(mg, lost)
+		return r, nil
+	}
+	r.Exists, r.Problem = true, o.incomplete(mg, lost, mistake)
+	if have != nil && inStep(have, source, data) && agrees(source, have) {
+		return r, nil
+	}
+	if err := confirm.ask(ctx); err != nil {
+		return r, err
+	}
+	have, r.Created, err = c.write(ctx, o, have, source, data)
+	if err != nil || agrees(source, have) {
+		return r, err
+	}
+	_, err = objects.Patch(ctx, c.client, source, func(s *corev1.Secret) { s.Annotations = agreed(source, have).Annotations })
+	return r, err
+}
+
+// Withdraw removes what the owner has of a managed resource that does not allow it, and reports whether there was anything.
+// Where the namespace is not allowed at all, consent is revoked for every Secret in it, whatever controls that by now.
+func (c *Copier) Withdraw(ctx context.Context, o Owner, mg resource.BindableManaged, confirm Confirmation) (bool, error) {
+	source, err := c.Source(ctx, mg)
+	if err != nil {
+		return false, err
+	}
+	own, err := c.all(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	from := uids(own)
+	if !connection.Allowed(mg, o.key().Namespace) {
+		from = from.Union(destinations(source, func(at types.NamespacedName) bool {
+			return at.Namespace == o.key().Namespace
+		}))
+	}
+	if len(from) == 0 {
+		return false, nil
+	}
+	if err := confirm.ask(ctx); err != nil {
+		return false, err
+	}
+	return true, c.remove(ctx, o, source, from, own)
+}
+
+// Revoke takes back the consent of a managed resource to all Secrets, or to those of one namespace. It asks the API server, since
+// nothing looks again. Owners that still may have a copy get consent again in their next pass.
+func (c *Copier) Revoke(ctx context.Context, mg resource.BindableManaged, namespace string) error {
+	source, err := readSource(ctx, c.live, mg)
+	if err != nil {
+		return err
+	}
+	return c.revoke(ctx, source, destinations(source, func(at types.NamespacedName) bool {
+		return namespace == "" || at.Namespace == namespace
+	}))
+}
+
+// Discard removes the copies of an owner that is being deleted, also those that the garbage collector orphaned. The managed
+// resource is nil if there is none. It asks the API server, since nothing looks again.
+func (c *Copier) Discard(ctx context.Context, o Owner, mg resource.BindableManaged) error {
+	list := &corev1.SecretList{}
+	err := c.live.List(ctx, list, client.InNamespace(o.key().Namespace),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", string(xpv1.SecretTypeConnection))})
+	if err != nil {
+		return fmt.Errorf("listing the connection Secrets of the %s: %w", o.noun, err)
+	}
+	own := slices.DeleteFunc(list.Items, func(s corev1.Secret) bool { return !o.owns(&s) && !o.abandoned(&s, mg) })
+	return c.remove(ctx, o, nil, nil, own)
+}
+
+// tidy removes copies that the owner no longer declares, or only revokes consent to them where they keep what the source lost. For a
+// claim, to which the managed resource is bound, it also revokes consent to everything but the copies of targets: a former claim may
+// have had the managed resource.
+func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, keep bool) error {
+	own, err := c.all(ctx, o)
+	if err != nil {
+		return err
+	}
+	own = slices.DeleteFunc(own, func(s corev1.Secret) bool { return s.Name == o.key().Name })
+	from := uids(own)
+	if o.isClaim() {
+		for uid, at := range meta.PropagatesTo(source) {
+			if at == o.key() {
+				continue // of earlier copies of that name, see agreed
+			}
+			if owner, err := c.controllerAt(ctx, uid, at); err != nil {
+				return err
+			} else if owner != targetKind() {
+				from.Insert(uid)
+			}
+		}
+	}
+	if keep {
+		own = nil
+	}
+	return c.remove(ctx, o, source, from, own)
+}
+
+// disown revokes consent to what has the declared name and is not, or no longer, controlled by anything: the team may have taken
+// the copy from its owner. A Secret that something else controls, such as a claim of the same managed resource, keeps it.
+func (c *Copier) disown(ctx context.Context, o Owner, source *corev1.Secret) error {
+	from := destinations(source, func(at types.NamespacedName) bool { return at == o.key() })
+	for uid := range from {
+		owner, err := c.controllerAt(ctx, uid, o.key())
+		if err != nil {
+			return err
+		}
+		if !owner.Empty() {
+			from.Delete(uid)
+		}
+	}
+	return c.revoke(ctx, source, from)
+}
+
+// controllerAt returns the kind that controls a connection Secret, empty if it is another Secret or nothing controls it.
+func (c *Copier) controllerAt(ctx context.Context, uid types.UID, at types.NamespacedName) (kind schema.GroupKind, err error) {
+	secret := &corev1.Secret{}
+	if err := c.client.Get(ctx, at, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return kind, nil
+		}
+		return kind, fmt.Errorf("reading a copy of the connection Secret: %w", err)
+	}
+	if owner := metav1.GetControllerOf(secret); owner != nil && secret.UID == uid {
+		kind = schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+	}
+	return kind, nil
+}
+
+func targetKind() schema.GroupKind {
+	return schema.GroupKind{Group: "workload.crossplane.io", Kind: "KubernetesTarget"}
+}
+
+// find returns the declared copy as the cache has it, nil for none. Only connection Secrets are cached, so that another Secret of
+// the name shows when the copy is created.
+func (c *Copier) find(ctx context.Context, o Owner) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := c.client.Get(ctx, o.key(), secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the connection Secret of the %s: %w", o.noun, err)
+	case !o.owns(secret):
+		return nil, o.foreign()
+	}
+	return secret, nil
+}
+
+// all returns the copies of the owner that the cache has.
+func (c *Copier) all(ctx context.Context, o Owner) (own []corev1.Secret, err error) {
+	list := &corev1.SecretList{}
+	if err := c.client.List(ctx, list, client.InNamespace(o.key().Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing connection Secrets: %w", err)
+	}
+	for i := range list.Items {
+		if secret := &list.Items[i]; o.owns(secret) {
+			own = append(own, *secret.DeepCopy())
+		}
+	}
+	return own, nil
+}
+
+// remove revokes the consent of the source and then deletes copies, unless another Secret has the name by now.
+func (c *Copier) remove(ctx context.Context, o Owner, source *corev1.Secret, from sets.Set[types.UID], copies []corev1.Secret) error {
+	if err := c.revoke(ctx, source, from); err != nil {
+		return err
+	}
+	for _, secret := range copies {
+		if err := c.client.Delete(ctx, &secret, client.Preconditions{UID: &secret.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting a connection Secret of the %s: %w", o.noun, err)
+		}
+	}
+	return nil
+}
+
+// write creates the copy, or has it follow another source, in one write that names owner and source. Changes of the same source
+// are for the Reconciler, except for a copy that is immutable: it is created again.
+func (c *Copier) write(ctx context.Context, o Owner, have, source *corev1.Secret,
+	data map[string][]byte) (secret *corev1.Secret, created bool, err error) {
+	if have != nil && isImmutable(have) && !equal(have.Data, data) {
+		if err := c.remove(ctx, o, nil, nil, []corev1.Secret{*have}); err != nil {
+			return nil, false, err
+		}
+		have = nil
+	}
+	if have == nil {
+		have = o.newCopy(source, data)
+		err := c.client.Create(ctx, have)
+		switch {
+		case err == nil:
+			return have, true, nil
+		case !apierrors.IsAlreadyExists(err):
+			return nil, false, o.refused(err)
+		}
+		if have, err = c.findLive(ctx, o); err != nil {
+			return nil, false, err
+		}
+	}
+	if isFrom(have, source) {
+		return have, false, nil
+	}
+	have, err = objects.Patch(ctx, c.client, have, func(s *corev1.Secret) {
+		meta.AllowPropagationFrom(s, source)
+		s.Data = data
+	})
+	return have, false, err
+}
+
+// findLive returns the declared copy of which the cache does not know yet. The content of another Secret is not read.
+func (c *Copier) findLive(ctx context.Context, o Owner) (*corev1.Secret, error) {
+	found := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := c.live.Get(ctx, o.key(), found); err != nil {
+		return nil, err
+	}
+	if !metav1.IsControlledBy(found, o.object) {
+		return nil, o.foreign()
+	}
+	secret := &corev1.Secret{}
+	if err := c.live.Get(ctx, o.key(), secret); err != nil {
+		return nil, err
+	}
+	if !o.owns(secret) {
+		return nil, o.foreign()
+	}
+	return secret, nil
+}
+
+// lostKeys returns the keys that only the creation of the external resource returned, and that the source lacks.
+func lostKeys(mg resource.BindableManaged, source *corev1.Secret) []string {
+	if source == nil {
+		return nil
+	}
+	return slices.DeleteFunc(managed.CreatedKeys(mg), func(key string) bool {
+		_, has := source.Data[key]
+		return has
+	})
+}
+
+// inStep is true for a copy that needs no write of a Copier.
+func inStep(secret, source *corev1.Secret, data map[string][]byte) bool {
+	return isFrom(secret, source) && (!isImmutable(secret) || equal(secret.Data, data))
+}
+
+func isImmutable(secret *corev1.Secret) bool { return secret.Immutable != nil && *secret.Immutable }
+
+func equal(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
+
+func uids(of []corev1.Secret) sets.Set[types.UID] {
+	all := sets.New[types.UID]()
+	for _, secret := range of {
+		all.Insert(secret.UID)
+	}
+	return all
+}

@@ -1,0 +1,31 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package copies gives claims and targets copies of the connection Secrets of managed resources, and keeps the copies in step.
+// No other package writes or deletes a copy.
+//
+// # The one idea
+//
+// A copy follows from declared state: a claim that is bound, or a target that the managed resource allows; the name that claim
+// or target gives in its spec; and the connection Secret of the managed resource, the source. The controllers of claims and
+// targets decide on the first and call a Copier, which does the rest:
+//
+//   - Copy creates the copy, has it follow a source that was published anew, and removes copies that are no longer declared;
+//   - Withdraw takes everything back when the managed resource no longer allows it;
+//   - Revoke ends the consent of a managed resource that changes hands;
+//   - Discard removes the copies of an owner that is being deleted.
+//
+// The Reconciler is the controller of Secrets: it carries each change of a source to its copies, and reverts edits of a copy.
+//
+// # Both sides agree
+//
+// A copy names its source, and the source names the copy, by UID (see package meta). An annotation on one side alone copies
+// nothing, nor does an object that took the name of another. Consent is revoked on the source before a copy is deleted, so that
+// a process that stops in between leaves nothing that still receives content.
+//
+// # What is copied
+//
+// Data and nothing else. Keys that the source loses vanish from the copy, and the owner reports those that only the creation of
+// the external resource returned; keys that a claim derives are added (see package connection). A Secret that the owner does not
+// control is neither read nor written.
+package copies

@@ -1,0 +1,151 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// LabelTargetUID on a copy is the UID of the target that it was created for.
+const LabelTargetUID = "bowline.dev/target-uid"
+
+// An Owner is the claim or the target that a copy is for.
+type Owner struct {
+	object object
+	kind   schema.GroupVersionKind
+	noun   string // in messages
+	from   string // the kind of the managed resource, in messages
+	field  string // that names the copy
+	labels map[string]string
+}
+
+// object is what claims and targets have in common.
+type object interface {
+	client.Object
+	resource.LocalConnectionSecretWriterTo
+}
+
+// Claim returns a claim as the owner of copies of the connection Secret of a managed resource of some kind, to which it is bound.
+func Claim(claim resource.Claim, kind schema.GroupVersionKind, managedKind string) Owner {
+	return Owner{object: claim, kind: kind, noun: "claim", from: managedKind, field: "spec.writeConnectionSecretToRef"}
+}
+
+// Target returns a target as the owner of copies of the connection Secret of the managed resource that it names.
+func Target(target resource.Target, kind schema.GroupVersionKind) Owner {
+	return Owner{object: target, kind: kind, noun: "target", from: target.GetResourceReference().Kind, field: "spec.connectionSecretRef",
+		labels: map[string]string{LabelTargetUID: string(target.GetUID())}}
+}
+
+func (o Owner) isClaim() bool { return o.labels == nil }
+
+// key is the name of the declared copy, without a name where none is declared.
+func (o Owner) key() types.NamespacedName {
+	key := types.NamespacedName{Namespace: o.object.GetNamespace()}
+	if to := o.object.GetWriteConnectionSecretToReference(); to != nil {
+		key.Name = to.Name
+	}
+	return key
+}
+
+// owns is true for a Secret that can only be a copy of this owner.
+func (o Owner) owns(secret *corev1.Secret) bool {
+	return secret.Type == xpv1.SecretTypeConnection && metav1.IsControlledBy(secret, o.object)
+}
+
+// abandoned is true for a copy of this owner that the garbage collector orphaned.
+func (o Owner) abandoned(secret *corev1.Secret, mg resource.BindableManaged) bool {
+	if metav1.GetControllerOf(secret) != nil {
+		return false
+	}
+	if !o.isClaim() {
+		return secret.Labels[LabelTargetUID] == string(o.object.GetUID())
+	}
+	return secret.Name == o.key().Name && isFromManaged(secret, mg)
+}
+
+// content returns the data of the copy. The error describes mistakes in the templates of a claim.
+func (o Owner) content(source *corev1.Secret) (map[string][]byte, error) {
+	if o.isClaim() {
+		return connection.Content(o.object, source.Data)
+	}
+	return source.Data, nil
+}
+
+func (o Owner) newCopy(source *corev1.Secret, data map[string][]byte) *corev1.Secret {
+	secret := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: data}
+	secret.Namespace, secret.Name, secret.Labels = o.key().Namespace, o.key().Name, o.labels
+	secret.OwnerReferences = []metav1.OwnerReference{meta.AsController(o.object, o.kind)}
+	meta.AllowPropagationFrom(secret, source)
+	return secret
+}
+
+// A BlockedError reports that a copy cannot be created before the team changes something. The message is for the team.
+type BlockedError struct {
+	message string
+	cause   error
+}
+
+func (e *BlockedError) Error() string { return e.message }
+
+// Unwrap returns the error of the API server, nil if there was none.
+func (e *BlockedError) Unwrap() error { return e.cause }
+
+func (o Owner) foreign() error {
+	return &BlockedError{message: fmt.Sprintf("secret %q exists and does not belong to this %s: name another one in %s, or remove it",
+		o.key().Name, o.noun, o.field)}
+}
+
+// IsBlocked reports whether an error is, or wraps, a *BlockedError.
+func IsBlocked(err error) bool {
+	_, ok := errors.AsType[*BlockedError](err)
+	return ok
+}
+
+// refused turns a refused creation into a *BlockedError, unless the namespace is being deleted. The API server tells by no field
+// that a quota is the cause.
+func (o Owner) refused(err error) error {
+	if !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return err
+	}
+	return &BlockedError{cause: err, message: fmt.Sprintf("secret %q cannot be created in namespace %q: if a resource quota is used up "+
+		"(kubectl describe resourcequota), remove Secrets that you do not need or ask for a larger quota; otherwise ask your platform team",
+		o.key().Name, o.key().Namespace)}
+}
+
+func (o Owner) sourceGone(mg resource.BindableManaged) error {
+	return fmt.Errorf("the connection Secret of managed resource %s %q is gone: Secret %q stays as it is until the controller of the managed "+
+		"resource publishes it again", o.from, mg.GetName(), o.key().Name)
+}
+
+func (o Owner) keepsOutdated(mg resource.BindableManaged, lost []string) error {
+	return fmt.Errorf("the connection Secret of managed resource %s %q lost %s: Secret %q stays as it is until your platform team adds what "+
+		"is missing; to do without, delete it, and it is created again", o.from, mg.GetName(), strings.Join(lost, ", "), o.key().Name)
+}
+
+// incomplete describes what the source lost and the mistakes in templates, in one line; nil for neither.
+func (o Owner) incomplete(mg resource.BindableManaged, lost []string, mistake error) error {
+	if len(lost) == 0 {
+		return mistake
+	}
+	err := fmt.Errorf("the connection Secret of managed resource %s %q lost %s: ask your platform team, who sees in its conditions what to do",
+		o.from, mg.GetName(), strings.Join(lost, ", "))
+	if mistake != nil {
+		err = fmt.Errorf("%w; %w", mistake, err)
+	}
+	return err
+}

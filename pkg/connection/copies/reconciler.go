@@ -1,0 +1,191 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// ControllerName is the name of the controller that SetupWithManager adds.
+const ControllerName = "connectionsecret"
+
+const (
+	// workers let all passwords of a large installation change at once.
+	workers       = 10
+	conflictDelay = 100 * time.Millisecond
+	// maxBackoff bounds the retries of a failed pass. Whatever may help enqueues the copy earlier.
+	maxBackoff = 10 * time.Minute
+)
+
+// A Reconciler keeps copies in step with their sources (A67).
+type Reconciler struct {
+	client client.Client
+	live   client.Reader // not cached, for what is to be written
+	claims *watch.Claims
+	log    logr.Logger
+}
+
+// An Option changes one thing about a Reconciler.
+type Option func(*Reconciler)
+
+// WithLogger sets the logger. Default: the manager's.
+func WithLogger(l logr.Logger) Option {
+	return func(r *Reconciler) { r.log = l }
+}
+
+// NewReconciler returns a reconciler whose requests name copies, whatever the kinds of the claims and managed resources are that
+// control the Secrets.
+func NewReconciler(mgr manager.Manager, o ...Option) *Reconciler {
+	r := &Reconciler{
+		client: mgr.GetClient(),
+		live:   mgr.GetAPIReader(),
+		claims: watch.NewClaims(mgr),
+		log:    mgr.GetLogger().WithValues("controller", ControllerName),
+	}
+	for _, apply := range o {
+		apply(r)
+	}
+	return r
+}
+
+// SetupWithManager adds one controller to the manager for the copies of all kinds (R7). One is enough for a cluster; of several
+// processes all but one have nothing to do.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	sources := resource.NewPredicates(resource.IsPropagator())
+	sources.DeleteFunc = func(event.DeleteEvent) bool { return false } // a copy outlives its source as it is (R293)
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		Watches(&corev1.Secret{}, &resource.EnqueueRequestForPropagated{}, builder.WithPredicates(sources)).
+		For(&corev1.Secret{}, builder.WithPredicates(resource.NewPredicates(resource.IsPropagated()))).
+		WatchesRawSource(source.Func(r.enqueueForTemplates)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			NewQueue:                queue.Of(mgr),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, maxBackoff),
+		}).
+		Complete(r)
+}
+
+// enqueueForTemplates enqueues the copies of claims whose templates change.
+func (r *Reconciler) enqueueForTemplates(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.claims.Notify(func(before, claim *metav1.PartialObjectMetadata) {
+		if before != nil && templates(before) == templates(claim) {
+			return
+		}
+		secrets := &corev1.SecretList{}
+		if err := r.client.List(ctx, secrets, client.InNamespace(claim.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			r.log.Error(err, "Cannot find the Secrets of a claim", "claim", client.ObjectKeyFromObject(claim))
+		}
+		for i := range secrets.Items {
+			if of := metav1.GetControllerOfNoCopy(&secrets.Items[i]); of != nil && of.UID == claim.UID {
+				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&secrets.Items[i])})
+			}
+		}
+	})
+	return nil
+}
+
+func templates(claim *metav1.PartialObjectMetadata) string {
+	return claim.Annotations[connection.AnnotationKeyConnectionKeys]
+}
+
+// Reconcile gives one copy the data that it should have. A Secret that is no copy, that no object controls, or that its source does
+// not consent to, stays as it is (R288, R289). The API server confirms what the cache knows before anything is written.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	to := &corev1.Secret{}
+	if err := r.client.Get(ctx, req.NamespacedName, to); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	_, propagated := meta.PropagatedFrom(to)
+	taken := metav1.GetControllerOf(to) == nil // by the team, to keep it
+	if !propagated || taken || to.Type != xpv1.SecretTypeConnection || meta.WasDeleted(to) {
+		return reconcile.Result{}, nil
+	}
+	var data map[string][]byte
+	var uncertain error // about the claim, on which some keys depend
+	for _, v := range []view{{r.client, r.claims.ControllerOf}, {r.live, r.claims.LiveControllerOf}} {
+		from, err := v.source(ctx, to)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if from == nil {
+			r.log.V(1).Info("Secret is not copied because its source does not consent", "secret", req.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		if data, uncertain = v.content(ctx, from, to); equal(data, to.Data) {
+			return reconcile.Result{}, uncertain
+		}
+	}
+	_, err := objects.Patch(ctx, r.client, to, func(s *corev1.Secret) { s.Data = data }) // nothing else changes (R17, R295)
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("writing secret %s: %w", req.NamespacedName, err)
+	}
+	return reconcile.Result{}, uncertain
+}
+
+// A view reads from the cache, which costs nothing, or from the API server.
+type view struct {
+	secrets client.Reader
+	claim   func(context.Context, client.Object) (*metav1.PartialObjectMetadata, error)
+}
+
+// source returns the Secret that both sides agree is the source of a copy, nil if they do not. A source that is itself a copy does
+// not count, so that Secrets cannot run in circles.
+func (v view) source(ctx context.Context, to *corev1.Secret) (*corev1.Secret, error) {
+	named, _ := meta.PropagatedFrom(to)
+	from := &corev1.Secret{}
+	if err := v.secrets.Get(ctx, named.NamespacedName, from); err != nil {
+		return nil, fmt.Errorf("reading source %s of secret %s: %w", named.NamespacedName, client.ObjectKeyFromObject(to), err)
+	}
+	_, copied := meta.PropagatedFrom(from)
+	if copied || from.Type != xpv1.SecretTypeConnection || !meta.PropagationAllowed(from, to) {
+		return nil, nil
+	}
+	return from, nil
+}
+
+// content returns the data of a copy. If its claim cannot be read, the keys stay that only the claim determines, and the error says
+// why. Mistakes in templates are reported on the claim by its own controller.
+func (v view) content(ctx context.Context, from, to *corev1.Secret) (map[string][]byte, error) {
+	claim, err := v.claim(ctx, to)
+	if err != nil {
+		data := maps.Clone(to.Data)
+		if data == nil {
+			data = map[string][]byte{}
+		}
+		maps.Copy(data, from.Data)
+		return data, fmt.Errorf("reading the claim of secret %s: %w", client.ObjectKeyFromObject(to), err)
+	}
+	data, _ := connection.Content(claim, from.Data)
+	return data, nil
+}

@@ -1,0 +1,69 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package objects creates, patches and unwraps API objects for controllers.
+package objects
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// MustNew returns an empty object. It panics only where the program was put together wrongly.
+func MustNew[T any](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
+	o, ok := resource.MustCreateObject(kind, scheme).(T)
+	if !ok {
+		panic(fmt.Sprintf("the type of kind %s does not satisfy %s", kind, reflect.TypeFor[T]()))
+	}
+	return o
+}
+
+// MustNewList returns an empty list of objects of the kind.
+func MustNewList[T any](scheme *runtime.Scheme, kind schema.GroupVersionKind) T {
+	return MustNew[T](scheme, kind.GroupVersion().WithKind(kind.Kind+"List"))
+}
+
+// Metadata returns an empty object that holds nothing but metadata.
+func Metadata(kind schema.GroupVersionKind) (o *metav1.PartialObjectMetadata) {
+	o = &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(kind)
+	return o
+}
+
+// FromInformer returns the object that an informer hands to its handlers, also of a deletion that it missed; nil for none.
+func FromInformer(of any) client.Object {
+	if last, ok := of.(toolscache.DeletedFinalStateUnknown); ok {
+		of = last.Obj
+	}
+	o, _ := of.(client.Object)
+	return o
+}
+
+// Patch stores what is changed about an object, guarded by its resource version, and returns what is stored then. The given
+// object stays as it is.
+func Patch[T client.Object](ctx context.Context, c client.Client, o T, change func(T)) (T, error) {
+	changed := o.DeepCopyObject().(T)
+	change(changed)
+	return changed, c.Patch(ctx, changed, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+}
+
+// PatchStatus is Patch for the status.
+func PatchStatus[T client.Object](ctx context.Context, c client.Client, o T, change func(T)) (T, error) {
+	changed := o.DeepCopyObject().(T)
+	change(changed)
+	return changed, c.Status().Patch(ctx, changed, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+}
+
+// IsAbsent is true for an error that says that an object, or its kind, does not exist.
+func IsAbsent(err error) bool { return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

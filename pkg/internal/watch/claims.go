@@ -1,0 +1,155 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+)
+
+// claimCategory is the category of all claim kinds.
+const claimCategory = "claim"
+
+// Claims reads the metadata of claims of kinds that become known from owner references. Anyone who may write a Secret can write
+// these, so that no kind is watched before the API server confirmed that it is one of claims.
+type Claims struct {
+	mgr manager.Manager
+
+	mu      sync.Mutex
+	changed func(before, after *metav1.PartialObjectMetadata) // nil before Notify
+	kinds   map[schema.GroupVersionKind]cache.Informer        // of claims; the informer is nil without Notify
+	other   map[schema.GroupVersionKind]struct{}              // kinds that are served and not of claims, such as targets
+}
+
+// NewClaims returns Claims that read with the clients of a manager.
+func NewClaims(mgr manager.Manager) *Claims {
+	return &Claims{mgr: mgr, kinds: map[schema.GroupVersionKind]cache.Informer{}, other: map[schema.GroupVersionKind]struct{}{}}
+}
+
+// Notify watches the claims of all kinds that become known from now on. before is nil for a claim that appears.
+func (c *Claims) Notify(changed func(before, after *metav1.PartialObjectMetadata)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = changed
+}
+
+// ControllerOf returns the metadata of the claim that controls an object, from the cache where that has it. The result is empty
+// if nothing or an object of another kind controls it.
+func (c *Claims) ControllerOf(ctx context.Context, o client.Object) (*metav1.PartialObjectMetadata, error) {
+	claim, err := c.read(ctx, o, func(informer cache.Informer) client.Reader {
+		if informer != nil && informer.HasSynced() {
+			return c.mgr.GetCache()
+		}
+		return c.mgr.GetAPIReader()
+	})
+	if err != nil { // the cache may be behind
+		return c.LiveControllerOf(ctx, o)
+	}
+	return claim, nil
+}
+
+// LiveControllerOf is ControllerOf, from the API server.
+func (c *Claims) LiveControllerOf(ctx context.Context, o client.Object) (*metav1.PartialObjectMetadata, error) {
+	return c.read(ctx, o, func(cache.Informer) client.Reader { return c.mgr.GetAPIReader() })
+}
+
+func (c *Claims) read(ctx context.Context, o client.Object,
+	by func(cache.Informer) client.Reader) (*metav1.PartialObjectMetadata, error) {
+	ref := metav1.GetControllerOf(o)
+	if ref == nil {
+		return &metav1.PartialObjectMetadata{}, nil
+	}
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	informer, isClaim, err := c.learn(ctx, kind)
+	if err != nil || !isClaim {
+		return &metav1.PartialObjectMetadata{}, err
+	}
+	claim := objects.Metadata(kind)
+	err = by(informer).Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}, claim)
+	return claim, err
+}
+
+// learn finds out whether a kind is one of claims, and watches its objects.
+func (c *Claims) learn(ctx context.Context, kind schema.GroupVersionKind) (informer cache.Informer, isClaim bool, err error) {
+	if informer, isClaim, known := c.known(kind); known {
+		return informer, isClaim, nil
+	}
+	isClaim, served, err := c.discover(kind)
+	if err != nil || !served {
+		return nil, false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isClaim {
+		c.other[kind] = struct{}{}
+		return nil, false, nil
+	}
+	if informer, known := c.kinds[kind]; known {
+		return informer, true, nil
+	}
+	if c.changed != nil {
+		if informer, err = c.watch(ctx, kind); err != nil {
+			return nil, false, fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
+		}
+	}
+	c.kinds[kind] = informer
+	return informer, true, nil
+}
+
+func (c *Claims) known(kind schema.GroupVersionKind) (informer cache.Informer, isClaim, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	informer, isClaim = c.kinds[kind]
+	_, isOther := c.other[kind]
+	return informer, isClaim, isClaim || isOther
+}
+
+// discover asks the API server whether a kind is one of claims, and whether it is served at all.
+func (c *Claims) discover(kind schema.GroupVersionKind) (isClaim, served bool, err error) {
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.mgr.GetConfig(), c.mgr.GetHTTPClient())
+	if err != nil {
+		return false, false, fmt.Errorf("creating a discovery client: %w", err)
+	}
+	all, err := d.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if err != nil {
+		return false, false, client.IgnoreNotFound(err)
+	}
+	for _, r := range all.APIResources {
+		served = served || r.Kind == kind.Kind
+		isClaim = isClaim || r.Kind == kind.Kind && r.Namespaced && slices.Contains(r.Categories, claimCategory)
+	}
+	return isClaim, served, nil
+}
+
+// watch does not wait for the first list, which the API server may refuse forever: until then claims are read without the cache.
+func (c *Claims) watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+	informer, err := c.mgr.GetCache().GetInformer(ctx, objects.Metadata(kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	changed := c.changed
+	notify := func(before, after any) {
+		was, _ := before.(*metav1.PartialObjectMetadata)
+		if is, ok := after.(*metav1.PartialObjectMetadata); ok {
+			changed(was, is)
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { notify(nil, o) }, // it may have changed between the last read and the first list
+		UpdateFunc: notify,
+	})
+	return informer, err
+}
