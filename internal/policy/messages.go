@@ -15,13 +15,10 @@ import (
 func mayReadMessages() map[string]string {
 	return map[string]string{
 		"favouritecloud/internal/httpapi decodeRefusal": "encoding/json has no type for an unknown field",
-		"internal/cli/why":               "explains conditions that older controllers wrote",
-		"pkg/reconciler/claimbinding":    "chooses what a team may read of a managed resource's errors",
-		"pkg/reconciler/internal/copies": "recognizes a full quota, for which the API server has no reason",
-		"internal/testkit":               "test kit",
-		"pkg/reconciler/target":          "chooses what a team may read of a managed resource's errors",
-		"providertest":                   "test kit",
-		"test":                           "test kit",
+		"internal/cli/why": "explains conditions that older controllers wrote",
+		"internal/testkit": "test kit",
+		"providertest":     "test kit",
+		"test":             "test kit",
 	}
 }
 

@@ -105,7 +105,7 @@ type room struct {
 func rooms(t tree) []room {
 	return []room{
 		{"managed and what only it uses", onlyFor(t, "pkg/reconciler/managed"), mostManaged},
-		{"Secret road", below(t, "pkg/connection", "pkg/reconciler/secret", "pkg/reconciler/internal/copies"), mostSecretRoad},
+		{"Secret road", below(t, "pkg/connection", "pkg/reconciler/secret"), mostSecretRoad},
 	}
 }
 
