@@ -38,8 +38,8 @@ type config struct {
 // A version identifies the content of a config. Two objects of one name never have the same version.
 type version [sha256.Size]byte
 
-// read reads the spec of a ProviderConfig of any Go type.
-func read(object client.Object) (*config, error) {
+// parse reads the spec of a ProviderConfig of any Go type.
+func parse(object client.Object) (*config, error) {
 	content, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("reading spec: %w", err)

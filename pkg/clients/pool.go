@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -60,7 +61,8 @@ func (l *Lease[C]) Disconnect(context.Context) error {
 }
 
 // For returns the client of the ProviderConfig that the object uses (R227 to R229, N2): the same one until the ProviderConfig
-// or its credentials change.
+// or its credentials change. Errors are classified by package failure, as ProviderConfigUnavailable unless Factory.New
+// classifies them.
 func (p *Pool[C]) For(ctx context.Context, mg resource.Managed) (*Lease[C], error) {
 	config, err := p.registry.find(ctx, mg)
 	if err != nil {
@@ -75,7 +77,8 @@ func (p *Pool[C]) For(ctx context.Context, mg resource.Managed) (*Lease[C], erro
 	client, err := shared.wait(ctx)
 	if err != nil {
 		p.clients.release(shared)
-		return nil, managed.Redact(fmt.Errorf("cannot create client of %s: %w", config.name, err), config.secretValues()...)
+		err = managed.Redact(fmt.Errorf("cannot create client of %s: %w", config.name, err), config.secretValues()...)
+		return nil, failure.Default(failure.ProviderConfigUnavailable, err)
 	}
 	release := sync.OnceFunc(func() { p.clients.release(shared) })
 	return &Lease[C]{Client: client, pollInterval: config.pollInterval(), secrets: config.secretValues(), release: release}, nil

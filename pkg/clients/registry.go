@@ -18,6 +18,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -102,18 +103,23 @@ func (r *Registry) forget(key limits.Key) {
 func (r *Registry) find(ctx context.Context, mg resource.Managed) (*config, error) {
 	kind, err := r.kindFor(mg)
 	if err != nil {
-		return nil, err
+		return nil, failure.With(failure.ProviderConfigUnavailable, err)
 	}
-	object := kind.Object.DeepCopyObject().(client.Object)
 	key := types.NamespacedName{Name: resource.ProviderConfigName(mg)}
 	if kind.Namespaced {
 		key.Namespace = mg.GetNamespace()
 	}
+	c, err := r.read(ctx, kind, key)
+	return c, failure.With(failure.ProviderConfigUnavailable, err)
+}
+
+func (r *Registry) read(ctx context.Context, kind ConfigKind, key types.NamespacedName) (*config, error) {
+	object := kind.Object.DeepCopyObject().(client.Object)
 	name := fmt.Sprintf("%s %q", kind.Kind.Kind, key.Name)
 	if err := r.mgr.GetClient().Get(ctx, key, object); err != nil {
 		return nil, fmt.Errorf("cannot get %s: %w", name, err)
 	}
-	c, err := read(object)
+	c, err := parse(object)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use %s: %w", name, err)
 	}

@@ -80,7 +80,7 @@ func (w watch) enqueueUsersOfSecret(ctx context.Context, kind ConfigKind, secret
 		return err
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {
-		c, err := read(item.(client.Object))
+		c, err := parse(item.(client.Object))
 		if err != nil {
 			return err
 		}

@@ -161,7 +161,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"CreateBroken":    {reason: "The vendor may have done it all the same.", verb: "create", err: errBroken, want: unknown},
 		"CreateUnsent":    {reason: "Nobody heard the request.", verb: "create", err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
-		"CreateThrottled": {reason: "The limits held it back.", verb: "create", err: &limits.Throttled{}, want: plain},
+		"CreateThrottled": {reason: "The limits held it back.", verb: "create", err: &limits.NotSentError{}, want: plain},
 		"CreateInvalid":   {reason: "Repeating it heals nothing.", verb: "create", err: errInvalid, want: terminal},
 		"UpdateInvalid":   {reason: "Repeating it heals nothing.", verb: "update", err: errInvalid, want: terminal},
 		"UpdateBroken":    {reason: "It is repeated, with backoff.", verb: "update", err: errBroken, want: plain},

@@ -72,9 +72,8 @@ func (s System[C]) invalid(err error) bool {
 // that was never sent.
 func (s System[C]) createError(noun string, err error) error {
 	_, unresolved := errors.AsType[*net.DNSError](err)
-	_, throttled := errors.AsType[*limits.Throttled](err)
-	_, unauthenticated := errors.AsType[*limits.Unauthenticated](err)
-	unsent := unresolved || throttled || unauthenticated || errors.Is(err, syscall.ECONNREFUSED)
+	_, notSent := errors.AsType[*limits.NotSentError](err)
+	unsent := unresolved || notSent || errors.Is(err, syscall.ECONNREFUSED)
 	wrapped := s.callError("create", noun, err)
 	if unsent || is(s.Refused, err) || s.invalid(err) {
 		return wrapped

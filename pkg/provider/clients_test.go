@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -220,7 +221,7 @@ func TestReplaced(t *testing.T) {
 		if err := made[1].Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
 			t.Fatal(err)
 		}
-		if _, err := made[1].HTTPClient.Get(s.depot.URL); err == nil || !strings.Contains(err.Error(), "refuses the credentials") {
+		if _, err := made[1].HTTPClient.Get(s.depot.URL); failure.Of(err).Reason != failure.ExternalSystemRefused {
 			t.Errorf("got error %v", err)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -193,7 +194,7 @@ func TestSettingsOfAll(t *testing.T) {
 		limiter := s.journal.connections()[1].Limiter
 		s.Eventually(t, "calls are throttled", func(ctx context.Context) error {
 			err := limiter.Do(ctx, func(context.Context) error { return nil })
-			if err == nil || !strings.Contains(err.Error(), "calls per second") {
+			if failure.Of(err).Reason != failure.ExternalSystemThrottled {
 				return fmt.Errorf("got %v", err)
 			}
 			return nil
@@ -236,7 +237,7 @@ func TestTransport(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if _, err := c.Get(forbids.URL); err == nil || !strings.Contains(err.Error(), "refuses the credentials") {
+		if _, err := c.Get(forbids.URL); failure.Of(err).Reason != failure.ExternalSystemRefused {
 			t.Errorf("got error %v", err)
 		}
 	})

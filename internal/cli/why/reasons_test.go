@@ -17,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -115,9 +116,9 @@ func TestCallsThatWereNotMade(t *testing.T) {
 		err  error
 		want string
 	}{
-		"throttled": {&limits.Throttled{Why: "the external system does not answer", After: time.Second},
+		"throttled": {&limits.NotSentError{Why: "the external system does not answer", After: time.Second},
 			"The external system is left alone for a while: "},
-		"refused": {&limits.Unauthenticated{After: time.Second}, "The external system refuses the credentials of "},
+		"refused": {&limits.NotSentError{Reason: failure.ExternalSystemRefused, After: time.Second}, "The external system refuses the credentials of "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

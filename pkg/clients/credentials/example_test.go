@@ -13,14 +13,14 @@ import (
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 )
 
-// A provider makes one reader and asks it in every Connect.
+// A provider has one reader, which it uses in every Connect.
 func Example() {
 	connect := func(ctx context.Context, mgr manager.Manager, spec xpv1.ProviderSpec) ([]byte, error) {
 		secrets, err := credentials.NewSecrets(mgr, credentials.WithFolders("/var/run/cloud-credentials"))
 		if err != nil {
 			return nil, err
 		}
-		secrets.OnChange(func(types.NamespacedName) { /* look at the users of the ProviderConfigs that name it again */ })
+		secrets.OnChange(func(types.NamespacedName) { /* enqueue the users of the ProviderConfigs that refer to it */ })
 		return secrets.Extract(ctx, spec.Credentials)
 	}
 	_ = connect

@@ -15,14 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// longest is the most that a file of credentials may hold, in bytes: as much as a Secret.
-const longest = 1 << 20
+// maxFileSize of credentials in bytes: as much as a Secret.
+const maxFileSize = 1 << 20
 
-// Extract returns the credentials that a cluster-scoped ProviderConfig names, nil where it needs none or the client
-// finds the controller's own identity by itself (R19, R231).
+// Extract returns the credentials of a cluster-scoped ProviderConfig: nil where it needs none, or where the client uses the
+// identity of the controller (R19, R231).
 func (s *Secrets) Extract(ctx context.Context, from xpv1.ProviderCredentials) ([]byte, error) {
+	value, err := s.extract(ctx, from)
+	return value, failure.With(failure.ProviderConfigUnavailable, err)
+}
+
+func (s *Secrets) extract(ctx context.Context, from xpv1.ProviderCredentials) ([]byte, error) {
 	switch from.Source {
 	case xpv1.CredentialsSourceSecret:
 		return s.fromSecret(ctx, from.SecretRef)
@@ -33,26 +39,34 @@ func (s *Secrets) Extract(ctx context.Context, from xpv1.ProviderCredentials) ([
 	case xpv1.CredentialsSourceInjectedIdentity, xpv1.CredentialsSourceNone:
 		return nil, nil
 	default:
-		return nil, fmt.Errorf("credentials source %q is not known, use %q", from.Source, xpv1.CredentialsSourceSecret)
+		return nil, fmt.Errorf("credentials source %q is unknown: use %q", from.Source, xpv1.CredentialsSourceSecret)
 	}
 }
 
-// ExtractWithin returns the credentials that a ProviderConfig of the given namespace names: those of a Secret in its own
-// namespace, or none. Without a namespace it is Extract.
+// ExtractWithin returns the credentials of a ProviderConfig in the given namespace: those in a Secret of that namespace, or
+// none. With an empty namespace it is Extract.
 func (s *Secrets) ExtractWithin(ctx context.Context, namespace string, from xpv1.ProviderCredentials) ([]byte, error) {
+	if err := checkNamespace(namespace, from); err != nil {
+		return nil, failure.With(failure.ProviderConfigUnavailable, err)
+	}
+	return s.Extract(ctx, from)
+}
+
+// checkNamespace keeps a namespaced ProviderConfig from reading anything outside its namespace.
+func checkNamespace(namespace string, from xpv1.ProviderCredentials) error {
 	if namespace == "" {
-		return s.Extract(ctx, from)
+		return nil
 	}
 	switch from.Source {
 	case xpv1.CredentialsSourceEnvironment, xpv1.CredentialsSourceFilesystem, xpv1.CredentialsSourceInjectedIdentity:
-		return nil, fmt.Errorf("credentials source %q is the controller's own and not for a namespace: use source %q, or a cluster-scoped "+
+		return fmt.Errorf("credentials source %q is the controller's own and not for a namespace: use source %q, or a cluster-scoped "+
 			"provider configuration", from.Source, xpv1.CredentialsSourceSecret)
 	}
 	if ref := from.SecretRef; from.Source == xpv1.CredentialsSourceSecret && ref != nil && ref.Namespace != namespace {
-		return nil, fmt.Errorf("credentials of a ProviderConfig in namespace %q cannot be in namespace %q: use a secret of its own namespace",
+		return fmt.Errorf("credentials of a ProviderConfig in namespace %q cannot be in namespace %q: use a secret of its own namespace",
 			namespace, ref.Namespace)
 	}
-	return s.Extract(ctx, from)
+	return nil
 }
 
 func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) ([]byte, error) {
@@ -85,7 +99,7 @@ func (s *Secrets) fromEnvironment(env *xpv1.EnvSelector) ([]byte, error) {
 	return []byte(value), nil
 }
 
-// fromFile reads a file through a root of its folder, so that no link leads out of it.
+// fromFile opens its folder as a root, so that no symbolic link leads out of it.
 func (s *Secrets) fromFile(fs *xpv1.FsSelector) ([]byte, error) {
 	if fs == nil {
 		return nil, errors.New("credentials source Filesystem needs fs with the path of a file")
@@ -115,7 +129,7 @@ func read(folder, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+	if !info.Mode().IsRegular() { // opening a pipe would block
 		return nil, errors.New("it is not a regular file")
 	}
 	file, err := root.Open(name)
@@ -123,14 +137,14 @@ func read(folder, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	value, err := io.ReadAll(io.LimitReader(file, longest+1))
+	value, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
 	switch {
 	case err != nil:
 		return nil, err
 	case len(value) == 0:
 		return nil, errors.New("it is empty")
-	case len(value) > longest:
-		return nil, fmt.Errorf("it has more than %d bytes", longest)
+	case len(value) > maxFileSize:
+		return nil, fmt.Errorf("it has more than %d bytes", maxFileSize)
 	}
 	return value, nil
 }

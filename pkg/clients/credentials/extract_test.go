@@ -16,9 +16,10 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// folders makes a folder that is offered and one that is not, and returns both.
+// folders returns a folder that is offered and one that is not.
 func folders(t *testing.T) (offered, other string) {
 	t.Helper()
 	base := t.TempDir()
@@ -46,7 +47,7 @@ func folders(t *testing.T) (offered, other string) {
 	return offered, other
 }
 
-// Every source, with what it says when it cannot be read; and what a ProviderConfig must not be able to read.
+// Every source, its errors, and everything that a ProviderConfig must not read.
 func TestSources(t *testing.T) {
 	offered, other := folders(t)
 	t.Setenv("BOWLINE_TEST_OFFERED", "from a variable")
@@ -112,11 +113,14 @@ func TestSources(t *testing.T) {
 			if tc.fails == "" && err != nil || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) {
 				t.Errorf("got error %v, want %q", err, tc.fails)
 			}
+			if err != nil && failure.Of(err).Reason != failure.ProviderConfigUnavailable {
+				t.Errorf("the error is classified as %s", failure.Of(err).Reason)
+			}
 			if string(got) != tc.want || tc.want == "" && got != nil {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "stolen") {
-				t.Errorf("R234 the error tells a secret value: %v", err)
+				t.Errorf("R234 the error contains a secret value: %v", err)
 			}
 		})
 	}

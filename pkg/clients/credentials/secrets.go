@@ -22,56 +22,50 @@ import (
 )
 
 const (
-	// patience is how long a reader waits for the watch on a Secret to be established.
-	patience = 10 * time.Second
-	// idle is how long a Secret is watched that nobody asks for. Every object is looked at each hour, so those that some
-	// configuration in use names are asked for within.
+	// syncTimeout bounds how long a read waits for the watch to be established.
+	syncTimeout = 10 * time.Second
+	// idle is how long a Secret is watched without being read. Every managed resource is polled within an hour, so Secrets in
+	// use are read more often.
 	idle = 2 * time.Hour
 )
 
-// Secrets reads credentials. It reads Secrets by name, each through a watch of its own. It is safe for concurrent use.
+// Secrets reads credentials, those in Secrets through one watch per Secret. It is safe for concurrent use.
 type Secrets struct {
 	client    client.WithWatch
-	variables []string // that ProviderConfigs may name
-	folders   []string // whose files ProviderConfigs may name
+	variables []string // offered to ProviderConfigs
+	folders   []string // whose files are offered to ProviderConfigs
 	now       func() time.Time
 
 	running   sync.WaitGroup // of the watches
 	mu        sync.Mutex
-	life      context.Context // of the watches; ends with the manager
+	ctx       context.Context // of the watches; canceled when the manager stops
 	watched   map[types.NamespacedName]*watched
 	swept     time.Time
 	listeners []func(types.NamespacedName)
 }
 
-// watched is a Secret that is being watched.
 type watched struct {
 	informer toolscache.SharedIndexInformer
-	asked    time.Time // for the last time
-	end      context.CancelFunc
+	lastRead time.Time
+	stop     context.CancelFunc
 }
 
 // An Option changes one thing about Secrets.
 type Option func(*Secrets)
 
-// WithVariables lets ProviderConfigs read these environment variables of the process: whoever may write a ProviderConfig
-// may then send their values anywhere. Default: none.
+// WithVariables offers environment variables of the process to ProviderConfigs: their authors can then send the values anywhere.
+// Default: none.
 func WithVariables(names ...string) Option {
 	return func(s *Secrets) { s.variables = append(s.variables, names...) }
 }
 
-// WithFolders lets ProviderConfigs read all files in these folders of the process and below, given by absolute paths:
-// whoever may write a ProviderConfig may then send their content anywhere. Default: none.
+// WithFolders offers all files below these absolute paths to ProviderConfigs: their authors can then send the content anywhere.
+// Default: none.
 func WithFolders(paths ...string) Option {
 	return func(s *Secrets) { s.folders = append(s.folders, paths...) }
 }
 
-// WithClock sets by which time Secrets that nobody asks for any more are told. Default: time.Now.
-func WithClock(now func() time.Time) Option {
-	return func(s *Secrets) { s.now = now }
-}
-
-// NewSecrets returns a reader whose watches end with the manager.
+// NewSecrets returns a reader whose watches stop with the manager.
 func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
 	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		Scheme:     mgr.GetScheme(),
@@ -79,33 +73,33 @@ func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
 		HTTPClient: mgr.GetHTTPClient(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for secrets: %w", err)
+		return nil, fmt.Errorf("creating client for secrets: %w", err)
 	}
-	life, end := context.WithCancel(context.Background())
-	s := &Secrets{client: c, now: time.Now, life: life, watched: map[types.NamespacedName]*watched{}}
+	watchCtx, cancel := context.WithCancel(context.Background())
+	s := &Secrets{client: c, now: time.Now, ctx: watchCtx, watched: map[types.NamespacedName]*watched{}}
 	for _, apply := range o {
 		apply(s)
 	}
 	return s, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		s.mu.Lock()
-		end() // from here on no watch begins
+		cancel() // no watch starts after this
 		s.mu.Unlock()
 		s.running.Wait()
 		return nil
 	}))
 }
 
-// Get returns the Secret as last seen by its watch. Callers must not change it.
+// Get returns the Secret from its watch. Callers must not change it.
 func (s *Secrets) Get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	informer, err := s.watch(key)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil, fmt.Errorf("secret %s: the API server does not answer, or refuses to let this secret be watched", key)
+		return nil, fmt.Errorf("secret %s cannot be watched: the API server does not answer, or does not allow it", key)
 	}
 	found, ok, err := informer.GetStore().GetByKey(key.String())
 	if err != nil {
@@ -117,28 +111,27 @@ func (s *Secrets) Get(ctx context.Context, key types.NamespacedName) (*corev1.Se
 	return found.(*corev1.Secret), nil
 }
 
-// OnChange calls back with the key of every watched Secret that appears, changes or goes away. A Secret is watched from the
-// first time that somebody asks for it until nobody has for two hours.
-func (s *Secrets) OnChange(call func(types.NamespacedName)) {
+// OnChange registers a callback for watched Secrets that are created, updated or deleted.
+func (s *Secrets) OnChange(callback func(types.NamespacedName)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listeners = append(s.listeners, call)
+	s.listeners = append(s.listeners, callback)
 }
 
 func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInformer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.life.Err() != nil {
-		return nil, fmt.Errorf("watching secret %s: the manager has ended", key)
+	if s.ctx.Err() != nil {
+		return nil, fmt.Errorf("watching secret %s: the manager has stopped", key)
 	}
 	now := s.now()
 	s.sweep(now)
 	if w := s.watched[key]; w != nil {
-		w.asked = now
+		w.lastRead = now
 		return w.informer, nil
 	}
 	informer := toolscache.NewSharedIndexInformer(s.listWatch(key), &corev1.Secret{}, 0, toolscache.Indexers{})
-	changed := func(any) { s.tell(key) }
+	changed := func(any) { s.notify(key) }
 	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed,
 		UpdateFunc: func(before, after any) {
@@ -151,32 +144,32 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	if err != nil {
 		return nil, fmt.Errorf("watching secret %s: %w", key, err)
 	}
-	life, end := context.WithCancel(s.life)
-	s.watched[key] = &watched{informer: informer, asked: now, end: end}
-	s.running.Go(func() { informer.RunWithContext(life) })
+	ctx, stop := context.WithCancel(s.ctx)
+	s.watched[key] = &watched{informer: informer, lastRead: now, stop: stop}
+	s.running.Go(func() { informer.RunWithContext(ctx) })
 	return informer, nil
 }
 
-// sweep ends the watches of Secrets that nobody asks for any more, such as those of configurations that are gone.
+// sweep stops the watches of Secrets that are no longer read, such as those of deleted ProviderConfigs.
 func (s *Secrets) sweep(now time.Time) {
 	if now.Sub(s.swept) < idle/2 {
 		return
 	}
 	s.swept = now
 	for key, w := range s.watched {
-		if now.Sub(w.asked) >= idle {
-			w.end()
+		if now.Sub(w.lastRead) >= idle {
+			w.stop()
 			delete(s.watched, key)
 		}
 	}
 }
 
-func (s *Secrets) tell(key types.NamespacedName) {
+func (s *Secrets) notify(key types.NamespacedName) {
 	s.mu.Lock()
 	listeners := s.listeners
 	s.mu.Unlock()
-	for _, call := range listeners {
-		call(key)
+	for _, callback := range listeners {
+		callback(key)
 	}
 }
 

@@ -32,7 +32,7 @@ func newSecrets(t *testing.T, env *controlplanetest.Env, o ...credentials.Option
 	return secrets
 }
 
-// A Secret that is missing, appears, is rotated and goes away, as a controller sees it without asking again (R231, R232).
+// Extract and OnChange follow a Secret from its creation to its deletion (R231, R232).
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
@@ -80,9 +80,9 @@ func TestExtract(t *testing.T) {
 			}
 			return err
 		})
-		env.Eventually(t, "the change is told", func(context.Context) error {
-			if told := int(changes.Load()); told < i {
-				return fmt.Errorf("told %d changes of %d", told, i)
+		env.Eventually(t, "OnChange reports it", func(context.Context) error {
+			if seen := int(changes.Load()); seen < i {
+				return fmt.Errorf("%d changes of %d", seen, i)
 			}
 			return nil
 		})

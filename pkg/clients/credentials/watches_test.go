@@ -35,7 +35,7 @@ func (w *watches) add(name string, n int) {
 	}
 }
 
-// want waits until exactly these names are watched, each once.
+// want fails unless exactly these names are watched, each once.
 func (w *watches) want(names ...string) func(context.Context) error {
 	want := map[string]int{}
 	for _, name := range names {
@@ -61,7 +61,6 @@ func (w *watches) answer(req *http.Request, next http.RoundTripper) (*http.Respo
 	return resp, err
 }
 
-// A clock that tests set.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -73,33 +72,33 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-func (c *clock) pass(d time.Duration) {
+func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// shelf is two Secrets, used and unused, and a reader whose watches are counted.
-type shelf struct {
+// A fixture has two Secrets, used and unused, and a reader whose watches are counted.
+type fixture struct {
 	*controlplanetest.Env
 	secrets *credentials.Secrets
 	watches *watches
 	clock   *clock
 
 	mu   sync.Mutex
-	told map[string]int
+	seen map[string]int // changes by name
 }
 
-func newShelf(t *testing.T) *shelf {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := &shelf{watches: &watches{open: map[string]int{}}, clock: &clock{now: time.Now()}, told: map[string]int{}}
+	s := &fixture{watches: &watches{open: map[string]int{}}, clock: &clock{now: time.Now()}, seen: map[string]int{}}
 	s.Env = controlplanetest.New(t, s.secret("used", "1"), s.secret("unused", "1"))
 	t.Cleanup(func() {
-		if err := s.watches.want()(context.Background()); err != nil { // this comes after newSecrets has ended the manager
-			t.Errorf("watches of a manager that has ended: %v", err)
+		if err := s.watches.want()(context.Background()); err != nil { // runs after the manager has stopped
+			t.Errorf("watches after the manager has stopped: %v", err)
 		}
 		if _, err := s.secrets.Get(context.Background(), types.NamespacedName{Namespace: s.Namespace, Name: "late"}); err == nil {
-			t.Error("watches begin after the manager has ended")
+			t.Error("a watch starts after the manager has stopped")
 		}
 	})
 	s.Config = fault.Intercept(s.Config, s.watches.answer)
@@ -107,16 +106,16 @@ func newShelf(t *testing.T) *shelf {
 	s.secrets.OnChange(func(key types.NamespacedName) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.told[key.Name]++
+		s.seen[key.Name]++
 	})
 	return s
 }
 
-func (s *shelf) secret(name, value string) *corev1.Secret {
+func (s *fixture) secret(name, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"key": []byte(value)}}
 }
 
-func (s *shelf) rotate(t *testing.T, name, value string) {
+func (s *fixture) rotate(t *testing.T, name, value string) {
 	t.Helper()
 	secret := s.secret(name, value)
 	secret.Namespace = s.Namespace
@@ -125,7 +124,7 @@ func (s *shelf) rotate(t *testing.T, name, value string) {
 	}
 }
 
-func (s *shelf) read(t *testing.T, name string) string {
+func (s *fixture) read(t *testing.T, name string) string {
 	t.Helper()
 	secret, err := s.secrets.Get(t.Context(), types.NamespacedName{Namespace: s.Namespace, Name: name})
 	if err != nil {
@@ -134,60 +133,59 @@ func (s *shelf) read(t *testing.T, name string) string {
 	return string(secret.Data["key"])
 }
 
-func (s *shelf) changes(name string) int {
+func (s *fixture) changes(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.told[name]
+	return s.seen[name]
 }
 
-// wantTold waits until the change of a Secret is told that had been told of so often before.
-func (s *shelf) wantTold(t *testing.T, name string, before int) {
+// wantChange waits for another change of a Secret than those before.
+func (s *fixture) wantChange(t *testing.T, name string, before int) {
 	t.Helper()
-	s.Eventually(t, "a change of "+name+" is told", func(context.Context) error {
+	s.Eventually(t, "OnChange reports "+name, func(context.Context) error {
 		if now := s.changes(name); now <= before {
-			return fmt.Errorf("told %d times", now)
+			return fmt.Errorf("%d changes", now)
 		}
 		return nil
 	})
 }
 
-// What nobody asks for any more is watched no longer; what somebody asks for now and then is, and also what somebody asks
-// for again.
+// A Secret is watched while it is read now and then, and again when it is read again.
 func TestUnusedSecrets(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
-	t.Run("R232 N30 each is watched by its name, from the first time it is asked for", func(t *testing.T) {
+	s := newFixture(t)
+	t.Run("each is watched by name from its first read (R232, N30)", func(t *testing.T) {
 		s.Eventually(t, "nothing is watched", s.watches.want())
 		s.read(t, "used")
 		s.read(t, "unused")
 		s.read(t, "used")
 		s.Eventually(t, "both are watched", s.watches.want("used", "unused"))
 	})
-	t.Run("N30 one that nobody asks for is watched no longer", func(t *testing.T) {
+	t.Run("one that is no longer read is not watched (N30)", func(t *testing.T) {
 		for range 3 {
-			s.clock.pass(time.Hour)
+			s.clock.advance(time.Hour)
 			s.read(t, "used")
 		}
 		s.Eventually(t, "one is watched", s.watches.want("used"))
 	})
-	t.Run("R232 a rotation of the other is told at once", func(t *testing.T) {
+	t.Run("a rotation of the other is reported at once (R232)", func(t *testing.T) {
 		before := s.changes("used")
 		s.rotate(t, "used", "2")
-		s.wantTold(t, "used", before)
+		s.wantChange(t, "used", before)
 		if got := s.read(t, "used"); got != "2" {
 			t.Errorf("read %q", got)
 		}
 	})
-	t.Run("R232 one that is asked for again is up to date, and watched", func(t *testing.T) {
+	t.Run("one that is read again is current and watched (R232)", func(t *testing.T) {
 		s.rotate(t, "unused", "2")
 		if got := s.read(t, "unused"); got != "2" {
 			t.Errorf("read %q", got)
 		}
 		s.Eventually(t, "both are watched", s.watches.want("used", "unused"))
-		s.wantTold(t, "unused", 1)
+		s.wantChange(t, "unused", 1)
 		before := s.changes("unused")
 		s.rotate(t, "unused", "3")
-		s.wantTold(t, "unused", before)
+		s.wantChange(t, "unused", before)
 		if got := s.read(t, "unused"); got != "3" {
 			t.Errorf("read %q", got)
 		}

@@ -3,176 +3,174 @@
 
 package limits
 
-import "time"
+import (
+	"time"
 
-// cause says why calls are refused.
-type cause int
-
-const (
-	none               cause = iota
-	askedToSlowDown          // until a time; then all calls are welcome
-	refusedCredentials       // for a while; then one call tries
-	noAnswer                 // for a while; then one call tries
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// A verdict is what a call says about the external system.
-type verdict int
+// A result is what a call reveals about the external system.
+type result int
 
 const (
-	unclear  verdict = iota // nothing: the caller gave up, or the system has trouble of its own
-	served                  // it answers and knows the caller
-	troubled                // it answers, and no more can be said
-	slowDown
-	refused
-	silent
+	unknown     result = iota // nothing: the caller gave up
+	served                    // it responds and accepts the credentials
+	serverError               // it responds, and nothing more can be said
+	throttled                 // it asks for fewer calls
+	refused                   // it does not accept the credentials
+	noResponse
 )
 
-// An outcome is what was heard in a call.
-type outcome struct {
-	verdict verdict
-	after   time.Duration // of slowDown: how long, zero if the system did not say
-	why     string        // of silent: how the system is silent
+// A response of the external system.
+type response struct {
+	result result
+	after  time.Duration // throttled: for how long; zero if it does not say
+	why    string        // noResponse: in what way
+}
+
+// reason classifies a fault.
+func (r result) reason() failure.Reason {
+	switch r {
+	case refused:
+		return failure.ExternalSystemRefused
+	case noResponse:
+		return failure.ExternalSystemUnreachable
+	default:
+		return failure.ExternalSystemThrottled
+	}
+}
+
+// pauses returns how long calls are paused by a fault: the first time, and at most.
+func (r result) pauses() (first, most time.Duration) {
+	switch r {
+	case refused:
+		return 10 * time.Second, 5 * time.Minute
+	case noResponse:
+		return time.Second, 30 * time.Second
+	default:
+		return time.Second, time.Minute
+	}
 }
 
 const (
-	// silences in a row before a system is left alone.
-	silences = 5
-	// longestPause is the longest that a system's own word is taken for. It bounds the harm of a wrong one.
+	// tripAfter calls in a row without a response the circuit opens.
+	tripAfter = 5
+	// longestPause bounds the harm of a wrong Retry-After.
 	longestPause = time.Hour
 )
 
-// breaker is what is known about one external system's will to serve one ProviderConfig. Whoever uses it holds the lock
-// of its limiter.
+// A breaker is the circuit breaker of one limiter, which guards it by its lock.
+//
+// Three faults open the circuit: throttled, until the time that the external system names, then for all calls; refused and
+// noResponse, for a pause that doubles each time, then for one trial call.
 type breaker struct {
-	random func() float64
+	random func() float64 // in [0, 1), for jitter
 
-	cause      cause
+	fault      result // throttled, refused or noResponse; unknown: none
 	why        string
 	until      time.Time
-	step       int  // how often in a row the cause appeared
-	trying     bool // one call is under way to see whether the cause has gone
-	silences   int  // calls in a row without an answer
-	generation int  // counts changes of cause, to know the calls that began before
+	step       int  // how often in a row the fault appeared
+	trial      bool // the trial call is in flight
+	unanswered int  // calls in a row without a response
+	generation int  // counts changes of the fault, to recognize calls that began before
 }
 
-// ask says whether a call is refused now and, if so, at what time it is not. A call that is let through although there
-// is a cause to refuse it tries that cause, and no other does, once it is taken.
-func (b *breaker) ask(now time.Time, take bool) (at time.Time, refused bool) {
+// allow reports whether a call may be sent and, if not, when to retry. send is true if the call will be sent: then it is the
+// trial call if one is due.
+func (b *breaker) allow(now time.Time, send bool) (retryAt time.Time, allowed bool) {
 	switch {
-	case b.trying:
-		return now.Add(shortest(b.cause)), true
-	case b.open(now):
-		return b.until, true
-	case take && (b.cause == refusedCredentials || b.cause == noAnswer):
-		b.trying = true
+	case b.trial:
+		first, _ := b.fault.pauses()
+		return now.Add(first), false
+	case b.fault != unknown && now.Before(b.until):
+		return b.until, false
+	case send && (b.fault == refused || b.fault == noResponse):
+		b.trial = true
 		b.generation++
 	}
-	return time.Time{}, false
+	return time.Time{}, true
 }
 
-func (b *breaker) open(now time.Time) bool {
-	return b.trying || b.cause != none && now.Before(b.until)
-}
-
-// hear takes note of what a call came to that began in the given generation. What calls of earlier generations hear was
-// said before the cause changed and tells nothing new, except that a system may ask for more time.
-func (b *breaker) hear(now time.Time, generation int, o outcome) {
+// record takes account of the response to a call that began in the given generation. Responses to calls of earlier generations
+// are out of date, except that the external system may ask for more time.
+func (b *breaker) record(now time.Time, generation int, r response) {
 	if generation != b.generation {
-		if at := now.Add(min(o.after, longestPause)); o.verdict == slowDown && b.cause == askedToSlowDown && at.After(b.until) {
+		if at := now.Add(min(r.after, longestPause)); r.result == throttled && b.fault == throttled && at.After(b.until) {
 			b.until = at
 		}
 		return
 	}
-	tried := b.trying
-	b.trying = false
-	if o.verdict != silent && o.verdict != unclear {
-		b.silences = 0
+	trial := b.trial
+	b.trial = false
+	if r.result != noResponse && r.result != unknown {
+		b.unanswered = 0
 	}
-	switch o.verdict {
-	case unclear: // the next call tries again
+	switch r.result {
+	case unknown: // the next call is another trial
 	case served:
 		b.close()
-	case troubled:
-		if b.cause != refusedCredentials {
+	case serverError:
+		if b.fault != refused {
 			b.close()
-		} else if tried {
-			b.until = now.Add(b.coolOff(b.cause, b.step))
+		} else if trial {
+			b.until = now.Add(b.pause(refused, b.step))
 		}
-	case slowDown:
-		b.slowDown(now, tried, o.after)
+	case throttled:
+		b.recordThrottled(now, trial, r.after)
 	case refused:
-		b.refuse(now, refusedCredentials, "")
-	case silent:
-		if b.silences++; tried && b.cause == refusedCredentials {
-			b.until = now.Add(b.coolOff(noAnswer, 1))
-		} else if tried || b.silences >= silences {
-			b.refuse(now, noAnswer, o.why)
+		b.open(now, refused, "")
+	case noResponse:
+		if b.unanswered++; trial && b.fault == refused {
+			b.until = now.Add(b.pause(noResponse, 1))
+		} else if trial || b.unanswered >= tripAfter {
+			b.open(now, noResponse, r.why)
 		}
 	}
 }
 
-// slowDown believes a system that asks for fewer calls. While its word on the credentials is still awaited it does not
-// count as accepting them.
-func (b *breaker) slowDown(now time.Time, tried bool, after time.Duration) {
-	if tried && b.cause == refusedCredentials {
-		b.until = now.Add(max(min(after, longestPause), b.coolOff(b.cause, 1)))
+// recordThrottled does not take a throttled trial call for a sign that the credentials are accepted.
+func (b *breaker) recordThrottled(now time.Time, trial bool, after time.Duration) {
+	if trial && b.fault == refused {
+		b.until = now.Add(max(min(after, longestPause), b.pause(refused, 1)))
 		return
 	}
-	b.refuse(now, askedToSlowDown, "the external system asks for fewer calls")
+	b.open(now, throttled, "the external system asks for fewer calls")
 	if after > 0 {
 		b.until = now.Add(min(after, longestPause))
 	}
 }
 
-// refuse refuses calls from now on, each time in a row for twice as long.
-func (b *breaker) refuse(now time.Time, c cause, why string) {
-	if b.cause != c {
+// open opens the circuit, or keeps it open for twice as long.
+func (b *breaker) open(now time.Time, fault result, why string) {
+	if b.fault != fault {
 		b.step = 0
 	}
 	b.step++
-	b.cause, b.why = c, why
-	b.until = now.Add(b.coolOff(c, b.step))
+	b.fault, b.why = fault, why
+	b.until = now.Add(b.pause(fault, b.step))
 	b.generation++
 }
 
-// close lets calls be made. Calls under way still count: of many that were let through after a pause, the first may have
-// been served and the next asked to slow down.
+// close closes the circuit. Calls in flight still count: after a pause many calls are sent at once, of which the first may be
+// served and the next throttled.
 func (b *breaker) close() {
 	*b = breaker{random: b.random, generation: b.generation}
 }
 
-// reset lets calls be made, whatever those come to that are under way.
+// reset closes the circuit, whatever the results of calls in flight.
 func (b *breaker) reset() {
 	*b = breaker{random: b.random, generation: b.generation + 1}
 }
 
-// coolOff returns for how long calls are refused when a cause appears for the given time in a row.
-func (b *breaker) coolOff(c cause, step int) time.Duration {
-	first, most := shortest(c), longest(c)
+// pause returns how long calls are paused when a fault appears for the step-th time in a row.
+func (b *breaker) pause(fault result, step int) time.Duration {
+	first, most := fault.pauses()
 	d := most
 	if shift := step - 1; shift < 16 && first<<shift < most {
 		d = first << shift
 	}
-	if c == askedToSlowDown { // nobody said how long: keep providers from coming back in step
+	if fault == throttled { // jitter, so that providers do not come back in step
 		return d/2 + time.Duration(b.random()*float64(d/2))
 	}
 	return d
-}
-
-func shortest(c cause) time.Duration {
-	if c == refusedCredentials {
-		return 10 * time.Second
-	}
-	return time.Second
-}
-
-func longest(c cause) time.Duration {
-	switch c {
-	case refusedCredentials:
-		return 5 * time.Minute
-	case noAnswer:
-		return 30 * time.Second
-	default:
-		return time.Minute
-	}
 }

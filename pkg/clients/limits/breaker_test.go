@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// A system answers as the test last said.
+// A system gives the same answer to every request.
 type system struct {
 	status int
 	header string
@@ -47,7 +48,12 @@ type body struct {
 
 func (b *body) Close() error { b.closed = true; return nil }
 
-// request is one request through the limiter of the key: the status of its answer, or "throttled 1s" and the like.
+// words for the reasons why a request is not sent.
+var words = map[failure.Reason]string{
+	failure.ExternalSystemThrottled: "throttled", failure.ExternalSystemRefused: "refused", failure.ExternalSystemUnreachable: "unreachable",
+}
+
+// request sends one request: it returns the status of the response, or "throttled 1s" and the like.
 func request(t *testing.T, r *limits.Registry, s *system, c limits.Config) string {
 	t.Helper()
 	sent := &body{Reader: strings.NewReader("x")}
@@ -61,29 +67,24 @@ func request(t *testing.T, r *limits.Registry, s *system, c limits.Config) strin
 		resp.Body.Close()
 		return fmt.Sprint(resp.StatusCode)
 	}
-	var throttled *limits.Throttled
-	var unauthenticated *limits.Unauthenticated
-	word := "error"
-	if errors.As(err, &throttled) {
-		word = "throttled"
-	}
-	if errors.As(err, &unauthenticated) {
-		word = "unauthenticated"
-	}
-	if word == "error" {
-		return word
+	notSent, ok := errors.AsType[*limits.NotSentError](err)
+	if !ok {
+		return "error"
 	}
 	if s.calls != before || !sent.closed {
-		t.Errorf("a request that was refused was sent, or its body left open")
+		t.Errorf("a request that is over the limits was sent, or its body left open")
 	}
-	return fmt.Sprint(word, " ", wait(t, err))
+	if failure.Of(err).Reason != notSent.Reason {
+		t.Errorf("%s is classified as %s", notSent.Reason, failure.Of(err).Reason)
+	}
+	return fmt.Sprint(words[notSent.Reason], " ", wait(t, err))
 }
 
-// A moment of a story: after some time the system answers so, and a request comes to that.
+// A moment: after some time the system gives this answer, and a request gets that result.
 type moment struct {
-	after time.Duration
-	say   system
-	want  string
+	after  time.Duration
+	answer system
+	want   string
 }
 
 func TestBreaker(t *testing.T) {
@@ -102,7 +103,7 @@ func TestBreaker(t *testing.T) {
 		"429 with a date": {story: []moment{
 			{0, system{status: 429, header: "Sat, 01 Jan 2000 00:01:00 GMT"}, "429"}, {0, ok, "throttled 1m0s"}, {60 * s, ok, "200"},
 		}},
-		"429 without a time pauses longer each time, and a success forgets": {story: []moment{
+		"429 without a time pauses longer each time, until a call is served": {story: []moment{
 			{0, tooMany, "429"}, {0, ok, "throttled 500ms"}, {s, tooMany, "429"}, {0, ok, "throttled 1s"}, {s, tooMany, "429"},
 			{0, ok, "throttled 2s"}, {2 * s, ok, "200"}, {0, tooMany, "429"}, {0, ok, "throttled 500ms"},
 		}},
@@ -115,38 +116,38 @@ func TestBreaker(t *testing.T) {
 		"503 pauses with Retry-After only": {story: []moment{
 			{0, system{status: 503}, "503"}, {0, system{status: 503, header: "3"}, "503"}, {0, ok, "throttled 3s"}, {3 * s, ok, "200"},
 		}},
-		"401 cools off twice as long each time, one call tries, success closes": {story: []moment{
-			{0, unknown, "401"}, {0, ok, "unauthenticated 10s"}, {10 * s, unknown, "401"}, {0, ok, "unauthenticated 20s"},
+		"401 pauses twice as long each time, one trial call closes the circuit": {story: []moment{
+			{0, unknown, "401"}, {0, ok, "refused 10s"}, {10 * s, unknown, "401"}, {0, ok, "refused 20s"},
 			{20 * s, unknown, "401"}, {40 * s, unknown, "401"}, {80 * s, unknown, "401"}, {160 * s, unknown, "401"},
-			{0, ok, "unauthenticated 5m0s"}, {300 * s, ok, "200"}, {0, unknown, "401"}, {0, ok, "unauthenticated 10s"},
+			{0, ok, "refused 5m0s"}, {300 * s, ok, "200"}, {0, unknown, "401"}, {0, ok, "refused 10s"},
 		}},
-		"trouble or a pause is no sign that credentials are accepted": {story: []moment{
-			{0, unknown, "401"}, {10 * s, system{status: 500}, "500"}, {0, ok, "unauthenticated 10s"},
-			{10 * s, system{status: 429, header: "30"}, "429"}, {0, ok, "unauthenticated 30s"},
-			{30 * s, dead, "error"}, {0, ok, "unauthenticated 1s"}, {s, ok, "200"}, {0, ok, "200"},
+		"neither an error nor a 429 means that the credentials are accepted": {story: []moment{
+			{0, unknown, "401"}, {10 * s, system{status: 500}, "500"}, {0, ok, "refused 10s"},
+			{10 * s, system{status: 429, header: "30"}, "429"}, {0, ok, "refused 30s"},
+			{30 * s, dead, "error"}, {0, ok, "refused 1s"}, {s, ok, "200"}, {0, ok, "200"},
 		}},
-		"403 is about one resource": {story: []moment{{0, system{status: 403}, "403"}, {0, ok, "200"}}},
-		"403 is about credentials where the provider says so": {
+		"403 concerns one resource": {story: []moment{{0, system{status: 403}, "403"}, {0, ok, "200"}}},
+		"403 concerns the credentials if configured so": {
 			config: limits.Config{ForbiddenIsRefusal: true},
-			story:  []moment{{0, system{status: 403}, "403"}, {0, ok, "unauthenticated 10s"}},
+			story:  []moment{{0, system{status: 403}, "403"}, {0, ok, "refused 10s"}},
 		},
-		"the fifth silence in a row opens, one call tries": {story: []moment{
+		"five calls without response open the circuit, one trial call closes it": {story: []moment{
 			{0, dead, "error"}, {0, slow, "error"}, {0, dead, "error"}, {0, dead, "error"}, {0, ok, "200"},
 			{0, dead, "error"}, {0, slow, "error"}, {0, dead, "error"}, {0, slow, "error"}, {0, dead, "error"},
-			{0, ok, "throttled 1s"}, {s, dead, "error"}, {0, ok, "throttled 2s"}, {2 * s, dead, "error"}, {4 * s, dead, "error"},
-			{8 * s, dead, "error"}, {16 * s, dead, "error"}, {0, ok, "throttled 30s"}, {30 * s, system{status: 502}, "502"}, {0, ok, "200"},
+			{0, ok, "unreachable 1s"}, {s, dead, "error"}, {0, ok, "unreachable 2s"}, {2 * s, dead, "error"}, {4 * s, dead, "error"},
+			{8 * s, dead, "error"}, {16 * s, dead, "error"}, {0, ok, "unreachable 30s"}, {30 * s, system{status: 502}, "502"}, {0, ok, "200"},
 		}},
-		"a caller who gives up says nothing": {story: []moment{
+		"a canceled call reveals nothing": {story: []moment{
 			{0, unknown, "401"}, {10 * s, system{err: context.Canceled}, "error"}, {0, ok, "200"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := newRegistry()
+				r := limits.NewTestRegistry()
 				for i, m := range tc.story {
 					time.Sleep(m.after)
-					if got := request(t, r, &m.say, tc.config); got != m.want {
+					if got := request(t, r, &m.answer, tc.config); got != m.want {
 						t.Fatalf("moment %d, %v: got %q, want %q", i, m, got, m.want)
 					}
 				}
@@ -155,11 +156,11 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// While one call tries, all others are refused; and a failure that was heard of late does not count twice.
+// No other call is sent during the trial call, and late results of earlier calls do not count.
 func TestBreakerUnderLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRegistry()
+		r := limits.NewTestRegistry()
 		l := r.For(key, limits.Config{})
 		answer := func(after time.Duration, err error) {
 			go func() { _ = l.Do(t.Context(), func(context.Context) error { time.Sleep(after); return err }) }()
@@ -175,10 +176,8 @@ func TestBreakerUnderLoad(t *testing.T) {
 		answer(5*time.Second, nil)
 		synctest.Wait()
 		for range 3 {
-			err := l.Do(t.Context(), nothing)
-			var refused *limits.Unauthenticated
-			if !errors.As(err, &refused) {
-				t.Errorf("a second call tries while the first does: %v", err)
+			if err := l.Do(t.Context(), nothing); failure.Of(err).Reason != failure.ExternalSystemRefused {
+				t.Errorf("a second trial call: %v", err)
 			}
 		}
 		time.Sleep(5 * time.Second)
@@ -189,11 +188,11 @@ func TestBreakerUnderLoad(t *testing.T) {
 	})
 }
 
-// The first of several calls after a pause may be served and the next be asked to slow down, for longer and longer.
+// Of several calls after a pause the first may be served, and the next throttled for longer and longer.
 func TestSlowDownAmongSuccesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newRegistry().For(key, limits.Config{})
+		l := limits.NewTestRegistry().For(key, limits.Config{})
 		for i, err := range []error{nil, later(time.Second), later(5 * time.Second), nil} {
 			go func() {
 				_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(time.Duration(i) * time.Millisecond); return err })
@@ -212,11 +211,11 @@ type later time.Duration
 func (l later) Error() string             { return "later" }
 func (l later) RetryAfter() time.Duration { return time.Duration(l) }
 
-// A changed Secret is tried at once, and a refusal of the old one that comes late does not count.
+// New credentials are tried at once, and a late refusal of the old ones does not count.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRegistry()
+		r := limits.NewTestRegistry()
 		l := r.For(key, limits.Config{})
 		go func() {
 			_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(time.Second); return limits.ErrRefused })
@@ -232,27 +231,27 @@ func TestReset(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if err := l.Do(t.Context(), nothing); err != nil {
-			t.Errorf("a late word about the old credentials: %v", err)
+			t.Errorf("a late refusal of the old credentials: %v", err)
 		}
 	})
 }
 
-// All who are refused during a pause come back one after the other.
+// Calls that are not sent during a pause are retried one after the other.
 func TestPauseSpreads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newRegistry().For(key, limits.Config{CallsPerSecond: 10})
+		l := limits.NewTestRegistry().For(key, limits.Config{CallsPerSecond: 10})
 		_ = l.Do(t.Context(), func(context.Context) error { return later(time.Minute) })
 		waits := map[time.Duration]bool{}
 		for range 100 {
 			waits[wait(t, l.Do(t.Context(), nothing))] = true
 		}
 		if len(waits) != 100 || !waits[time.Minute] || !waits[time.Minute+99*100*time.Millisecond] {
-			t.Errorf("times to come back: %v", waits)
+			t.Errorf("times to retry: %v", waits)
 		}
 		for range 10_000 {
 			if got := wait(t, l.Do(t.Context(), nothing)); got > 2*time.Minute {
-				t.Fatalf("callers who do not wait put others off by %v", got)
+				t.Fatalf("callers that do not wait delay others by %v", got)
 			}
 		}
 	})

@@ -1,28 +1,24 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limits bounds the calls that a provider makes to an external system, per ProviderConfig and not per reconcile.
+// Package limits bounds the calls to an external system per ProviderConfig: their rate, the number in flight, and none at all
+// while the circuit is open.
 //
-// The one idea: all users of a ProviderConfig share one Limiter, and a system that says "slow down" or "who are you?" is
-// believed at once. Calls that may not be made now are refused here, in no time and without a call, while the users of
-// other ProviderConfigs go on.
-//
-//	registry := limits.NewRegistry()                                   // once per provider
-//	limiter := registry.For(key, limits.FromSpec(config.Spec.Limits))   // in Connect; the same one for the same key
+//	registry := limits.NewRegistry()                                  // once per provider
+//	limiter := registry.For(key, limits.FromSpec(config.Spec.Limits)) // the same one for the same key
 //	cloud := sdk.NewClient(&http.Client{Transport: limiter.Transport(transport)})
 //
-// A client that does not speak HTTP goes through Limiter.Do.
+// Clients that do not use HTTP call Limiter.Do. Package clients does all of this for a provider. Only the users of the
+// ProviderConfig concerned are slowed down (N12).
 //
-// # What a caller sees
+// # Errors
 //
-// A call over the limits waits a moment and is then refused with *Throttled. After an answer 429, or 503 with
-// Retry-After, all calls are refused with *Throttled until the time that the system named. After an answer 401 they are
-// refused with *Unauthenticated for a while, then one call is let through to see whether that has changed. A system that
-// does not answer at all is left alone likewise. Both errors say when to come back, each caller at a time of its own:
+// A call over the limits waits for up to one second, then fails with *NotSentError. So does every call while the circuit is
+// open: after status 429, or 503 with Retry-After, until the time that the external system named; after status 401, or five
+// calls without a response, for a pause that doubles each time, after which one trial call is sent. The error is classified
+// by package failure as throttled, refused or unreachable. failure.RetryAfter returns a different time for each caller, so
+// that they do not come back all at once.
 //
-//	var later interface{ RetryAfter() time.Duration }
-//	if errors.As(err, &later) { return reconcile.Result{RequeueAfter: later.RetryAfter()}, nil }
-//
-// Somebody has to call Registry.Reset when a ProviderConfig or its Secret changes, and may call Registry.Forget when it is
-// gone: what nobody uses goes by itself after two hours.
+// Call Registry.Reset when a ProviderConfig or its credentials change, and Registry.Forget when it is deleted. Limiters that
+// are not used for two hours are forgotten too.
 package limits

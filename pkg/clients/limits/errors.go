@@ -7,45 +7,50 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// What a call made by Do returns, alone or wrapped, to say what an HTTP status says otherwise.
+// Errors by which a call made by Do reports what an HTTP status reports otherwise. They may be wrapped.
 var (
-	// ErrSlowDown says that the external system wants fewer calls, as status 429 does. An error that has the method
-	// RetryAfter() time.Duration says the same and when calls are welcome again.
-	ErrSlowDown = errors.New("the external system asks for fewer calls")
-	// ErrRefused says that the external system does not accept the credentials, as status 401 does.
-	ErrRefused = errors.New("the external system does not accept the credentials")
+	// ErrSlowDown: the external system asks for fewer calls, as by status 429. An error with the method
+	// RetryAfter() time.Duration reports the same, and for how long.
+	ErrSlowDown = failure.Throttled(errors.New("the external system asks for fewer calls"), 0)
+	// ErrRefused: the external system does not accept the credentials, as by status 401.
+	ErrRefused = failure.With(failure.ExternalSystemRefused, errors.New("the external system does not accept the credentials"))
 )
 
-// Throttled says that a call was not made because it is not the time for it.
-type Throttled struct {
-	// Key is the ProviderConfig whose calls wait.
+// A NotSentError reports that a call was not sent: it exceeds the limits, or the circuit is open.
+type NotSentError struct {
+	// Key is the ProviderConfig.
 	Key Key
-	// Why the call was not made. It names no time, so that it may appear in a condition.
+	// Reason is ExternalSystemThrottled, ExternalSystemRefused or ExternalSystemUnreachable.
+	Reason failure.Reason
+	// Why in words that do not change from call to call, so that they may appear in a condition.
 	Why string
 	// After is how long to wait before the call is tried again.
 	After time.Duration
 }
 
-// Error says whose calls wait, and why.
-func (e *Throttled) Error() string { return fmt.Sprintf("calls of %s wait: %s", e.Key, e.Why) }
-
-// RetryAfter is how long to wait before the call is tried again.
-func (e *Throttled) RetryAfter() time.Duration { return e.After }
-
-// Unauthenticated says that a call was not made because the external system refused the credentials a short while ago.
-type Unauthenticated struct {
-	// Key is the ProviderConfig whose credentials were refused.
-	Key Key
-	// After is how long to wait before the call is tried again.
-	After time.Duration
-}
-
-// Error says whose credentials were refused and what to do.
-func (e *Unauthenticated) Error() string {
-	return fmt.Sprintf("the external system refuses the credentials of %s: correct what its spec.credentials names", e.Key)
+// Error names the ProviderConfig and the cause.
+func (e *NotSentError) Error() string {
+	if e.Reason == failure.ExternalSystemRefused {
+		return fmt.Sprintf("the external system refuses the credentials of %s: correct what its spec.credentials names", e.Key)
+	}
+	return fmt.Sprintf("calls of %s wait: %s", e.Key, e.Why)
 }
 
 // RetryAfter is how long to wait before the call is tried again.
-func (e *Unauthenticated) RetryAfter() time.Duration { return e.After }
+func (e *NotSentError) RetryAfter() time.Duration { return e.After }
+
+// classified adds what an application team may read.
+func (e *NotSentError) classified() error {
+	switch e.Reason {
+	case failure.ExternalSystemUnreachable:
+		return failure.Unreachable(e)
+	case failure.ExternalSystemThrottled:
+		return failure.Throttled(e, 0)
+	default:
+		return failure.With(e.Reason, e)
+	}
+}

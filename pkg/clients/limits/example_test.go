@@ -5,14 +5,14 @@ package limits_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// A client that does not speak HTTP says what it heard by the errors of this package.
+// A client that does not use HTTP reports the state of the external system by the errors of this package.
 func Example() {
 	registry := limits.NewRegistry()
 	limiter := registry.For(limits.Key{Kind: "ProviderConfig", Name: "default"}, limits.Config{CallsPerSecond: 5})
@@ -23,10 +23,10 @@ func Example() {
 	err := limiter.Do(context.Background(), login) // not made
 	fmt.Println(err)
 
-	var later interface{ RetryAfter() time.Duration }
-	fmt.Println(errors.As(err, &later) && later.RetryAfter() > 9*time.Second)
+	after, _ := failure.RetryAfter(err)
+	fmt.Println(failure.Of(err).Reason, after > 9*time.Second)
 	// Output:
 	// login as admin: the external system does not accept the credentials
 	// the external system refuses the credentials of ProviderConfig "default": correct what its spec.credentials names
-	// true
+	// ExternalSystemRefused true
 }

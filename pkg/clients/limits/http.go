@@ -12,11 +12,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
-// Transport returns a transport that makes its requests by next, http.DefaultTransport if that is nil, when they may be
-// made. Answers are passed on unchanged. Its errors are those of next, *Throttled, *Unauthenticated, or that of a context
-// that ended before.
+// Transport returns a transport that sends requests by next, within the limits. Nil: http.DefaultTransport. Responses are
+// unchanged. It returns the errors of next, *NotSentError, or that of a context that ended before.
 func (l *Limiter) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -29,46 +30,45 @@ type transport struct {
 	next    http.RoundTripper
 }
 
-// RoundTrip makes a request when it may be made.
+// RoundTrip sends a request within the limits.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	under, err := t.limiter.begin(req.Context())
+	c, err := t.limiter.begin(req.Context())
 	if err != nil {
 		if req.Body != nil {
-			req.Body.Close() // as every RoundTripper does
+			req.Body.Close() // as the contract of RoundTripper demands
 		}
 		return nil, err
 	}
-	heard := outcome{} // a transport that panics says nothing about the system
-	defer func() { t.limiter.end(under, heard) }()
+	r := response{} // a panic reveals nothing about the external system
+	defer func() { c.end(r) }()
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
-		heard = judgeSilence(err)
+		r = classifyNoResponse(err)
 		return nil, err
 	}
-	heard = t.limiter.judgeAnswer(resp)
+	r = t.limiter.classifyResponse(resp)
 	return resp, nil
 }
 
-func (l *Limiter) judgeAnswer(resp *http.Response) outcome {
+func (l *Limiter) classifyResponse(resp *http.Response) response {
 	l.mu.Lock()
 	forbidden := l.config.ForbiddenIsRefusal
 	l.mu.Unlock()
-	after, said := retryAfter(resp.Header.Get("Retry-After"), l.now())
+	after, limited := parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	switch code := resp.StatusCode; {
-	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable && said:
-		return outcome{verdict: slowDown, after: after}
+	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable && limited:
+		return response{result: throttled, after: after}
 	case code == http.StatusUnauthorized, code == http.StatusForbidden && forbidden:
-		return outcome{verdict: refused}
+		return response{result: refused}
 	case code >= http.StatusInternalServerError:
-		return outcome{verdict: troubled}
+		return response{result: serverError}
 	default:
-		return outcome{verdict: served}
+		return response{result: served}
 	}
 }
 
-// retryAfter reads the header of that name: seconds, or a date. It says whether there is one; a time that is not in the
-// future is zero.
-func retryAfter(header string, now time.Time) (after time.Duration, said bool) {
+// parseRetryAfter reads the header Retry-After, in seconds or as a date. A time in the past is zero.
+func parseRetryAfter(header string, now time.Time) (after time.Duration, ok bool) {
 	header = strings.TrimSpace(header)
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second, true
@@ -79,41 +79,42 @@ func retryAfter(header string, now time.Time) (after time.Duration, said bool) {
 	return 0, false
 }
 
-// judge says what the error of a call that Do made tells about the external system.
-func judge(err error) outcome {
-	var later interface{ RetryAfter() time.Duration }
+// classify returns what the error of a call made by Do reveals.
+func classify(err error) response {
+	var retry interface{ RetryAfter() time.Duration }
 	var network net.Error
-	switch {
+	switch reason := failure.Of(err).Reason; {
 	case err == nil:
-		return outcome{verdict: served}
-	case errors.As(err, &later):
-		return outcome{verdict: slowDown, after: max(later.RetryAfter(), 0)}
-	case errors.Is(err, ErrSlowDown):
-		return outcome{verdict: slowDown}
-	case errors.Is(err, ErrRefused):
-		return outcome{verdict: refused}
-	case errors.Is(err, context.Canceled), errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
-		return judgeSilence(err)
+		return response{result: served}
+	case errors.As(err, &retry):
+		return response{result: throttled, after: max(retry.RetryAfter(), 0)}
+	case errors.Is(err, ErrSlowDown), reason == failure.ExternalSystemThrottled:
+		return response{result: throttled}
+	case errors.Is(err, ErrRefused), reason == failure.ExternalSystemRefused:
+		return response{result: refused}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network),
+		reason == failure.ExternalSystemUnreachable:
+		return classifyNoResponse(err)
 	default:
-		return outcome{verdict: troubled}
+		return response{result: serverError}
 	}
 }
 
-// judgeSilence says what the error of a call tells that got no answer. Its words name no address or port: those change
-// from call to call, and a condition must not.
-func judgeSilence(err error) outcome {
+// classifyNoResponse describes a call without a response in words without address or port, which change from call to call: a
+// condition must not.
+func classifyNoResponse(err error) response {
 	var timeout interface{ Timeout() bool }
-	var name *net.DNSError
+	var lookup *net.DNSError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return outcome{verdict: unclear}
-	case errors.As(err, &name):
-		return outcome{verdict: silent, why: "the name of the external system's host cannot be looked up"}
+		return response{result: unknown}
+	case errors.As(err, &lookup):
+		return response{result: noResponse, why: "the name of the external system's host cannot be looked up"}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return outcome{verdict: silent, why: "the external system refuses connections"}
+		return response{result: noResponse, why: "the external system refuses connections"}
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return outcome{verdict: silent, why: "the external system does not answer in time"}
+		return response{result: noResponse, why: "the external system does not answer in time"}
 	default:
-		return outcome{verdict: silent, why: "the external system cannot be reached"}
+		return response{result: noResponse, why: "the external system cannot be reached"}
 	}
 }

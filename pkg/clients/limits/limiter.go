@@ -9,174 +9,206 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
 const (
-	// spacing is the time between two callers who are told when to come back, where no rate says it.
+	// patience is how long a call over the limits waits before it fails.
+	patience = time.Second
+	// spacing is the time between two callers that come back, where no rate sets it.
 	spacing = 10 * time.Millisecond
-	// horizon bounds for how long callers are told to stay away only to keep them apart. Callers who come back sooner
-	// than told, for reasons of their own, would otherwise put off everybody else for ever.
+	// horizon bounds how long a call is delayed only to keep callers apart. Callers that come back early would otherwise delay
+	// all others without end.
 	horizon = time.Minute
 )
 
-// Config says how many calls may be made. The zero value is no limit at all.
+// Config says how many calls may be made. The zero value is no limit.
 type Config struct {
-	// CallsPerSecond is the most calls per second on average. Zero is no limit.
+	// CallsPerSecond on average. Zero: no limit.
 	CallsPerSecond float64
-	// Burst is how many calls may be made at once after a quiet time. Zero is CallsPerSecond, and at least 1.
+	// Burst is how many calls may be made at once after a quiet time. Zero: CallsPerSecond, and at least 1.
 	Burst int
-	// InFlight is how many calls may wait for their answer at the same time. Zero is no limit.
+	// InFlight is how many calls may wait for their response at the same time. Zero: no limit.
 	InFlight int
-	// ForbiddenIsRefusal makes an answer 403 speak of the credentials as 401 does, for systems that say 403 to a key
-	// they do not know. Elsewhere 403 is about one resource.
+	// ForbiddenIsRefusal treats status 403 like 401, for systems that answer 403 to unknown credentials. Elsewhere 403 concerns
+	// one resource.
 	ForbiddenIsRefusal bool
 }
 
-// FromSpec returns the limits that a ProviderConfig asks for, none if it asks for none.
+// FromSpec returns the limits of a ProviderConfig. Nil: no limits.
 func FromSpec(spec *xpv1.CallLimits) Config {
 	if spec == nil {
 		return Config{}
 	}
-	value := func(p *int32) int {
-		if p == nil {
-			return 0
-		}
-		return int(*p)
-	}
 	return Config{
-		CallsPerSecond: float64(value(spec.CallsPerSecond)),
-		Burst:          value(spec.Burst),
-		InFlight:       value(spec.InFlight),
+		CallsPerSecond: float64(ptr.Deref(spec.CallsPerSecond, 0)),
+		Burst:          int(ptr.Deref(spec.Burst, 0)),
+		InFlight:       int(ptr.Deref(spec.InFlight, 0)),
 	}
-}
-
-// Stats are the figures of one key since it became known.
-type Stats struct {
-	// Calls that were made.
-	Calls int64
-	// Throttled calls: those that were refused here.
-	Throttled int64
-	// Open is true while calls are refused because of what the external system said or did not say.
-	Open bool
 }
 
 // A Limiter bounds the calls of all users of one ProviderConfig. It is safe for concurrent use.
 type Limiter struct {
-	key      Key
-	patience time.Duration
-	now      func() time.Time
-	bucket   *rate.Limiter
+	key Key
 
-	mu       sync.Mutex
-	config   Config
-	inFlight int
-	queue    []chan struct{} // of calls that wait for a slot, first come first served; closed to grant it
-	typical  time.Duration   // how long calls take, on average of late
-	promised time.Time       // the next caller who is refused comes back no sooner
-	breaker  breaker
-	count    Stats
-	used     time.Time // when somebody last asked for the limiter, or began a call
+	mu        sync.Mutex
+	config    Config
+	rate      *rate.Limiter
+	slots     *semaphore.Weighted // for calls in flight; nil without a limit
+	inFlight  int
+	typical   time.Duration // duration of a call, moving average
+	nextRetry time.Time     // of the next caller that is turned away
+	breaker   breaker
+	used      time.Time
 }
 
-func newLimiter(key Key, patience time.Duration, now func() time.Time, random func() float64) *Limiter {
-	return &Limiter{
-		key: key, patience: patience, now: now,
-		bucket:  rate.NewLimiter(rate.Inf, 1),
-		breaker: breaker{random: random},
-	}
+func newLimiter(key Key, random func() float64) *Limiter {
+	return &Limiter{key: key, rate: rate.NewLimiter(rate.Inf, 1), breaker: breaker{random: random}}
 }
 
-// Do makes the call when it may be made. Its error is the call's own, *Throttled, *Unauthenticated, or that of a context
-// that ended before. See ErrSlowDown and ErrRefused for what a call may say of the external system. An error of package
-// net, or a deadline that passed, counts as no answer.
-func (l *Limiter) Do(ctx context.Context, call func(context.Context) error) (err error) {
-	under, err := l.begin(ctx)
+// Do makes the call within the limits. It returns the error of the call, *NotSentError, or that of a context that ended before.
+// See ErrSlowDown and ErrRefused for the errors by which a call reports the state of the external system. An error of package
+// net, or an expired deadline, counts as no response.
+func (l *Limiter) Do(ctx context.Context, send func(context.Context) error) (err error) {
+	c, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
-	heard := outcome{} // a call that panics says nothing about the system
-	defer func() { l.end(under, heard) }()
-	err = call(ctx)
-	heard = judge(err)
+	r := response{} // a panic reveals nothing about the external system
+	defer func() { c.end(r) }()
+	err = send(ctx)
+	r = classify(err)
 	return err
 }
 
-// underway is a call that is being made.
-type underway struct {
-	generation int
+// A call in flight.
+type call struct {
+	limiter    *Limiter
+	slots      *semaphore.Weighted
+	generation int // of the breaker when it began
 	began      time.Time
 }
 
-// begin waits until a call may be made, but not for long.
-func (l *Limiter) begin(ctx context.Context) (underway, error) {
-	if _, err := l.ask(false); err != nil {
-		return underway{}, err
+// begin waits until a call may be sent, up to patience.
+func (l *Limiter) begin(ctx context.Context) (*call, error) {
+	if err := l.admit(nil); err != nil {
+		return nil, err
 	}
-	deadline := l.now().Add(l.patience)
-	if err := l.awaitTurn(ctx, deadline); err != nil {
-		return underway{}, err
+	deadline := time.Now().Add(patience)
+	if err := l.awaitRate(ctx, deadline); err != nil {
+		return nil, err
 	}
-	if err := l.awaitSlot(ctx, deadline); err != nil {
-		return underway{}, err
-	}
-	under, err := l.ask(true) // the system may have spoken meanwhile
+	slots, err := l.awaitSlot(ctx, deadline)
 	if err != nil {
-		l.leave()
+		return nil, err
 	}
-	return under, err
+	c := &call{limiter: l, slots: slots}
+	if err := l.admit(c); err != nil { // the circuit may have opened meanwhile
+		c.freeSlot()
+		return nil, err
+	}
+	return c, nil
 }
 
-// end takes note of what a call came to.
-func (l *Limiter) end(u underway, heard outcome) {
-	now := l.now()
-	l.mu.Lock()
-	l.breaker.hear(now, u.generation, heard)
-	l.typical += (now.Sub(u.began) - l.typical) / 8
-	l.mu.Unlock()
-	l.leave()
-}
-
-// ask returns the error to refuse a call with because of the external system's state. A call that it does not refuse
-// may be the one that tries that state; take says that it will be made.
-func (l *Limiter) ask(take bool) (underway, error) {
-	now := l.now()
+// admit returns an error if the circuit is open. A call that is not nil will be sent, and may be the trial call.
+func (l *Limiter) admit(c *call) error {
+	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = now
-	at, refused := l.breaker.ask(now, take)
-	if !refused {
-		if take {
-			l.count.Calls++
-		}
-		return underway{generation: l.breaker.generation, began: now}, nil
+	if retryAt, allowed := l.breaker.allow(now, c != nil); !allowed {
+		return l.notSent(l.breaker.fault.reason(), l.breaker.why, retryAt, l.interval())
 	}
-	l.count.Throttled++
-	after := l.promise(now, at, l.interval())
-	if l.breaker.cause == refusedCredentials {
-		return underway{}, &Unauthenticated{Key: l.key, After: after}
+	if c != nil {
+		c.generation, c.began = l.breaker.generation, now
+		l.inFlight++
 	}
-	return underway{}, &Throttled{Key: l.key, Why: l.breaker.why, After: after}
+	return nil
 }
 
-// throttle returns the error to refuse a call with that is over a limit.
-func (l *Limiter) throttle(why string, earliest time.Time, apart time.Duration) error {
+// end records the result of a call.
+func (c *call) end(r response) {
+	now, l := time.Now(), c.limiter
+	l.mu.Lock()
+	l.breaker.record(now, c.generation, r)
+	l.typical += (now.Sub(c.began) - l.typical) / 8
+	l.inFlight--
+	l.mu.Unlock()
+	c.freeSlot()
+}
+
+func (c *call) freeSlot() {
+	if c.slots != nil {
+		c.slots.Release(1)
+	}
+}
+
+// awaitRate waits until the rate allows a call. It fails at once if that is after the deadline.
+func (l *Limiter) awaitRate(ctx context.Context, deadline time.Time) error {
+	l.mu.Lock()
+	limiter := l.rate
+	l.mu.Unlock()
+	now := time.Now()
+	turn := limiter.ReserveN(now, 1)
+	delay := turn.DelayFrom(now)
+	if delay <= 0 {
+		return ctx.Err()
+	}
+	at := now.Add(delay)
+	if end, bounded := ctx.Deadline(); at.After(deadline) || bounded && end.Before(at) {
+		turn.CancelAt(now)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.notSent(failure.ExternalSystemThrottled, "the calls per second that its spec.limits allows are used up", at, l.interval())
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		turn.CancelAt(time.Now())
+		return ctx.Err()
+	}
+}
+
+// awaitSlot waits until fewer calls are in flight than allowed. It returns where to free the slot; nil without a limit.
+func (l *Limiter) awaitSlot(ctx context.Context, deadline time.Time) (*semaphore.Weighted, error) {
+	l.mu.Lock()
+	slots := l.slots
+	l.mu.Unlock()
+	if slots == nil || slots.TryAcquire(1) {
+		return slots, nil
+	}
+	wait, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	if slots.Acquire(wait, 1) == nil {
+		return slots, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count.Throttled++
-	return &Throttled{Key: l.key, Why: why, After: l.promise(l.now(), earliest, apart)}
+	apart := max(l.typical/time.Duration(max(l.config.InFlight, 1)), time.Millisecond)
+	return nil, l.notSent(failure.ExternalSystemThrottled, "as many calls as its spec.limits allows are in flight",
+		time.Now().Add(max(l.typical, spacing)), apart)
 }
 
-// promise returns after which time a refused caller shall come back: each caller apart from the one before.
-func (l *Limiter) promise(now, earliest time.Time, apart time.Duration) time.Duration {
+// notSent returns the error of a call that is not sent. Each caller may retry at a different time: the earliest, or apart from
+// the caller before. The caller of notSent holds the lock.
+func (l *Limiter) notSent(reason failure.Reason, why string, earliest time.Time, apart time.Duration) error {
 	at := earliest
-	if l.promised.After(at) && l.promised.Sub(at) < horizon {
-		at = l.promised
+	if l.nextRetry.After(at) && l.nextRetry.Sub(at) < horizon {
+		at = l.nextRetry
 	}
-	l.promised = at.Add(apart)
-	return at.Sub(now)
+	l.nextRetry = at.Add(apart)
+	return (&NotSentError{Key: l.key, Reason: reason, Why: why, After: time.Until(at)}).classified()
 }
 
 // interval is the time between two calls at the full rate.
@@ -190,7 +222,7 @@ func (l *Limiter) interval() time.Duration {
 func (l *Limiter) configure(c Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.used = l.now()
+	l.used = time.Now()
 	if c == l.config {
 		return
 	}
@@ -203,28 +235,22 @@ func (l *Limiter) configure(c Config) {
 			burst = c.Burst
 		}
 	}
-	l.bucket = rate.NewLimiter(limit, burst)
-	l.grant()
+	l.rate, l.slots = rate.NewLimiter(limit, burst), nil
+	if c.InFlight > 0 {
+		l.slots = semaphore.NewWeighted(int64(c.InFlight))
+	}
 }
 
 func (l *Limiter) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.breaker.reset()
-	l.promised = time.Time{}
+	l.nextRetry = time.Time{}
 }
 
-// idleSince is true if nobody used the limiter after the given time, and no call is under way.
-func (l *Limiter) idleSince(t time.Time) bool {
+// unusedSince is true if no call was made after the given time and none is in flight.
+func (l *Limiter) unusedSince(t time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.used.Before(t) && l.inFlight == 0 && len(l.queue) == 0
-}
-
-func (l *Limiter) stats() Stats {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.count
-	s.Open = l.breaker.open(l.now())
-	return s
+	return l.used.Before(t) && l.inFlight == 0
 }

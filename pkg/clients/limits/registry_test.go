@@ -12,37 +12,36 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
 func TestForget(t *testing.T) {
 	t.Parallel()
-	r := newRegistry()
+	r := limits.NewTestRegistry()
 	l := r.For(key, limits.Config{})
 	if err := l.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
 		t.Fatal(err)
 	}
-	if s := r.Stats(key); !s.Open || s.Calls != 1 {
-		t.Errorf("figures %+v", s)
+	if err := l.Do(t.Context(), nothing); failure.Of(err).Reason != failure.ExternalSystemRefused {
+		t.Errorf("before Forget: %v", err)
 	}
 	r.Forget(key)
 	r.Reset(key)
-	if diff := cmp.Diff(limits.Stats{}, r.Stats(key)); diff != "" {
-		t.Errorf("what is known after Forget -want +got:\n%s", diff)
+	if r.Holds(key) {
+		t.Error("the limiter is still there")
 	}
 	if err := r.For(key, limits.Config{}).Do(t.Context(), nothing); err != nil {
 		t.Error(err)
 	}
 }
 
-// A key is forgotten while one of its calls is under way and another waits for its turn: both end as if nothing had
-// happened, and what they hear does not concern who asks for the key afterwards.
+// A key is forgotten while one call is in flight and another waits: both complete, and their results do not affect the new
+// limiter of the key.
 func TestForgetDuringCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRegistry()
+		r := limits.NewTestRegistry()
 		before := r.For(key, limits.Config{InFlight: 1})
 		ends := make([]error, 2)
 		var callers sync.WaitGroup
@@ -64,9 +63,6 @@ func TestForgetDuringCalls(t *testing.T) {
 		if err := errors.Join(ends...); err != nil {
 			t.Errorf("calls under way: %v", err)
 		}
-		if s := r.Stats(key); s.Calls != 0 {
-			t.Errorf("%d calls were counted of another limiter", s.Calls)
-		}
 		if err := before.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
 			t.Error(err)
 		}
@@ -76,10 +72,10 @@ func TestForgetDuringCalls(t *testing.T) {
 	})
 }
 
-// Whoever likes may forget and reset a key at any time.
+// Forget and Reset are safe at any time.
 func TestForgetAtAnyTime(t *testing.T) {
 	t.Parallel()
-	r := newRegistry()
+	r := limits.NewTestRegistry()
 	var callers sync.WaitGroup
 	for i := range 8 {
 		callers.Go(func() {
@@ -90,21 +86,19 @@ func TestForgetAtAnyTime(t *testing.T) {
 				}
 				r.Forget(key)
 				r.Reset(key)
-				r.Stats(key)
 			}
 		})
 	}
 	callers.Wait()
 }
 
-// Keys that nobody uses are forgotten by themselves, those in use are not.
+// Unused keys are forgotten, those in use are not.
 func TestUnusedKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRegistry()
+		r := limits.NewTestRegistry()
 		named := func(name string) limits.Key { return limits.Key{Kind: "ProviderConfig", Name: name} }
 		asked, held, busy := named("asked"), named("held"), named("busy")
-		used := func(k limits.Key) bool { return r.Stats(k).Calls > 0 }
 		for i := range 100 {
 			if err := r.For(named(fmt.Sprint(i)), limits.Config{}).Do(t.Context(), nothing); err != nil {
 				t.Fatal(err)
@@ -127,16 +121,16 @@ func TestUnusedKeys(t *testing.T) {
 		}
 		left := 0
 		for i := range 100 {
-			if used(named(fmt.Sprint(i))) {
+			if r.Holds(named(fmt.Sprint(i))) {
 				left++
 			}
 		}
 		if left > 0 {
 			t.Errorf("%d of 100 keys that nobody used for three hours are known", left)
 		}
-		if !used(asked) || !used(held) || !used(busy) {
+		if !r.Holds(asked) || !r.Holds(held) || !r.Holds(busy) {
 			t.Errorf("known: one that is asked for %t, one whose limiter is used %t, one with a call under way %t",
-				used(asked), used(held), used(busy))
+				r.Holds(asked), r.Holds(held), r.Holds(busy))
 		}
 		caller.Wait()
 	})

@@ -28,8 +28,8 @@ func TestOutOfReach(t *testing.T) {
 		"N17 nobody answers":               {err: &url.Error{Op: "Get", URL: "http://cloud", Err: errors.New("EOF")}, want: true},
 		"N17 nobody listens":               {err: syscall.ECONNREFUSED, want: true},
 		"N17 time ran out":                 {err: context.DeadlineExceeded, want: true},
-		"N17 held back":                    {err: &limits.Throttled{After: time.Second}, want: true},
-		"N17 not signed in":                {err: &limits.Unauthenticated{After: time.Second}, want: true},
+		"N17 held back":                    {err: &limits.NotSentError{After: time.Second}, want: true},
+		"N17 not signed in":                {err: &limits.NotSentError{After: time.Second}, want: true},
 		"N17 refused credentials":          {err: limits.ErrRefused, want: true},
 		"N17 the vendor asks for patience": {err: limits.ErrSlowDown, want: true},
 	} {

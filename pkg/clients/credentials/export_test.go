@@ -1,0 +1,9 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import "time"
+
+// WithClock sets the time by which Secrets are unused.
+func WithClock(now func() time.Time) Option { return func(s *Secrets) { s.now = now } }
