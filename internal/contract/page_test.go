@@ -5,6 +5,7 @@ package contract
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -35,6 +36,45 @@ func TestPageMatchesLedger(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("docs/contract.md and internal/contract/ledger.tsv differ, -ledger +page:\n%s", diff)
+	}
+}
+
+var cited = regexp.MustCompile(`\((` + idPattern.String() + `(?:,? ` + idPattern.String() + `)*)\)`)
+
+// Comments and names of tests cite ids in parentheses. A reader finds each of them in the page.
+func TestCitedIDsAreOnThePage(t *testing.T) {
+	t.Parallel()
+	ledger, err := ParseLedger(read(t, "ledger.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, e := range ledger {
+		known[e.ID.String()] = true
+	}
+	const root = "../.."
+	var citations int
+	err = fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "testdata" || path == "internal/contract" || strings.HasPrefix(name, ".") && path != "."):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".md"):
+			return nil
+		}
+		for _, m := range cited.FindAllStringSubmatch(read(t, root+"/"+path), -1) {
+			for _, id := range idPattern.FindAllString(m[1], -1) {
+				citations++
+				if !known[id] {
+					t.Errorf("%s cites %s, which docs/contract.md does not have", path, id)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || citations == 0 {
+		t.Errorf("read %d citations, error %v", citations, err)
 	}
 }
 

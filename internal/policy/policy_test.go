@@ -39,6 +39,13 @@ func TestRepository(t *testing.T) {
 		report(t, "Clients and test binaries that link an API server take 150 MB and seconds to link; "+
 			"provider authors would compile all of Kubernetes.", linking(deps))
 	})
+	t.Run("links", func(t *testing.T) {
+		found, err := brokenLinks(os.DirFS(root))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, "A page that leads nowhere costs its reader the search.", found)
+	})
 	t.Run("no replace", func(t *testing.T) {
 		// Looking at the file here makes a cached result of this test depend on it.
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
@@ -314,6 +321,25 @@ func TestLinking(t *testing.T) {
 		module + "/pkg/bad links k8s.io/kubernetes/pkg/controlplane/apiserver",
 	}
 	if diff := cmp.Diff(want, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestBrokenLinks(t *testing.T) {
+	got, err := brokenLinks(fstest.MapFS{
+		"README.md": {Data: []byte("[a](docs/a.md) [b](docs/b.md) [c](docs/a.md#the-way-home) [d](docs/a.md#away) [e](docs)" +
+			" [f](https://example.org/f) [g](docs/a.md#R1) [h](#here) [i](main.go#L1)\n## Here\n")},
+		"docs/a.md":    {Data: []byte("## The way, home!\n<a id=\"R1\"></a> [up](../README.md) [down](deep/a.go)\n")},
+		"main.go":      {Data: []byte("package main\n")},
+		".hidden/a.md": {Data: []byte("[a](b)\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"README.md: nothing is at docs/b.md", "README.md: nothing is at docs/a.md#away", "docs/a.md: nothing is at deep/a.go",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -1,0 +1,16 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reconciler is the parent of the controllers. It contains no code.
+//
+// Each package exports Reconciler, NewReconciler and options, and has one list of steps, lifecycle, that shows the order of a
+// pass. Read them in this order:
+//
+//   - managed: external resources of managed resources. Its loop is the model for the others.
+//   - claimscheduling and claimdefaulting: the class of a claim.
+//   - claimbinding: the managed resource of a claim, from the class to the binding and the release.
+//   - claim: conditions of claims that have no class.
+//   - secret: copies of connection Secrets, in package connection.
+//   - target: access of further namespaces to a managed resource.
+//   - providerconfig: the use of ProviderConfigs.
+package reconciler
