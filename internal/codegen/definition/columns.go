@@ -14,20 +14,20 @@ import (
 
 type column = apiextensionsv1.CustomResourceColumnDefinition
 
-// columns returns the columns of kubectl get (T22) around those that the author added. An author who names one of the
-// usual columns has chosen all of them.
+// columns returns the columns of kubectl get (T22): the default ones around those of the author. If the author defines one of the
+// default columns, there are only those of the author.
 func columns(role model.Role, own []column) []column {
-	before, after := usualColumns(role)
-	for _, usual := range slices.Concat(before, after) {
-		if slices.ContainsFunc(own, func(c column) bool { return strings.EqualFold(c.Name, usual.Name) }) {
+	before, after := defaultColumns(role)
+	for _, d := range slices.Concat(before, after) {
+		if slices.ContainsFunc(own, func(c column) bool { return strings.EqualFold(c.Name, d.Name) }) {
 			return own
 		}
 	}
 	return slices.Concat(before, own, after)
 }
 
-// usualColumns returns the columns of a role, those that stand before the author's and those behind.
-func usualColumns(role model.Role) (before, after []column) {
+// defaultColumns returns the columns of a role that precede those of the author, and those that follow them.
+func defaultColumns(role model.Role) (before, after []column) {
 	ready := column{Name: "READY", Type: "string", JSONPath: ".status.conditions[?(@.type=='Ready')].status"}
 	age := column{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"}
 	switch role {

@@ -7,19 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// constrain writes the rules that markers of settings stand for.
-func constrain(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
+// constrain adds the rules for the markers of settings.
+func constrain(s *schema, k *model.Kind) {
 	switch k.Role {
 	case model.Claim:
-		keepSpec(schema)
-		settle(schema, k)
+		fixClaim(s, k)
 	case model.Class:
-		openTemplate(schema)
+		openTemplate(s)
 	}
 	parameters := k.Lookup(k.Parameters)
 	if parameters == nil {
@@ -28,156 +25,105 @@ func constrain(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind) {
 	places := parameters.Walk()
 	for _, place := range places {
 		if place.Field().Comment.Has("immutable") {
-			fix(schema, k, place)
+			fix(s, k, place)
 		}
 	}
 	for _, r := range k.References() {
 		if r.Place.Field().Comment.Has("immutable") {
-			resolveOnce(schema, k, r.Place, r.Ref)
-			resolveOnce(schema, k, r.Place, r.Selector)
+			resolveOnce(s, k, r.Place, r.Ref)
+			resolveOnce(s, k, r.Place, r.Selector)
 		}
 	}
 	for _, place := range places {
-		if place.Field().Comment.Has("bowline:required") && !demandedBelow(place, places) {
-			demand(schema, k, place)
+		if place.Field().Comment.Has("bowline:required") && !impliedRequired(place, places) {
+			require(s, k, place)
 		}
 		if k.Scope == model.Namespaced && place.Field().Type.Is(model.CommonPath, "SecretKeySelector") {
-			stayInNamespace(schema, place)
+			refuseNamespace(s, place)
 		}
 	}
 }
 
-// fix lets an immutable field be set once and never change (N7). The rule is as far up as it can be, so that nobody gets
-// around it by removing what holds the field: at spec.forProvider, or at the items of a list that is a map. A class may
-// change (R277), so that there the value only has to fit.
-func fix(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Place) {
+// fix lets an immutable field be set once (N7). The rule is as high up as possible, so that removing the parent of the field does
+// not circumvent it: at spec.forProvider, or at the items of a list of type map. A class may change (R277), so only the size of
+// its value is limited.
+func fix(s *schema, k *model.Kind, place model.Place) {
 	at, below := holder(k, place)
 	message := path(below) + " is immutable: create another " + k.Noun() + " instead"
-	edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) {
+	now, before := has("self", below...), has("oldSelf", below...)
+	rule := "!" + before + " || (" + now + " && " + plain("self", below) + " == " + plain("oldSelf", below) + ")"
+	edit(s, at, func(s *schema) {
 		if k.Role != model.Class {
-			addRule(s, setOnce(below), message, "."+path(below))
+			addRule(s, rule, message, "."+path(below))
 		}
 		edit(s, below, bound)
 	})
-	at[1] = "initProvider" // what it holds is to fit into forProvider
-	edit(schema, append(at, below...), bound)
+	at[1] = "initProvider" // Its values must fit into forProvider.
+	edit(s, append(at, below...), bound)
 	if k.Role == model.Managed && k.Init.Name != "" && len(at) == 2 {
-		fixInitial(schema, k, place, below)
+		fixInitial(s, k, place, below)
 	}
 }
 
-// fixInitial keeps an immutable field as spec.initProvider has it, since that may say where the external resource is: it would be
-// looked for, and made again, elsewhere. What spec.forProvider sets, or refers to, counts instead and has a rule of its own. In
-// lists spec.initProvider counts at creation only.
-func fixInitial(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Place, below []string) {
-	has := func(object, settings string, names []string) string {
-		return object + "." + settings + ".?" + strings.Join(each(names, celName), ".?") + ".hasValue()"
-	}
-	plain := strings.Join(each(below, celName), ".")
-	free := has("oldSelf", "forProvider", below)
+// fixInitial keeps an immutable field of spec.initProvider, since it may be a part of the identity of the external resource: after
+// a change that would be searched, and created again, elsewhere. A value or reference in spec.forProvider takes precedence and
+// has a rule of its own. In lists spec.initProvider is used at creation only.
+func fixInitial(s *schema, k *model.Kind, place model.Place, below []string) {
+	within := func(settings string, names []string) []string { return append([]string{settings}, names...) }
+	// The settings themselves always exist in forProvider, so that its name is not optional.
+	enforced := func(object string, names []string) string { return hasOptional(object+".forProvider", names...) }
+	free := enforced("oldSelf", below)
 	for _, r := range k.References() {
 		if r.Ref == place.Field() {
-			return // what it became stays
+			return // The resolved value has a rule.
 		}
 		if slices.Equal(r.Place, place) {
 			for _, companion := range []*model.Field{r.Ref, r.Selector} {
-				free += " || " + has("oldSelf", "forProvider", append(slices.Clone(below[:len(below)-1]), companion.JSON))
+				free += " || " + enforced("oldSelf", append(slices.Clone(below[:len(below)-1]), companion.JSON))
 			}
 		}
 	}
-	free += " || !" + has("oldSelf", "?initProvider", below) + " || "
-	same := has("self", "?initProvider", below) + " && self.initProvider." + plain + " == oldSelf.initProvider." + plain
-	enforced := has("self", "forProvider", below)
-	rule := free + "(" + enforced + " ? self.forProvider." + plain + " == oldSelf.initProvider." + plain + " : " + same + ")"
-	edit(schema, append([]string{"spec", "forProvider"}, below...), func(s *apiextensionsv1.JSONSchemaProps) {
-		if holdsObjects(s) { // those of two places cannot be compared
-			rule = free + enforced + " || (" + same + ")"
+	initial := within("initProvider", below)
+	free += " || !" + hasOptional("oldSelf", initial...) + " || "
+	same := hasOptional("self", initial...) + " && " + plain("self", initial) + " == " + plain("oldSelf", initial)
+	now := enforced("self", below)
+	rule := free + "(" + now + " ? " + plain("self", within("forProvider", below)) + " == " + plain("oldSelf", initial) + " : " + same + ")"
+	edit(s, within("spec", within("forProvider", below)), func(s *schema) {
+		if containsObjects(s) { // Objects of different schemas cannot be compared.
+			rule = free + now + " || (" + same + ")"
 		}
 	})
 	message := path(below) + " was set in spec.initProvider and is immutable: create another " + k.Noun() + " instead"
-	edit(schema, []string{"spec"}, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, message, "") })
+	edit(s, []string{"spec"}, func(s *schema) { addRule(s, rule, message, "") })
 }
 
-// holdsObjects is true for objects with properties, and lists of them.
-func holdsObjects(s *apiextensionsv1.JSONSchemaProps) bool {
-	return len(s.Properties) > 0 || s.Items != nil && s.Items.Schema != nil && holdsObjects(s.Items.Schema)
-}
-
-func setOnce(below []string) string {
-	if len(below) == 1 {
-		return strings.ReplaceAll("!has(oldSelf.F) || (has(self.F) && self.F == oldSelf.F)", "F", celName(below[0]))
-	}
-	optional, plain := "", ""
-	for _, name := range below {
-		optional, plain = optional+".?"+celName(name), plain+"."+celName(name)
-	}
-	return "!oldSelf" + optional + ".hasValue() || (self" + optional + ".hasValue() && self" + plain + " == oldSelf" + plain + ")"
-}
-
-// bound limits the size of a value that is compared, so that the rule stays within the cost that API servers accept (N33).
-// What the author limited stays.
-func bound(s *apiextensionsv1.JSONSchemaProps) {
-	const most, longest = 64, 1024
-	switch s.Type {
-	case "string":
-		if s.MaxLength == nil && len(s.Enum) == 0 && s.Format == "" {
-			s.MaxLength = new(int64(longest))
-		}
-	case "array":
-		if s.MaxItems == nil {
-			s.MaxItems = new(int64(most))
-		}
-		if s.Items != nil && s.Items.Schema != nil {
-			bound(s.Items.Schema)
-		}
-	case "object":
-		if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-			if s.MaxProperties == nil {
-				s.MaxProperties = new(int64(most))
-			}
-			bound(s.AdditionalProperties.Schema)
-		}
-		for _, name := range sortedNames(s.Properties) {
-			edit(s, []string{name}, bound)
-		}
-	}
-}
-
-// resolveOnce refuses the resolve policy Always for what an immutable field comes from (N33).
-func resolveOnce(schema *apiextensionsv1.JSONSchemaProps, k *model.Kind, place model.Place, companion *model.Field) {
-	beside := append(slices.Clone(place[:len(place)-1]), companion)
-	at, below := holder(k, beside)
-	optional := ""
-	for _, name := range below {
-		optional += ".?" + celName(name)
-	}
-	rule := "self" + optional + ".?policy.?resolve.orValue('IfNotPresent') != 'Always'"
-	message := "what it resolves to is immutable: policy.resolve must not be Always"
+// resolveOnce refuses the resolve policy Always for the reference or selector of an immutable field (N33).
+func resolveOnce(s *schema, k *model.Kind, place model.Place, companion *model.Field) {
+	const policy = ".?policy.?resolve.orValue('IfNotPresent') != 'Always'"
+	at, below := holder(k, append(slices.Clone(place[:len(place)-1]), companion))
+	rule, subject := optional("self", below)+policy, "it resolves"
 	if companion.Type.List {
-		has, plain := "has(self."+celName(below[0])+")", "self."+celName(below[0])
-		if len(below) > 1 {
-			has, plain = "self"+optional+".hasValue()", "self."+strings.Join(each(below, celName), ".")
-		}
-		rule = "!" + has + " || " + plain + ".all(r, r.?policy.?resolve.orValue('IfNotPresent') != 'Always')"
-		message = "what they resolve to is immutable: policy.resolve must not be Always"
+		rule = "!" + has("self", below...) + " || " + plain("self", below) + ".all(r, r" + policy + ")"
+		subject = "they resolve"
 	}
+	message := "what " + subject + " to is immutable: policy.resolve must not be Always"
 	for _, settings := range []string{"forProvider", "initProvider"} {
 		at[1] = settings
-		edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) { addRule(s, rule, message, "."+path(below)) })
+		edit(s, at, func(s *schema) { addRule(s, rule, message, "."+path(below)) })
 	}
 }
 
-// stayInNamespace refuses the namespace of a Secret: that of a namespaced object is in its own namespace, whatever the type
-// that it shares with the cluster-scoped kind demands (N2). An empty one stands for none, since Go writes it.
-func stayInNamespace(schema *apiextensionsv1.JSONSchemaProps, place model.Place) {
+// refuseNamespace refuses the namespace of a Secret of a namespaced object, which is always its own; the type, which it shares with
+// the cluster-scoped kind, requires one (N2). Go writes an empty one.
+func refuseNamespace(s *schema, place model.Place) {
 	for _, settings := range []string{"forProvider", "initProvider"} {
 		at := append([]string{"spec", settings}, steps(place)...)
 		if place.Field().Type.Collection() {
 			at = append(at, items)
 		}
-		edit(schema, at, func(s *apiextensionsv1.JSONSchemaProps) {
+		edit(s, at, func(s *schema) {
 			s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == "namespace" })
-			edit(s, []string{"namespace"}, func(namespace *apiextensionsv1.JSONSchemaProps) {
+			edit(s, []string{"namespace"}, func(namespace *schema) {
 				namespace.MinLength, namespace.MaxLength = nil, new(int64(63))
 			})
 			addRule(s, "!has(self.__namespace__) || self.__namespace__ == ''",
@@ -186,96 +132,74 @@ func stayInNamespace(schema *apiextensionsv1.JSONSchemaProps, place model.Place)
 	}
 }
 
-// holder returns where the rule on a field goes, and the names that lead from there to the field.
-func holder(k *model.Kind, place model.Place) (at, below []string) {
-	all := append([]string{root(k), "forProvider"}, steps(place)...)
-	last := -1
-	for i, step := range all[:len(all)-1] {
-		if step == items {
-			last = i
-		}
-	}
-	if place.Field().Type.Collection() && all[len(all)-1] == items {
-		all = all[:len(all)-1]
-	}
-	if last < 0 || last >= len(all)-1 {
-		return all[:2], all[2:]
-	}
-	return all[:last+1], all[last+1:]
+// impliedRequired is true if a required field below the place makes the place required too.
+func impliedRequired(place model.Place, all []model.Place) bool {
+	return slices.ContainsFunc(all, func(other model.Place) bool {
+		return len(other) > len(place) && slices.Equal(other[:len(place)], place) && other.Field().Comment.Has("bowline:required") &&
+			parentsRequired(other)
+	})
 }
 
-// root is the property that holds the settings.
-func root(k *model.Kind) string {
+func parentsRequired(place model.Place) bool {
+	return !slices.ContainsFunc(place[:len(place)-1], func(f *model.Field) bool { return !f.Comment.Has("bowline:required") && !f.Embedded })
+}
+
+// require requires a setting, in forProvider or initProvider, by value or by its reference or selector. Objects that are only
+// observed need no settings (O32); a class is always used to create.
+func require(s *schema, k *model.Kind, place model.Place) {
+	ways := []model.Place{place}
+	for _, r := range k.References() {
+		if slices.Equal(r.Place, place) {
+			for _, companion := range []*model.Field{r.Ref, r.Selector} {
+				ways = append(ways, append(slices.Clone(place[:len(place)-1]), companion))
+			}
+		}
+	}
+	settings := []string{"forProvider"}
+	if k.Init.Name != "" {
+		settings = append(settings, "initProvider")
+	}
+	rule := "!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || "
 	if k.Role == model.Class {
-		return "specTemplate"
+		rule = ""
 	}
-	return "spec"
+	if !parentsRequired(place) {
+		rule += "!(" + anyGiven(settings, place[:len(place)-1]) + ") || "
+	}
+	rule += anyGiven(settings, ways...)
+	message := requireMessage(root(k), len(settings) > 1, ways)
+	edit(s, []string{root(k)}, func(s *schema) { addRule(s, rule, message, "") })
 }
 
-// items is the step from a list or map to what it holds.
-const items = "[]"
-
-// steps returns the properties that lead to a field from the settings, with items where lists and maps lie between.
-func steps(place model.Place) []string {
+// anyGiven returns the condition that one of the places has a value.
+func anyGiven(settings []string, places ...model.Place) string {
 	var all []string
-	for i, f := range place {
-		if f.JSON != "" {
-			all = append(all, f.JSON)
-		}
-		if f.Type.Collection() && i < len(place)-1 {
-			all = append(all, items)
+	for _, of := range settings {
+		for _, place := range places {
+			condition := has("self.forProvider", firstSteps(place)...)
+			if of == "initProvider" {
+				condition = hasOptional("self", append([]string{of}, firstSteps(place)...)...)
+			}
+			all = append(all, condition)
 		}
 	}
-	return all
+	return strings.Join(all, " || ")
 }
 
-// edit changes the schema that steps lead to, if there is one.
-func edit(s *apiextensionsv1.JSONSchemaProps, at []string, change func(*apiextensionsv1.JSONSchemaProps)) {
-	if len(at) == 0 {
-		change(s)
-		return
+func requireMessage(root string, inInit bool, ways []model.Place) string {
+	var names []string
+	for _, way := range ways {
+		names = append(names, path(celNames(firstSteps(way))))
 	}
-	if at[0] == items {
-		if s.Items != nil && s.Items.Schema != nil {
-			edit(s.Items.Schema, at[1:], change)
-		}
-		if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-			edit(s.AdditionalProperties.Schema, at[1:], change)
-		}
-		return
+	text := root + ".forProvider." + names[0]
+	if len(names) > 1 {
+		text = "one of " + text + ", " + strings.Join(names[1:len(names)-1], ", ") + " or " + names[len(names)-1]
 	}
-	property, ok := s.Properties[at[0]]
-	if !ok {
-		return
+	switch {
+	case root == "specTemplate":
+		return text + " is required"
+	case inInit:
+		return text + " is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"
 	}
-	edit(&property, at[1:], change)
-	s.Properties[at[0]] = property
-}
-
-// addRule adds a rule unless the author wrote the same.
-func addRule(s *apiextensionsv1.JSONSchemaProps, rule, message, fieldPath string) {
-	if slices.ContainsFunc(s.XValidations, func(v apiextensionsv1.ValidationRule) bool { return v.Rule == rule }) {
-		return
-	}
-	s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: rule, Message: message, FieldPath: fieldPath})
-}
-
-func path(names []string) string { return strings.Join(names, ".") }
-
-func each(all []string, change func(string) string) []string {
-	changed := make([]string, len(all))
-	for i := range all {
-		changed[i] = change(all[i])
-	}
-	return changed
-}
-
-// celName returns a property as rules have to spell it.
-func celName(name string) string {
-	reserved := []string{"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
-		"import", "let", "loop", "package", "namespace", "return", "var", "void", "while"}
-	if slices.Contains(reserved, name) {
-		return "__" + name + "__"
-	}
-	return strings.NewReplacer("__", "__underscores__", ".", "__dot__", "-", "__dash__", "/", "__slash__").Replace(name)
+	return text + " is required, unless managementPolicies exclude Create and Update"
 }

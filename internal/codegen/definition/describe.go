@@ -13,10 +13,10 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// configLabel of a definition names the group of the provider configurations that its objects use (N29).
+// configLabel is the label of a definition with the group of the provider configurations of its objects (N29).
 const configLabel = "bowline.dev/provider-config"
 
-// describe sets what is about the definition as a whole, where the author did not.
+// describe sets scope, categories, labels, subresources and columns where the author did not.
 func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion, k *model.Kind) {
 	if !scopeIsExplicit(k) {
 		d.Spec.Scope = apiextensionsv1.ResourceScope(k.Scope)
@@ -35,7 +35,7 @@ func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextension
 		d.Labels = withDefault(d.Labels, meta.LabelKeyClaimKind, strings.ToLower(kinds[0]))
 		d.Annotations = withDefault(d.Annotations, meta.AnnotationKeyClaimKinds, strings.ToLower(strings.Join(kinds, ",")))
 	}
-	if k.Role != model.Class { // which has none (K24)
+	if k.Role != model.Class { // A class has no status (K24).
 		if version.Subresources == nil {
 			version.Subresources = &apiextensionsv1.CustomResourceSubresources{}
 		}
@@ -46,7 +46,7 @@ func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextension
 	version.AdditionalPrinterColumns = columns(k.Role, version.AdditionalPrinterColumns)
 }
 
-// withDefault adds a key to labels or annotations that the author did not give.
+// withDefault adds a key to labels or annotations unless the author set it.
 func withDefault(to map[string]string, key, value string) map[string]string {
 	if _, explicit := to[key]; explicit {
 		return to
@@ -58,7 +58,7 @@ func withDefault(to map[string]string, key, value string) map[string]string {
 	return to
 }
 
-// scopeIsExplicit is true if kubebuilder's marker says the scope, and no marker of ours does.
+// scopeIsExplicit is true if a marker of kubebuilder sets the scope, and none of bowline does.
 func scopeIsExplicit(k *model.Kind) bool {
 	if k.Source != nil || len(model.Scopes(k.Struct)) > 0 {
 		return false
@@ -68,7 +68,7 @@ func scopeIsExplicit(k *model.Kind) bool {
 	})
 }
 
-// categories are by what kubectl get lists kinds together. Nothing says those of a kind whose configurations are unknown.
+// categories returns the categories of a kind for kubectl get; nil if its provider configurations are unknown.
 func categories(k *model.Kind, config string, known bool) []string {
 	switch {
 	case k.Role == model.Claim:
@@ -85,8 +85,8 @@ func categories(k *model.Kind, config string, known bool) []string {
 	return []string{"crossplane", "managed", provider(k.Package, config)}
 }
 
-// provider returns the category of a provider's own: what a marker of the package says, else the first label of the
-// group of its configurations.
+// provider returns the category of a provider: the value of the package's marker, else the first label of the group of its
+// configurations.
 func provider(pkg *model.Package, config string) string {
 	for _, p := range []*model.Package{pkg, pkg.Source} {
 		if p != nil && p.Comment.Value("bowline:provider") != "" {

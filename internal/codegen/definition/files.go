@@ -8,9 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,8 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// Files writes the deepcopy functions and definitions of an API, given the Go files that are yet to be written. Keys of
-// both are paths relative to the API's base.
+// Files generates the deepcopy functions and definitions of an API, given its other generated Go files. The keys of both maps are
+// paths relative to the API's base.
 func Files(ctx context.Context, api *model.API, over map[string][]byte) (map[string][]byte, error) {
 	l, err := load(ctx, api, over)
 	if err != nil {
@@ -50,7 +48,7 @@ func (l *loading) deepcopy(files memory) error {
 		ctx.OutputRule = folder{files, pkg.Dir}
 		ctx.InputRule = header(strings.TrimSuffix(pkg.Header, "\n"))
 		if err := (deepcopy.Generator{HeaderFile: "header"}).Generate(&ctx); err != nil {
-			return fmt.Errorf("writing deepcopy functions of %s: %w", pkg.Dir, err)
+			return fmt.Errorf("generating deepcopy functions of %s: %w", pkg.Dir, err)
 		}
 	}
 	return nil
@@ -78,19 +76,19 @@ func (l *loading) definitions(files memory) error {
 		complete(&definition, l.api)
 		name := definition.Spec.Group + "_" + definition.Spec.Names.Plural + ".yaml"
 		if err := ctx.WriteYAML(name, "# "+model.GeneratedBy+"\n", []any{definition}, genall.WithTransform(bare)); err != nil {
-			return fmt.Errorf("writing the definition of %s: %w", kind, err)
+			return fmt.Errorf("generating the definition of %s: %w", kind, err)
 		}
 	}
 	return nil
 }
 
-// bare removes what is the API server's to write.
+// bare removes the fields that only the API server writes.
 func bare(object map[string]any) error {
 	delete(object, "status")
 	return genall.TransformRemoveCreationTimestamp(object)
 }
 
-// complete puts into a definition what the author left out, and the rules that follow from markers.
+// complete adds the defaults to a definition, and the rules for markers.
 func complete(d *apiextensionsv1.CustomResourceDefinition, api *model.API) {
 	for i := range d.Spec.Versions {
 		version := &d.Spec.Versions[i]
@@ -106,7 +104,7 @@ func complete(d *apiextensionsv1.CustomResourceDefinition, api *model.API) {
 	}
 }
 
-// memory collects files by path.
+// memory contains files by path.
 type memory map[string][]byte
 
 // A folder of files in memory; it satisfies genall.OutputRule.
@@ -115,7 +113,7 @@ type folder struct {
 	dir   string
 }
 
-// Open returns a file to write to, which is there once it is closed.
+// Open returns a file to write to. It exists once it is closed.
 func (f folder) Open(_ *loader.Package, name string) (io.WriteCloser, error) {
 	return &written{files: f.files, name: filepath.Join(f.dir, name)}, nil
 }
@@ -131,15 +129,10 @@ func (w *written) Close() error {
 	return nil
 }
 
-// A header is the one file that the library reads; it satisfies genall.InputRule.
+// A header is the only file that the library reads; it satisfies genall.InputRule.
 type header string
 
-// OpenForRead returns the header, whatever the name.
+// OpenForRead returns the header for every name.
 func (h header) OpenForRead(string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(string(h))), nil
-}
-
-// sortedNames returns the names of properties in order.
-func sortedNames[V any](properties map[string]V) []string {
-	return slices.Sorted(maps.Keys(properties))
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// A loading is an API as the library knows it.
+// A loading is an API in the data structures of the library.
 type loading struct {
 	*genall.Runtime
 	api  *model.API
 	base string // the API's base, absolute
 }
 
-// load reads the packages of an API, with files laid over the disk: by path relative to the API's base.
+// load reads the packages of an API with an overlay of files, by path relative to the API's base.
 func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading, error) {
 	base, err := filepath.Abs(api.Base)
 	if err != nil {
@@ -55,7 +55,7 @@ func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading
 	return &loading{runtime, api, base}, nil
 }
 
-// parse does what the library would do, but looks at what is laid over the disk.
+// parse parses the files of a package as the library does, but with the overlay.
 func parse(root *loader.Package, config *packages.Config) error {
 	syntax := make([]*ast.File, 0, len(root.CompiledGoFiles))
 	for _, name := range root.CompiledGoFiles {
@@ -73,25 +73,25 @@ func parse(root *loader.Package, config *packages.Config) error {
 	return nil
 }
 
-// problems are what the library found wrong, but for types that cannot be checked: the compiler says that better. What is
-// wrong in files that are generated follows from what is wrong in those of the author, if anything is.
+// problems returns the errors that the library found, except those of the type checker, which the compiler reports better. Errors in
+// generated files are returned only if there are none in files of the author, which cause them.
 func (l *loading) problems() error {
-	var authors, ours []error
+	var authored, generated []error
 	for _, root := range l.Roots {
 		for _, problem := range root.Errors {
 			found := fmt.Errorf("%s: %s", strings.TrimPrefix(problem.Pos, l.base+string(filepath.Separator)), problem.Msg)
 			switch {
 			case problem.Kind == packages.TypeError || problem.Kind == packages.ListError:
 			case strings.Contains(problem.Pos, "zz_generated."):
-				ours = append(ours, found)
+				generated = append(generated, found)
 			default:
-				authors = append(authors, found)
+				authored = append(authored, found)
 			}
 		}
 	}
-	if len(authors) == 0 {
-		authors = ours
+	if len(authored) == 0 {
+		authored = generated
 	}
-	slices.SortFunc(authors, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(slices.CompactFunc(authors, func(a, b error) bool { return a.Error() == b.Error() })...)
+	slices.SortFunc(authored, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(slices.CompactFunc(authored, func(a, b error) bool { return a.Error() == b.Error() })...)
 }

@@ -1,12 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint finds what is against the patterns for API types, at the line where it is, before anything is generated.
+// Package lint checks types of an API against the patterns for APIs, before anything is generated.
 //
-// The one idea: a mistake in a type is cheap until the first object is stored, so it is an error and not a warning. Each
-// rule has a name and a message that says what to do. Where a rule is wrong for a field, the author says why:
+// A mistake in a type is cheap until the first object is stored, so every problem is an error. A problem has a position, the name
+// of a rule and a message that says what to write. An author who has a reason to break a rule states it:
 //
-//	// +bowline:nolint=plain-secret the name of a token, which everybody may know
+//	// +bowline:nolint=plain-secret the name of a token, which is public
 //
-// Rules returns them all.
+// Rules returns all rules.
 package lint

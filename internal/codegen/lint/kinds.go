@@ -10,18 +10,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// kindRules judge kinds as a whole.
+// kindRules check kinds as a whole.
 func kindRules() []kindRule {
 	return []kindRule{
-		{Rule{"package-markers", "a package says its group, and that it wants deepcopy functions (T30)"}, packageMarkers},
+		{Rule{"package-markers", "a package has markers for its group and for deepcopy functions (T30)"}, packageMarkers},
 		{Rule{"root", "a kind is marked as a root type, and has spec and status (K7, K8)"}, root},
-		{Rule{"scope", "a kind has one or both of the scopes, said once (N1)"}, scope},
+		{Rule{"scope", "a kind has one or both of the scopes, set by one marker (N1)"}, scope},
 		{Rule{"settings", "a managed kind has parameters and an observation (K4, K10)"}, settings},
 		{Rule{"link", "the comment of parameters links to the vendor's page (P91)"}, link},
-		{Rule{"claim", "a claim kind is namespaced, all of it may be left out, and its status is the common one (K31, K32, K34)"}, claim},
-		{Rule{"target", "a target kind is namespaced, says what it wants, and its status is the common one (K71, K72, K74)"}, targetKind},
+		{Rule{"claim", "a claim kind is namespaced, its spec is optional, and its status is the common one (K31, K32, K34)"}, claim},
+		{Rule{"target", "a target kind is namespaced, its spec is required, and its status is the common one (K71, K72, K74)"}, targetKind},
 		{Rule{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)"}, class},
-		{Rule{"provider-config", "the provider configurations of a managed kind are known (N29)"}, providerConfig},
+		{Rule{"provider-config", "a managed kind has a provider configuration (N29)"}, providerConfig},
 	}
 }
 
@@ -41,7 +41,7 @@ func root(k *model.Kind) string {
 	case k.Struct.Comment.Value("kubebuilder:object:root") != "true":
 		return fmt.Sprintf("%s is not marked as a root type: add // +kubebuilder:object:root=true to its comment", k.Name)
 	case k.Struct.Comment.Text() == "":
-		return fmt.Sprintf("%s has no comment: say what it is", k.Name)
+		return fmt.Sprintf("%s has no comment: describe it", k.Name)
 	case k.Role != model.Class && k.Struct.Field("Status") == nil:
 		return fmt.Sprintf("%s has no status: add Status %sStatus `json:\"status,omitempty\"`", k.Name, k.Name)
 	}
@@ -50,19 +50,19 @@ func root(k *model.Kind) string {
 
 func scope(k *model.Kind) string {
 	marker, ok := k.Struct.Comment.Get("bowline:scopes")
-	said := model.Scopes(k.Struct)
-	if ok && len(said) != len(strings.Split(marker.Value, ",")) {
+	scopes := model.Scopes(k.Struct)
+	if ok && len(scopes) != len(strings.Split(marker.Value, ",")) {
 		return fmt.Sprintf("+bowline:scopes=%s: write Cluster, Namespaced, or Cluster,Namespaced", marker.Value)
 	}
-	if len(said) == 2 && strings.HasPrefix(k.Package.Path, k.Package.API.Path+"/namespaced/") {
+	if len(scopes) == 2 && strings.HasPrefix(k.Package.Path, k.Package.API.Path+"/namespaced/") {
 		first := strings.Replace(k.Package.Dir, "/namespaced/", "/", 1)
-		return fmt.Sprintf("%s is in the folder of second scopes: declare it in %s", k.Name, first)
+		return fmt.Sprintf("%s is in the folder of generated namespaced kinds: declare it in %s", k.Name, first)
 	}
 	for _, m := range k.Struct.Comment.Markers {
 		_, after, found := strings.Cut(m.String(), "scope=")
 		explicit, _, _ := strings.Cut(after, ",")
-		if found && strings.HasPrefix(m.Name, "kubebuilder:resource") && len(said) > 0 && explicit != string(said[0]) {
-			return fmt.Sprintf("+bowline:scopes says %s, +kubebuilder:resource says %s: leave out the latter", said[0], explicit)
+		if found && strings.HasPrefix(m.Name, "kubebuilder:resource") && len(scopes) > 0 && explicit != string(scopes[0]) {
+			return fmt.Sprintf("+bowline:scopes sets %s, +kubebuilder:resource sets %s: remove the latter", scopes[0], explicit)
 		}
 	}
 	return ""
@@ -73,11 +73,11 @@ func settings(k *model.Kind) string {
 		return ""
 	}
 	for _, part := range []struct {
-		of   model.Ref
-		says string
-	}{{k.Parameters, "what one may set"}, {k.Observation, "what the external system reports"}} {
+		of      model.Ref
+		content string
+	}{{k.Parameters, "its settings"}, {k.Observation, "the fields that the external system reports"}} {
 		if pkg := k.Package.API.Package(part.of.Import); part.of.Name == "" || pkg != nil && pkg.Structs[part.of.Name] == nil {
-			return fmt.Sprintf("%s has no struct %s: declare it with %s", k.Name, part.of.Name, part.says)
+			return fmt.Sprintf("%s has no struct %s: declare it with %s", k.Name, part.of.Name, part.content)
 		}
 	}
 	return ""
@@ -108,8 +108,8 @@ func providerConfig(k *model.Kind) string {
 			}
 		}
 		if _, ok := pkg.Config(scope); !ok {
-			return fmt.Sprintf("%s: no ProviderConfig serves the %s kinds of %s: declare one in a package whose group this one ends with, "+
-				"or name its group by +bowline:providerConfigGroup in doc.go", k.Name, strings.ToLower(string(scope)), pkg.Group())
+			return fmt.Sprintf("%s: the %s kinds of %s have no ProviderConfig: declare one in a package whose group is a suffix of this one, "+
+				"or set its group by +bowline:providerConfigGroup in doc.go", k.Name, strings.ToLower(string(scope)), pkg.Group())
 		}
 	}
 	return ""

@@ -14,24 +14,24 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// A Problem is a mistake at a place in the source.
+// A Problem is a position in the source that breaks a rule.
 type Problem struct {
-	// At is where it is.
+	// At is the position.
 	At token.Position
-	// Rule that finds it.
+	// Rule is the name of the rule.
 	Rule string
-	// Message says what to do.
+	// Message describes the problem and what to write instead.
 	Message string
 }
 
 // Error returns file:line:column: rule: message.
 func (p *Problem) Error() string { return fmt.Sprintf("%s: %s: %s", p.At, p.Rule, p.Message) }
 
-// A Rule is one thing that is looked for.
+// A Rule is one requirement.
 type Rule struct {
 	// Name of the rule, for the marker +bowline:nolint.
 	Name string
-	// Says what it demands, with the pattern that demands it.
+	// Says is the requirement, with the ids of the patterns that it implements.
 	Says string
 }
 
@@ -49,19 +49,24 @@ func Rules() []Rule {
 	return append(all, markerRule(), nolintRule())
 }
 
-// A fieldRule judges a field of the settings or of the observation: it returns what to do, empty if all is well.
+// A fieldRule checks a field of the settings or the observation. It returns a message, empty if there is no problem.
 type fieldRule struct {
 	Rule
-	judge func(k *model.Kind, at model.Place) string
+	check func(k *model.Kind, at model.Place) string
 }
 
-// A kindRule judges a kind as a whole.
+// A kindRule checks a kind as a whole.
 type kindRule struct {
 	Rule
-	judge func(k *model.Kind) string
+	check func(k *model.Kind) string
 }
 
-// Check returns all problems of an API's packages that opted in, joined, sorted by place; nil if there are none.
+// onField returns the check of a rule that only depends on the field itself.
+func onField(check func(f *model.Field) string) func(*model.Kind, model.Place) string {
+	return func(_ *model.Kind, at model.Place) string { return check(at.Field()) }
+}
+
+// Check returns all problems of the packages that opted in, joined, sorted by position; nil if there are none.
 func Check(api *model.API) error {
 	found := &findings{seen: map[string]bool{}}
 	for _, pkg := range api.Packages {
@@ -91,7 +96,7 @@ type findings struct {
 	seen     map[string]bool
 }
 
-// add notes a problem once, however many kinds share the type.
+// add adds a problem once, also if several kinds share the type.
 func (f *findings) add(at token.Position, rule, message string) {
 	p := &Problem{At: at, Rule: rule, Message: message}
 	if message != "" && !f.seen[p.Error()] {
@@ -103,7 +108,7 @@ func (f *findings) add(at token.Position, rule, message string) {
 func (f *findings) kind(k *model.Kind) {
 	for _, r := range kindRules() {
 		if !allowed(k.Struct.Comment, r.Name) {
-			f.add(k.Struct.At, r.Name, r.judge(k))
+			f.add(k.Struct.At, r.Name, r.check(k))
 		}
 	}
 	if parameters := k.Lookup(k.Parameters); parameters != nil && k.Role == model.Managed {
@@ -121,13 +126,13 @@ func (f *findings) fields(k *model.Kind, s *model.Struct, rules []fieldRule) {
 	for _, place := range s.Walk() {
 		for _, r := range rules {
 			if !allowed(place.Field().Comment, r.Name) {
-				f.add(place.Field().At, r.Name, r.judge(k, place))
+				f.add(place.Field().At, r.Name, r.check(k, place))
 			}
 		}
 	}
 }
 
-// allowed is true if the author says why a rule is wrong here.
+// allowed is true if the author states a reason to break the rule.
 func allowed(c model.Comment, rule string) bool {
 	return slices.ContainsFunc(c.Markers, func(m model.Marker) bool {
 		name, reason, _ := strings.Cut(m.Value, " ")

@@ -145,6 +145,6 @@ func ExampleRules() {
 		}
 	}
 	// Output:
-	// secret-name: a field that selects a secret is named SecretRef (P60)
-	// secret-comment: the comment of a secret says what happens without it (P63)
+	// secret-name: the name of a field that selects a secret ends with SecretRef (P60)
+	// secret-comment: the comment of an optional secret describes the value without it (P63)
 }

@@ -17,17 +17,16 @@ import (
 const nolintMarker = "bowline:nolint"
 
 func markerRule() Rule {
-	return Rule{"marker", "markers of ours are spelled right, and fit the field that they are at"}
+	return Rule{"marker", "markers of bowline exist, and match the type of their field"}
 }
 
 func nolintRule() Rule {
-	return Rule{"nolint", "who turns a rule off says which one, and why"}
+	return Rule{"nolint", "+bowline:nolint has the name of a rule and a reason"}
 }
 
-// A fit says whether a marker may have a value at a field; f is nil at packages and types. It returns what to do.
+// A fit checks the value of a marker at a field; f is nil at packages and types. It returns a message, empty if there is no problem.
 type fit func(f *model.Field, value string) string
 
-// fieldMarkers, typeMarkers and packageMarkersOf list the markers of ours.
 func fieldMarkers() map[string]fit {
 	return map[string]fit{
 		"bowline:required": anything, "bowline:sensitive": anything, nolintMarker: anything,
@@ -53,7 +52,7 @@ func anything(*model.Field, string) string { return "" }
 
 func text(_ *model.Field, value string) string {
 	if value == "" {
-		return "give it a value"
+		return "add a value"
 	}
 	return ""
 }
@@ -66,10 +65,10 @@ func fitCompare(f *model.Field, value string) string {
 	for word := range strings.SplitSeq(value, ";") {
 		switch ok, known := fits[strings.TrimSpace(word)]; {
 		case !known:
-			return fmt.Sprintf("%q is no way to compare: write one or more, separated by semicolons, of %s", word,
+			return fmt.Sprintf("%q is not a comparison: write one or more, separated by semicolons, of %s", word,
 				strings.Join(slices.Sorted(maps.Keys(fits)), ", "))
 		case !ok:
-			return fmt.Sprintf("%s cannot be said of a field of type %s", word, f.Type.Text)
+			return fmt.Sprintf("%s does not apply to a field of type %s", word, f.Type.Text)
 		}
 	}
 	return ""
@@ -78,7 +77,7 @@ func fitCompare(f *model.Field, value string) string {
 func fitDefault(f *model.Field, value string) string {
 	var is any
 	if err := json.Unmarshal([]byte(value), &is); err != nil {
-		return fmt.Sprintf("%s is no JSON: put quotes around text", value)
+		return fmt.Sprintf("%s is not JSON: quote text", value)
 	}
 	var ok bool
 	switch is.(type) {
@@ -94,12 +93,12 @@ func fitDefault(f *model.Field, value string) string {
 		ok = holds(f, "object")
 	}
 	if !ok {
-		return fmt.Sprintf("%s is no value of a field of type %s: write one that is", value, f.Type.Text)
+		return fmt.Sprintf("%s is not a value of type %s: write one that is", value, f.Type.Text)
 	}
 	return ""
 }
 
-// holds is true if the field has the type in JSON, or one that only the compiler knows.
+// holds is true if the field has the type in JSON, or a type that is unknown here.
 func holds(f *model.Field, typ string) bool {
 	builtin := map[string]string{
 		"string": "string", "bool": "boolean", "float32": "number", "float64": "number",
@@ -119,18 +118,18 @@ func holds(f *model.Field, typ string) bool {
 	return true
 }
 
-// fitClaimKinds wants kinds with their groups, the first of which is a label of the definition.
+// fitClaimKinds accepts kinds with their groups. The first one is a label of the definition.
 func fitClaimKinds(_ *model.Field, value string) string {
 	const longest = 63
 	whole := regexp.MustCompile(`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`)
 	for kind := range strings.SplitSeq(value, ",") {
 		kind = strings.TrimSpace(kind)
 		if !whole.MatchString(kind) {
-			return fmt.Sprintf("%q is no claim kind: write Kind.group, such as PostgreSQLInstance.database.crossplane.io, separated by commas",
+			return fmt.Sprintf("%q is not a claim kind: write Kind.group, such as PostgreSQLInstance.database.crossplane.io, separated by commas",
 				kind)
 		}
 		if len(kind) > longest {
-			return fmt.Sprintf("%s has more than the %d characters of a label: choose a shorter name or group", kind, longest)
+			return fmt.Sprintf("%s has more than %d characters, the limit of a label: use a shorter name or group", kind, longest)
 		}
 	}
 	return ""
@@ -138,7 +137,7 @@ func fitClaimKinds(_ *model.Field, value string) string {
 
 func fitLabels(f *model.Field, _ string) string {
 	if f.Type.Text != "map[string]string" {
-		return "labels are a map[string]string, " + f.Name + " is a " + f.Type.Text
+		return "labels are a map[string]string, but " + f.Name + " is a " + f.Type.Text
 	}
 	return ""
 }
@@ -146,14 +145,14 @@ func fitLabels(f *model.Field, _ string) string {
 func fitGenerated(f *model.Field, value string) string {
 	switch {
 	case !isSelector(f):
-		return "only what selects a secret can be generated, " + f.Name + " is a " + f.Type.Text
+		return "only a secret can be generated, but " + f.Name + " is a " + f.Type.Text
 	case value == "":
-		return "give it the key of the connection secret that shows the value, such as password"
+		return "add the key of the value in the connection secret, such as password"
 	}
 	return ""
 }
 
-// markers judges every marker of ours in a package.
+// markers checks every marker of bowline in a package.
 func (f *findings) markers(pkg *model.Package) {
 	f.comment(nil, pkg.Comment, packageLevelMarkers())
 	for _, s := range pkg.OrderedStructs() {
@@ -171,7 +170,7 @@ func (f *findings) comment(field *model.Field, c model.Comment, known map[string
 		}
 		fits, ok := known[m.Name]
 		if !ok {
-			f.add(m.At, markerRule().Name, fmt.Sprintf("there is no marker +%s here: write one of +%s", m.Name,
+			f.add(m.At, markerRule().Name, fmt.Sprintf("marker +%s does not exist here: write one of +%s", m.Name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", +")))
 			continue
 		}
@@ -192,8 +191,8 @@ func (f *findings) nolint(m model.Marker) {
 		for _, r := range Rules() {
 			names = append(names, r.Name)
 		}
-		f.add(m.At, nolintRule().Name, fmt.Sprintf("there is no rule %q: write one of %s", name, strings.Join(names, ", ")))
+		f.add(m.At, nolintRule().Name, fmt.Sprintf("rule %q does not exist: write one of %s", name, strings.Join(names, ", ")))
 	case strings.TrimSpace(reason) == "":
-		f.add(m.At, nolintRule().Name, fmt.Sprintf("say why: +bowline:nolint=%s REASON", name))
+		f.add(m.At, nolintRule().Name, fmt.Sprintf("add a reason: +bowline:nolint=%s REASON", name))
 	}
 }

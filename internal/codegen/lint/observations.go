@@ -9,29 +9,27 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// observationRules judge the fields of observations.
+// observationRules check the fields of observations.
 func observationRules() []fieldRule {
 	return []fieldRule{
-		{Rule{"json", "fields have camelCase names in JSON (P5, P6)"}, jsonName},
-		{Rule{"documented", "fields have comments, which kubectl explain shows (P90)"}, documented},
-		{Rule{"status-omitempty", "what was not observed is not shown (P50)"}, statusOmitted},
-		{Rule{"status-optional", "nothing that is observed is marked +optional or +immutable (P51)"}, statusOptional},
+		jsonRule(),
+		documentedRule(),
+		{Rule{"status-omitempty", "fields that were not observed are not shown (P50)"}, onField(statusOmitted)},
+		{Rule{"status-optional", "observed fields are not marked +optional or +immutable (P51)"}, onField(statusOptional)},
 	}
 }
 
-func statusOmitted(_ *model.Kind, at model.Place) string {
-	if f := at.Field(); !f.Omitted() {
-		return fmt.Sprintf("%s would show its zero value while it was not observed: add omitempty to its json tag", f.Name)
+func statusOmitted(f *model.Field) string {
+	if f.Omitted() {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%s shows its zero value before it is observed: add omitempty to its json tag", f.Name)
 }
 
-func statusOptional(_ *model.Kind, at model.Place) string {
-	f := at.Field()
+func statusOptional(f *model.Field) string {
 	for _, marker := range []string{"optional", "immutable"} {
 		if f.Comment.Has(marker) {
-			return fmt.Sprintf("%s is observed, not set: leave out +%s; a struct that settings use too needs a twin for what is observed",
-				f.Name, marker)
+			return fmt.Sprintf("%s is an observation and not a setting: remove +%s, or use a separate struct if it is also a setting", f.Name, marker)
 		}
 	}
 	return ""
