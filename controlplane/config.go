@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// DefaultListen is where a server listens unless told otherwise.
+// DefaultListen is the default address of a server.
 const DefaultListen = "127.0.0.1:6443"
 
-// Config says where a server keeps its state and how it is reached.
+// Config configures a server.
 type Config struct {
 	// DataDir is the folder that holds all state: the database, keys and certificates, the lock, the administrator's
 	// kubeconfig. Run creates it, with mode 0700, if it is missing. Required.
@@ -34,7 +34,7 @@ type Config struct {
 	// NoSync acknowledges writes before they are on disk. A crash of the machine then loses data: for tests only.
 	NoSync bool
 
-	// Log receives what the server, Kubernetes' libraries and etcd have to say; default: discard.
+	// Log receives the messages of the server, of Kubernetes' libraries and of etcd; default: discard.
 	Log logr.Logger
 }
 

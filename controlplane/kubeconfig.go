@@ -13,21 +13,19 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/files"
+	"github.com/bowline-dev/bowline/controlplane/internal/pki"
 )
 
-// publishAdmin makes the administrator's access from the keys: for RESTConfig, and as a kubeconfig file.
+// publishAdmin writes the administrator's kubeconfig, and sets the result of RESTConfig.
 func (s *Server) publishAdmin() error {
-	ca, err := os.ReadFile(s.keys.authorityPath())
+	ca, cert, key, err := s.keys.Admin()
 	if err != nil {
-		return fmt.Errorf("reading certificate authority: %w", err)
+		return err
 	}
-	pair, err := os.ReadFile(s.keys.adminPath())
-	if err != nil {
-		return fmt.Errorf("reading administrator's certificate: %w", err)
-	}
-	cert, key := splitPair(pair)
 	admin := &rest.Config{
-		Host:            "https://" + reachable(s.listener.Addr()),
+		Host:            "https://" + s.listener.Reachable(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: cert, KeyData: key},
 		QPS:             -1, // the server limits what it takes
 	}
@@ -37,14 +35,14 @@ func (s *Server) publishAdmin() error {
 	return writeKubeconfig(KubeconfigPath(s.cfg.DataDir), admin)
 }
 
-// writeKubeconfig writes a file that says what config says, unless it does already.
+// writeKubeconfig writes a kubeconfig, unless the file has that content already.
 func writeKubeconfig(path string, config *rest.Config) error {
 	const name = "bowline"
 	text, err := clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: name,
 		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{adminUser: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: adminUser}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{pki.AdminUser: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: pki.AdminUser}},
 	})
 	if err != nil {
 		return fmt.Errorf("encoding kubeconfig: %w", err)
@@ -56,5 +54,5 @@ func writeKubeconfig(path string, config *rest.Config) error {
 	if bytes.Equal(old, text) {
 		return nil
 	}
-	return writeFile(path, text, 0o600)
+	return files.Write(path, text, 0o600)
 }

@@ -26,7 +26,7 @@ func TestRestart(t *testing.T) {
 	c := newClient(t, first.RESTConfig())
 	define(t, c, gadgets("keptgadgets", "KeptGadget"))
 	must(t, c.Create(t.Context(), gadget("KeptGadget", "default", "kept", 7)))
-	before := files(t, dir)
+	before := keyFiles(t, dir)
 	stop()
 
 	if _, ok := Holder(dir); ok {
@@ -44,15 +44,15 @@ func TestRestart(t *testing.T) {
 	second := startServer(t, Config{DataDir: dir})
 	got := gadget("KeptGadget", "default", "kept", 0)
 	must(t, newClient(t, second.RESTConfig()).Get(t.Context(), client.ObjectKeyFromObject(got), got))
-	for path, text := range files(t, dir) {
+	for path, text := range keyFiles(t, dir) {
 		if before[path] != text {
 			t.Errorf("%s changed in a restart", path)
 		}
 	}
 }
 
-// files returns the keys and certificates of a data folder and checks who can read them.
-func files(t *testing.T, dir string) map[string]string {
+// keyFiles returns the keys and certificates of a data folder and checks who can read them.
+func keyFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, path := range []string{dir, filepath.Join(dir, "pki")} {
@@ -149,7 +149,7 @@ func TestStoreFailure(t *testing.T) {
 		t.Fatalf("the server did not start: %v", err)
 	}
 	began := time.Now()
-	s.store.etcd.Server.HardStop()
+	s.store.Etcd.Server.HardStop()
 	select {
 	case err := <-done:
 		if err == nil || !strings.Contains(err.Error(), "running store") {

@@ -19,7 +19,7 @@ import (
 // LockedError reports that another process serves from the data folder.
 type LockedError struct {
 	DataDir string // the folder asked for
-	PID     int    // the process that holds its lock, 0 when it did not say
+	PID     int    // the process that holds its lock, 0 if unknown
 }
 
 func (e *LockedError) Error() string {
@@ -29,16 +29,15 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("data folder %s is in use by process %d", e.DataDir, e.PID)
 }
 
-// Holder returns the process that holds the lock of a data folder, and false when nobody does. It asks the kernel, so a
-// file left behind by a killed server does not mislead it. The pid is 0 in the instant in which a holder starts.
+// Holder returns the process that holds the lock of a data folder, and false if the folder is not locked. It asks the kernel, so a file
+// left behind by a killed server does not count. The pid is 0 for an instant while the holder starts.
 func Holder(dataDir string) (pid int, ok bool) {
 	f, err := os.Open(lockPath(dataDir))
 	if err != nil {
 		return 0, false
 	}
 	defer f.Close()
-	// A shared lock can be had by several askers at once, so asking never makes a server fail to start for long; it is
-	// released with the file.
+	// Several callers can have a shared lock at once; it is released with the file.
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
 		return 0, false
 	}
@@ -47,7 +46,7 @@ func Holder(dataDir string) (pid int, ok bool) {
 
 func lockPath(dataDir string) string { return filepath.Join(dataDir, "lock") }
 
-// readPID returns the process id written in a lock file, 0 when there is none.
+// readPID returns the process id in a lock file, 0 if there is none.
 func readPID(r io.Reader) int {
 	text, err := io.ReadAll(io.LimitReader(r, 32))
 	if err != nil {
@@ -63,7 +62,7 @@ func readPID(r io.Reader) int {
 // lock is held from the start of Run to its end.
 type lock struct{ file *os.File }
 
-// acquireLock takes the lock of a data folder and writes this process's id into it. A LockedError says who has it.
+// acquireLock takes the lock of a data folder and writes this process's id into it. A LockedError names the holder.
 func acquireLock(dataDir string) (*lock, error) {
 	f, err := os.OpenFile(lockPath(dataDir), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -82,7 +81,7 @@ func acquireLock(dataDir string) (*lock, error) {
 	return &lock{file: f}, nil
 }
 
-// flockExclusive bridges the moment in which Holder looks, with a shared lock, whether anybody holds the lock.
+// flockExclusive retries, since Holder takes a shared lock for a moment.
 func flockExclusive(f *os.File) error {
 	var err error
 	for range 5 {
@@ -99,7 +98,7 @@ func writeAt(f *os.File, text string) error {
 	return err
 }
 
-// release empties the file before it lets go, so that an asker's shared lock is never mistaken for a holder's.
+// release empties the file first, so that a shared lock of Holder is never mistaken for the server's.
 func (l *lock) release() error {
 	return errors.Join(l.file.Truncate(0), l.file.Close())
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// renewalCheck is the time between two looks at the certificates, whose lives are counted in months.
+// renewalCheck is the interval of checking the certificates, which live for months.
 const renewalCheck = time.Hour
 
-// startRenewal keeps the certificates fresh while the server runs: the API server reloads its own when the file changes,
-// and the administrator's access is published again.
+// startRenewal renews the certificates while the server runs: the API server reloads its own when the file changes, and the
+// administrator's kubeconfig is written again.
 func (s *Server) startRenewal(context.Context) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	ticker := s.clock.NewTicker(renewalCheck)
@@ -37,9 +37,9 @@ func (s *Server) startRenewal(context.Context) error {
 	return nil
 }
 
-// renew tries once; a failure, such as a full disk, is reported and tried again at the next look, months before it hurts.
+// renew tries once. A failure, such as a full disk, is logged and retried at the next check, months before the expiry.
 func (s *Server) renew() {
-	if err := s.keys.ensure(); err != nil {
+	if err := s.keys.Ensure(); err != nil {
 		s.cfg.Log.Error(err, "Renewing certificates")
 		return
 	}

@@ -15,6 +15,10 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/apiserver"
+	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
+	"github.com/bowline-dev/bowline/controlplane/internal/pki"
 )
 
 // Server is a control plane with one lifetime: New, Run once, done.
@@ -24,14 +28,12 @@ type Server struct {
 	ready chan struct{}
 	ran   atomic.Bool
 
-	failed chan error // of any part, once all is up
-
-	// What the parts leave for each other, in the order of components.
+	// Set by the components in their order, for the later ones.
 	lock     *lock
-	keys     *pki
-	listener *listener
-	store    *store
-	api      *apiServer
+	keys     *pki.PKI
+	listener *apiserver.Listener
+	store    *etcd.Store
+	api      *apiserver.Server
 
 	stopRenewal func() error
 
@@ -45,31 +47,31 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("validating configuration: %w", err)
 	}
-	return &Server{cfg: cfg, clock: clock.RealClock{}, ready: make(chan struct{}), failed: make(chan error, 8)}, nil
+	return &Server{cfg: cfg, clock: clock.RealClock{}, ready: make(chan struct{})}, nil
 }
 
-// component is one part of the server. Its start returns when the part is usable; its stop, when nothing of it is left.
+// component is one part of the server. start returns when the part is ready, stop when it has ended.
 type component struct {
 	name  string
 	start func(context.Context) error
 	stop  func() error
 }
 
-// components are the parts in their order of starting; they stop in the opposite order, so that the store outlives all
-// who write to it and the lock goes last.
+// components are the parts in their order of starting. They stop in reverse: the store outlives its users, and the lock is released
+// last.
 func (s *Server) components() []component {
 	return []component{
 		{"data folder", s.startFolder, s.stopFolder},
 		{"keys", s.startKeys, func() error { return nil }},
 		{"listener", s.startListener, func() error { return s.listener.Close() }},
-		{"store", s.startStore, func() error { return s.store.stop() }},
-		{"API server", s.startAPI, func() error { return s.api.stop() }},
+		{"store", s.startStore, func() error { return s.store.Stop() }},
+		{"API server", s.startAPI, func() error { return s.api.Stop() }},
 		{"certificate renewal", s.startRenewal, func() error { return s.stopRenewal() }},
 	}
 }
 
 // Run starts every part, blocks until ctx ends or a part fails, and leaves no goroutine, port or lock behind. It returns
-// nil when ctx ended, and may be called once. A LockedError says that another server has the data folder.
+// nil when ctx ended, and may be called once. A LockedError reports that another server uses the data folder.
 func (s *Server) Run(ctx context.Context) (err error) {
 	if s.ran.Swap(true) {
 		return errors.New("server has run already")
@@ -97,9 +99,9 @@ func (s *Server) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-s.store.failed:
+	case err := <-s.store.Failed():
 		return fmt.Errorf("running store: %w", err)
-	case err := <-s.api.failed:
+	case err := <-s.api.Failed():
 		return fmt.Errorf("running API server: %w", err)
 	}
 }
@@ -107,8 +109,7 @@ func (s *Server) wait(ctx context.Context) error {
 // Ready is closed when the server serves requests and its built-in objects exist. It stays open if Run fails before.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// RESTConfig returns a new copy of the administrator's client configuration. It is valid once Ready is closed,
-// and nil long before.
+// RESTConfig returns a copy of the administrator's client configuration. It is valid once Ready is closed, and may be nil before.
 func (s *Server) RESTConfig() *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +133,8 @@ func (s *Server) Address() string {
 // the server is ready, and again when the address or the certificate in it changes.
 func KubeconfigPath(dataDir string) string { return filepath.Join(dataDir, "admin.kubeconfig") }
 
-// PrepareFolder makes a data folder, or closes an empty one to others. Run does so itself; whoever puts something else
-// into the folder does it first. It refuses a folder that is open to others and holds other files.
+// PrepareFolder creates a data folder, or makes an empty one private. Run does so itself; call it before you put files of your own into
+// the folder. It refuses a folder that is open to others and holds other files.
 func PrepareFolder(dataDir string) error {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("creating data folder: %w", err)
@@ -150,8 +151,7 @@ func (s *Server) startFolder(context.Context) error {
 	return err
 }
 
-// closeFolder makes a folder that is open to others private, unless it is used for something else too: a mistaken
-// data folder such as /tmp must not change its mode.
+// closeFolder makes a folder private unless it has other content: a mistaken data folder such as /tmp must keep its mode.
 func closeFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -182,8 +182,8 @@ func (s *Server) startKeys(context.Context) error {
 	if host, _, err := net.SplitHostPort(s.cfg.Listen); err == nil && host != "" && !isUnspecified(host) {
 		names = append([]string{host}, names...)
 	}
-	s.keys = &pki{dir: filepath.Join(s.cfg.DataDir, "pki"), names: names, now: s.clock.Now}
-	return s.keys.ensure()
+	s.keys = &pki.PKI{Dir: filepath.Join(s.cfg.DataDir, "pki"), Names: names, Now: s.clock.Now}
+	return s.keys.Ensure()
 }
 
 func isUnspecified(host string) bool {
@@ -193,7 +193,7 @@ func isUnspecified(host string) bool {
 
 func (s *Server) startListener(ctx context.Context) error {
 	var err error
-	if s.listener, err = listen(ctx, s.cfg.Listen); err != nil {
+	if s.listener, err = apiserver.Listen(ctx, s.cfg.Listen); err != nil {
 		return err
 	}
 	if err := s.publishAdmin(); err != nil {
@@ -204,12 +204,12 @@ func (s *Server) startListener(ctx context.Context) error {
 
 func (s *Server) startStore(context.Context) error {
 	var err error
-	s.store, err = startStore(s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log)
+	s.store, err = etcd.Start(s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log)
 	return err
 }
 
 func (s *Server) startAPI(ctx context.Context) error {
 	var err error
-	s.api, err = startAPIServer(ctx, s)
+	s.api, err = apiserver.Start(ctx, s.listener, s.store, s.keys)
 	return err
 }

@@ -1,7 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+// Package files writes files so that a crash leaves the old content or the new.
+package files
 
 import (
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"path/filepath"
 )
 
-// writeFile replaces a file in one step: readers see the old text or the new one, also after a crash.
-func writeFile(path string, text []byte, mode fs.FileMode) (err error) {
+// Write replaces a file in one step: a reader gets the old text or the new, also after a crash.
+func Write(path string, text []byte, mode fs.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // created with mode 0600
 	if err != nil {
 		return fmt.Errorf("creating temporary file: %w", err)

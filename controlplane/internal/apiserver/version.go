@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package apiserver
 
 import (
 	"runtime/debug"
@@ -12,13 +12,13 @@ import (
 	kubeversion "k8s.io/component-base/version"
 )
 
-// reportedVersion answers clients that ask for the server's version.
+// reportedVersion is the version that the server reports to clients.
 type reportedVersion struct {
 	compatibility.EffectiveVersion
 	gitVersion string
 }
 
-// Info adds to what Kubernetes knows about itself the version that it only learns from its own release build.
+// Info adds the version, which Kubernetes otherwise knows only in its release builds.
 func (v reportedVersion) Info() *version.Info {
 	info := v.EffectiveVersion.Info()
 	if info == nil {
@@ -32,8 +32,7 @@ func (v reportedVersion) Info() *version.Info {
 	return info
 }
 
-// withVersion makes a server report a version that clients can read: the one set by the linker, else the version of the
-// Kubernetes module that this program was built with.
+// withVersion makes a server report the version set by the linker, else that of the linked Kubernetes module.
 func withVersion(v compatibility.EffectiveVersion) compatibility.EffectiveVersion {
 	if !strings.Contains(kubeversion.Get().GitVersion, "$Format") {
 		return v

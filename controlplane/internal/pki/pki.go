@@ -1,7 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+// Package pki keeps the certificate authority, the certificates and the keys of a control plane in one folder.
+//
+//	keys := &pki.PKI{Dir: dir, Now: time.Now}
+//	err := keys.Ensure() // safe to repeat at any time; renews what is about to expire
+package pki
 
 import (
 	"bytes"
@@ -20,22 +24,24 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/files"
 )
 
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	leafLife      = 365 * 24 * time.Hour
 
-	adminUser  = "bowline-admin"
+	// AdminUser is the user name in the administrator's certificate.
+	AdminUser  = "bowline-admin"
 	adminGroup = "system:masters"
 )
 
-// pki keeps the control plane's keys and certificates in one folder. A leaf's certificate and key share a file, so that
-// replacing the file replaces both at once.
-type pki struct {
-	dir   string
-	names []string // of the serving certificate
-	now   func() time.Time
+// A PKI is a folder of keys and certificates. A leaf's certificate and key share a file, so that one replacement replaces both.
+type PKI struct {
+	Dir   string
+	Names []string // of the serving certificate, besides localhost, 127.0.0.1 and ::1
+	Now   func() time.Time
 }
 
 // authority is the certificate authority with its key.
@@ -45,44 +51,62 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-func (p *pki) authorityPath() string { return filepath.Join(p.dir, "ca.crt") }
-func (p *pki) servingPath() string   { return filepath.Join(p.dir, "serving.pem") }
-func (p *pki) adminPath() string     { return filepath.Join(p.dir, "admin.pem") }
-func (p *pki) signingPath() string   { return filepath.Join(p.dir, "service-accounts.key") }
+// AuthorityPath is the file of the authority's certificate.
+func (p *PKI) AuthorityPath() string { return filepath.Join(p.Dir, "ca.crt") }
 
-// ensure makes what is missing and renews what has less than a third of its life left, or no longer fits the names. It
-// is safe to repeat at any time.
-func (p *pki) ensure() error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+// ServingPath is the file of the API server's certificate and key.
+func (p *PKI) ServingPath() string { return filepath.Join(p.Dir, "serving.pem") }
+
+// SigningPath is the file of the key that signs tokens of service accounts.
+func (p *PKI) SigningPath() string { return filepath.Join(p.Dir, "service-accounts.key") }
+
+func (p *PKI) adminPath() string { return filepath.Join(p.Dir, "admin.pem") }
+
+// Admin returns the administrator's certificate and key, and the certificate of the authority.
+func (p *PKI) Admin() (authority, cert, key []byte, err error) {
+	if authority, err = os.ReadFile(p.AuthorityPath()); err != nil {
+		return nil, nil, nil, fmt.Errorf("reading certificate authority: %w", err)
+	}
+	pair, err := os.ReadFile(p.adminPath())
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("reading administrator's certificate: %w", err)
+	}
+	cert, key = splitPair(pair)
+	return authority, cert, key, nil
+}
+
+// Ensure creates missing files, and renews certificates that have less than a third of their life left or other names.
+func (p *PKI) Ensure() error {
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return fmt.Errorf("creating key folder: %w", err)
 	}
-	if err := os.Chmod(p.dir, 0o700); err != nil {
+	if err := os.Chmod(p.Dir, 0o700); err != nil {
 		return fmt.Errorf("closing key folder to others: %w", err)
 	}
 	ca, err := p.ensureAuthority()
 	if err != nil {
 		return fmt.Errorf("certificate authority: %w", err)
 	}
-	if err := p.ensureLeaf(ca, p.servingPath(), p.servingTemplate()); err != nil {
+	if err := p.ensureLeaf(ca, p.ServingPath(), p.servingTemplate()); err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
 	}
 	if err := p.ensureLeaf(ca, p.adminPath(), adminTemplate()); err != nil {
 		return fmt.Errorf("administrator's certificate: %w", err)
 	}
-	if _, err := ensureKey(p.signingPath()); err != nil {
+	if _, err := ensureKey(p.SigningPath()); err != nil {
 		return fmt.Errorf("service account signing key: %w", err)
 	}
 	return nil
 }
 
-// ensureAuthority loads the authority. When its certificate runs out it signs a new one with the same key and name, so
-// that the certificates it issued before stay valid.
-func (p *pki) ensureAuthority() (*authority, error) {
-	key, err := ensureKey(filepath.Join(p.dir, "ca.key"))
+// ensureAuthority loads the authority. It renews the certificate with the same key and name, so that issued certificates stay
+// valid.
+func (p *PKI) ensureAuthority() (*authority, error) {
+	key, err := ensureKey(filepath.Join(p.Dir, "ca.key"))
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(p.authorityPath())
+	text, err := os.ReadFile(p.AuthorityPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading certificate: %w", err)
 	}
@@ -99,14 +123,14 @@ func (p *pki) ensureAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writeFile(p.authorityPath(), text, 0o644); err != nil {
+	if err := files.Write(p.AuthorityPath(), text, 0o644); err != nil {
 		return nil, err
 	}
 	return &authority{cert: parseCertificate(text), pem: text, key: key}, nil
 }
 
-// ensureLeaf keeps the pair in a file if it is fresh, signed by the authority and made for the template's names.
-func (p *pki) ensureLeaf(ca *authority, path string, template *x509.Certificate) error {
+// ensureLeaf keeps the pair in a file if it is fresh, signed by the authority and valid for the template's names.
+func (p *PKI) ensureLeaf(ca *authority, path string, template *x509.Certificate) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading: %w", err)
@@ -126,17 +150,17 @@ func (p *pki) ensureLeaf(ca *authority, path string, template *x509.Certificate)
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(certPEM, keyPEM...), 0o600)
+	return files.Write(path, append(certPEM, keyPEM...), 0o600)
 }
 
-func (p *pki) sign(template *x509.Certificate, life time.Duration, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) ([]byte, error) {
+func (p *PKI) sign(template *x509.Certificate, life time.Duration, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, fmt.Errorf("choosing serial number: %w", err)
 	}
 	template.SerialNumber = serial
-	template.NotBefore = p.now().Add(-time.Hour) // clocks of clients may be slow
-	template.NotAfter = p.now().Add(life)
+	template.NotBefore = p.Now().Add(-time.Hour) // clocks of clients may be slow
+	template.NotAfter = p.Now().Add(life)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
 	if err != nil {
 		return nil, fmt.Errorf("signing: %w", err)
@@ -145,18 +169,18 @@ func (p *pki) sign(template *x509.Certificate, life time.Duration, parent *x509.
 }
 
 // fresh reports whether at least a third of a certificate's life is left.
-func (p *pki) fresh(cert *x509.Certificate) bool {
+func (p *PKI) fresh(cert *x509.Certificate) bool {
 	life := cert.NotAfter.Sub(cert.NotBefore)
-	return p.now().After(cert.NotBefore) && cert.NotAfter.Sub(p.now()) > life/3
+	return p.Now().After(cert.NotBefore) && cert.NotAfter.Sub(p.Now()) > life/3
 }
 
-func (p *pki) servingTemplate() *x509.Certificate {
+func (p *PKI) servingTemplate() *x509.Certificate {
 	t := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "bowline-apiserver"},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, p.names...) {
+	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, p.Names...) {
 		ip := net.ParseIP(name)
 		switch {
 		case ip == nil && !slices.Contains(t.DNSNames, name):
@@ -170,7 +194,7 @@ func (p *pki) servingTemplate() *x509.Certificate {
 
 func adminTemplate() *x509.Certificate {
 	return &x509.Certificate{
-		Subject:     pkix.Name{CommonName: adminUser, Organization: []string{adminGroup}},
+		Subject:     pkix.Name{CommonName: AdminUser, Organization: []string{adminGroup}},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
@@ -181,8 +205,8 @@ func sameNames(a, b *x509.Certificate) bool {
 		slices.EqualFunc(a.IPAddresses, b.IPAddresses, net.IP.Equal)
 }
 
-// ensureKey returns the private key in a file, which it makes if it is missing. A file that holds no key is an error:
-// replacing it would silently invalidate all that the old one signed.
+// ensureKey returns the private key in a file, and creates a missing one. A damaged file is an error: replacing it would silently
+// invalidate everything that the old key signed.
 func ensureKey(path string) (*ecdsa.PrivateKey, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -199,7 +223,7 @@ func ensureKey(path string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, writeFile(path, text, 0o600)
+	return key, files.Write(path, text, 0o600)
 }
 
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package apiserver
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// tokenGetter looks up what a service account token may be bound to, of which pods and nodes do not exist here. It asks
-// the server itself about what the cache does not know yet, so that a token works as soon as it is issued.
+// tokenGetter reads the objects that a service account token is bound to; there are no pods and nodes. It reads from the server what
+// the cache lacks, so that a token works as soon as it is issued.
 type tokenGetter struct {
 	secrets  corelisters.SecretLister
 	accounts corelisters.ServiceAccountLister
 	live     kubernetes.Interface // set before the server serves
 }
 
-// attach is what the authentication options call once the informers exist.
+// attach is called by the authentication options once the informers exist.
 func (g *tokenGetter) attach(f informers.SharedInformerFactory) serviceaccount.ServiceAccountTokenGetter {
 	g.secrets, g.accounts = f.Core().V1().Secrets().Lister(), f.Core().V1().ServiceAccounts().Lister()
 	return g

@@ -1,15 +1,15 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package apiserver
 
 import (
 	"net/http"
 	"strings"
 )
 
-// emptySchema answers in place of OpenAPI v2, which is not made (see adjustGeneric). kubectl asks for it before it sends the items
-// of a List, and goes on if it finds nothing there: the server checks each item.
+// emptySchema serves an empty OpenAPI v2, which is off (see adjustGeneric). kubectl reads it before it sends the items of a List; the
+// server validates each item.
 func emptySchema(w http.ResponseWriter, req *http.Request) {
 	const protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 	if strings.Contains(req.Header.Get("Accept"), protobuf) {

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package apiserver
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// establishedLead is longer than the time for which a server holds back the first objects of a new kind.
+// establishedLead is longer than the delay of the first objects of a new kind.
 const establishedLead = 3 * time.Second
 
 // establishAtOnce backdates the moment at which a custom resource definition is established.
 //
-// The handler of custom resources delays a create by two seconds when its definition was established less than two
-// seconds ago, so that other servers have time to hear of it. Here there are no other servers.
+// The handler of custom resources delays a create by two seconds if its definition was established less than two seconds ago, for
+// other servers. There are no other servers here.
 type establishAtOnce struct{}
 
 var _ admission.MutationInterface = establishAtOnce{}

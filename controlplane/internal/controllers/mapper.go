@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package controllers
 
 import (
 	"sync"
@@ -14,24 +14,24 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// mapperPause bounds how often a mapper discovers all kinds anew because of one that it does not know.
+// mapperPause is the minimum time between two discoveries because of unknown kinds.
 const mapperPause = time.Second
 
-// freshMapper is a mapper for the garbage collector that discovers kinds anew when asked for one that it does not know.
-// The collector itself resets its mapper only when it begins to watch a kind, and ours does not watch kinds without
-// objects; yet the last of their objects may have owned something.
+// freshMapper is a mapper for the garbage collector that discovers kinds again when it does not know one. The collector resets its
+// mapper only when it begins to watch a kind, and ours does not watch kinds without objects; yet the last of their objects may have
+// owned something.
 type freshMapper struct {
 	meta.ResettableRESTMapper
 
 	mu    sync.Mutex
-	reset time.Time // when it last discovered anew by itself
+	reset time.Time // when it last discovered kinds
 }
 
 func newFreshMapper(d discovery.DiscoveryInterface) *freshMapper {
 	return &freshMapper{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))}
 }
 
-// RESTMapping is what the collector asks for the owner of an object.
+// RESTMapping finds the kind of an owner for the collector.
 func (m *freshMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.ResettableRESTMapper.RESTMapping(kind, versions...)
 	if !meta.IsNoMatchError(err) || !m.mayReset() {

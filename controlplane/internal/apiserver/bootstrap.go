@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package apiserver
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 // bootstrapWriters is the number of built-in objects written at a time.
 const bootstrapWriters = 8
 
-// bootstrap makes the system's namespaces and the default cluster roles with their bindings. It is safe to repeat, and
-// leaves alone what already is as it should be.
+// bootstrap creates the system's namespaces and the default cluster roles with their bindings. It is safe to repeat, and writes only
+// differences.
 func bootstrap(ctx context.Context, client kubernetes.Interface) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bootstrapWriters)
@@ -62,7 +62,7 @@ func ensureNamespace(ctx context.Context, client kubernetes.Interface, name stri
 	return nil
 }
 
-// defaultRoles are the cluster roles of Kubernetes that mean something without pods and nodes.
+// defaultRoles are the cluster roles of Kubernetes that apply without pods and nodes.
 func defaultRoles() []rbacv1.ClusterRole {
 	all := bootstrappolicy.ClusterRoles()
 	roles := slices.DeleteFunc(all, func(r rbacv1.ClusterRole) bool { return !isDefaultRole(r.Name) })
@@ -81,7 +81,7 @@ func isDefaultRole(name string) bool {
 	return !strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "system:aggregate-to-")
 }
 
-// aggregatedRules gives a role that gathers others its rules at once, which the aggregation controller does later too.
+// aggregatedRules returns the rules of an aggregated role, so that it works before the aggregation controller runs.
 func aggregatedRules(role *rbacv1.ClusterRole, all []rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	if role.AggregationRule == nil {
 		return nil
@@ -105,7 +105,7 @@ func defaultBindings(roles []rbacv1.ClusterRole) []rbacv1.ClusterRoleBinding {
 	})
 }
 
-// sameRole compares what reconciling would; rules of roles that gather others are the aggregation controller's.
+// sameRole compares what reconciling would. The aggregation controller owns the rules of aggregated roles.
 func sameRole(have, want *rbacv1.ClusterRole) bool {
 	return have.Name == want.Name && equality.Semantic.DeepEqual(have.AggregationRule, want.AggregationRule) &&
 		(want.AggregationRule != nil || equality.Semantic.DeepEqual(have.Rules, want.Rules)) &&

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package apiserver
 
 import (
 	"context"
@@ -28,23 +28,25 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/kinds"
 )
 
-// chain is the API server: the aggregator, which also merges discovery and schemas, in front of the built-in kinds, in
-// front of the custom ones.
+// chain is the API server: the aggregator, which merges discovery and schemas, in front of the server of built-in kinds, in front of
+// the server of custom kinds.
 type chain struct {
 	aggregator  *aggregatorserver.APIAggregator
 	definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
 	builtins    informers.SharedInformerFactory
 	loopback    *rest.Config // as the server itself
-	used        *usedKinds
+	used        *kinds.Used
 }
 
-// buildChain wires the three servers. Nothing runs yet. The store has to serve when waitStore returns: until then keys are
-// made, which takes as long as the store needs to elect itself.
-func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds, waitStore func() error) (*chain, error) {
+// buildChain wires the three servers. Nothing runs yet. The store must serve when waitStore returns: the work before takes as long as
+// the store needs to elect itself.
+func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *kinds.Used, waitStore func() error) (*chain, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
-	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, servedResources(), openAPIDefinitions)
+	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, kinds.Served(), openAPIDefinitions)
 	if err != nil {
 		return nil, fmt.Errorf("building generic configuration: %w", err)
 	}
@@ -80,24 +82,23 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *usedKinds
 	return &chain{aggregator: aggregator, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig, used: used}, nil
 }
 
-// adjustGeneric changes what the options cannot say.
+// adjustGeneric changes settings that have no option.
 func adjustGeneric(c *genericapiserver.Config) {
-	c.OpenAPIConfig = nil // v2: takes time and memory at every change of a definition, and clients of today read v3
+	c.OpenAPIConfig = nil // v2 takes time and memory at every change of a definition, and current clients read v3
 	c.EffectiveVersion = withVersion(c.EffectiveVersion)
 	c.LoopbackClientConfig.QPS = -1
 	c.LoopbackClientConfig.WarningHandler = rest.NoWarnings{}
 	c.DisabledPostStartHooks.Insert(
-		"rbac/bootstrap-roles",                         // bootstrap does it, in a tenth of the time
+		"rbac/bootstrap-roles",                         // replaced by bootstrap, which takes a tenth of the time
 		"start-cluster-authentication-info-controller", // publishes authorities for extension API servers
-		"start-legacy-token-tracking-controller",       // there never were any legacy tokens
+		"start-legacy-token-tracking-controller",       // there are no legacy tokens
 	)
-	// Probes need no identity; all else does.
+	// Only probes may be anonymous.
 	probes := anonymous.NewAuthenticator([]apiserver.AnonymousAuthCondition{{Path: "/healthz"}, {Path: "/livez"}, {Path: "/readyz"}})
 	c.Authentication.Authenticator = union.NewFailOnError(c.Authentication.Authenticator, probes)
 }
 
-// endUnused ends the watch for changes of the client authority that is only meant for extension API servers: it has a
-// queue of its own, which nobody else would ever close.
+// endUnused ends the watch of the client authority for extension API servers, which would leave its queue open for ever.
 func endUnused(c *controlplaneapiserver.Config) {
 	runner, ok := c.ClusterAuthenticationInfo.ClientCA.(dynamiccertificates.ControllerRunner)
 	if !ok {
@@ -108,7 +109,7 @@ func endUnused(c *controlplaneapiserver.Config) {
 	runner.Run(ended, 1)
 }
 
-// builder holds what the three servers are built from.
+// builder holds the common input of the three servers.
 type builder struct {
 	options      options.CompletedOptions
 	core         *controlplaneapiserver.Config
@@ -118,7 +119,7 @@ type builder struct {
 
 func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions, error) {
 	auth := webhook.NewDefaultAuthenticationInfoResolverWrapper(b.core.ProxyTransport, b.core.Generic.EgressSelector, b.core.Generic.LoopbackClientConfig, b.core.Generic.TracerProvider)
-	const servers = 1 // with more, a definition would have to wait until each knows it
+	const servers = 1 // with more, a new definition would wait for the others
 	c, err := controlplaneapiserver.CreateAPIExtensionsConfig(*b.core.Generic, b.core.VersionedInformers, b.initializers, b.options, servers, b.resolver, auth)
 	if err != nil {
 		return nil, fmt.Errorf("configuring custom kinds: %w", err)
@@ -128,7 +129,7 @@ func (b *builder) definitions() (*apiextensionsserver.CustomResourceDefinitions,
 	if err != nil {
 		return nil, fmt.Errorf("building custom kinds: %w", err)
 	}
-	// The server publishes its schemas by itself only when OpenAPI v2 is on too.
+	// The server itself publishes schemas only if OpenAPI v2 is on too.
 	schemas := openapiv3.NewController(s.Informers.Apiextensions().V1().CustomResourceDefinitions())
 	err = s.GenericAPIServer.AddPostStartHook("bowline-custom-schemas", func(ctx genericapiserver.PostStartHookContext) error {
 		go schemas.Run(s.GenericAPIServer.OpenAPIV3VersionedService, ctx.Done())

@@ -1,7 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+// Package etcd runs an embedded etcd on a Unix socket, for one process.
+//
+//	store, err := etcd.Start(dataDir, false, log)
+//	err = store.WaitReady(ctx)
+package etcd
 
 import (
 	"context"
@@ -13,7 +17,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -22,35 +28,34 @@ const (
 	storeStopLimit = 1500 * time.Millisecond // for a store whose loop died and cannot stop in order
 )
 
-// store is the embedded etcd. It listens on a Unix socket in the data folder, which only this user can enter, and on
-// nothing else.
-type store struct {
-	etcd   *embed.Etcd
+// A Store is the embedded etcd. It listens only on a Unix socket in the data folder, which only this user can enter.
+type Store struct {
+	Etcd   *embed.Etcd
 	folder *os.File // kept open while the socket is reached through it, else nil
 	socket string
 	failed chan error
 }
 
-// startStore starts etcd on dataDir/etcd and returns when it listens.
-func startStore(dataDir string, noSync bool, log logr.Logger) (*store, error) {
-	s := &store{failed: make(chan error, 1)}
+// Start starts etcd on dataDir/etcd and returns when it listens. noSync acknowledges writes before they are on disk.
+func Start(dataDir string, noSync bool, log logr.Logger) (*Store, error) {
+	s := &Store{failed: make(chan error, 1)}
 	if err := s.openSocket(dataDir); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.etcd, err = embed.StartEtcd(s.config(dataDir, noSync, log)); err != nil {
+	if s.Etcd, err = embed.StartEtcd(s.config(dataDir, noSync, log)); err != nil {
 		return nil, errors.Join(err, s.closeFolder())
 	}
 	return s, nil
 }
 
-// waitServes returns when etcd has elected itself and serves.
-func (s *store) waitServes(ctx context.Context) error {
+// WaitReady returns when etcd has elected itself and serves.
+func (s *Store) WaitReady(ctx context.Context) error {
 	select {
-	case <-s.etcd.Server.ReadyNotify():
+	case <-s.Etcd.Server.ReadyNotify():
 		go s.watch()
 		return nil
-	case err := <-s.etcd.Err():
+	case err := <-s.Etcd.Err():
 		return fmt.Errorf("waiting for the store: %w", err)
 	case err := <-s.failed:
 		return fmt.Errorf("waiting for the store: %w", err)
@@ -61,7 +66,7 @@ func (s *store) waitServes(ctx context.Context) error {
 
 // openSocket chooses the socket's path. A path too long for the kernel is reached through this process's own handle of
 // the folder.
-func (s *store) openSocket(dataDir string) error {
+func (s *Store) openSocket(dataDir string) error {
 	s.socket = filepath.Join(dataDir, "etcd.sock")
 	if len(s.socket) <= maxSocketPath {
 		return nil
@@ -74,23 +79,22 @@ func (s *store) openSocket(dataDir string) error {
 	return nil
 }
 
-func (s *store) closeFolder() error {
+func (s *Store) closeFolder() error {
 	if s.folder == nil {
 		return nil
 	}
 	return s.folder.Close()
 }
 
-func (s *store) config(dataDir string, noSync bool, log logr.Logger) *embed.Config {
+func (s *Store) config(dataDir string, noSync bool, log logr.Logger) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = filepath.Join(dataDir, "etcd")
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: s.socket}}
 	cfg.ListenPeerUrls = nil
-	cfg.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}} // required; nobody dials it
+	cfg.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}} // required, but not used
 	cfg.QuotaBackendBytes = storeQuota
 	cfg.UnsafeNoFsync = noSync
-	// A single member has nobody to wait for: it elects itself after one election timeout, and keeps no log entries for
-	// followers that lag behind.
+	// A single member elects itself after one election timeout, and needs no log entries for slow followers.
 	cfg.TickMs = 10
 	cfg.ElectionMs = 100
 	cfg.SnapshotCatchUpEntries = 100
@@ -100,32 +104,35 @@ func (s *store) config(dataDir string, noSync bool, log logr.Logger) *embed.Conf
 	return cfg
 }
 
-// fail records the first reason for which etcd would have ended the process.
-func (s *store) fail(err error) {
+// Failed delivers the first failure after WaitReady.
+func (s *Store) Failed() <-chan error { return s.failed }
+
+// fail records the first failure for which etcd would have ended the process.
+func (s *Store) fail(err error) {
 	select {
 	case s.failed <- err:
 	default:
 	}
 }
 
-// watch reports a listener or a server that ends without being asked.
-func (s *store) watch() {
+// watch reports a listener or a server that ends unexpectedly.
+func (s *Store) watch() {
 	select {
-	case err, ok := <-s.etcd.Err():
+	case err, ok := <-s.Etcd.Err():
 		if ok && err != nil {
 			s.fail(err)
 		}
-	case <-s.etcd.Server.StopNotify():
+	case <-s.Etcd.Server.StopNotify():
 		s.fail(errors.New("stopped unexpectedly"))
 	}
 }
 
-// stop ends etcd, which flushes what it holds. It gives up on an etcd that is too broken to end in order.
-func (s *store) stop() error {
+// Stop ends etcd, which flushes its data. It gives up on an etcd that is too broken to end in order.
+func (s *Store) Stop() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.etcd.Close()
+		s.Etcd.Close()
 	}()
 	var err error
 	select {
@@ -136,5 +143,16 @@ func (s *store) stop() error {
 	return errors.Join(err, s.closeFolder())
 }
 
-// endpoint is what etcd clients in this process dial.
-func (s *store) endpoint() string { return "unix://" + s.socket }
+// Endpoint is the address of etcd for clients in this process.
+func (s *Store) Endpoint() string { return "unix://" + s.socket }
+
+// Count returns the number of objects of a custom kind.
+func (s *Store) Count(ctx context.Context, kind schema.GroupResource) (int64, error) {
+	prefix := "/registry/" + kind.Group + "/" + kind.Resource + "/"
+	end := prefix[:len(prefix)-1] + "0" // the character after the slash
+	r, err := s.Etcd.Server.Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(prefix), RangeEnd: []byte(end), CountOnly: true})
+	if err != nil {
+		return 0, fmt.Errorf("counting %s: %w", kind, err)
+	}
+	return r.Count, nil
+}

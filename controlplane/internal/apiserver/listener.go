@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package apiserver
 
 import (
 	"context"
@@ -12,16 +12,17 @@ import (
 	"syscall"
 )
 
-// listener knows its connections, so that closing it ends them too. The server closes it when every request but watches
-// has been answered; net/http would then wait a second for peers to say goodbye.
-type listener struct {
+// A Listener closes its connections with itself. The server closes it when all requests but watches are answered; net/http would wait
+// another second for its peers.
+type Listener struct {
 	*net.TCPListener
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
 	closed bool
 }
 
-func listen(ctx context.Context, address string) (*listener, error) {
+// Listen opens a listener on a TCP address.
+func Listen(ctx context.Context, address string) (*Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s is taken by another process; choose another port, or 0 for a free one: %w", address, err)
@@ -29,10 +30,11 @@ func listen(ctx context.Context, address string) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &listener{TCPListener: l.(*net.TCPListener), conns: map[net.Conn]struct{}{}}, nil
+	return &Listener{TCPListener: l.(*net.TCPListener), conns: map[net.Conn]struct{}{}}, nil
 }
 
-func (l *listener) Accept() (net.Conn, error) {
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
 	c, err := l.TCPListener.Accept()
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // Close stops listening and closes every connection. It may be repeated.
-func (l *listener) Close() error {
+func (l *Listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -61,8 +63,8 @@ func (l *listener) Close() error {
 	return err
 }
 
-// drop closes every connection; new ones may still come. Errors say only that a peer was faster.
-func (l *listener) drop() {
+// drop closes every connection; new ones are still accepted. An error only means that a peer closed first.
+func (l *Listener) drop() {
 	l.mu.Lock()
 	open := l.conns
 	l.conns = map[net.Conn]struct{}{}
@@ -74,7 +76,7 @@ func (l *listener) drop() {
 
 type trackedConn struct {
 	net.Conn
-	listener *listener
+	listener *Listener
 }
 
 func (c *trackedConn) Close() error {
@@ -84,11 +86,11 @@ func (c *trackedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// reachable returns the host:port under which clients on this machine reach a listener's address.
-func reachable(address net.Addr) string {
-	a, ok := address.(*net.TCPAddr)
+// Reachable returns the host:port for clients on this machine.
+func (l *Listener) Reachable() string {
+	a, ok := l.Addr().(*net.TCPAddr)
 	if !ok || !a.IP.IsUnspecified() {
-		return address.String()
+		return l.Addr().String()
 	}
 	return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}).String()
 }

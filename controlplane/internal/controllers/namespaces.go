@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package controllers
 
 import (
 	"context"
@@ -17,22 +17,21 @@ import (
 	"k8s.io/kubernetes/pkg/controller/namespace/deletion"
 )
 
-// namespaces empties and removes deleted namespaces with Kubernetes' own deleter, behind a queue of its own: the stock
-// controller waits five seconds before it starts, for other servers to hear of the deletion, and eight between two looks
-// at what finalizers still hold back.
+// namespaces empties and removes deleted namespaces with Kubernetes' own deleter behind another queue: the stock controller waits five
+// seconds for other servers before it starts, and eight between two attempts while finalizers hold objects back.
 type namespaces struct {
 	deleter deletion.NamespacedResourcesDeleterInterface
 	queue   workqueue.TypedRateLimitingInterface[string]
 }
 
 func (c *controllers) startNamespaces(ctx context.Context) error {
-	discover := c.client.Discovery().ServerPreferredNamespacedResources
+	discover := c.Client.Discovery().ServerPreferredNamespacedResources
 	known, err := discover()
 	if len(known) == 0 { // the deleter would end the process
 		return fmt.Errorf("discovering namespaced kinds: %w", errors.Join(err, errors.New("none found")))
 	}
 	n := &namespaces{
-		deleter: deletion.NewNamespacedResourcesDeleter(ctx, c.client.CoreV1().Namespaces(), c.metadata, c.client.CoreV1(),
+		deleter: deletion.NewNamespacedResourcesDeleter(ctx, c.Client.CoreV1().Namespaces(), c.metadata, c.Client.CoreV1(),
 			func() ([]*metav1.APIResourceList, error) {
 				lists, err := discover()
 				if len(lists) == 0 {
@@ -42,21 +41,21 @@ func (c *controllers) startNamespaces(ctx context.Context) error {
 			}, corev1.FinalizerKubernetes),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
 	}
-	handler := cache.ResourceEventHandlerFuncs{AddFunc: n.note, UpdateFunc: func(_, obj any) { n.note(obj) }}
-	if _, err := c.chain.builtins.Core().V1().Namespaces().Informer().AddEventHandler(handler); err != nil {
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: n.enqueue, UpdateFunc: func(_, obj any) { n.enqueue(obj) }}
+	if _, err := c.Builtins.Core().V1().Namespaces().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching namespaces: %w", err)
 	}
 	for range namespaceWorkers {
-		c.run(n.work)
+		c.Run(n.work)
 	}
-	c.run(func(ctx context.Context) {
+	c.Run(func(ctx context.Context) {
 		<-ctx.Done()
 		n.queue.ShutDown()
 	})
 	return nil
 }
 
-func (n *namespaces) note(obj any) {
+func (n *namespaces) enqueue(obj any) {
 	if ns, ok := obj.(*corev1.Namespace); ok && ns.DeletionTimestamp != nil {
 		n.queue.Add(ns.Name)
 	}
@@ -73,8 +72,8 @@ func (n *namespaces) work(ctx context.Context) {
 	}
 }
 
-// delete empties a namespace. While finalizers hold something back, or something fails, it comes back soon and then ever
-// less often; the namespace's conditions say what remains.
+// delete empties a namespace. While objects remain, or after a failure, it requeues with backoff; the namespace's conditions report
+// what remains.
 func (n *namespaces) delete(ctx context.Context, name string) {
 	err := n.deleter.Delete(ctx, name)
 	if err == nil {

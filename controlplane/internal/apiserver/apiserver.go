@@ -1,0 +1,231 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver runs the generic API server of Kubernetes with custom resources, without pods and nodes.
+//
+// Start wires three servers into a chain (chain.go) from the served groups (groups.go), creates the built-in objects (bootstrap.go)
+// and starts the controllers (package controllers).
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
+	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/controllers"
+	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
+	"github.com/bowline-dev/bowline/controlplane/internal/kinds"
+	"github.com/bowline-dev/bowline/controlplane/internal/pki"
+)
+
+// serviceAccountIssuer is the issuer and the audience of service account tokens.
+const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local"
+
+const (
+	hooksTimeout = 3 * time.Second // for hooks of the start, if the server is stopped meanwhile
+	requestGrace = time.Second     // for requests in flight when the server stops
+	stopTimeout  = 5 * time.Second // after that, for parts that ignore cancellation
+)
+
+// setFeatures sets Kubernetes' feature gates of this process. A single server needs no identity lease, which would write to an idle disk
+// every ten seconds.
+func setFeatures() error {
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{"APIServerIdentity": false, "UnknownVersionInteroperabilityProxy": false}); err != nil {
+		return fmt.Errorf("setting feature gates: %w", err)
+	}
+	return nil
+}
+
+// serverOptions returns the API server's settings, for an open listener.
+func serverOptions(listener net.Listener, endpoint string, keys *pki.PKI, tokens *tokenGetter) *options.Options {
+	o := options.NewOptions()
+	o.SystemNamespaces = nil // bootstrap creates them
+	o.Etcd.StorageConfig.Transport.ServerList = []string{endpoint}
+
+	o.SecureServing.Listener = listener
+	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
+	o.SecureServing.BindAddress = listener.Addr().(*net.TCPAddr).IP
+	o.SecureServing.ServerCert.CertKey = genericoptions.CertKey{CertFile: keys.ServingPath(), KeyFile: keys.ServingPath()}
+	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
+	o.GenericServerRunOptions.ShutdownSendRetryAfter = true // requests in flight are answered before connections close
+
+	o.Authentication = kubeoptions.NewBuiltInAuthenticationOptions().WithClientCert().WithRequestHeader().WithServiceAccounts()
+	o.Authentication.ClientCert.ClientCA = keys.AuthorityPath()
+	o.Authentication.ServiceAccounts.KeyFiles = []string{keys.SigningPath()}
+	o.Authentication.ServiceAccounts.Issuers = []string{serviceAccountIssuer}
+	o.Authentication.ServiceAccounts.JWKSURI = serviceAccountIssuer + "/openid/v1/jwks"
+	o.Authentication.ServiceAccounts.OptionalTokenGetter = tokens.attach
+	o.ServiceAccountSigningKeyFile = keys.SigningPath()
+	o.Authorization.Modes = []string{"RBAC"}
+
+	o.Admission.GenericAdmission.DefaultOffPlugins = admissionOff()
+	o.Features.EnablePriorityAndFairness = false // needs two more groups and their controllers; the plain limit suffices for one machine
+	o.Features.EnableProfiling = false
+	return o
+}
+
+// A Server is the running chain with the built-in objects and the controllers.
+type Server struct {
+	failed   chan error
+	cancel   context.CancelFunc
+	parts    sync.WaitGroup
+	listener *Listener
+}
+
+// Start returns when the server serves and the built-in objects exist. It takes over the listener.
+func Start(ctx context.Context, listener *Listener, store *etcd.Store, keys *pki.PKI) (_ *Server, err error) {
+	if err := setFeatures(); err != nil {
+		return nil, err
+	}
+	tokens := &tokenGetter{}
+	completed, err := serverOptions(listener, store.Endpoint(), keys, tokens).Complete(ctx, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("completing options: %w", err)
+	}
+	if errs := completed.Validate(); len(errs) > 0 {
+		return nil, fmt.Errorf("validating options: %w", errors.Join(errs...))
+	}
+	c, err := buildChain(completed, tokens, kinds.NewUsed(store.Count), func() error { return store.WaitReady(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := c.aggregator.PrepareRun()
+	if err != nil {
+		return nil, fmt.Errorf("preparing: %w", err)
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a := &Server{failed: make(chan error, 4), cancel: cancel, listener: listener}
+	a.run(func() error { return prepared.Run(running) })
+	defer func() {
+		if err != nil {
+			a.waitHooks(running, c)
+			err = errors.Join(err, a.Stop())
+		}
+	}()
+	if err := a.bringUp(ctx, running, keys, c); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Failed delivers failures of parts of the server.
+func (a *Server) Failed() <-chan error { return a.failed }
+
+// waitHooks waits for the hooks of the start: Kubernetes ends the process if they are interrupted.
+func (a *Server) waitHooks(ctx context.Context, c *chain) {
+	ctx, cancel := context.WithTimeout(ctx, hooksTimeout)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(c.loopback)
+	if err != nil {
+		return // the server did not reach its hooks
+	}
+	_ = a.await(ctx, func(ctx context.Context) error { // after an error there is no more time
+		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// run starts a part of the server, whose end before Stop is a failure.
+func (a *Server) run(part func() error) {
+	a.parts.Go(func() {
+		if err := part(); err != nil {
+			a.failed <- err
+		}
+	})
+}
+
+// Stop ends the controllers and the server, and waits for both. Requests in flight get a moment to finish, then they are cancelled.
+func (a *Server) Stop() error {
+	a.cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.parts.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(requestGrace):
+	}
+	a.listener.drop()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("it did not stop within %v", requestGrace+stopTimeout)
+	}
+}
+
+// bringUp waits until the server responds, creates the built-in objects and starts the controllers.
+func (a *Server) bringUp(ctx, running context.Context, keys *pki.PKI, c *chain) error {
+	client, err := kubernetes.NewForConfig(c.loopback)
+	if err != nil {
+		return fmt.Errorf("building loopback client: %w", err)
+	}
+	if err := a.await(ctx, func(ctx context.Context) error { return bootstrap(ctx, client) }); err != nil {
+		return fmt.Errorf("creating built-in objects: %w", err)
+	}
+	ca, err := os.ReadFile(keys.AuthorityPath())
+	if err != nil {
+		return fmt.Errorf("reading certificate authority: %w", err)
+	}
+	err = controllers.Start(running, controllers.Config{
+		Loopback: c.loopback, Client: client, Builtins: c.builtins, Definitions: c.definitions, Used: c.used, CA: ca,
+		Run: func(loop func(context.Context)) { a.parts.Go(func() { loop(running) }) },
+	})
+	if err != nil {
+		return fmt.Errorf("starting controllers: %w", err)
+	}
+	// Readiness includes the controllers' caches.
+	err = a.await(ctx, func(ctx context.Context) error {
+		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until it is ready: %w", err)
+	}
+	return nil
+}
+
+// await repeats a request while the server is starting, until it succeeds, a part fails or ctx ends.
+func (a *Server) await(ctx context.Context, request func(context.Context) error) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := request(ctx)
+		if err == nil || !isStarting(err) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case failure := <-a.failed:
+			return failure
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// isStarting reports whether an error may come from a server that is still starting.
+func isStarting(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return true // no response
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests:
+		return true
+	default:
+		return code >= http.StatusInternalServerError
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers runs the controllers of Kubernetes without which objects of an API server would not behave: garbage
+// collection, namespaces, quotas, aggregation of roles, and the root certificate.
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	quotaapi "k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
+	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+	"k8s.io/kubernetes/pkg/controller/resourcequota"
+	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
+	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
+
+	"github.com/bowline-dev/bowline/controlplane/internal/kinds"
+)
+
+const (
+	garbageWorkers   = 4
+	quotaWorkers     = 2
+	namespaceWorkers = 4
+	smallWorkers     = 1
+
+	watchPause  = time.Second     // between two discoveries of new kinds, and the wait for their caches
+	quotaResync = 2 * time.Second // a quota on a kind is counted once the kind is watched, at the latest after this
+)
+
+// Config is what the controllers of an API server need.
+type Config struct {
+	Loopback    *rest.Config // the server's own access
+	Client      kubernetes.Interface
+	Builtins    informers.SharedInformerFactory              // of Kubernetes' own kinds
+	Definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
+	Used        *kinds.Used
+	CA          []byte                      // the certificate authority, in PEM
+	Run         func(func(context.Context)) // runs a loop in the background
+}
+
+type controllers struct {
+	Config
+	metadata  metadata.Interface
+	informers informerfactory.InformerFactory
+	started   chan struct{}
+}
+
+// Start starts every controller in the background. They end with ctx.
+func Start(ctx context.Context, cfg Config) error {
+	metadataClient, err := metadata.NewForConfig(cfg.Loopback)
+	if err != nil {
+		return fmt.Errorf("building metadata client: %w", err)
+	}
+	infos := metadatainformer.NewSharedInformerFactory(metadataClient, 0)
+	cs := &controllers{
+		Config: cfg, metadata: metadataClient,
+		informers: informerfactory.NewInformerFactory(cfg.Builtins, infos),
+		started:   make(chan struct{}),
+	}
+	for _, start := range []func(context.Context) error{cs.startGarbage, cs.startNamespaces, cs.startQuota, cs.startRoles, cs.startRootCA} {
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	cs.informers.Start(ctx.Done())
+	close(cs.started)
+	cfg.Run(func(ctx context.Context) {
+		<-ctx.Done()
+		infos.Shutdown()
+	})
+	return nil
+}
+
+// startGarbage runs the collector, which discovers kinds when a definition changes or a kind gets its first object.
+func (c *controllers) startGarbage(ctx context.Context) error {
+	mapper := newFreshMapper(c.Client.Discovery())
+	gc, err := garbagecollector.NewGarbageCollector(ctx, c.Client, c.metadata, mapper, garbagecollector.DefaultIgnoredResources(), c.informers, c.started)
+	if err != nil {
+		return fmt.Errorf("building garbage collector: %w", err)
+	}
+	if err := c.onDefinitions(c.Used.Changed()); err != nil {
+		return err
+	}
+	d := &discoverer{DiscoveryInterface: c.Client.Discovery(), ctx: ctx, changed: c.Used.Changed(),
+		wanted: func(kind schema.GroupResource) bool { return c.Used.Has(ctx, kind) }}
+	c.Run(func(ctx context.Context) { gc.Run(ctx, garbageWorkers, watchPause) })
+	c.Run(func(ctx context.Context) { gc.Sync(ctx, d, watchPause) })
+	return nil
+}
+
+// startQuota runs the quota controller, which counts Kubernetes' own kinds and the custom kinds that a quota names.
+func (c *controllers) startQuota(ctx context.Context) error {
+	served := kinds.Served()
+	lister := quotaapi.ListerFuncForResourceFunc(c.informers.ForResource)
+	evaluators, err := core.NewEvaluators(lister, c.Builtins, served.ResourceEnabled)
+	if err != nil {
+		return fmt.Errorf("building quota evaluators: %w", err)
+	}
+	quotas := c.Builtins.Core().V1().ResourceQuotas()
+	changes := kinds.NewSignal()
+	if err := c.onDefinitions(changes); err != nil {
+		return err
+	}
+	if _, err := quotas.Informer().AddEventHandler(onAny(changes)); err != nil {
+		return fmt.Errorf("watching quotas: %w", err)
+	}
+	wanted := func(kind schema.GroupResource) bool {
+		if !kinds.IsCustom(kind.Group) {
+			return true
+		}
+		all, err := quotas.Lister().List(labels.Everything())
+		return err == nil && anyCounts(all, kind)
+	}
+	d := &discoverer{DiscoveryInterface: c.Client.Discovery(), ctx: ctx, changed: changes, wanted: wanted}
+	q, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
+		QuotaClient:               c.Client.CoreV1(),
+		ResourceQuotaInformer:     quotas,
+		ResyncPeriod:              controller.StaticResyncPeriodFunc(quotaResync),
+		InformerFactory:           c.informers,
+		ReplenishmentResyncPeriod: controller.NoResyncPeriodFunc,
+		DiscoveryFunc:             d.ServerPreferredNamespacedResources,
+		IgnoredResourcesFunc:      quotainstall.DefaultIgnoredResources,
+		InformersStarted:          c.started,
+		Registry:                  quotaapi.NewRegistry(evaluators),
+		UpdateFilter:              quotainstall.DefaultUpdateFilter(),
+	})
+	if err != nil {
+		return fmt.Errorf("building quota controller: %w", err)
+	}
+	c.Run(func(ctx context.Context) { q.Run(ctx, quotaWorkers) })
+	c.Run(func(ctx context.Context) { q.Sync(ctx, d.ServerPreferredNamespacedResources, watchPause) })
+	return nil
+}
+
+// anyCounts reports whether a quota limits the number of a kind's objects.
+func anyCounts(quotas []*corev1.ResourceQuota, kind schema.GroupResource) bool {
+	name := corev1.ResourceName("count/" + strings.TrimSuffix(kind.String(), "."))
+	for _, q := range quotas {
+		if _, ok := q.Spec.Hard[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *controllers) startRoles(context.Context) error {
+	roles := clusterroleaggregation.NewClusterRoleAggregation(c.Builtins.Rbac().V1().ClusterRoles(), c.Client.RbacV1())
+	c.Run(func(ctx context.Context) { roles.Run(ctx, smallWorkers) })
+	return nil
+}
+
+func (c *controllers) startRootCA(context.Context) error {
+	core := c.Builtins.Core().V1()
+	p, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), c.Client, c.CA)
+	if err != nil {
+		return fmt.Errorf("building root certificate publisher: %w", err)
+	}
+	c.Run(func(ctx context.Context) { p.Run(ctx, smallWorkers) })
+	return nil
+}
+
+// onDefinitions sets a signal at every change of a custom resource definition.
+func (c *controllers) onDefinitions(changes kinds.Signal) error {
+	if _, err := c.Definitions.Apiextensions().V1().CustomResourceDefinitions().Informer().AddEventHandler(onAny(changes)); err != nil {
+		return fmt.Errorf("watching custom resource definitions: %w", err)
+	}
+	return nil
+}
+
+func onAny(changes kinds.Signal) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { changes.Set() },
+		UpdateFunc: func(any, any) { changes.Set() },
+		DeleteFunc: func(any) { changes.Set() },
+	}
+}
