@@ -5,50 +5,52 @@ package why
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 )
 
-// claimChecks are what is looked for with a claim, in the order in which it is told.
+// claimChecks are the checks of a claim, in the order of the output.
 func (q *inquiry) claimChecks() []func() {
-	return []func(){q.checkSeen, q.checkDeletion, q.checkCondition, q.checkClass, q.checkResource}
+	return []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.checkClass, q.checkResource}
 }
 
-// checkCondition tells what the claim itself says: whoever speaks for it wrote it for its author.
-func (q *inquiry) checkCondition() {
+// checkClaimConditions reports the claim's own messages, which are written for its author.
+func (q *inquiry) checkClaimConditions() {
 	if q.ready.Status == corev1.ConditionFalse && !meta.WasDeleted(q.object) {
-		what := q.ready.Message
-		if known, ok := explanationOf(string(q.ready.Reason)); ok && what == "" {
-			what = known.Meaning
+		known, cause := advice(q.ready.Reason), q.ready.Message
+		if cause == "" {
+			cause = known.Meaning
 		}
-		q.blocked(sentence(what), actionOf(string(q.ready.Reason)))
+		q.blocked(sentence(cause), known.Action)
 	}
-	if q.failing() && !strings.EqualFold(q.synced.Message, q.ready.Message) {
+	if q.failing() {
 		q.blocked(sentence(q.synced.Message), "")
 	}
 }
 
-// checkClass looks whether the class is there, as long as that matters.
+// checkClass checks whether the class exists, until the claim has a managed resource.
 func (q *inquiry) checkClass() {
 	ref, ok := inspect.Reference(q.object, "spec", "classRef")
-	_, served := inspect.Reference(q.object, "spec", "resourceRef")
+	_, provisioned := inspect.Reference(q.object, "spec", "resourceRef")
 	switch {
-	case served:
+	case provisioned, q.ready.Reason == xpv1.ReasonClassNotFound: // which names the class
 		return
 	case !ok && len(q.Blockers) == 0:
 		q.blocked("No class is chosen yet.", "")
 	case !ok:
 		return
 	}
-	switch r := q.cluster.Follow(q.ctx, ref, ""); {
-	case r.Presence == inspect.NoKind && !q.told(ref.Kind):
+	switch r := q.cluster.Follow(q.ctx, ref, ""); r.Presence {
+	case inspect.NoKind:
 		q.blocked(fmt.Sprintf("Its class is of kind %s, which the server does not have.", ref.GroupVersionKind().GroupKind()),
 			"Ask your platform team whether the provider of this class is installed.")
-	case r.Presence == inspect.Missing && !q.told(ref.Name):
+	case inspect.Missing:
 		q.blocked(fmt.Sprintf("Class %s %q does not exist.", ref.Kind, ref.Name), "")
 	}
 }
@@ -65,20 +67,20 @@ func (q *inquiry) checkResource() {
 	case r.Presence == inspect.Present:
 		q.checkBond(what, r)
 	case r.Presence == inspect.NoAccess && q.State != StateFine:
-		q.Notes = append(q.Notes, what+" may tell more, but you may not read it.")
-		q.advise(fmt.Sprintf("Ask your platform team what this says: bowline why %s/%s", r.Kind, ref.Name))
-	case r.Presence == inspect.Missing && !q.told(ref.Name):
+		q.Notes = append(q.Notes, "You may not read m"+what[1:]+", which may have more information.")
+		q.advise(fmt.Sprintf("Ask your platform team for the output of: bowline why %s/%s", r.Kind, ref.Name))
+	case r.Presence == inspect.Missing && q.ready.Reason != xpv1.ReasonResourceLost:
 		q.blocked(what+" does not exist.", "")
-	case r.Presence == inspect.NoKind && !q.told(ref.Kind):
+	case r.Presence == inspect.NoKind:
 		q.blocked(what+" is of a kind that the server does not have.", "Ask your platform team whether its provider is installed.")
 	}
 }
 
-// checkBond looks whether the managed resource that the claim names belongs to it, and explains that too unless all is well.
+// checkBond checks whether the managed resource belongs to the claim, and explains it unless all is well.
 func (q *inquiry) checkBond(what string, r inspect.Reading) {
 	ref, named := inspect.Reference(r.Object, "spec", "claimRef")
 	if named && ref.UID != "" && ref.UID != q.object.GetUID() {
-		if !q.told(r.Object.GetName()) {
+		if q.ready.Reason != xpv1.ReasonNotAllowed { // which reports it
 			q.blocked(fmt.Sprintf("%s belongs to another claim: %s %s.", what, ref.Kind, inspect.Path(ref.Namespace, ref.Name)), "")
 		}
 		return
@@ -89,14 +91,29 @@ func (q *inquiry) checkBond(what string, r inspect.Reading) {
 	}
 }
 
-// sentence begins with a capital and ends with a stop, as blockers do.
-func sentence(text string) string {
-	if text == "" {
+// rejected reports whether the claim itself is rejected, which its controller reports in both conditions.
+func (q *inquiry) rejected() bool {
+	mistake := q.LastError != nil && q.LastError.Reason == string(claimbinding.ReasonBadConnectionKeys)
+	return q.failing() && (mistake || q.synced.Message == q.ready.Message)
+}
+
+// nextOfClaim tells when a claim is reconciled again.
+func (q *inquiry) nextOfClaim() string {
+	needPerson := []xpv1.ConditionReason{
+		xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound, xpv1.ReasonNotAllowed,
+	}
+	switch {
+	case q.State == StateFine:
 		return ""
+	case q.State == StateDeleting:
+	case q.ready.Reason == xpv1.ReasonResourceLost:
+		return "Not automatically: a lost managed resource is not created again."
+	case q.ready.Reason == xpv1.ReasonLimitReached:
+		return "As soon as another claim of the class is deleted, or the limit is raised."
+	case q.failure.Stalled, q.rejected(), slices.Contains(needPerson, q.ready.Reason):
+		return "As soon as a person corrects the cause."
+	case q.failing():
+		return "Automatically, with backoff."
 	}
-	text = strings.ToUpper(text[:1]) + text[1:]
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
+	return "As soon as the cause changes."
 }

@@ -11,69 +11,85 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
-// otherChecks are what is looked for with an object of which nothing is known but what all objects have.
+// otherChecks are the checks of an object of any kind.
 func (q *inquiry) otherChecks() []func() { return []func(){q.checkDeletion, q.checkConditions} }
 
-// configChecks are what is looked for with a provider configuration.
+// configChecks are the checks of a provider configuration.
 func (q *inquiry) configChecks() []func() {
 	return []func(){q.checkDeletion, q.checkConditions, func() { q.checkCredentials(q.object) }}
 }
 
-// checkConditions tells which conditions are False, except what a deletion tells better.
-func (q *inquiry) checkConditions() {
-	for _, c := range q.status.Conditions {
-		if c.Status != corev1.ConditionFalse || c.Type == xpv1.TypeReady && meta.WasDeleted(q.object) && len(q.Blockers) > 0 {
-			continue
-		}
-		what := fmt.Sprintf("Condition %s is False (%s)", c.Type, c.Reason)
-		if c.Message != "" {
-			what += ": " + strings.TrimSuffix(c.Message, ".")
-		}
-		q.blocked(what+".", actionOf(string(c.Reason)))
+// checkSeen checks whether a controller has reconciled the current object.
+func (q *inquiry) checkSeen() {
+	seen := q.synced.ObservedGeneration
+	switch {
+	case q.unseen():
+		q.blocked("No controller has reconciled it yet.",
+			"If it is older than some seconds, check whether the controllers run (bowline status) and have its provider.")
+	case seen > 0 && seen < q.object.GetGeneration() && q.pausedBy() == "":
+		q.blocked("Its last change is not reconciled yet.",
+			"If this lasts, check whether the controllers run (bowline status) and keep up.")
 	}
 }
 
-// waitsToGo is how package managed begins to say what a deletion waits for.
-const waitsToGo = "Deletion waits for "
+// checkConditions reports conditions that are False, except where a finalizer explains more about a deletion.
+func (q *inquiry) checkConditions() {
+	for _, c := range q.status.Conditions {
+		isState := c.Type == xpv1.TypeStalled || c.Type == xpv1.TypeReconciling // False is good
+		if c.Status != corev1.ConditionFalse || isState || c.Type == xpv1.TypeReady && meta.WasDeleted(q.object) && len(q.Blockers) > 0 {
+			continue
+		}
+		cause := fmt.Sprintf("Condition %s is False (%s)", c.Type, c.Reason)
+		if c.Message != "" {
+			cause += ": " + c.Message
+		}
+		q.blocked(sentence(cause), advice(c.Reason).Action)
+	}
+}
 
-// checkDeletion tells what keeps an object that is to be deleted: what its controller says, then each finalizer.
+// checkDeletion reports what delays a deletion: the dependents, then each finalizer.
 func (q *inquiry) checkDeletion() {
 	if !meta.WasDeleted(q.object) {
 		return
 	}
-	if strings.HasPrefix(q.synced.Message, waitsToGo) {
-		q.blocked(q.synced.Message, "")
+	if q.failure.Reason == failure.WaitingForDependents {
+		q.blocked(sentence(q.synced.Message), "")
 	}
 	for _, f := range q.object.GetFinalizers() {
 		switch f {
 		case managed.Finalizer:
-			q.blocked("It stays until its external resource is gone, or was let go.", "")
+			q.blocked("It is kept until its external resource is deleted or orphaned.", "")
 		case claimbinding.Finalizer:
-			q.blocked("It stays until its managed resource was deleted or released.", "")
+			q.blocked("It is kept until its managed resource is deleted or released.", "")
 		case providerconfig.Finalizer:
-			q.blocked(q.inUse(), actionOf(providerconfig.ReasonInUse))
+			used := advice(providerconfig.ReasonInUse)
+			if q.ready.Message != "" {
+				used.Meaning = q.ready.Message
+			}
+			q.blocked(sentence(used.Meaning), used.Action)
 		case providerconfig.SecretFinalizer:
-			q.blocked("It stays while a ProviderConfig that is in use names it.",
-				"Let the ProviderConfig name another Secret, or delete the users of it.")
+			q.blocked("It is kept while a ProviderConfig that is in use names it.",
+				"Let the ProviderConfig name another Secret, or delete the users of the ProviderConfig.")
 		case metav1.FinalizerDeleteDependents:
-			q.blocked("It stays until the objects that it owns are gone.", "")
+			q.blocked("It is kept until the objects that it owns are deleted.", "")
 		default:
-			q.blocked(fmt.Sprintf("It stays until somebody removes finalizer %q, which is not ours.", f),
-				"Find out which program looks after that finalizer, and whether it runs.")
+			q.blocked(fmt.Sprintf("It is kept by finalizer %q, which is not Bowline's.", f),
+				"Find the program that owns this finalizer, and check whether it runs.")
 		}
 	}
 }
 
-// inUse tells what keeps a provider configuration.
-func (q *inquiry) inUse() string {
-	if q.ready.Message != "" {
-		return sentence(q.ready.Message)
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
 	}
-	return "It stays while objects use it."
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }

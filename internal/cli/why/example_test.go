@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/why"
 )
 
-// A claim is told together with its managed resource.
+// A claim is explained together with its managed resource.
 func ExampleWriteText() {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	_ = why.WriteText(os.Stdout, &why.Explanation{
@@ -23,13 +23,13 @@ func ExampleWriteText() {
 		},
 	}, now)
 	// Output:
-	// FancySQLInstance shop/orders waits (Unbound).
-	// What is in the way:
+	// FancySQLInstance shop/orders is waiting (Unbound).
+	// Causes:
 	//   - Managed resource FavouriteDBInstance "shop-orders-x1b2c" is not ready yet (Creating). Wait until it is.
 	//
 	// Its managed resource:
-	// FavouriteDBInstance shop-orders-x1b2c fails.
-	// What is in the way:
+	// FavouriteDBInstance shop-orders-x1b2c is failing.
+	// Causes:
 	//   - ProviderConfig "prod" does not exist.
 	// What to do:
 	//   - Create ProviderConfig "prod", or correct spec.providerConfigRef.

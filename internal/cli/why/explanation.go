@@ -6,7 +6,6 @@ package why
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,19 +16,19 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// A State says in a word how an object fares.
+// A State is the state of an object in one word.
 type State string
 
 // States of objects.
 const (
-	StateFine     State = "fine" // it waits for nothing
+	StateFine     State = "fine"
 	StateWaiting  State = "waiting"
-	StateFailing  State = "failing" // the last pass over it failed
+	StateFailing  State = "failing" // the last reconcile failed
 	StatePaused   State = "paused"
 	StateDeleting State = "deleting"
 )
 
-// An Explanation says what an object waits for. The keys of its JSON are an interface.
+// An Explanation explains the state of an object. The keys of its JSON are an interface.
 type Explanation struct {
 	Role      inspect.Role `json:"role"`
 	Kind      string       `json:"kind"` // in CamelCase
@@ -37,30 +36,30 @@ type Explanation struct {
 	Namespace string       `json:"namespace,omitempty"`
 	Name      string       `json:"name"`
 	State     State        `json:"state"`
-	Ready     bool         `json:"ready"`           // whether it can be used
+	Ready     bool         `json:"ready"`           // whether the object can be used
 	Phase     string       `json:"phase,omitempty"` // of binding
-	// Blockers are what is in the way, each a sentence.
+	// Blockers are the causes of the state, each a sentence.
 	Blockers []string `json:"blockers,omitempty"`
-	// LastStep is the last that was done with the object.
+	// LastStep is the last change of the object's state.
 	LastStep *Happening `json:"lastStep,omitempty"`
-	// LastError is what went wrong last, and its code. It is over unless the object still says so.
+	// LastError is the last failure with its reason.
 	LastError *Happening `json:"lastError,omitempty"`
-	// NextTry says what has the object looked at again.
+	// NextTry tells when the object is reconciled again.
 	NextTry string `json:"nextTry,omitempty"`
 	// Actions are what a person can do.
 	Actions []string `json:"whatToDo,omitempty"`
-	// Notes say what could not be found out.
+	// Notes name what could not be read.
 	Notes []string `json:"notes,omitempty"`
-	// Because is the explanation of the managed resource of a claim.
+	// Because explains the managed resource of a claim.
 	Because *Explanation `json:"because,omitempty"`
 }
 
 // A Happening is a step or an error.
 type Happening struct {
 	At      time.Time `json:"at,omitzero"`
-	Reason  string    `json:"reason,omitempty"` // its code, see docs/reasons.md
+	Reason  string    `json:"reason,omitempty"` // see docs/reasons.md
 	Message string    `json:"message"`
-	Over    bool      `json:"over,omitempty"` // of an error: the object does not say so any more
+	Over    bool      `json:"over,omitempty"` // of an error: no condition reports it any more
 }
 
 // Explain explains an object that was found.
@@ -70,29 +69,29 @@ func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Expla
 		ctx: ctx, cluster: c, kind: of.Kind, object: o, status: inspect.Conditions(o),
 		Explanation: &Explanation{Role: role, Kind: of.Kind.Kind, Group: of.Kind.Group, Namespace: o.GetNamespace(), Name: o.GetName()},
 	}
-	q.ready, q.synced = q.status.GetCondition(xpv1.TypeReady), q.status.GetCondition(xpv1.TypeSynced)
-	checks := q.otherChecks()
+	q.ready, q.synced, q.failure = q.status.GetCondition(xpv1.TypeReady), q.status.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(&q.status)
+	q.State, q.Ready, q.Phase = q.state(), q.ready.Status == corev1.ConditionTrue, inspect.Text(o, "status", "bindingPhase")
+	q.readHistory()
+	checks, next := q.otherChecks(), func() string { return "" }
 	switch role {
 	case inspect.RoleClaim:
-		checks = q.claimChecks()
+		checks, next = q.claimChecks(), q.nextOfClaim
 	case inspect.RoleManaged:
-		checks = q.managedChecks()
+		checks, next = q.managedChecks(), q.nextOfManaged
 	case inspect.RoleProviderConfig:
 		checks = q.configChecks()
 	}
-	q.State, q.Ready, q.Phase = q.state(), q.ready.Status == corev1.ConditionTrue, inspect.Text(o, "status", "bindingPhase")
-	q.recall()
 	for _, check := range checks {
 		check()
 	}
 	if q.State == StateFine && len(q.Blockers) > 0 {
 		q.State = StateWaiting
 	}
-	q.NextTry = q.next()
+	q.NextTry = next()
 	return q.Explanation
 }
 
-// An inquiry is what is known while an object is being explained.
+// An inquiry is an explanation in the making, with what was read for it.
 type inquiry struct {
 	*Explanation
 
@@ -103,15 +102,16 @@ type inquiry struct {
 	status  xpv1.ConditionedStatus
 	ready   xpv1.Condition
 	synced  xpv1.Condition
+	failure xpv1.CurrentFailure
 	config  *unstructured.Unstructured // the provider configuration, if it could be read
 }
 
-// state is how the object fares as its conditions have it.
+// state derives the state from conditions.
 func (q *inquiry) state() State {
 	switch {
 	case meta.WasDeleted(q.object):
 		return StateDeleting
-	case q.paused() != "":
+	case q.pausedBy() != "":
 		return StatePaused
 	case q.failing():
 		return StateFailing
@@ -122,38 +122,32 @@ func (q *inquiry) state() State {
 	}
 }
 
-// failing is true if the last pass over the object failed.
+// failing reports whether the last reconcile failed.
 func (q *inquiry) failing() bool {
 	return q.synced.Status == corev1.ConditionFalse && q.synced.Reason != xpv1.ReasonReconcilePaused
 }
 
-// unseen is true for a claim or managed resource of which no controller has said anything.
+// unseen reports whether no controller has written a condition of a claim or managed resource.
 func (q *inquiry) unseen() bool {
-	looked := q.ready.Reason != "" || q.synced.Reason != ""
-	return (q.Role == inspect.RoleClaim || q.Role == inspect.RoleManaged) && !looked
+	return (q.Role == inspect.RoleClaim || q.Role == inspect.RoleManaged) && q.ready.Reason == "" && q.synced.Reason == ""
 }
 
-// blocked notes what is in the way, and what a person can do about it, empty for nothing.
-func (q *inquiry) blocked(what, action string) {
-	if what != "" && !slices.Contains(q.Blockers, what) {
-		q.Blockers = append(q.Blockers, what)
+// blocked adds a cause, and what a person can do about it. Both may be empty.
+func (q *inquiry) blocked(cause, action string) {
+	if cause != "" && !slices.Contains(q.Blockers, cause) {
+		q.Blockers = append(q.Blockers, cause)
 	}
 	q.advise(action)
 }
 
-// advise notes what a person can do.
+// advise adds what a person can do.
 func (q *inquiry) advise(action string) {
 	if action != "" && !slices.Contains(q.Actions, action) {
 		q.Actions = append(q.Actions, action)
 	}
 }
 
-// told is true if a blocker names something already.
-func (q *inquiry) told(name string) bool {
-	return slices.ContainsFunc(q.Blockers, func(b string) bool { return strings.Contains(b, name) })
-}
-
-// address is how a person names the object on a command line.
+// address is the object on a command line of kubectl.
 func (q *inquiry) address() string {
 	text := q.kind.String() + " " + q.Name
 	if q.Namespace != "" {

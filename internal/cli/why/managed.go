@@ -4,6 +4,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -14,33 +15,20 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// managedChecks are what is looked for with a managed resource, in the order in which it is told.
+// managedChecks are the checks of a managed resource, in the order of the output.
 func (q *inquiry) managedChecks() []func() {
 	return []func(){
-		q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkCreation, q.checkCalls, q.checkReferences,
-		q.checkError, q.checkOperation, q.checkExternal, q.checkDrift,
+		q.checkSeen, q.checkPaused, q.checkDeletion, q.checkConfig, q.checkNamespace, q.checkFailure, q.checkOperation, q.checkExternal, q.checkDrift,
 	}
 }
 
-// checkSeen tells that no controller has looked at the object as it is now.
-func (q *inquiry) checkSeen() {
-	seen := q.synced.ObservedGeneration
-	switch {
-	case q.unseen():
-		q.blocked("No controller has said anything about it yet.",
-			"If it is more than some seconds old, see whether the controllers run (bowline status), and whether they bring its provider.")
-	case seen > 0 && seen < q.object.GetGeneration() && q.paused() == "":
-		q.blocked("Its last change was not looked at yet.",
-			"If that stays so, see whether the controllers run (bowline status) and answer in time.")
-	}
-}
-
-// paused says by what the object is paused, empty if it is not.
-func (q *inquiry) paused() string {
+// pausedBy returns what pauses the object, empty if it is not paused.
+func (q *inquiry) pausedBy() string {
 	if q.Role != inspect.RoleManaged {
 		return ""
 	}
@@ -57,22 +45,21 @@ func (q *inquiry) paused() string {
 }
 
 func (q *inquiry) checkPaused() {
-	by := q.paused()
+	by := q.pausedBy()
 	if by == "" {
 		return
 	}
-	action := actionOf(string(managed.ReasonPaused))
+	action := advice(xpv1.ConditionReason(managed.ReasonPaused)).Action
 	if meta.IsPaused(q.object) {
 		action = fmt.Sprintf("To resume: kubectl annotate %s %s-", q.address(), meta.AnnotationKeyReconciliationPaused)
 	}
 	q.blocked("It is paused by "+by+".", action)
 	if meta.WasDeleted(q.object) {
-		q.advise(fmt.Sprintf("To let it go without its external resource: kubectl annotate %s %s=true", q.address(),
-			meta.AnnotationKeyOrphanOnDelete))
+		q.advise(fmt.Sprintf("To delete it and keep its external resource: kubectl annotate %s %s=true", q.address(), meta.AnnotationKeyOrphanOnDelete))
 	}
 }
 
-// checkConfig looks whether the provider configuration is there, and the Secret that it names.
+// checkConfig checks whether the provider configuration and its Secret exist.
 func (q *inquiry) checkConfig() {
 	ref, ok := inspect.Reference(q.object, "spec", "providerConfigRef")
 	if !ok {
@@ -80,10 +67,9 @@ func (q *inquiry) checkConfig() {
 	}
 	kind, known := q.cluster.ProviderConfigKind(q.kind.GroupKind(), ref.Kind)
 	if !known {
-		return // a provider of its own habits
+		return // a provider with other conventions
 	}
-	key := types.NamespacedName{Namespace: q.Namespace, Name: ref.Name}
-	r := q.cluster.Get(q.ctx, kind.GroupKind(), key)
+	r := q.cluster.Get(q.ctx, kind.GroupKind(), types.NamespacedName{Namespace: q.Namespace, Name: ref.Name})
 	switch r.Presence {
 	case inspect.Missing:
 		q.blocked(fmt.Sprintf("%s %q does not exist.", kind.Kind, ref.Name),
@@ -94,134 +80,92 @@ func (q *inquiry) checkConfig() {
 	}
 }
 
-// checkCredentials looks whether the Secret is there that a provider configuration names.
+// checkCredentials checks whether the Secret of a provider configuration exists.
 func (q *inquiry) checkCredentials(config *unstructured.Unstructured) {
 	ref, ok := inspect.Reference(config, "spec", "credentials", "secretRef")
 	if !ok || inspect.Text(config, "spec", "credentials", "source") != string(xpv1.CredentialsSourceSecret) {
 		return
 	}
-	name := inspect.Path(ref.Namespace, ref.Name)
 	secret, r := q.cluster.Secret(q.ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
-	wanted := inspect.Text(config, "spec", "credentials", "secretRef", "key")
-	what := fmt.Sprintf("which %s %q names for its credentials", config.GetKind(), config.GetName())
+	key := inspect.Text(config, "spec", "credentials", "secretRef", "key")
+	what := fmt.Sprintf("Secret %s, the credentials of %s %q,", inspect.Path(ref.Namespace, ref.Name), config.GetKind(), config.GetName())
 	switch {
 	case r.Presence == inspect.Missing:
-		q.blocked(fmt.Sprintf("Secret %s, %s, does not exist.", name, what), "Create the Secret, or correct spec.credentials.secretRef.")
-	case secret != nil && secret.Data[wanted] == nil:
-		q.blocked(fmt.Sprintf("Secret %s, %s, has no key %q.", name, what, wanted), "Add the key, or correct spec.credentials.secretRef.")
+		q.blocked(what+" does not exist.", "Create the Secret, or correct spec.credentials.secretRef.")
+	case secret != nil && secret.Data[key] == nil:
+		q.blocked(fmt.Sprintf("%s has no key %q.", what, key), "Add the key, or correct spec.credentials.secretRef.")
 	}
 }
 
-// checkNamespace looks whether there is a place for the connection Secret.
+// checkNamespace checks whether the namespace of the connection Secret exists.
 func (q *inquiry) checkNamespace() {
 	key, ok := inspect.ConnectionSecret(q.object)
 	if ok && q.cluster.Namespace(q.ctx, key.Namespace).Presence == inspect.Missing {
-		q.blocked(fmt.Sprintf("Namespace %q, where its connection Secret is to be, does not exist.", key.Namespace),
+		q.blocked(fmt.Sprintf("Namespace %q of its connection Secret does not exist.", key.Namespace),
 			"Create the namespace: kubectl create namespace "+key.Namespace)
 	}
 }
 
-// checkCreation looks for a suspected leak: a creation of which nobody knows how it ended.
-func (q *inquiry) checkCreation() {
-	if !q.leaks() {
+// checkFailure explains the reason of the current failure. The cause is general, so a check that found a specific one precedes it.
+func (q *inquiry) checkFailure() {
+	reason := q.failure.Reason
+	if reason == "" && q.failing() {
+		reason = xpv1.ConditionReason(q.LastError.Reason)
+	}
+	if reason == "" || reason == failure.WaitingForDependents { // see checkDeletion
 		return
 	}
-	since := meta.GetExternalCreatePending(q.object).Format(time.RFC3339)
-	q.blocked("Its creation was cut off at "+since+", and nobody knows whether the external resource exists: a leak is suspected.",
-		actionOf(string(managed.ReasonCannotInitialize)))
-}
-
-func (q *inquiry) leaks() bool {
-	return meta.ExternalCreateIncomplete(q.object) && q.synced.Message == managed.MessageCreateIncomplete
-}
-
-// Parts of what package limits says of calls that were not made.
-const (
-	heldBack = "calls of "
-	refused  = "the external system refuses the credentials of "
-)
-
-// checkCalls looks whether the external system is left alone: it asked for that, does not answer, or refused the credentials.
-func (q *inquiry) checkCalls() {
-	if !q.failing() {
-		return
+	known := advice(reason)
+	switch {
+	case reason == failure.CreateInterrupted && meta.ExternalCreateIncomplete(q.object):
+		since := meta.GetExternalCreatePending(q.object).Format(time.RFC3339)
+		q.blocked("Its create was interrupted at "+since+", and its external resource may exist under an unknown name.", "")
+	case !q.failing():
+		q.blocked(sentence(cmp.Or(q.synced.Message, known.Meaning)), "")
+	case len(q.Blockers) == 0 || q.State == StateDeleting:
+		q.blocked(cmp.Or(known.Meaning, "The last reconcile failed."), "")
 	}
-	if _, after, ok := strings.Cut(q.synced.Message, refused); ok {
-		q.blocked("The external system refuses the credentials of "+strings.TrimSuffix(after, ".")+".",
-			"Correct the Secret with the credentials. Calls are tried again by themselves, at once when it changes.")
-	} else if q.throttled() {
-		_, after, _ := strings.Cut(q.synced.Message, heldBack)
-		q.blocked("The external system is left alone for a while: calls of "+after+".",
-			"Usually nothing: calls are made again as soon as they are welcome. If it lasts, see whether the external system answers, "+
-				"and spec.limits of the ProviderConfig.")
-	}
+	q.advise(cmp.Or(known.Action, "Read the message."))
 }
 
-func (q *inquiry) throttled() bool {
-	_, after, ok := strings.Cut(q.synced.Message, heldBack)
-	return ok && strings.Contains(after, " wait: ") || strings.Contains(q.synced.Message, refused)
-}
-
-// unresolved is how package managed begins to say that a reference leads nowhere.
-const unresolved = "resolving references: "
-
-func (q *inquiry) checkReferences() {
-	if after, ok := strings.CutPrefix(q.synced.Message, unresolved); ok && q.failing() {
-		q.blocked("It refers to something that cannot be used yet: "+after+".", "")
-	}
-}
-
-// checkError tells in general what the last error means, if nothing told it in particular.
-func (q *inquiry) checkError() {
-	if !q.failing() || q.LastError == nil {
-		return
-	}
-	known, ok := explanationOf(q.LastError.Reason)
-	if len(q.Blockers) == 0 {
-		if ok {
-			q.blocked(known.Meaning, "")
-		} else {
-			q.blocked("The last pass over it failed.", "Read the message.")
-		}
-	}
-	q.advise(known.Action)
-}
-
-// checkOperation tells of what goes on in the background.
+// checkOperation reports asynchronous operations.
 func (q *inquiry) checkOperation() {
-	on, last := q.status.GetCondition(xpv1.TypeAsyncOperation), q.status.GetCondition(xpv1.TypeLastAsyncOperation)
-	if on.Status == corev1.ConditionTrue && on.Reason == xpv1.ReasonOngoing {
-		q.blocked("An operation goes on in the background.", "")
+	current, last := q.status.GetCondition(xpv1.TypeAsyncOperation), q.status.GetCondition(xpv1.TypeLastAsyncOperation)
+	if current.Status == corev1.ConditionTrue && current.Reason == xpv1.ReasonOngoing {
+		q.blocked("An asynchronous operation is in progress.", "")
 	}
 	if last.Status == corev1.ConditionFalse {
-		q.blocked(sentence("The last operation in the background failed: "+last.Message), "")
+		q.blocked(sentence("The last asynchronous operation failed: "+last.Message), "")
 	}
 }
 
-// checkExternal tells that the external resource cannot be used yet.
+// checkExternal reports that the external resource is not ready.
 func (q *inquiry) checkExternal() {
-	if q.ready.Status != corev1.ConditionFalse || q.failing() || meta.WasDeleted(q.object) || q.paused() != "" {
+	if q.ready.Status != corev1.ConditionFalse || q.failing() || meta.WasDeleted(q.object) || q.pausedBy() != "" {
 		return
 	}
-	what := fmt.Sprintf("The external resource cannot be used yet (%s)", q.ready.Reason)
+	cause := fmt.Sprintf("The external resource is not ready (%s)", q.ready.Reason)
 	for _, field := range []string{"state", "status", "phase"} {
 		if word := inspect.Text(q.object, "status", "atProvider", field); word != "" {
-			what += ": the external system reports " + word
+			cause += ": the external system reports " + word
 			break
 		}
 	}
-	for _, message := range []string{q.ready.Message, q.synced.Message} {
-		if message != "" {
-			what += ". " + strings.TrimSuffix(message, ".")
+	messages := []string{q.ready.Message}
+	if q.failure.Reason == "" { // else see checkFailure
+		messages = append(messages, q.synced.Message)
+	}
+	for _, text := range messages {
+		if text != "" {
+			cause += ". " + strings.TrimSuffix(text, ".")
 		}
 	}
-	q.blocked(what+".", "")
+	q.blocked(cause+".", "")
 }
 
-// checkDrift tells that the external resource is not as declared.
+// checkDrift reports that the external resource differs from the spec.
 func (q *inquiry) checkDrift() {
-	sync := q.status.GetCondition(xpv1.TypeInSync)
-	if sync.Status != corev1.ConditionFalse {
+	if q.status.GetCondition(xpv1.TypeInSync).Status != corev1.ConditionFalse {
 		return
 	}
 	var paths []string
@@ -231,9 +175,44 @@ func (q *inquiry) checkDrift() {
 			paths = append(paths, fmt.Sprint(fields["path"]))
 		}
 	}
-	what := "The external resource is not as declared"
+	cause := "The external resource differs from the spec"
 	if len(paths) > 0 {
-		what += " in spec.forProvider: " + strings.Join(paths, ", ")
+		cause = "The external resource differs from spec.forProvider: " + strings.Join(paths, ", ")
 	}
-	q.blocked(what+".", actionOf(string(managed.ReasonDrifted)))
+	q.blocked(cause+".", advice(xpv1.ConditionReason(managed.ReasonDrifted)).Action)
+}
+
+// nextOfManaged tells when a managed resource is reconciled again. Only the controllers know the exact time.
+func (q *inquiry) nextOfManaged() string {
+	switch {
+	case q.pausedBy() != "":
+		return "Not before it is resumed."
+	case q.unseen():
+		return "When a controller for its kind runs."
+	case nextOfFailure()[q.failure.Reason] != "":
+		return nextOfFailure()[q.failure.Reason]
+	case q.State == StateFine:
+		return "At the next poll (" + q.pollInterval() + ")."
+	}
+	q.advise(fmt.Sprintf("To reconcile it now: kubectl annotate %s --overwrite %s=\"$(date)\"", q.address(), meta.AnnotationKeyReconcileRequestedAt))
+	switch {
+	case q.failure.Stalled:
+		return "When it changes, and at the next poll (" + q.pollInterval() + ")."
+	case q.failing():
+		return "With backoff, at the latest at the next poll (" + q.pollInterval() + ")."
+	}
+	return "Soon, at the latest at the next poll (" + q.pollInterval() + ")."
+}
+
+// pollInterval is how often the external resource is polled.
+func (q *inquiry) pollInterval() string {
+	if d, ok := meta.GetPollInterval(q.object); ok {
+		return "every " + d.String()
+	}
+	if q.config != nil {
+		if d := inspect.Text(q.config, "spec", "pollInterval"); d != "" {
+			return "every " + d
+		}
+	}
+	return "every minute, unless the controllers run with another --poll-interval"
 }

@@ -18,12 +18,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(inspecttest.Main(m)) }
 
-// TestExplanations compares explanations of what is in an API server with those in testdata. Objects are made now; what
+// TestExplanations compares explanations of what is in an API server with those in testdata. Objects are created now; what
 // happened to them since is in the year 2099.
 func TestExplanations(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2099, 1, 2, 4, 0, 0, 0, time.UTC)
-	made, clock := regexp.MustCompile(`\d+\w* ago \([^)]*\), (The object was made|Its deletion)`), regexp.MustCompile(`ago \(\d[^)]*\)`)
+	made, clock := regexp.MustCompile(`\d+\w* ago \([^)]*\), (The object was created|Its deletion)`), regexp.MustCompile(`ago \(\d[^)]*\)`)
 	inspecttest.Files(t, func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string {
 		e := why.Explain(t.Context(), c, found)
 		var out bytes.Buffer

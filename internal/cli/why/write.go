@@ -27,20 +27,20 @@ func WriteText(w io.Writer, e *Explanation, now time.Time) error {
 }
 
 func (e *Explanation) write(out *bufio.Writer, now time.Time) {
-	fmt.Fprintln(out, e.Headline())
-	list(out, "What is in the way:", e.Blockers)
+	fmt.Fprintln(out, e.headline())
+	list(out, "Causes:", e.Blockers)
 	if e.LastStep != nil {
 		fmt.Fprintln(out, "Last step: "+e.LastStep.text(now))
 	}
 	if e.LastError != nil {
-		what := "Last error: "
+		title := "Last error: "
 		if e.LastError.Over {
-			what = "Last error, which is over: "
+			title = "Last error, resolved: "
 		}
-		fmt.Fprintln(out, what+e.LastError.text(now))
+		fmt.Fprintln(out, title+e.LastError.text(now))
 	}
 	if e.NextTry != "" {
-		fmt.Fprintln(out, "Looked at again: "+inspect.Plain(e.NextTry))
+		fmt.Fprintln(out, "Next reconcile: "+inspect.Plain(e.NextTry))
 	}
 	list(out, "What to do:", e.Actions)
 	for _, note := range e.Notes {
@@ -48,22 +48,22 @@ func (e *Explanation) write(out *bufio.Writer, now time.Time) {
 	}
 }
 
-// Headline says in one sentence how the object fares.
-func (e *Explanation) Headline() string {
-	how := map[State]string{
-		StateFine:     "is fine: it waits for nothing",
-		StateWaiting:  "waits",
-		StateFailing:  "fails",
-		StatePaused:   "is paused: nobody looks after it",
+// headline is the state in one sentence.
+func (e *Explanation) headline() string {
+	state := map[State]string{
+		StateFine:     "is fine",
+		StateWaiting:  "is waiting",
+		StateFailing:  "is failing",
+		StatePaused:   "is paused",
 		StateDeleting: "is being deleted",
 	}[e.State]
 	if e.State == StateFailing && e.Ready {
-		how = "can be used, but the last pass over it failed"
+		state = "is ready, but the last reconcile failed"
 	}
 	if e.Phase != "" {
-		how += " (" + e.Phase + ")"
+		state += " (" + e.Phase + ")"
 	}
-	return inspect.Plain(e.Kind + " " + inspect.Path(e.Namespace, e.Name) + " " + how + ".")
+	return inspect.Plain(e.Kind + " " + inspect.Path(e.Namespace, e.Name) + " " + state + ".")
 }
 
 func list(out *bufio.Writer, title string, items []string) {
