@@ -15,7 +15,6 @@ import (
 func mayReadMessages() map[string]string {
 	return map[string]string{
 		"favouritecloud/internal/httpapi decodeRefusal": "encoding/json has no type for an unknown field",
-		"internal/cli/why": "explains conditions that older controllers wrote",
 		"internal/testkit": "test kit",
 		"providertest":     "test kit",
 		"test":             "test kit",

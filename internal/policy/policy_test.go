@@ -159,8 +159,8 @@ func TestSizeAndHabitRules(t *testing.T) {
 		},
 		"NoReasonNeeded": {
 			rule:  "package size",
-			files: map[string]string{"controlplane/a.go": "package a\n"},
-			want:  []string{"controlplane: 1 lines of code only: delete it from largePackages()"},
+			files: map[string]string{"test/crashpoints/a.go": "package a\n"},
+			want:  []string{"test/crashpoints: 1 lines of code only: delete it from largePackages()"},
 		},
 		"LargeRepository": {
 			rule:  "total size",
