@@ -29,32 +29,32 @@ const (
 // it: those first that keep a claim from being of use.
 func Reasons() []event.Explanation {
 	return []event.Explanation{
-		event.Explain(event.Reason(xpv1.ReasonNoMatchingClass), "No class has the labels that the claim asks for, or there is no default class.",
-			"See which labels classes have: kubectl get classes --show-labels. Then correct spec.classSelector, or ask your platform "+
+		event.Explain(event.Reason(xpv1.ReasonNoMatchingClass), "No class has the labels of the selector, or there is no default class.",
+			"List the labels of classes: kubectl get classes --show-labels. Then correct spec.classSelector, or ask your platform "+
 				"team for a class."),
-		event.Explain(event.Reason(xpv1.ReasonAmbiguousDefaultClass), "There are several default classes, and the claim chooses none.",
-			"Choose one in spec.classSelector, or ask your platform team to leave one default class."),
+		event.Explain(event.Reason(xpv1.ReasonAmbiguousDefaultClass), "There are several default classes, and the claim selects none.",
+			"Select one in spec.classSelector, or ask your platform team to keep one default class."),
 		event.Explain(event.Reason(xpv1.ReasonClassNotFound),
-			"The class that the claim names does not exist, or nobody serves classes of its kind.",
-			"See which classes there are: kubectl get classes. Then correct spec.classRef, or ask your platform team for the class."),
-		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The class, or the managed resource, is not for the claim's namespace.",
-			"Use another one, or ask your platform team to allow yours."),
-		event.Explain(event.Reason(xpv1.ReasonLimitReached), "As many claims use the class as may.",
-			"Delete a claim that is not needed, use another class, or ask your platform team to raise the limit."),
+			"The class in spec.classRef does not exist, or no provider serves classes of its kind.",
+			"List the classes: kubectl get classes. Then correct spec.classRef, or ask your platform team for the class."),
+		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The class or the managed resource does not permit the claim's namespace.",
+			"Select another one, or ask your platform team to permit your namespace."),
+		event.Explain(event.Reason(xpv1.ReasonLimitReached), "The maximum number of claims uses the class.",
+			"Delete a claim that is not needed, select another class, or ask your platform team to raise the limit."),
 		event.Explain(event.Reason(xpv1.ReasonBinding), "The claim waits for its managed resource.", ""),
-		event.Explain(event.Reason(xpv1.ReasonUnavailable), "The managed resource cannot be used at the moment.", ""),
-		event.Explain(event.Reason(xpv1.ReasonResourceLost), "The managed resource of the claim is gone, and nothing is made in its place.",
-			"Delete the claim and make another."),
-		event.Explain(ReasonCannotBind, "A pass over the claim failed and is tried again.",
-			"Usually nothing. If it lasts, ask your platform team to look into the log of the controllers."),
+		event.Explain(event.Reason(xpv1.ReasonUnavailable), "The managed resource is not usable at the moment.", ""),
+		event.Explain(event.Reason(xpv1.ReasonResourceLost), "The managed resource of the claim was deleted; it is not replaced, because "+
+			"its data would be missing.", "Delete the claim and create another."),
+		event.Explain(ReasonCannotBind, "A pass over the claim failed and is retried.",
+			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
 		event.Explain(ReasonBadConnectionKeys,
-			"Keys of the connection Secret are not as they should be: the annotation bowline.dev/connection-keys cannot be followed in part, "+
-				"or the Secret of the managed resource lost some. The claim's Secret has all other keys, and keeps those.",
-			"Do what the message says."),
-		event.Explain("ClassSelected", "The claim got its class, by its labels or by default.", ""),
-		event.Explain(ReasonProvisioned, "A managed resource was made for the claim.", ""),
-		event.Explain(ReasonBound, "The claim has its managed resource, and nobody else can get that.", ""),
-		event.Explain(ReasonDeleted, "The managed resource of a deleted claim was deleted, as its reclaim policy says.", ""),
-		event.Explain(ReasonReleased, "The managed resource of a deleted claim was kept for an administrator, as its reclaim policy says.", ""),
+			"Some keys of the connection Secret are missing: a template in the annotation bowline.dev/connection-keys is invalid, or the "+
+				"Secret of the managed resource lost keys. The claim's Secret has all other keys.",
+			"Read the message: it names the keys."),
+		event.Explain("ClassSelected", "A class was selected for the claim, by its selector or by default.", ""),
+		event.Explain(ReasonProvisioned, "A managed resource was created for the claim.", ""),
+		event.Explain(ReasonBound, "The claim is bound to its managed resource, which no other claim can use.", ""),
+		event.Explain(ReasonDeleted, "The claim was deleted, and its managed resource too, because of the reclaim policy.", ""),
+		event.Explain(ReasonReleased, "The claim was deleted, and its managed resource was kept, because of the reclaim policy.", ""),
 	}
 }

@@ -24,18 +24,19 @@ const (
 // target from being of use.
 func Reasons() []event.Explanation {
 	return []event.Explanation{
-		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The managed resource does not let the target's namespace connect.",
-			"Name another one, or ask your platform team to list your namespace in its annotation bowline.dev/allowed-namespaces."),
+		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The managed resource does not permit the target's namespace.",
+			"Name another managed resource, or ask your platform team to list your namespace in its annotation "+
+				"bowline.dev/allowed-namespaces."),
 		event.Explain(event.Reason(xpv1.ReasonConnecting),
-			"There is nothing to copy yet, or no place for it: the message says whether the managed resource, its connection Secret or "+
-				"the name of yours is the matter.", "Do what the message says. The target goes on by itself."),
-		event.Explain(ReasonCannotConnect, "A pass over the target failed and is tried again.",
-			"Usually nothing. If it lasts, ask your platform team to look into the log of the controllers."),
+			"The connection Secret cannot be copied yet: the managed resource or its Secret is missing, or another Secret has the name of "+
+				"the copy.", "Read the message. Reconciliation resumes automatically."),
+		event.Explain(ReasonCannotConnect, "A pass over the target failed and is retried.",
+			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
 		event.Explain(ReasonDetailsLost,
-			"The connection Secret of the managed resource lost keys. The target's Secret has all others, and keeps those that it has.",
-			"Do what the message says."),
+			"The connection Secret of the managed resource lost keys. The target's Secret has all other keys.",
+			"Read the message: it names the keys."),
 		event.Explain(ReasonConnected, "The target has its Secret.", ""),
-		event.Explain(ReasonWithdrawn, "The managed resource lets the namespace connect no more, and the target's Secret is gone.",
+		event.Explain(ReasonWithdrawn, "The managed resource no longer permits the namespace, and the target's Secret was deleted.",
 			"If you still need it, ask your platform team."),
 	}
 }
