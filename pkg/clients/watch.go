@@ -5,10 +5,7 @@ package clients
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -18,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -58,37 +57,16 @@ func (w watch) secretChanges(ctx context.Context, q queue) error {
 			if kind.Kind.Group != w.group {
 				continue
 			}
-			if err := w.enqueueUsersOfSecret(ctx, kind, secret, q); err != nil {
+			configs, err := credentials.Users(ctx, w.mgr.GetClient(), kind.Kind, secret)
+			if err != nil {
 				w.mgr.GetLogger().Error(err, "Cannot find the provider configurations of a Secret", "secret", secret)
+			}
+			for _, config := range configs {
+				w.enqueueUsers(ctx, config, q)
 			}
 		}
 	})
 	return nil
-}
-
-// enqueueUsersOfSecret enqueues the users of all ProviderConfigs of a kind whose credentials are in the Secret.
-func (w watch) enqueueUsersOfSecret(ctx context.Context, kind ConfigKind, secret types.NamespacedName, q queue) error {
-	o, err := w.mgr.GetScheme().New(kind.Kind.GroupVersion().WithKind(kind.Kind.Kind + "List"))
-	if err != nil {
-		return err
-	}
-	list, ok := o.(client.ObjectList)
-	if !ok {
-		return fmt.Errorf("%T is not a list of objects", o)
-	}
-	if err := w.mgr.GetClient().List(ctx, list); err != nil {
-		return err
-	}
-	return meta.EachListItem(list, func(item runtime.Object) error {
-		c, err := parse(item.(client.Object))
-		if err != nil {
-			return err
-		}
-		if name, ok := c.secretName(); ok && name == secret {
-			w.enqueueUsers(ctx, item.(client.Object), q)
-		}
-		return nil
-	})
 }
 
 // enqueueUsers enqueues the users of a ProviderConfig, and possibly users of another kind with the same name.

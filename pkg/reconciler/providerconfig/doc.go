@@ -1,30 +1,27 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package providerconfig keeps ProviderConfigs from disappearing while they are in use (N12, K60).
+// Package providerconfig keeps ProviderConfigs and their credentials from being deleted while they are in use (N12, K60).
 //
 //	r := providerconfig.NewReconciler(mgr, v1.ProviderConfigGroupVersionKind,
 //		providerconfig.WithUsers(v1.BucketGroupVersionKind, v1.TopicGroupVersionKind),
 //		providerconfig.WithSecrets(secrets))
 //	return r.SetupWithManager(mgr)
 //
-// # The one idea
+// Watches count the users of each ProviderConfig; from the first user on, it and its Secret carry a finalizer. Counts are
+// enough to protect, but not to release: when the count is zero or the ProviderConfig is deleted, the API server is asked for
+// users of every kind whose definition carries the label bowline.dev/provider-config with the group of the ProviderConfig,
+// also of kinds that other processes serve. The finalizers stay if it cannot answer (N29).
 //
-// What is cheap to know says when to protect; only what is certain says when to stop. The watches that the controllers
-// of managed resources need anyway count the users of each configuration. From the first user on the configuration and
-// the Secret with its credentials carry a finalizer. Once the count is zero, or somebody deletes the configuration, the
-// API server itself is asked, about every kind whose definition carries the label bowline.dev/provider-config with the
-// group of the configuration, whichever process serves that kind. If it cannot tell, the finalizers stay (N29).
+// # Users
 //
-// # Which object uses which configuration
-//
-// A cluster-scoped object uses the ProviderConfig that it names, else the one called default. A namespaced object uses
-// a ProviderConfig of its own namespace if it says so, else a ClusterProviderConfig (N2). Each of these kinds needs a
-// Reconciler of its own, and one process that runs it.
+// A cluster-scoped object uses the ProviderConfig that it names, by default the one called default. A namespaced object uses
+// the ProviderConfig of its namespace if it names that kind, otherwise a ClusterProviderConfig (N2). Each kind of ProviderConfig
+// needs one Reconciler, in one process.
 //
 // # Crashes
 //
-// Every write is guarded by a resource version, and a pass may stop between any two. What a configuration holds is
-// written on the configuration before it is held, and erased after it was let go; a Secret says who holds it, so that
-// several configurations, of several providers too, can hold one Secret.
+// A pass may stop between any two writes, each of which is guarded by a resource version. A ProviderConfig records the Secrets
+// that it protects before it protects them, and until it has released them. A Secret records each ProviderConfig that protects
+// it, since there can be several, of several providers.
 package providerconfig

@@ -5,6 +5,7 @@ package providerconfig
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -17,110 +18,105 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 const (
-	// Finalizer keeps a ProviderConfig while it has users (N12).
+	// Finalizer protects a ProviderConfig in use (N12).
 	Finalizer = "in-use.crossplane.io"
-	// SecretFinalizer keeps a Secret while a ProviderConfig in use names it (N29). It is not the same as Finalizer because
-	// the API server takes only names with a slash for the finalizers of its own kinds.
+	// SecretFinalizer protects the Secret of a ProviderConfig in use (N29). It differs from Finalizer because the API server
+	// demands a slash in finalizers of built-in kinds.
 	SecretFinalizer = "in-use.crossplane.io/provider-config"
 )
 
-// LabelProviderConfig is carried by the definitions of all kinds whose objects use ProviderConfigs. Its value is the
-// group of those ProviderConfigs (N29).
+// LabelProviderConfig is a label of the definitions of all kinds whose objects use ProviderConfigs. Its value is the group of
+// those ProviderConfigs (N29).
 const LabelProviderConfig = "bowline.dev/provider-config"
 
 const (
 	defaultPollInterval  = 10 * time.Second
 	defaultCountInterval = time.Second
-	conflictDelay        = 100 * time.Millisecond
 )
 
-// A Reconciler protects the configurations of one kind and shows how many users they have.
+// A Reconciler protects the ProviderConfigs of one kind and counts their users.
 type Reconciler struct {
 	client  client.Client
-	live    client.Reader // past the cache, for what must be certain
+	live    client.Reader // past the cache, for decisions that must be certain
 	secrets *credentials.Secrets
 	kind    schema.GroupVersionKind
 	users   []schema.GroupVersionKind
-	ledger  *ledger
+	counter *counter
 
 	recorder event.Recorder
 	log      logr.Logger
 
 	pollInterval  time.Duration
 	countInterval time.Duration
-	now           func() time.Time
 
-	mu      sync.Mutex
-	records map[types.NamespacedName]*record
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
 }
 
-// record is what is remembered of one configuration from pass to pass. Without it passes do more than they need.
-type record struct {
-	counted time.Time // when the number of users was last written
-	judged  judgement // the last one by which the configuration stayed
+// state is what is remembered of a ProviderConfig between passes. It only saves requests.
+type state struct {
+	reported time.Time // last status write
+	checked  check     // last one that found users, or failed
+}
+
+// A check for users, and what it was made for.
+type check struct {
+	at      time.Time
+	deleted bool
+	unused  bool // according to the watches
 }
 
 // An Option changes one thing about a Reconciler.
 type Option func(*Reconciler)
 
-// WithUsers adds kinds whose objects use the configurations. They must be in the manager's scheme, and their objects
-// should satisfy resource.ProviderConfigReferencer. Objects of other kinds do not count in status.users and do not bring
-// the finalizer, but are looked for before it goes.
+// WithUsers adds kinds whose objects use the ProviderConfigs. They must be in the manager's scheme and satisfy
+// resource.ProviderConfigReferencer. Objects of other kinds are not counted in status.users and do not bring the finalizer, but
+// keep it from being removed.
 func WithUsers(kinds ...schema.GroupVersionKind) Option {
 	return func(r *Reconciler) { r.users = append(r.users, kinds...) }
 }
 
-// WithSecrets sets who watches the Secrets that hold credentials. Default: nobody; they are then read in each pass.
+// WithSecrets sets the watches of the Secrets with credentials. Default: none; Secrets are then read in each pass.
 func WithSecrets(s *credentials.Secrets) Option {
 	return func(r *Reconciler) { r.secrets = s }
 }
 
-// WithPollInterval sets how often the users of a deleted configuration are looked for that no watch tells of. Default:
-// 10 seconds.
+// WithPollInterval sets how often a deleted ProviderConfig is checked for users that no watch reports. Default: 10 seconds.
 func WithPollInterval(d time.Duration) Option {
 	return func(r *Reconciler) { r.pollInterval = d }
 }
 
-// WithRecorder sets who records events. Default: the API server's events, source providerconfig/<controller name>.
+// WithRecorder sets the recorder of events. Default: the API server's events, source providerconfig/<controller name>.
 func WithRecorder(er event.Recorder) Option {
 	return func(r *Reconciler) { r.recorder = er }
 }
 
-// WithLogger sets the logger. Default: the manager's.
-func WithLogger(l logr.Logger) Option {
-	return func(r *Reconciler) { r.log = l }
-}
-
-// WithClock sets where the time comes from. Default: time.Now.
-func WithClock(now func() time.Time) Option {
-	return func(r *Reconciler) { r.now = now }
-}
-
-// NewReconciler returns a reconciler for configurations of the given kind, which must be in the manager's scheme and
-// satisfy resource.ProviderConfig.
+// NewReconciler returns a reconciler for ProviderConfigs of the given kind, which must be in the manager's scheme and satisfy
+// resource.ProviderConfig.
 func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option) *Reconciler {
 	name := controllerName(of)
 	r := &Reconciler{
 		client:        mgr.GetClient(),
 		live:          mgr.GetAPIReader(),
 		kind:          of,
-		ledger:        newLedger(of.Kind),
+		counter:       newCounter(of.Kind),
 		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "providerconfig/"+name),
 		log:           mgr.GetLogger().WithValues("controller", name),
 		pollInterval:  defaultPollInterval,
 		countInterval: defaultCountInterval,
-		now:           time.Now,
-		records:       map[types.NamespacedName]*record{},
+		states:        map[types.NamespacedName]*state{},
 	}
-	_ = objects.MustNew[resource.ProviderConfig](r.client.Scheme(), of) // a kind that the scheme lacks is to be seen at once
+	_ = objects.MustNew[resource.ProviderConfig](r.client.Scheme(), of) // panic early for a kind that the scheme lacks
 	for _, apply := range o {
 		apply(r)
 	}
@@ -131,16 +127,16 @@ func controllerName(of schema.GroupVersionKind) string {
 	return strings.ToLower(of.GroupKind().String())
 }
 
-// pass is what one pass knows.
+// A pass is one reconcile of one ProviderConfig.
 type pass struct {
-	config  resource.ProviderConfig
-	key     types.NamespacedName
-	users   int64 // as the watches count them
-	deleted bool
-	record  *record
+	config resource.ProviderConfig
+	key    types.NamespacedName
+	users  int64 // according to the watches
+	state  *state
+	ready  xpv1.Condition // to report; without a type it stays as it is
 }
 
-// Reconcile protects one configuration while it is in use, and lets it go when it is not (N12).
+// Reconcile protects a ProviderConfig in use and releases one that is not (N12).
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	config := objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
 	if err := r.client.Get(ctx, req.NamespacedName, config); err != nil {
@@ -149,71 +145,86 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	p := &pass{
-		config:  config,
-		key:     req.NamespacedName,
-		users:   r.ledger.count(req.NamespacedName),
-		deleted: meta.WasDeleted(config),
-		record:  r.recordOf(req.NamespacedName),
-	}
-	return r.settle(ctx, p, r.protect(ctx, p))
+	p := &pass{config: config, key: req.NamespacedName, users: r.counter.count(req.NamespacedName), state: r.stateOf(req.NamespacedName)}
+	return r.settle(ctx, p, flow.Run(ctx, p, r.steps(p)...))
 }
 
-// protect holds the configuration and its Secret, or lets them go.
-func (r *Reconciler) protect(ctx context.Context, p *pass) outcome {
-	guarded := meta.FinalizerExists(p.config, Finalizer)
+// steps of a pass.
+func (r *Reconciler) steps(p *pass) []flow.Step[*pass] {
+	deleted, protected := meta.WasDeleted(p.config), meta.FinalizerExists(p.config, Finalizer)
 	switch {
-	case p.users > 0 && !p.deleted:
-		return outcome{err: r.hold(ctx, p)}
-	case !guarded && len(heldBy(p.config)) == 0:
-		return outcome{}
-	case !guarded && p.deleted: // somebody took the finalizer away, and none can be added now
-		return p.released(r.release(ctx, p), r.pollInterval)
-	}
-	now := judgement{at: r.now(), deleted: p.deleted, unused: p.users == 0}
-	if rest := now.rest(p.record.judged, r.pollInterval); rest > 0 {
-		return outcome{after: rest}
-	}
-	found, err := r.judge(ctx, p.key)
-	switch {
-	case err != nil:
-		p.record.judged = now
-		r.log.Info("Cannot find out whether a configuration is in use", "object", p.key, "error", err.Error())
-		return p.unknown(err, r.pollInterval)
-	case found.total > 0:
-		p.record.judged = now
-		return p.inUse(found, r.hold(ctx, p), r.pollInterval)
+	case p.users > 0 && !deleted:
+		return []flow.Step[*pass]{r.protect}
+	case !protected && len(protectedSecrets(p.config)) == 0:
+		return nil
+	case !protected && deleted: // the finalizer was removed by hand and cannot be added again
+		return []flow.Step[*pass]{r.release}
 	default:
-		return p.released(r.release(ctx, p), r.pollInterval)
+		return []flow.Step[*pass]{r.checkUsers, r.release}
 	}
 }
 
-// A judgement is when the API server was asked about users, and why.
-type judgement struct {
-	at      time.Time
-	deleted bool
-	unused  bool // as the watches count
+func (r *Reconciler) protect(ctx context.Context, p *pass) flow.Outcome {
+	return flow.Written("", client.IgnoreNotFound(r.protectAll(ctx, p)))
 }
 
-// rest returns for how long an earlier judgement still stands: not at all if the reason to judge is another.
-func (j judgement) rest(earlier judgement, interval time.Duration) time.Duration {
-	if j.deleted != earlier.deleted || j.unused != earlier.unused {
-		return 0
+// checkUsers ends the pass if the ProviderConfig has users, or may have some. A check is repeated after the poll interval, or
+// when there is another reason for it.
+func (r *Reconciler) checkUsers(ctx context.Context, p *pass) flow.Outcome {
+	now := check{at: time.Now(), deleted: meta.WasDeleted(p.config), unused: p.users == 0}
+	last := p.state.checked
+	if rest := last.at.Add(r.pollInterval).Sub(now.at); rest > 0 && now.deleted == last.deleted && now.unused == last.unused {
+		return flow.Await(rest, "")
 	}
-	return earlier.at.Add(interval).Sub(j.at)
+	found, err := r.findUsers(ctx, p.key)
+	if err == nil && found.total == 0 {
+		return flow.Next()
+	}
+	p.state.checked = now
+	if err != nil {
+		r.log.Info("Cannot find out whether a configuration is in use", "object", p.key, "error", err.Error())
+		if now.deleted {
+			p.notReady(ReasonUsersUnknown, "It cannot be deleted because it is unknown whether it is in use: "+err.Error())
+		}
+		return flow.Await(r.pollInterval, "")
+	}
+	if now.deleted {
+		p.notReady(ReasonInUse, fmt.Sprintf("It stays because it is in use by %s. Delete them, or let them name another one.", found))
+	}
+	if o := r.protect(ctx, p); o.End != flow.Continue {
+		return o
+	}
+	if !now.deleted { // the deletion will bring it back
+		return flow.Await(0, "")
+	}
+	return flow.Await(r.pollInterval, "")
 }
 
-func (r *Reconciler) recordOf(key types.NamespacedName) *record {
+func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
+	deleted := meta.WasDeleted(p.config)
+	o := flow.Written("", client.IgnoreNotFound(r.releaseAll(ctx, p)))
+	switch {
+	case o.End == flow.Continue && deleted:
+		return flow.Vanished()
+	case o.Err != nil && o.End != flow.Conflict && deleted:
+		p.notReady(ReasonCannotRelease, "It is no longer in use, but a finalizer cannot be removed: "+o.Err.Error())
+		return flow.Await(r.pollInterval, "")
+	default:
+		return o
+	}
+}
+
+func (r *Reconciler) stateOf(key types.NamespacedName) *state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.records[key] == nil {
-		r.records[key] = &record{}
+	if r.states[key] == nil {
+		r.states[key] = &state{}
 	}
-	return r.records[key]
+	return r.states[key]
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.records, key)
+	delete(r.states, key)
 }

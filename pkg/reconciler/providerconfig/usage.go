@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	pageSize = 500 // objects in one answer of the API server
-	named    = 5   // users that a message names
+	pageSize = 500 // objects per list request
+	maxNamed = 5   // users named in a message
 )
 
 var definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// usage is what the API server holds of a configuration's users.
+// usage is the users of a ProviderConfig.
 type usage struct {
 	total int
 	names []string // of the first few
 }
 
-// String lists users for a message.
+// String lists the users for a message.
 func (u usage) String() string {
 	objects := "objects"
 	if u.total == 1 {
@@ -44,9 +44,8 @@ func (u usage) String() string {
 	return fmt.Sprintf("%d %s: %s", u.total, objects, list)
 }
 
-// judge asks the API server, past all caches, for every user of a configuration (N29). An error means that there may be
-// users that it could not see.
-func (r *Reconciler) judge(ctx context.Context, config types.NamespacedName) (usage, error) {
+// findUsers lists all users of a ProviderConfig past the caches (N29). After an error there may be users that it did not find.
+func (r *Reconciler) findUsers(ctx context.Context, config types.NamespacedName) (usage, error) {
 	kinds, err := r.userKinds(ctx)
 	if err != nil {
 		return usage{}, err
@@ -57,7 +56,7 @@ func (r *Reconciler) judge(ctx context.Context, config types.NamespacedName) (us
 			if k, c := configOf(user{u}); k != r.kind.Kind || c != config {
 				return nil
 			}
-			if found.total++; found.total <= named {
+			if found.total++; found.total <= maxNamed {
 				found.names = append(found.names, kind.Kind+" "+strings.TrimPrefix(client.ObjectKeyFromObject(u).String(), "/"))
 			}
 			return nil
@@ -69,8 +68,8 @@ func (r *Reconciler) judge(ctx context.Context, config types.NamespacedName) (us
 	return found, nil
 }
 
-// userKinds returns all kinds whose objects use configurations of this group: those that definitions say so of, and
-// those that this process was told of.
+// userKinds returns all kinds whose objects use ProviderConfigs of this group: those of WithUsers and those whose definitions
+// have the label.
 func (r *Reconciler) userKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	kinds := slices.Clone(r.users)
 	err := r.each(ctx, definitions, func(crd *unstructured.Unstructured) error {
@@ -90,7 +89,7 @@ func (r *Reconciler) userKinds(ctx context.Context) ([]schema.GroupVersionKind, 
 	return kinds, nil
 }
 
-// servedKind returns a definition's kind in a version in which it is served.
+// servedKind returns the kind of a definition in a served version.
 func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
@@ -101,7 +100,7 @@ func servedKind(crd *unstructured.Unstructured) (schema.GroupVersionKind, error)
 			return schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, nil
 		}
 	}
-	return schema.GroupVersionKind{}, errors.New("it serves no version, so that its objects cannot be looked at")
+	return schema.GroupVersionKind{}, errors.New("no version is served, so its objects cannot be listed")
 }
 
 // each calls visit with every object of a kind, page by page.
@@ -125,15 +124,15 @@ func (r *Reconciler) each(ctx context.Context, kind schema.GroupVersionKind, vis
 	}
 }
 
-// user is an object of any kind that names a configuration.
+// user is an object of any kind as a resource.ProviderConfigReferencer.
 type user struct{ *unstructured.Unstructured }
 
-// GetProviderConfigReference satisfies resource.ProviderConfigReferencer.
+// GetProviderConfigReference returns spec.providerConfigRef.
 func (u user) GetProviderConfigReference() *xpv1.ProviderConfigReference {
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "providerConfigRef", "name")
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", "providerConfigRef", "kind")
 	return &xpv1.ProviderConfigReference{Name: name, Kind: kind}
 }
 
-// SetProviderConfigReference satisfies resource.ProviderConfigReferencer. Users are only looked at.
+// SetProviderConfigReference does nothing: users are only read.
 func (u user) SetProviderConfigReference(*xpv1.ProviderConfigReference) {}

@@ -1,0 +1,124 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package providerconfig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/clients/credentials"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// annotationSecrets lists the Secrets that a ProviderConfig protects or is about to protect, so that it can release those that
+// it no longer refers to.
+const annotationSecrets = "bowline.dev/held-secrets"
+
+// protectAll puts the finalizer on the ProviderConfig and on the Secret that it refers to. Other Secrets are released.
+func (r *Reconciler) protectAll(ctx context.Context, p *pass) error {
+	var wanted []types.NamespacedName
+	name, ok, err := credentials.SecretOf(p.config)
+	if err != nil {
+		return err
+	}
+	if ok {
+		wanted = []types.NamespacedName{name}
+	}
+	outdated := slices.DeleteFunc(protectedSecrets(p.config), func(s types.NamespacedName) bool { return slices.Contains(wanted, s) })
+	if err := r.record(ctx, p, slices.Concat(wanted, outdated)); err != nil {
+		return err
+	}
+	for _, secret := range wanted {
+		if err := r.protectSecret(ctx, p, secret); err != nil {
+			return err
+		}
+	}
+	if err := r.releaseSecrets(ctx, p, outdated); err != nil {
+		return err
+	}
+	return r.record(ctx, p, wanted)
+}
+
+// releaseAll removes all finalizers, that of the ProviderConfig last, since it lists the others. Then the Secrets are checked
+// once more: another process may have protected them in between, see confirm.
+func (r *Reconciler) releaseAll(ctx context.Context, p *pass) error {
+	secrets := protectedSecrets(p.config)
+	if err := r.releaseSecrets(ctx, p, secrets); err != nil {
+		return err
+	}
+	err := r.patch(ctx, p, func() {
+		meta.RemoveFinalizer(p.config, Finalizer)
+		setProtectedSecrets(p.config, nil)
+	})
+	if err != nil {
+		return err
+	}
+	return r.releaseSecrets(ctx, p, secrets)
+}
+
+func (r *Reconciler) releaseSecrets(ctx context.Context, p *pass, secrets []types.NamespacedName) error {
+	for _, secret := range secrets {
+		if err := r.releaseSecret(ctx, p, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record writes finalizer and list of Secrets to the ProviderConfig, unless they are there.
+func (r *Reconciler) record(ctx context.Context, p *pass, secrets []types.NamespacedName) error {
+	if meta.FinalizerExists(p.config, Finalizer) && slices.Equal(protectedSecrets(p.config), secrets) {
+		return nil
+	}
+	return r.patch(ctx, p, func() {
+		meta.AddFinalizer(p.config, Finalizer)
+		setProtectedSecrets(p.config, secrets)
+	})
+}
+
+// patch writes a change of the metadata of the ProviderConfig, unless it was changed since it was read.
+func (r *Reconciler) patch(ctx context.Context, p *pass, change func()) error {
+	before := p.config.DeepCopyObject().(client.Object)
+	change()
+	err := r.client.Patch(ctx, p.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("writing finalizer: %w", err)
+	}
+	return nil
+}
+
+func protectedSecrets(config client.Object) (secrets []types.NamespacedName) {
+	for entry := range strings.SplitSeq(config.GetAnnotations()[annotationSecrets], ",") {
+		if namespace, name, ok := strings.Cut(entry, "/"); ok {
+			secrets = append(secrets, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return secrets
+}
+
+func setProtectedSecrets(config client.Object, secrets []types.NamespacedName) {
+	entries := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		entries = append(entries, secret.String())
+	}
+	setAnnotation(config, annotationSecrets, strings.Join(entries, ","))
+}
+
+// setAnnotation sets an annotation, or removes it if the value is empty.
+func setAnnotation(o client.Object, key, value string) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	if value == "" {
+		delete(annotations, key)
+	}
+	o.SetAnnotations(annotations)
+}
