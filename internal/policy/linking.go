@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 )
 
@@ -68,4 +69,28 @@ func linking(deps map[string][]string) []string {
 		}
 	}
 	return found
+}
+
+// linked returns what every package and test binary below root links, by import path.
+func linked(root string) (map[string][]string, error) {
+	var stderr strings.Builder
+	cmd := exec.Command("go", "list", "-test", "-f", `{{.ImportPath}}{{"\t"}}{{join .Deps "\t"}}`, "./...")
+	cmd.Dir, cmd.Stderr = root, &stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("running go list: %w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	deps := map[string][]string{}
+	for line := range strings.Lines(string(output)) {
+		var name string
+		for i, field := range strings.Split(strings.TrimSpace(line), "\t") {
+			pkg, _, _ := strings.Cut(field, " ") // "p [q.test]" is p, compiled again for a test
+			if i == 0 {
+				name = strings.TrimSuffix(pkg, ".test")
+			} else {
+				deps[name] = append(deps[name], pkg)
+			}
+		}
+	}
+	return deps, nil
 }
