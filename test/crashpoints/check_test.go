@@ -16,6 +16,7 @@ import (
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
@@ -135,12 +136,12 @@ func TestSummary(t *testing.T) {
 	if _, good := h.summary(); good {
 		t.Error("nothing tried is nothing proven")
 	}
-	h.report(job{}, "", nil, &fault.Process{}, nil)
+	h.report(job{}, scenario.Trial{Process: &fault.Process{}}, nil)
 	line, good := h.summary()
 	if want := "crash points: 1 tried, leaked=0 duplicated=0 credentials-lost=0 stuck=0 needs-human=0 bound-twice=0"; line != want || !good {
 		t.Errorf("%q, %t, want %q", line, good, want)
 	}
-	h.report(job{}, "", nil, &fault.Process{}, []violation{{credentialsLost, ""}, {stuck, ""}})
+	h.report(job{}, scenario.Trial{Process: &fault.Process{}}, []violation{{credentialsLost, ""}, {stuck, ""}})
 	line, good = h.summary()
 	if want := "crash points: 2 tried, leaked=0 duplicated=0 credentials-lost=1 stuck=1 needs-human=0 bound-twice=0"; line != want || good {
 		t.Errorf("%q, %t, want %q", line, good, want)

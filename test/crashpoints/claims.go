@@ -15,6 +15,7 @@ import (
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
@@ -110,7 +111,7 @@ func serving() []operation {
 				if err := deleteClaim(ctx, t); err != nil {
 					return err
 				}
-				return until(ctx, func() error { return t.released(ctx) })
+				return testkit.Poll(ctx, func() error { return t.released(ctx) })
 			},
 			begin: func(ctx context.Context, t *try) error {
 				if err := t.allow(ctx, `"spec":{"claimRef":null},`); err != nil {
@@ -151,7 +152,7 @@ func existing() []operation {
 				if err := firstOf(t.allow(ctx, ""), func() error { return create(ctx, t) }); err != nil {
 					return err
 				}
-				return until(ctx, func() error { return t.settled(ctx) })
+				return testkit.Poll(ctx, func() error { return t.settled(ctx) })
 			},
 			begin: func(ctx context.Context, t *try) error { return t.site.client.Delete(ctx, t.claim) },
 		},
@@ -219,7 +220,7 @@ func choosePassword(ctx context.Context, t *try) error {
 	if err := t.site.client.Patch(ctx, t.object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		return err
 	}
-	return until(ctx, func() error { return firstOf(t.settled(ctx), func() error { return t.opens(ctx) }) })
+	return testkit.Poll(ctx, func() error { return firstOf(t.settled(ctx), func() error { return t.opens(ctx) }) })
 }
 
 // allow does what an administrator does who lets claims of the site have the object: with more of a patch, if need be.

@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -142,7 +143,7 @@ func (p *project) all(ctx context.Context) ([]external, error) {
 
 // empty removes all that all lists, and returns when it is gone.
 func (p *project) empty(ctx context.Context) error {
-	return until(ctx, func() error {
+	return testkit.Poll(ctx, func() error {
 		left, err := p.all(ctx)
 		if err != nil {
 			return err
@@ -157,25 +158,4 @@ func (p *project) empty(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// until calls check until it returns nil, and returns its last word if that takes longer than ctx allows.
-func until(ctx context.Context, check func() error) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	var why error
-	for {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() == nil || why == nil { // an error because time ran out tells nothing
-			why = err
-		}
-		select {
-		case <-ctx.Done():
-			return why
-		case <-tick.C:
-		}
-	}
 }

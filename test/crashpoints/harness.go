@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 )
 
 // A choice is what to try. Empty fields choose all.
@@ -103,99 +104,66 @@ func (h *harness) fail(err error) {
 	fmt.Fprintln(h.out, err)
 }
 
-// try records an operation and cuts it at every point that is chosen.
-func (h *harness) try(ctx context.Context, j job, chosen choice) error {
-	clean, found, err := h.at(ctx, j, fault.Point{}, "")
-	if err != nil {
-		return err
-	}
-	order := clean.Order()
-	if len(found) > 0 {
-		h.report(j, "undisturbed", order, clean, found)
-		return nil
-	}
-	if chosen.point > len(order) {
-		return fmt.Errorf("there are %d points only: %s", len(order), fault.Numbered(order))
-	}
-	missed := 0
-	var all sync.WaitGroup
-	for i, p := range order {
-		if chosen.point != 0 && chosen.point != i+1 {
-			continue
-		}
-		for _, c := range fault.Kinds(p.Request, chosen.faults) {
-			all.Go(func() {
-				reached, err := h.cut(ctx, j, order, i, c)
-				if err != nil {
-					h.fail(fmt.Errorf("%s, point %d, %s: %w", j, i+1, c, err))
-					return
-				}
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				if !reached {
-					missed++
-					fmt.Fprintf(h.out, "%s: point %d, %s, did not come up again to be %s\n", j, i+1, p, c)
-				}
-			})
-		}
-	}
-	all.Wait()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fmt.Fprintf(h.out, "%s: done, %d points, %d cuts did not come about\n", j, len(order), missed)
-	if chosen.point != 0 {
-		fmt.Fprintf(h.out, "the points are: %s\n", fault.Numbered(order))
-	}
-	return nil
-}
-
-// attempts is how often a cut is tried whose point the process did not come to.
+// attempts is how often a fault is tried whose point the process did not reach.
 const attempts = 3
 
-// cut cuts one operation in one way and reports what is wrong afterwards.
-func (h *harness) cut(ctx context.Context, j job, order []fault.Point, i int, c fault.Kind) (reached bool, err error) {
-	for range attempts {
-		life, found, err := h.at(ctx, j, order[i], c)
-		if err != nil {
-			return false, err
-		}
-		if len(found) > 0 || life.Reached() {
-			h.report(j, fmt.Sprintf("point %d, %s, %s", i+1, order[i], c), order, life, found)
-		}
-		if life.Reached() {
-			return true, nil
-		}
+// try runs an operation without a fault, and with the chosen faults.
+func (h *harness) try(ctx context.Context, j job, chosen choice) error {
+	order, missed, err := scenario.Explorer{
+		Run:      func(trial scenario.Trial) (bool, error) { return h.trial(ctx, j, trial) },
+		Points:   (*fault.Process).Order,
+		Kinds:    func(request string) []fault.Kind { return fault.Kinds(request, chosen.faults) },
+		Only:     chosen.point,
+		Attempts: attempts,
+		Parallel: true,
+	}.Explore()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, trial := range missed {
+		fmt.Fprintf(h.out, "%s: %s was not reached again\n", j, trial)
 	}
-	return false, nil
+	if order != nil {
+		fmt.Fprintf(h.out, "%s: done, %d points, %d faults were not reached\n", j, len(order), len(missed))
+	}
+	if order != nil && chosen.point != 0 {
+		fmt.Fprintf(h.out, "the points are: %s\n", fault.Numbered(order))
+	}
+	return err
 }
 
-// at runs an operation at a free site with a life that is cut at the point.
-func (h *harness) at(ctx context.Context, j job, p fault.Point, c fault.Kind) (life *fault.Process, found []violation, err error) {
+// trial runs an operation at a free site, and reports what is wrong afterwards.
+func (h *harness) trial(ctx context.Context, j job, trial scenario.Trial) (good bool, err error) {
 	var s *site
 	select {
 	case s = <-h.sites:
 	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 	defer func() { h.sites <- s }()
-	t := &try{site: s, kind: j.kind, operation: j.operation, life: &fault.Process{At: p, Kind: c}}
-	found, err = t.run(ctx)
-	return t.life, found, errors.Join(err, s.clear(ctx))
+	t := &try{site: s, kind: j.kind, operation: j.operation, process: trial.Process}
+	found, err := t.run(ctx)
+	if err := errors.Join(err, s.clear(ctx)); err != nil {
+		return false, err
+	}
+	if len(found) > 0 || trial.Process.Reached() {
+		h.report(j, trial, found)
+	}
+	return len(found) == 0, nil
 }
 
-// report counts a try and tells all that is needed to understand and repeat what it violates.
-func (h *harness) report(j job, where string, order []fault.Point, life *fault.Process, found []violation) {
+// report counts a trial, and prints what is needed to understand and repeat its violations.
+func (h *harness) report(j job, trial scenario.Trial, found []violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tried++
 	for _, v := range found {
 		h.found[v.class]++
-		fmt.Fprintf(h.out, "VIOLATION %s: %s, %s: %s\n  undisturbed: %s\n  this time:   %s\n",
-			v.class, j, where, v.what, fault.Numbered(order), life)
+		fmt.Fprintf(h.out, "VIOLATION %s: %s, %s: %s\n  without a fault: %s\n  this time:       %s\n",
+			v.class, j, trial, v.what, fault.Numbered(trial.Order), trial.Process)
 	}
 }
 
-// summary is the last word, in one line. It is good if nothing was violated.
+// summary is one line. It is good if something was tried and nothing violated.
 func (h *harness) summary() (line string, good bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -30,7 +31,7 @@ type try struct {
 	site      *site
 	kind      kind
 	operation operation
-	life      *fault.Process
+	process   *fault.Process
 
 	claim    resource.Claim // of operations on claims, from when there is one
 	object   resource.Managed
@@ -46,11 +47,11 @@ func (t *try) run(ctx context.Context) (found []violation, err error) {
 	if err := t.operation.begin(ctx, t); err != nil {
 		return nil, fmt.Errorf("beginning: %w", err)
 	}
-	why, err := t.with(ctx, t.life, true)
+	why, err := t.with(ctx, t.process, true)
 	if err != nil {
 		return nil, err
 	}
-	if t.life.Kind == "" || why != nil { // a process that lives on shall need no other
+	if t.process.Kind == "" || why != nil { // a process that lives on shall need no other
 		return t.check(ctx, why)
 	}
 	why, err = t.with(ctx, &fault.Process{}, false)
@@ -67,7 +68,7 @@ func (t *try) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	t.life.Overtake = func() error { return t.overtake(ctx) }
+	t.process.Overtake = func() error { return t.overtake(ctx) }
 	t.object = t.declared()
 	if t.operation.write != nil {
 		if err := t.operation.write(ctx, t); err != nil {
@@ -86,7 +87,7 @@ func (t *try) prepare(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err = until(limited, func() error { return t.settled(limited) })
+	err = testkit.Poll(limited, func() error { return t.settled(limited) })
 	if history := t.operation.history; err == nil && history != nil {
 		err = history(limited, t)
 	}
@@ -121,11 +122,11 @@ func (t *try) with(ctx context.Context, life *fault.Process, first bool) (why, e
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if meanwhile := t.operation.meanwhile; first && meanwhile != nil {
-		why = until(limited, func() error { return t.cued(limited) })
+		why = testkit.Poll(limited, func() error { return t.cued(limited) })
 		err = meanwhile(ctx, t)
 	}
 	if err == nil && why == nil {
-		why = until(limited, func() error { return t.quiet(limited, life) })
+		why = testkit.Poll(limited, func() error { return t.quiet(limited, life) })
 	}
 	if why != nil {
 		why = cmp.Or(t.done(ctx), why) // the state says more than that the controllers do not rest
@@ -138,7 +139,7 @@ func (t *try) with(ctx context.Context, life *fault.Process, first bool) (why, e
 
 // cued returns nil once it is time for what happens meanwhile, or nobody lives to give the cue.
 func (t *try) cued(ctx context.Context) error {
-	if t.life.Finished() {
+	if t.process.Finished() {
 		return nil
 	}
 	if t.operation.cue != nil {
