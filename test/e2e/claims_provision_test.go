@@ -156,7 +156,7 @@ func static(t *testing.T, m *market) {
 			}
 			claim.SetResourceReference(&corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: existing.GetName()})
 			create(t, m.Plane, claim)
-			m.waits(t, claim, xpv1.ReasonNotAllowed, "is not for this claim")
+			m.waits(t, claim, xpv1.ReasonNotAllowed)
 			consent := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, "other, "+namespace)
 			patch(t, m.Plane, existing, consent)
 			b := m.bound(t, claim)
@@ -265,7 +265,7 @@ func contradicted(t *testing.T, m *market) {
 		claim := postgres(namespace, class.GetLabels()["server"], class.GetLabels())
 		claim.Spec.EngineVersion = ptr.To("15")
 		create(t, m.Plane, claim)
-		m.waits(t, claim, xpv1.ReasonBinding, "spec.engineVersion is 15, but the class stands for 14", "choose another class")
+		m.waits(t, claim, xpv1.ReasonBinding, "spec.engineVersion", "15", "14")
 	}
 	patch(t, m.Plane, shared, `{"specTemplate":{"forProvider":{"engineVersion":null}}}`)
 	claim := postgres(namespace, "shared", labels)
@@ -276,13 +276,13 @@ func contradicted(t *testing.T, m *market) {
 	wrong := fancy(namespace, "fancy", own.Labels)
 	wrong.Spec.Version = ptr.To("15")
 	create(t, m.Plane, wrong)
-	m.waits(t, wrong, xpv1.ReasonBinding, "spec.version is 15, but the class stands for 14")
+	m.waits(t, wrong, xpv1.ReasonBinding, "spec.version", "15", "14")
 	named := plane.FavouriteClass("named", vault, map[string]string{"for": namespace, "server": "named"})
 	named.SpecTemplate.ForProvider.Name = "one-for-all"
 	create(t, m.Plane, named)
 	twins := fancy(namespace, "twins", named.Labels)
 	create(t, m.Plane, twins)
-	m.waits(t, twins, xpv1.ReasonBinding, "the class sets forProvider.name", "ask your platform team")
+	m.waits(t, twins, xpv1.ReasonBinding, "forProvider.name")
 	m.remove(t, claim)
 	m.nothingLeft(t, b)
 }

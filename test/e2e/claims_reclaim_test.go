@@ -68,7 +68,7 @@ func (m *market) inherited(t *testing.T, namespace string, b *plane.Binding) res
 	heir.SetResourceReference(&corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: b.Managed.GetName()})
 	create(t, m.Plane, heir)
 	patch(t, m.Plane, b.Managed, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, namespace))
-	m.waits(t, heir, xpv1.ReasonNotAllowed, "is not for this claim")
+	m.waits(t, heir, xpv1.ReasonNotAllowed)
 	patch(t, m.Plane, b.Managed, `{"spec":{"claimRef":null}}`)
 	again := m.bound(t, heir)
 	if again.Managed.GetUID() != b.Managed.GetUID() {

@@ -7,17 +7,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"testing"
-
-	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// Every YAML in examples is what a server takes.
-func TestExamples(t *testing.T) {
-	t.Parallel()
-	p := plane.New(t)
-	p.Up(t)
+// The server accepts every YAML in examples.
+func examples(t *testing.T, s *stage) {
 	for _, namespace := range []string{"quickstart", "shop"} {
-		if out, err := p.Run(t.Context(), "kubectl", "create", "namespace", namespace); err != nil {
+		if out, err := s.Run(t.Context(), "kubectl", "create", "namespace", namespace); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -28,7 +23,7 @@ func TestExamples(t *testing.T) {
 			return err
 		}
 		tried++
-		if out, err := p.Run(t.Context(), "kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
+		if out, err := s.Run(t.Context(), "kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}
 		return nil

@@ -6,19 +6,14 @@ package e2e
 import (
 	"strings"
 	"testing"
-
-	"github.com/bowline-dev/bowline/test/plane"
 )
 
 // The controllers work as a service account that may do what they need, which the other tests prove by working, and
 // nothing of this.
-func TestControllersMayNot(t *testing.T) {
-	t.Parallel()
-	p := plane.New(t)
-	p.Up(t)
+func controllersMayNot(t *testing.T, s *stage) {
 	account := "--as=system:serviceaccount:bowline-system:bowline-controllers"
 	may := func(request string) bool {
-		out, err := p.Run(t.Context(), append(append([]string{"kubectl", "auth", "can-i"}, strings.Fields(request)...), account)...)
+		out, err := s.Run(t.Context(), append(append([]string{"kubectl", "auth", "can-i"}, strings.Fields(request)...), account)...)
 		return err == nil && strings.HasSuffix(strings.TrimSpace(out), "yes") // a warning may come before
 	}
 	if !may("create secrets -n default") || !may("patch favouritedbinstances") {

@@ -140,19 +140,14 @@ func (r *road) delete(t *testing.T) {
 	}
 }
 
-// What exists already and was made by somebody else is refused, and adopted only on the user's word.
-func TestN6N24Adoption(t *testing.T) {
-	t.Parallel()
-	p := plane.New(t, "--poll-interval=2s")
-	p.Up(t)
-	key := p.NewKey(t, plane.Project)
-	p.Connect(t, "default", key)
-	cloud := p.Onlooker(t, key).Databases
+// What exists already and belongs to nothing of Bowline is adopted only on request.
+func adopted(t *testing.T, s *stage) {
+	p, cloud := s.Plane, s.cloud.Databases
 	if _, err := cloud.CreateInstance(t.Context(), database.CreateInstanceInput{Name: "legacy", FancinessLevel: 20}); err != nil {
 		t.Fatal(err)
 	}
 	create(t, p, plane.Database("legacy", 30))
-	says(t, p, "legacy", "exists already and was not created for this object", "crossplane.io/external-name: legacy")
+	says(t, p, "legacy", "crossplane.io/external-name: legacy")
 
 	annotate(t, p, "legacy", meta.AnnotationKeyExternalName, "legacy")
 	p.Eventually(t, within, "the instance is adopted and kept as declared", func(ctx context.Context) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// A stage is a plane that scenarios share, and somebody who looks at its cloud without Bowline.
+// A stage is a plane that scenarios share, with direct access to its cloud.
 type stage struct {
 	*plane.Plane
 
@@ -23,18 +23,24 @@ func newStage(t *testing.T) *stage {
 	return &stage{Plane: p, cloud: p.ConnectEverywhere(t)}
 }
 
-// Scenarios of the contract's annex C that leave each other in peace. Scenario 1 is TestRoad; 5 and 12 are in TestTrouble.
+// Scenarios that do not affect each other share a plane. Scenario 1 of the contract's annex C is TestRoad; 5 and 12 are in
+// TestTrouble, 2 to 4 and 11 in TestClaims.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	for name, scenario := range map[string]func(*testing.T, *stage){
-		"AnnexC 6 R58 R101 R102 N9 pause, delete while paused, go on": deletedWhilePaused,
-		"AnnexC 6 N31 pause, delete while paused, let go":             abandonedWhilePaused,
-		"AnnexC 7 policies":                            policies,
-		"AnnexC 8 node group with autoscaler":          autoscaled,
-		"AnnexC 9 references and kubectl delete":       references,
-		"AnnexC 9 references until the namespace goes": namespaceGoes,
-		"AnnexC 9 R163 R164 controller's mate":         controllerReference,
+		"deletion while paused, resumed (AnnexC 6 R58 R101 R102 N9)": deletedWhilePaused,
+		"deletion while paused, abandoned (AnnexC 6 N31)":            abandonedWhilePaused,
+		"policies (AnnexC 7)":                                  policies,
+		"node group with autoscaler (AnnexC 8)":                autoscaled,
+		"references and kubectl delete (AnnexC 9)":             references,
+		"references until the namespace is deleted (AnnexC 9)": namespaceGoes,
+		"controller reference (AnnexC 9 R163 R164)":            controllerReference,
+		"adoption on request (N6 N24)":                         adopted,
+		"mistakes":                                             mistakes,
+		"refused at admission":                                 refusedAtAdmission,
+		"rights of the controllers":                            controllersMayNot,
+		"examples":                                             examples,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

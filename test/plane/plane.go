@@ -12,11 +12,9 @@
 package plane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -33,17 +31,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/sql"
 )
 
-// patience bounds every wait for the program itself.
-const patience = time.Minute
-
-// timeToStop is what a test needs to say what it waited for in vain, and to stop its plane, before its binary is ended.
-const timeToStop = 30 * time.Second
+// stopLimit is how long bowline down may take.
+const stopLimit = time.Minute
 
 // A Plane is one bowline with its data folder.
 type Plane struct {
@@ -54,12 +51,10 @@ type Plane struct {
 	// Client is an administrator's client without a cache. It is valid after the first Up.
 	Client client.WithWatch
 
-	binary string
-	args   []string
-	env    []string
-	cmd    *exec.Cmd
-	exited chan error
-	log    *os.File
+	args    []string // of bowline up, with the program
+	env     []string
+	process *process.Process
+	log     *os.File
 }
 
 // New prepares a plane; Up starts it. More arguments are given to `bowline up`.
@@ -72,12 +67,11 @@ func New(t testing.TB, args ...string) *Plane {
 	dir := t.TempDir()
 	cloud := FreeAddress(t)
 	p := &Plane{
-		Dir:    filepath.Join(dir, "data"),
-		Cloud:  "http://" + cloud,
-		binary: binary,
-		env:    append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="),
+		Dir:   filepath.Join(dir, "data"),
+		Cloud: "http://" + cloud,
+		env:   []string{"HOME=" + dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="},
 	}
-	p.args = append([]string{"up", "--data-dir", p.Dir, "--listen", FreeAddress(t), "--cloud-listen", cloud}, args...)
+	p.args = append([]string{binary, "up", "--data-dir", p.Dir, "--listen", FreeAddress(t), "--cloud-listen", cloud}, args...)
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -87,92 +81,54 @@ func New(t testing.TB, args ...string) *Plane {
 	return p
 }
 
-// Setenv adds an environment variable for later starts.
-func (p *Plane) Setenv(key, value string) { p.env = append(p.env, key+"="+value) }
-
-// Up starts bowline and returns when it says that it is ready, and how long that took.
+// Up starts bowline and returns how long it took to become ready.
 func (p *Plane) Up(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	out, writer, err := os.Pipe()
+	started, err := process.Start(t.Context(), process.Config{Args: p.args, Env: p.env, Ready: "Bowline is ready", Log: p.log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = exec.Command(p.binary, p.args...)
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, writer, p.log
-	err = p.cmd.Start()
-	writer.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.exited = make(chan error, 1)
-	go func(cmd *exec.Cmd, exited chan<- error) { exited <- cmd.Wait() }(p.cmd, p.exited)
-	if err := out.SetReadDeadline(begin.Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	said := &bytes.Buffer{}
-	for chunk := make([]byte, 4096); !strings.Contains(said.String(), "Bowline is ready"); {
-		n, err := out.Read(chunk)
-		said.Write(chunk[:n])
-		if err != nil {
-			t.Fatalf("bowline up did not become ready: %v\n%s%s", err, said, p.Log())
-		}
-	}
+	p.process = started
 	took := time.Since(begin)
-	go drain(out) // a program that writes where nobody reads is ended
 	if p.Client == nil {
 		p.Client = p.newClient(t)
 	}
 	return took
 }
 
-func drain(out *os.File) {
-	defer out.Close()
-	if out.SetReadDeadline(time.Time{}) == nil {
-		_, _ = io.Copy(io.Discard, out)
-	}
-}
-
 // Kill ends bowline as kill -9 does.
 func (p *Plane) Kill(t testing.TB) {
 	t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-p.exited
-	p.cmd = nil
+	p.process = nil
 }
 
 // Run runs another bowline command on the plane and returns what it printed, both streams.
 func (p *Plane) Run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, p.binary, args...)
-	cmd.Env = append(p.env, "BOWLINE_DATA_DIR="+p.Dir)
+	cmd := exec.CommandContext(ctx, p.args[0], args...)
+	cmd.Env = append(append(os.Environ(), p.env...), "BOWLINE_DATA_DIR="+p.Dir)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 // PID of the running program.
-func (p *Plane) PID() int { return p.cmd.Process.Pid }
+func (p *Plane) PID() int { return p.process.PID() }
 
 // Log returns the end of what bowline logged.
-func (p *Plane) Log() string {
-	const tail = 4000
-	all, err := os.ReadFile(p.log.Name())
-	if err != nil {
-		return err.Error()
-	}
-	return string(all[max(0, len(all)-tail):])
-}
+func (p *Plane) Log() string { return process.Tail(p.log) }
 
 // end stops bowline and every database server of its cloud.
 func (p *Plane) end(t testing.TB) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	if out, err := p.Run(ctx, "down", "--data-dir", p.Dir); err != nil {
 		t.Errorf("bowline down: %v\n%s", err, out)
 	}
-	if p.cmd != nil {
-		<-p.exited
+	if p.process != nil {
+		<-p.process.Exited()
 	}
 	if left := p.Servers(t); len(left) > 0 {
 		t.Errorf("database servers left behind: %v", left)
@@ -224,34 +180,12 @@ func (p *Plane) Secret(ctx context.Context, namespace, name string) (map[string]
 	return data, nil
 }
 
-// Eventually calls check until it returns nil, and fails the test with its last word if that takes longer than limit, or if
-// shortly after that the test binary would be ended, which says nothing.
+// Eventually waits until check returns nil, and logs the end of bowline's log if that takes longer than limit.
 func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
-	if test, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if end, bounded := test.Deadline(); bounded {
-			limit = min(limit, time.Until(end)-timeToStop)
-		}
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	var why error
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		if ctx.Err() == nil || why == nil { // an error because time ran out tells nothing
-			why = err
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waited %s for: %s; it is not so: %v\nend of the log:\n%s", limit, what, why, p.Log())
-		case <-tick.C:
-		}
-	}
+	testkit.Within(t, limit, what, func() error { return check(ctx) })
 }
 
 // FreeAddress returns a host:port on this machine that nobody listens on.
