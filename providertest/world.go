@@ -1,10 +1,10 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package providertest runs a provider against a real API server, and proves of all its kinds what every kind owes its users.
+// Package providertest runs a provider against a real API server, and checks what all its kinds have to do for their users.
 //
-// Its one idea: what is the same for all providers is asked of the provider's value, so that a test says only what is special
-// about a kind: what somebody may do to its external resource.
+// Its one idea: what is the same for all kinds is derived from the provider's value, so that a test only describes what is special
+// about a kind: how its external resource may drift.
 //
 //	func TestMain(m *testing.M) { os.Exit(providertest.Main(m, mine.Provider())) }
 //
@@ -14,7 +14,7 @@
 //		w.TestDrift(t, writes, map[string]providertest.Drift{"Bucket": {...}})
 //	}
 //
-// The server is that of package controlplanetest, and so is what else a World can do.
+// Package controlplanetest has the server, and the other methods of a World.
 package providertest
 
 import (
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -35,12 +36,13 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// mine marks the cluster-scoped objects that a world's controllers look after, by the world's namespace.
+// mine is the label of the cluster-scoped objects that a world's controllers reconcile. Its value is the world's namespace.
 const mine = "bowline.dev/test"
 
 // Main runs the tests of a package against a server that has the provider's kinds, and returns the exit code.
@@ -59,7 +61,7 @@ type World struct {
 	provider provider.Provider
 }
 
-// New returns a world in which nothing runs yet. Its client knows the provider's kinds and those of Kubernetes.
+// New returns a world without controllers. Its client knows the provider's kinds and those of Kubernetes.
 func New(t testing.TB, p provider.Provider) *World {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -69,8 +71,8 @@ func New(t testing.TB, p provider.Provider) *World {
 	return &World{Env: controlplanetest.NewWithScheme(t, s), provider: p}
 }
 
-// Start runs the provider's controllers until the test ends. They look after the objects in the world's namespace and those of
-// cluster scope that the world created, every second and ten times a second after an error unless options say otherwise.
+// Start runs the provider's controllers until the test ends. They reconcile the objects in the world's namespace and the
+// cluster-scoped ones that the world created. Default poll interval: one second; default backoff: a tenth of a second to a second.
 func (w *World) Start(t testing.TB, o ...managed.ReconcilerOption) {
 	t.Helper()
 	options := managed.CacheOptions()
@@ -121,20 +123,17 @@ func (w *World) Remove(t testing.TB, o client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the test's own context may have ended
 	defer cancel()
-	for {
-		err := w.Client.Delete(ctx, o)
-		if client.IgnoreNotFound(err) != nil {
-			t.Errorf("deleting %T %s: %v", o, o.GetName(), err)
+	err := testkit.Poll(ctx, func() error {
+		switch err := w.Client.Delete(ctx, o); {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
 		}
-		if err != nil {
-			return
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			t.Errorf("%T %s is not gone", o, o.GetName())
-			return
-		}
+		return errors.New("it is still there")
+	})
+	if err != nil {
+		t.Errorf("deleting %T %s: %v", o, o.GetName(), err)
 	}
 }
 

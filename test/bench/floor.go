@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
 	"github.com/bowline-dev/bowline/test/bench/provider"
 )
 
@@ -28,7 +28,7 @@ const (
 )
 
 // A request of the bare client for one object, which it changes to what the API server answers.
-type request func(ctx context.Context, c client.Client, s *v1.Server) error
+type request func(ctx context.Context, c client.Client, s *shop.Item) error
 
 // measureFloors measures what a bare client takes that knows everything beforehand: first for the six requests that
 // stand for crash safety, a secret and an event, then for the three that nobody can do without.
@@ -117,9 +117,9 @@ func (b *bench) cpuOf(phase string) (seconds float64) {
 	return seconds
 }
 
-func create(ctx context.Context, c client.Client, s *v1.Server) error { return c.Create(ctx, s) }
+func create(ctx context.Context, c client.Client, s *shop.Item) error { return c.Create(ctx, s) }
 
-func beginCreation(ctx context.Context, c client.Client, s *v1.Server) error {
+func beginCreation(ctx context.Context, c client.Client, s *shop.Item) error {
 	base := s.DeepCopy()
 	meta.AddFinalizer(s, managed.Finalizer)
 	meta.SetExternalName(s, s.Name)
@@ -127,32 +127,32 @@ func beginCreation(ctx context.Context, c client.Client, s *v1.Server) error {
 	return c.Patch(ctx, s, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 }
 
-func createSecret(ctx context.Context, c client.Client, s *v1.Server) error {
+func createSecret(ctx context.Context, c client.Client, s *shop.Item) error {
 	return c.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       namespace,
 			Name:            s.Name,
 			Annotations:     s.Annotations,
-			OwnerReferences: []metav1.OwnerReference{meta.AsController(s, v1.GroupVersionKind)},
+			OwnerReferences: []metav1.OwnerReference{meta.AsController(s, shop.ItemGroupVersionKind)},
 		},
 		Type: xpv1.SecretTypeConnection,
 		Data: provider.Details(s.Name),
 	})
 }
 
-func endCreation(ctx context.Context, c client.Client, s *v1.Server) error {
+func endCreation(ctx context.Context, c client.Client, s *shop.Item) error {
 	base := s.DeepCopy()
 	meta.SetExternalCreateSucceeded(s, time.Now())
 	return c.Patch(ctx, s, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 }
 
-func createEvent(ctx context.Context, c client.Client, s *v1.Server) error {
+func createEvent(ctx context.Context, c client.Client, s *shop.Item) error {
 	return event.NewAPIRecorder(c, c, "bench").Event(ctx, s, event.Normal(managed.ReasonCreated, "Created the external resource "+s.Name))
 }
 
-func writeStatus(ctx context.Context, c client.Client, s *v1.Server) error {
+func writeStatus(ctx context.Context, c client.Client, s *shop.Item) error {
 	base := s.DeepCopy()
 	s.SetConditions(xpv1.ReconcileSuccess().WithObservedGeneration(s.Generation), xpv1.Available().WithObservedGeneration(s.Generation))
-	s.Status.AtProvider = v1.ServerObservation{Size: s.Spec.ForProvider.Size, Address: string(provider.Details(s.Name)["endpoint"])}
+	s.Status.AtProvider = shop.ItemObservation{Size: *s.Spec.ForProvider.Size, Shelf: string(provider.Details(s.Name)["endpoint"])}
 	return c.Status().Patch(ctx, s, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/test/bench/progress"
 	"github.com/bowline-dev/bowline/test/bench/report"
 )
@@ -26,12 +26,12 @@ const (
 	watchPause = 100 * time.Millisecond
 )
 
-func name(i int) string { return fmt.Sprintf("server-%05d", i) }
+func name(i int) string { return fmt.Sprintf("item-%05d", i) }
 
 // object is what the harness creates; the rest is the controllers'.
-func object(i int) *v1.Server {
-	s := &v1.Server{ObjectMeta: metav1.ObjectMeta{Name: name(i)}}
-	s.Spec.ForProvider = v1.ServerParameters{Size: 1, Region: "north"}
+func object(i int) *shop.Item {
+	s := &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: name(i)}}
+	s.Spec.ForProvider = shop.ItemParameters{Size: new(int64(1)), Colour: new("green")}
 	s.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: namespace, Name: name(i)}
 	return s
 }
@@ -70,13 +70,13 @@ func (b *bench) measureObjects(ctx context.Context) (err error) {
 		}
 		larger := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"forProvider": {"size": 2}}}`))
 		err := b.phase(ctx, p, c, "update", tracker.Expect(b.objects, progress.ReadyAt(2)), func(ctx context.Context, i int) error {
-			return p.client.Patch(ctx, &v1.Server{ObjectMeta: metav1.ObjectMeta{Name: name(i)}}, larger)
+			return p.client.Patch(ctx, &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: name(i)}}, larger)
 		})
 		if err != nil {
 			return err
 		}
 		return b.phase(ctx, p, c, "delete", tracker.Expect(b.objects, progress.Deleted), func(ctx context.Context, i int) error {
-			return p.client.Delete(ctx, &v1.Server{ObjectMeta: metav1.ObjectMeta{Name: name(i)}})
+			return p.client.Delete(ctx, &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: name(i)}})
 		})
 	})
 }

@@ -26,14 +26,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/crd"
-	"github.com/bowline-dev/bowline/test/bench/apis/crds"
-	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
+	"github.com/bowline-dev/bowline/test/bench/provider"
 )
 
-// namespace holds the connection secrets.
-const namespace = "bench"
+const (
+	namespace = "bench" // of the connection Secrets
+	resource  = "items" // the plural of the kind
+)
 
 // A plane is a fresh API server with the bench's kind installed.
 type plane struct {
@@ -64,7 +67,7 @@ func (b *bench) startPlane(ctx context.Context) (p *plane, err error) {
 		return p, fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	p.config.QPS = -1
-	definitions, err := crd.Load(crds.FS)
+	definitions, err := crd.Load(provider.Definitions())
 	if err != nil {
 		return p, err
 	}
@@ -72,7 +75,7 @@ func (b *bench) startPlane(ctx context.Context) (p *plane, err error) {
 		return p, err
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), shop.AddToScheme(scheme)); err != nil {
 		return p, err
 	}
 	if p.client, err = client.New(quiet(p.config), client.Options{Scheme: scheme}); err != nil {
@@ -106,7 +109,7 @@ func (p *plane) watch(ctx context.Context, since string) (io.ReadCloser, error) 
 		return nil, fmt.Errorf("creating client of the watch: %w", err)
 	}
 	address := fmt.Sprintf("%s/apis/%s/%s?watch=true&timeoutSeconds=86400&resourceVersion=%s", strings.TrimSuffix(p.config.Host, "/"),
-		v1.GroupVersionKind.GroupVersion(), v1.Resource, since)
+		shop.GroupVersion, resource, since)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -192,36 +195,39 @@ func (c *controllers) ask(ctx context.Context, method, path string, answer any) 
 	return json.NewDecoder(response.Body).Decode(answer)
 }
 
-// watching waits until the controllers see the objects. They say that they are ready a moment before.
+// watching waits until the controllers watch the objects, which is a moment after they are ready.
 func (c *controllers) watching(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("gave up after a minute"))
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return c.until(ctx, func(have counts) (bool, string) {
-		return have.Requests["watch "+v1.Resource] > 0, "the controllers do not watch " + v1.Resource
+	return c.until(ctx, func(have counts) error {
+		if have.Requests["watch "+resource] == 0 {
+			return errors.New("the controllers do not watch " + resource)
+		}
+		return nil
 	})
 }
 
-// observed waits until the controllers have looked at every object since their start.
+// observed waits until the controllers have observed every object since their start.
 func (c *controllers) observed(ctx context.Context, n int) error {
-	return c.until(ctx, func(have counts) (bool, string) {
-		return have.Calls["observe"] >= n, fmt.Sprintf("%d of %d objects were observed", have.Calls["observe"], n)
+	return c.until(ctx, func(have counts) error {
+		if have.Calls["observe"] < n {
+			return fmt.Errorf("%d of %d objects were observed", have.Calls["observe"], n)
+		}
+		return nil
 	})
 }
 
-// until asks for the counts until they are good. The error says what they lack.
-func (c *controllers) until(ctx context.Context, good func(counts) (ok bool, lack string)) error {
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+// until reads the counts until check returns nil.
+func (c *controllers) until(ctx context.Context, check func(counts) error) error {
+	err := testkit.Poll(ctx, func() error {
 		have, err := c.counts(ctx)
-		ok, lack := good(have)
-		if err == nil && ok {
-			return nil
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", lack, context.Cause(ctx))
-		case <-ticker.C:
-		}
+		return check(have)
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 	}
+	return err
 }

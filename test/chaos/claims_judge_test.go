@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	sqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -119,10 +120,10 @@ func (c *crowd) judge() {
 	c.judgeManaged(s)
 	have, err := c.cloud.Census(c.t.Context())
 	c.do(err)
-	missing, superfluous := plane.Compare(have.Databases, uids(s.servers))
+	missing, superfluous := inspect.Compare(have["database"], uids(s.servers))
 	rooms, err := c.rooms(c.t.Context())
 	c.do(err)
-	empty, strange := plane.Compare(rooms, names(s.tenants))
+	empty, strange := inspect.Compare(rooms, names(s.tenants))
 	v.databases = len(s.managed()) - missing - empty + superfluous + strange
 	v.orphans += superfluous + strange + max(0, s.secrets-2*len(c.all))
 	v.secrets = c.open(s)
@@ -160,11 +161,11 @@ func (c *crowd) judgeManaged(s sight) {
 func (c *crowd) open(s sight) int {
 	opened := atomic.Int64{}
 	err := c.each(func(claim *databasev1alpha1.PostgreSQLInstance) error {
-		b, err := c.p.Bound(c.t.Context(), claim.DeepCopy())
+		b, err := inspect.Bound(c.t.Context(), c.p.Client, claim.DeepCopy())
 		if err != nil {
 			return fmt.Errorf("%s: %w", claim.Name, err)
 		}
-		conn, err := plane.Open(c.t.Context(), b.Copy.Data)
+		conn, err := inspect.Connect(c.t.Context(), b.Copy.Data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", claim.Name, err)
 		}
@@ -193,7 +194,7 @@ func (c *crowd) rooms(ctx context.Context) (map[types.UID]int, error) {
 	for key, value := range login {
 		secret[key] = []byte(value)
 	}
-	conn, err := plane.Open(ctx, secret)
+	conn, err := inspect.Connect(ctx, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +231,7 @@ func (c *crowd) leave() {
 	c.do(err)
 	rooms, err := c.rooms(c.t.Context())
 	c.do(err)
-	c.verdict.left = len(have.Databases) + len(rooms) + len(c.p.Servers(c.t))
+	c.verdict.left = len(have["database"]) + len(rooms) + len(c.p.Servers(c.t))
 	c.say("all claims are deleted, and %d things are left", c.verdict.left)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -79,7 +80,7 @@ type crowd struct {
 	t      *testing.T
 	p      *plane.Plane
 	random *rand.Rand
-	cloud  *plane.Onlooker
+	cloud  *inspect.Project
 
 	servers, databases, kills int
 	all                       []*databasev1alpha1.PostgreSQLInstance // as they are created

@@ -22,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -77,7 +78,7 @@ type storm struct {
 	t                          *testing.T
 	p                          *plane.Plane
 	random                     *rand.Rand
-	cloud                      *plane.Onlooker
+	cloud                      *inspect.Project
 	admin                      *sdk.AdminClient
 	networks, databases, kills int
 
@@ -251,8 +252,8 @@ func (s *storm) judge(took time.Duration) {
 	s.do(err)
 	have, err := s.cloud.Census(s.t.Context())
 	s.do(err)
-	missingNetworks, doubleNetworks := plane.Compare(have.Networks, v.networks)
-	missingDatabases, doubleDatabases := plane.Compare(have.Databases, v.databases)
+	missingNetworks, doubleNetworks := inspect.Compare(have["network"], v.networks)
+	missingDatabases, doubleDatabases := inspect.Compare(have["database"], v.databases)
 	missing, double := missingNetworks+missingDatabases, doubleNetworks+doubleDatabases
 	opened := 0
 	for i := range s.databases {

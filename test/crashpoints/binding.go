@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 // reread returns an object as the API server has it, with nothing of what it was.
@@ -71,31 +71,21 @@ func (t *try) begun(ctx context.Context) error {
 	return err
 }
 
-// bound returns nil if the claim can be used, it and its managed resource, the only one, belong to each other, and what the
-// one publishes the other has. The managed resource is the object from then on.
+// bound returns nil if the claim is ready and bound to the only managed resource, and their Secrets agree. The managed resource is
+// the object from then on.
 func (t *try) bound(ctx context.Context) error {
 	claim, err := reread(ctx, t, t.claim)
 	if err != nil {
 		return err
 	}
-	ready, synced, ref := claim.GetCondition(xpv1.TypeReady), claim.GetCondition(xpv1.TypeSynced), claim.GetResourceReference()
-	if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue ||
-		claim.GetBindingPhase() != xpv1.BindingPhaseBound || ref == nil {
-		return fmt.Errorf("claim %s is %q and names %v; Ready: %s %s; Synced: %s %s", claim.GetName(), claim.GetBindingPhase(), ref,
-			ready.Reason, ready.Message, synced.Reason, synced.Message)
-	}
-	t.claim, t.object = claim, t.declared()
-	t.object.SetName(ref.Name)
-	if t.object, err = reread(ctx, t, t.object); err != nil {
+	b, err := inspect.Bound(ctx, t.site.client, claim)
+	if err != nil {
 		return err
 	}
-	mg := t.object.(resource.BindableManaged)
-	if of := mg.GetClaimReference(); of == nil || of.UID != claim.GetUID() || mg.GetBindingPhase() != xpv1.BindingPhaseBound {
-		return fmt.Errorf("managed resource %s is %q and belongs to %v", mg.GetName(), mg.GetBindingPhase(), of)
+	if synced := claim.GetCondition(xpv1.TypeSynced); synced.Status != corev1.ConditionTrue {
+		return fmt.Errorf("claim %s: Synced: %s %s", claim.GetName(), synced.Reason, synced.Message)
 	}
-	if theirs, ours := meta.GetExternalName(mg), meta.GetExternalName(claim); theirs != ours || ours == "" {
-		return fmt.Errorf("external name %q of the managed resource, %q of the claim", theirs, ours)
-	}
+	t.claim, t.object = claim, b.Managed
 	all, err := t.site.objects(ctx)
 	if err != nil {
 		return err
@@ -106,28 +96,17 @@ func (t *try) bound(ctx context.Context) error {
 	return errors.Join(t.copied(ctx), t.counted(ctx))
 }
 
-// copied returns nil if the Secret of the claim holds what that of the object does, and both agree to that.
+// copied returns nil if the Secret of the claim has the content of that of the object, and both refer to each other.
 func (t *try) copied(ctx context.Context) error {
-	from, wanted := resource.ConnectionSecretReference(t.object)
-	to := t.claim.GetWriteConnectionSecretToReference()
-	if !wanted || to == nil {
-		return errors.New("claim or managed resource have no connection Secret")
-	}
-	source, have := &corev1.Secret{}, &corev1.Secret{}
-	if err := errors.Join(
-		t.site.client.Get(ctx, client.ObjectKey{Namespace: from.Namespace, Name: from.Name}, source),
-		t.site.client.Get(ctx, client.ObjectKey{Namespace: t.claim.GetNamespace(), Name: to.Name}, have),
-	); err != nil {
-		return err
-	}
+	b, err := inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
 	switch {
-	case !maps.EqualFunc(source.Data, have.Data, bytes.Equal):
-		return errors.New("the Secret of the claim does not hold what that of the managed resource does")
-	case !meta.PropagationAllowed(source, have):
-		return errors.New("the Secret of the managed resource does not go on to that of the claim")
-	case !metav1.IsControlledBy(have, t.claim) || len(meta.PropagatesTo(source)) != 1:
-		return fmt.Errorf("the Secret of the claim is owned by %v, and the other one goes on to %v", have.OwnerReferences,
-			meta.PropagatesTo(source))
+	case err != nil:
+		return err
+	case !meta.PropagationAllowed(b.Source, b.Copy):
+		return errors.New("the Secret of the managed resource may not be copied to that of the claim")
+	case !metav1.IsControlledBy(b.Copy, t.claim) || len(meta.PropagatesTo(b.Source)) != 1:
+		return fmt.Errorf("the Secret of the claim is owned by %v, and the other one is copied to %v", b.Copy.OwnerReferences,
+			meta.PropagatesTo(b.Source))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 // A class is a sort of violation.
@@ -72,29 +73,29 @@ func (t *try) check(ctx context.Context, why error) (found []violation, err erro
 }
 
 // strays finds external resources that are too many.
-func strays(objects []resource.Managed, all []external) (found []violation) {
+func strays(objects []resource.Managed, all []inspect.External) (found []violation) {
 	has := map[types.UID]int{}
 	for _, o := range objects {
 		has[o.GetUID()] = 0
 	}
 	for _, e := range all {
-		n, known := has[e.owner]
+		n, known := has[e.Owner]
 		if !known {
-			found = append(found, violation{leaked, fmt.Sprintf("%s, made for %q", e.name, e.owner)})
+			found = append(found, violation{leaked, fmt.Sprintf("%s, made for %q", e.Name, e.Owner)})
 			continue
 		}
 		if n > 0 {
-			found = append(found, violation{duplicated, fmt.Sprintf("%s, made for %q too: %s", e.name, e.owner, list(all))})
+			found = append(found, violation{duplicated, fmt.Sprintf("%s, made for %q too: %s", e.Name, e.Owner, list(all))})
 		}
-		has[e.owner]++
+		has[e.Owner]++
 	}
 	return found
 }
 
-func list(all []external) string {
+func list(all []inspect.External) string {
 	lines := []string{}
 	for _, e := range all {
-		lines = append(lines, fmt.Sprintf("%s of %q with %q (leaving: %t)", e.name, e.owner, e.setting, e.leaving))
+		lines = append(lines, fmt.Sprintf("%s of %q with %q (leaving: %t)", e.Name, e.Owner, e.Setting, e.Deleting))
 	}
 	return "[" + strings.Join(lines, ", ") + "]"
 }
@@ -138,6 +139,6 @@ func (t *try) opensNow(ctx context.Context, ref xpv1.SecretReference) error {
 	if err := t.kind.opens(ctx, secret.Data); err != nil || t.claim == nil {
 		return err
 	}
-	// The Secret of a claim that is gone has gone with it.
+	// The Secret of a deleted claim is deleted too.
 	return client.IgnoreNotFound(t.copied(ctx))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 func TestStrays(t *testing.T) {
@@ -29,14 +30,14 @@ func TestStrays(t *testing.T) {
 		&v1alpha3.Network{ObjectMeta: metav1.ObjectMeta{UID: "a"}}, &v1alpha3.Network{ObjectMeta: metav1.ObjectMeta{UID: "b"}},
 	}
 	cases := map[string]struct {
-		all  []external
+		all  []inspect.External
 		want []class
 	}{
-		"one each":          {[]external{{owner: "a"}, {owner: "b"}}, nil},
-		"of a lost object":  {[]external{{owner: "a"}, {owner: "c"}, {owner: "c"}}, []class{leaked, leaked}},
-		"without an owner":  {[]external{{}}, []class{leaked}},
-		"two for one":       {[]external{{owner: "a"}, {owner: "b"}, {owner: "a"}}, []class{duplicated}},
-		"three for one":     {[]external{{owner: "a"}, {owner: "a"}, {owner: "a"}}, []class{duplicated, duplicated}},
+		"one each":          {[]inspect.External{{Owner: "a"}, {Owner: "b"}}, nil},
+		"of a lost object":  {[]inspect.External{{Owner: "a"}, {Owner: "c"}, {Owner: "c"}}, []class{leaked, leaked}},
+		"without an owner":  {[]inspect.External{{}}, []class{leaked}},
+		"two for one":       {[]inspect.External{{Owner: "a"}, {Owner: "b"}, {Owner: "a"}}, []class{duplicated}},
+		"three for one":     {[]inspect.External{{Owner: "a"}, {Owner: "a"}, {Owner: "a"}}, []class{duplicated, duplicated}},
 		"none is not stray": {nil, nil},
 	}
 	for name, tc := range cases {

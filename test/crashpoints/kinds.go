@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,14 +16,13 @@ import (
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
 	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
-	"github.com/bowline-dev/bowline/test/crashpoints/door"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 const (
 	connectionSecret = "connection"
 	passwordSecret   = "password"
 	keySecret        = "key" // of the provider configurations
-	tierLabel        = "tier"
 )
 
 // A kind is a managed kind of the provider. All of them can be named beforehand, or have creations that can be repeated,
@@ -35,7 +35,7 @@ type kind struct {
 	// setting returns what the object declares for the setting that change changes, as external has it.
 	setting func(resource.Managed) string
 	// opens tries whether a connection secret of the kind opens what it is for; nil for kinds that have none.
-	opens door.Try
+	opens func(ctx context.Context, data map[string][]byte) error
 	// claims says with which claims and classes such objects are made, for kinds that are about claims. These have no common
 	// operations.
 	claims *claimKind
@@ -64,7 +64,7 @@ func databases() kind {
 		setting: func(mg resource.Managed) string {
 			return fmt.Sprint(mg.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.FancinessLevel)
 		},
-		opens: door.PostgreSQL,
+		opens: inspect.OpensPostgreSQL,
 		more: withPassword(func(mg resource.Managed, password *xpv1.SecretKeySelector) {
 			mg.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider.PasswordSecretRef = password
 		}),
@@ -87,7 +87,7 @@ func caches() kind {
 		},
 		change:  func(mg resource.Managed) { of(mg).MemoryMegabytes = new(16) },
 		setting: func(mg resource.Managed) string { return fmt.Sprint(*of(mg).MemoryMegabytes) },
-		opens:   door.Redis,
+		opens:   inspect.OpensRedis,
 		more:    withPassword(func(mg resource.Managed, password *xpv1.SecretKeySelector) { of(mg).PasswordSecretRef = password }),
 	}
 }
@@ -138,14 +138,14 @@ func subnets() kind {
 			n := &namespacednetworkv1alpha3.Subnet{ObjectMeta: m}
 			n.Spec.ProviderConfigReference = s.clusterConfig()
 			n.Spec.ForProvider.NetworkID, n.Spec.ForProvider.CIDRBlock = &s.project.network, new("10.1.0.0/16")
-			n.Spec.ForProvider.Labels = map[string]string{tierLabel: "web"}
+			n.Spec.ForProvider.Labels = map[string]string{inspect.TierLabel: "web"}
 			return n
 		},
 		change: func(mg resource.Managed) {
-			mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider.Labels[tierLabel] = "data"
+			mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider.Labels[inspect.TierLabel] = "data"
 		},
 		setting: func(mg resource.Managed) string {
-			return mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider.Labels[tierLabel]
+			return mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider.Labels[inspect.TierLabel]
 		},
 		more: withParent(networks(), func(mg resource.Managed, parent string) {
 			p := &mg.(*namespacednetworkv1alpha3.Subnet).Spec.ForProvider

@@ -217,7 +217,7 @@ func (t *try) healthy(ctx context.Context) error {
 	}
 	want := t.kind.setting(t.object)
 	for _, e := range all {
-		if e.owner == t.object.GetUID() && !e.leaving && e.setting == want {
+		if e.Owner == t.object.GetUID() && !e.Deleting && e.Setting == want {
 			return nil
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	sqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -59,7 +60,7 @@ func dynamic(t *testing.T, m *market) {
 
 // rotated has the server take a new password, and measures how long the claim's Secret lags behind that of the managed
 // resource. A machine that is busy with other tests gets three chances.
-func (m *market) rotated(t *testing.T, b *plane.Binding) {
+func (m *market) rotated(t *testing.T, b *inspect.Binding) {
 	t.Helper()
 	passwords := map[string]string{"one": "the-first-password", "two": "the-second-password", "three": "the-third-password"}
 	chosen := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: vault, Name: b.Managed.GetName() + "-chosen"}, StringData: passwords}
@@ -83,7 +84,7 @@ func (m *market) rotated(t *testing.T, b *plane.Binding) {
 	})
 }
 
-func (m *market) rotate(t *testing.T, b *plane.Binding, password, from string) time.Duration {
+func (m *market) rotate(t *testing.T, b *inspect.Binding, password, from string) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()

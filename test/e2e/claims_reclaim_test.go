@@ -16,6 +16,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -58,7 +59,7 @@ func retained(t *testing.T, m *market) {
 }
 
 // inherited binds what was released to another claim, as soon as an administrator made it free and let the namespace have it.
-func (m *market) inherited(t *testing.T, namespace string, b *plane.Binding) resource.Claim {
+func (m *market) inherited(t *testing.T, namespace string, b *inspect.Binding) resource.Claim {
 	t.Helper()
 	heir := postgres(namespace, b.Copy.Name, nil)
 	gvk, err := m.Client.GroupVersionKindFor(b.Managed)
@@ -82,7 +83,7 @@ func (m *market) inherited(t *testing.T, namespace string, b *plane.Binding) res
 
 // released waits until what a claim left is kept for an administrator: the managed resource names the claim still, its Secret
 // goes on to nobody, and the claim's is gone.
-func (m *market) released(t *testing.T, b *plane.Binding) {
+func (m *market) released(t *testing.T, b *inspect.Binding) {
 	t.Helper()
 	m.Eventually(t, within, b.Managed.GetName()+" is released", func(ctx context.Context) error {
 		mg, source := b.Managed.DeepCopyObject().(resource.BindableManaged), &corev1.Secret{}

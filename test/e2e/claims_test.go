@@ -21,7 +21,7 @@ import (
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	sqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
-	"github.com/bowline-dev/bowline/test/plane"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 // vault is the namespace of the classes' connection Secrets.
@@ -78,10 +78,10 @@ func postgres(namespace, name string, labels map[string]string) *databasev1alpha
 }
 
 // bound waits until a claim is bound, both sides agree, and the Secret opens the database.
-func (m *market) bound(t *testing.T, claim resource.Claim) (b *plane.Binding) {
+func (m *market) bound(t *testing.T, claim resource.Claim) (b *inspect.Binding) {
 	t.Helper()
 	m.Eventually(t, within, claim.GetName()+" is bound", func(ctx context.Context) (err error) {
-		b, err = m.Bound(ctx, claim)
+		b, err = inspect.Bound(ctx, m.Client, claim)
 		return err
 	})
 	if err := application(t.Context(), b.Copy.Data, ""); err != nil {
@@ -92,7 +92,7 @@ func (m *market) bound(t *testing.T, claim resource.Claim) (b *plane.Binding) {
 
 // application is what a team runs: it keeps orders in whatever database its Secret leads to, and looks for one.
 func application(ctx context.Context, secret map[string][]byte, wanted string) error {
-	conn, err := plane.Open(ctx, secret)
+	conn, err := inspect.Connect(ctx, secret)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func madeIn(ctx context.Context, c client.Client, claim resource.Claim) (all []r
 }
 
 // madeOne checks that nothing but the managed resource of the binding was made for a claim, and that it is called after it.
-func (m *market) madeOne(t *testing.T, claim resource.Claim, b *plane.Binding) {
+func (m *market) madeOne(t *testing.T, claim resource.Claim, b *inspect.Binding) {
 	t.Helper()
 	all, err := m.made(t.Context(), claim)
 	if err != nil || len(all) != 1 || all[0].GetUID() != b.Managed.GetUID() {
@@ -186,7 +186,7 @@ func (m *market) remove(t *testing.T, o client.Object) {
 }
 
 // nothingLeft waits until nothing is left of a binding: no managed resource, nothing behind it, no Secret of either side.
-func (m *market) nothingLeft(t *testing.T, b *plane.Binding) {
+func (m *market) nothingLeft(t *testing.T, b *inspect.Binding) {
 	t.Helper()
 	m.Eventually(t, within, "nothing is left of "+b.Managed.GetName(), func(ctx context.Context) error {
 		for _, o := range []client.Object{b.Managed, b.Source, b.Copy} {
@@ -199,9 +199,9 @@ func (m *market) nothingLeft(t *testing.T, b *plane.Binding) {
 	})
 }
 
-func (m *market) nothingOutside(ctx context.Context, b *plane.Binding) error {
+func (m *market) nothingOutside(ctx context.Context, b *inspect.Binding) error {
 	if _, ok := b.Managed.(*databasev1alpha3.FavouriteDBInstance); ok {
-		left, err := m.cloud.Databases.ListInstances(ctx, plane.Mine(b.Managed.GetUID()))
+		left, err := m.cloud.Databases.ListInstances(ctx, inspect.OwnedBy(b.Managed.GetUID()))
 		if err != nil || len(left) > 0 {
 			return fmt.Errorf("the cloud has %d instances: %w", len(left), err)
 		}

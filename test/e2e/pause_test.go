@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
-	"github.com/bowline-dev/bowline/test/plane"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 // Scenario 6: deletion completes once the pause ends.
@@ -75,7 +75,7 @@ func (s *stage) saysOf(t *testing.T, mg resource.Managed, reason xpv1.ConditionR
 // has checks how many networks the cloud holds for the object.
 func (s *stage) has(t *testing.T, n *networkv1alpha3.Network, want int) {
 	t.Helper()
-	found, err := s.cloud.Networks.ListNetworks(t.Context(), plane.Mine(n.UID))
+	found, err := s.cloud.Networks.ListNetworks(t.Context(), inspect.OwnedBy(n.UID))
 	if err != nil || len(found) != want {
 		t.Errorf("the cloud has %d networks of %s (%v), want %d", len(found), n.Name, err, want)
 	}

@@ -150,9 +150,9 @@ func (p *poor) counted(t *testing.T) {
 	t.Helper()
 	have, err := p.cloud.Census(t.Context())
 	if err := errors.Join(err,
-		plane.Exactly("networks", have.Networks, uids(p.networks)),
-		plane.Exactly("subnets", have.Subnets, uids(p.subnets)),
-		plane.Exactly("databases", have.Databases, uids(p.databases))); err != nil {
+		have.Exactly("network", uids(p.networks)),
+		have.Exactly("subnet", uids(p.subnets)),
+		have.Exactly("database", uids(p.databases))); err != nil {
 		t.Error(err)
 	}
 }

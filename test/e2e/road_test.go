@@ -40,7 +40,7 @@ func TestRoad(t *testing.T) {
 	p.Up(t)
 	key := p.NewKey(t, plane.Project)
 	p.Connect(t, "default", key)
-	r := &road{Plane: p, states: follow(t, p, &databasev1alpha3.FavouriteDBInstanceList{}), cloud: p.Onlooker(t, key).Databases}
+	r := &road{Plane: p, states: follow(t, p, &databasev1alpha3.FavouriteDBInstanceList{}), cloud: p.Inspect(t, key).Databases}
 	for _, leg := range []struct {
 		name string
 		walk func(*testing.T)

@@ -6,6 +6,7 @@ package e2e
 import (
 	"testing"
 
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -13,7 +14,7 @@ import (
 type stage struct {
 	*plane.Plane
 
-	cloud *plane.Onlooker
+	cloud *inspect.Project
 }
 
 func newStage(t *testing.T) *stage {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/test/plane"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 // Scenarios of the contract's annex C in which the cloud misbehaves, one after the other. What API requests that fail do is
@@ -48,7 +48,7 @@ func cutOff(t *testing.T, s *stage) {
 	s.Kill(t)
 	s.Up(t)
 	awaitSettled(t, s.Plane, n)
-	found, err := s.cloud.Networks.ListNetworks(t.Context(), plane.Mine(n.UID))
+	found, err := s.cloud.Networks.ListNetworks(t.Context(), inspect.OwnedBy(n.UID))
 	if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(n) {
 		t.Errorf("the cloud has %+v (%v), want one network, %s", found, err, meta.GetExternalName(n))
 	}

@@ -7,12 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +18,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 // Namespace holds the Secrets of a plane's tests.
@@ -106,17 +104,11 @@ func (p *Plane) Works(ctx context.Context, name string) error {
 
 // MaxConnections asks the real server, with what the connection Secret holds.
 func (p *Plane) MaxConnections(ctx context.Context, name string) (level string, err error) {
-	details, err := p.Secret(ctx, Namespace, name)
-	if err != nil {
+	secret := &corev1.Secret{}
+	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, secret); err != nil {
 		return "", err
 	}
-	u := url.URL{
-		Scheme: "postgres",
-		User:   url.UserPassword(details["username"], details["password"]),
-		Host:   net.JoinHostPort(details["endpoint"], details["port"]),
-		Path:   "postgres",
-	}
-	conn, err := pgx.Connect(ctx, u.String())
+	conn, err := inspect.Connect(ctx, secret.Data)
 	if err != nil {
 		return "", err
 	}

@@ -24,6 +24,9 @@ type ItemParameters struct {
 
 // ItemObservation is what the shop reports of an item.
 type ItemObservation struct {
+	// Size that the item has.
+	Size int64 `json:"size,omitempty"`
+
 	// Shelf that the item is on.
 	Shelf string `json:"shelf,omitempty"`
 }

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
 	"github.com/bowline-dev/bowline/test/bench/count"
 )
 
-// A Cloud holds servers by their external names. It is ready at the first look and counts the calls to it. It outlives its
+// A Cloud holds items by their external names. It is ready at the first look and counts the calls to it. It outlives its
 // process as far as the controllers can see: what an object says was created before is there.
 type Cloud struct {
 	// Calls counts observe, create, update and delete.
@@ -31,19 +31,19 @@ type Cloud struct {
 
 	latency time.Duration
 
-	mu      sync.Mutex
-	servers map[string]server
+	mu    sync.Mutex
+	items map[string]item
 }
 
-type server struct {
-	size    int
+type item struct {
+	size    int64
 	owner   types.UID
 	deleted bool
 }
 
-// NewCloud returns a cloud without servers. Each call to it takes the given time.
+// NewCloud returns a cloud without items. Each call to it takes the given time.
 func NewCloud(latency time.Duration) *Cloud {
-	return &Cloud{Calls: count.New(), latency: latency, servers: map[string]server{}}
+	return &Cloud{Calls: count.New(), latency: latency, items: map[string]item{}}
 }
 
 // call does some work as if it were far away.
@@ -63,28 +63,28 @@ func (c *Cloud) call(ctx context.Context, name string, work func()) error {
 }
 
 // Connect satisfies managed.TypedExternalConnecter: one client serves all passes.
-func (c *Cloud) Connect(context.Context, *v1.Server) (managed.TypedExternalClient[*v1.Server], error) {
+func (c *Cloud) Connect(context.Context, *shop.Item) (managed.TypedExternalClient[*shop.Item], error) {
 	return client{c}, nil
 }
 
 type client struct{ cloud *Cloud }
 
-func (c client) Observe(ctx context.Context, s *v1.Server) (o managed.ExternalObservation, err error) {
+func (c client) Observe(ctx context.Context, s *shop.Item) (o managed.ExternalObservation, err error) {
 	name := meta.GetExternalName(s)
 	err = c.cloud.call(ctx, "observe", func() {
-		have, known := c.cloud.servers[name]
+		have, known := c.cloud.items[name]
 		if !known && !meta.GetExternalCreateSucceeded(s).IsZero() { // by an earlier process
-			have, known = server{size: s.Status.AtProvider.Size, owner: s.GetUID()}, true
-			c.cloud.servers[name] = have
+			have, known = item{size: s.Status.AtProvider.Size, owner: s.GetUID()}, true
+			c.cloud.items[name] = have
 		}
 		if !known || have.deleted {
 			return
 		}
-		s.Status.AtProvider = v1.ServerObservation{Size: have.size, Address: address(name)}
+		s.Status.AtProvider = shop.ItemObservation{Size: have.size, Shelf: address(name)}
 		s.SetConditions(xpv1.Available())
 		o = managed.ExternalObservation{
 			ResourceExists:    true,
-			ResourceUpToDate:  have.size == s.Spec.ForProvider.Size,
+			ResourceUpToDate:  have.size == *s.Spec.ForProvider.Size,
 			Owner:             &have.owner,
 			ConnectionDetails: managed.ConnectionDetails{xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(name))},
 		}
@@ -92,28 +92,28 @@ func (c client) Observe(ctx context.Context, s *v1.Server) (o managed.ExternalOb
 	return o, err
 }
 
-func (c client) Create(ctx context.Context, s *v1.Server) (managed.ExternalCreation, error) {
+func (c client) Create(ctx context.Context, s *shop.Item) (managed.ExternalCreation, error) {
 	name := meta.GetExternalName(s)
 	err := c.cloud.call(ctx, "create", func() {
-		c.cloud.servers[name] = server{size: s.Spec.ForProvider.Size, owner: s.GetUID()}
+		c.cloud.items[name] = item{size: *s.Spec.ForProvider.Size, owner: s.GetUID()}
 	})
 	return managed.ExternalCreation{ConnectionDetails: Details(name)}, err
 }
 
-func (c client) Update(ctx context.Context, s *v1.Server) (managed.ExternalUpdate, error) {
+func (c client) Update(ctx context.Context, s *shop.Item) (managed.ExternalUpdate, error) {
 	name := meta.GetExternalName(s)
 	return managed.ExternalUpdate{}, c.cloud.call(ctx, "update", func() {
-		have := c.cloud.servers[name]
-		have.size = s.Spec.ForProvider.Size
-		c.cloud.servers[name] = have
+		have := c.cloud.items[name]
+		have.size = *s.Spec.ForProvider.Size
+		c.cloud.items[name] = have
 	})
 }
 
-func (c client) Delete(ctx context.Context, s *v1.Server) error {
-	return c.cloud.call(ctx, "delete", func() { c.cloud.servers[meta.GetExternalName(s)] = server{deleted: true} })
+func (c client) Delete(ctx context.Context, s *shop.Item) error {
+	return c.cloud.call(ctx, "delete", func() { c.cloud.items[meta.GetExternalName(s)] = item{deleted: true} })
 }
 
-// Details are what the connection secret of a server holds.
+// Details are what the connection Secret of an item contains.
 func Details(name string) managed.ConnectionDetails {
 	return managed.ConnectionDetails{
 		xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(name)),
@@ -123,4 +123,4 @@ func Details(name string) managed.ConnectionDetails {
 	}
 }
 
-func address(name string) string { return fmt.Sprintf("%s.servers.bench.example.org", name) }
+func address(name string) string { return fmt.Sprintf("%s.items.bench.example.org", name) }

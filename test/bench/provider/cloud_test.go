@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	v1 "github.com/bowline-dev/bowline/test/bench/apis/v1"
 	"github.com/bowline-dev/bowline/test/bench/provider"
 )
 
-func named(name string, size int) *v1.Server {
-	s := &v1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"}}
-	s.Spec.ForProvider.Size = size
+func named(name string, size int64) *shop.Item {
+	s := &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"}}
+	s.Spec.ForProvider.Size = &size
 	meta.SetExternalName(s, name)
 	return s
 }
@@ -46,7 +46,7 @@ func TestCloudLivesThroughAServersLife(t *testing.T) {
 		t.Errorf("created %+v, %v", created, err)
 	}
 	look(true, true)
-	s.Spec.ForProvider.Size = 2
+	s.Spec.ForProvider.Size = new(int64(2))
 	look(true, false)
 	if _, err := client.Update(t.Context(), s); err != nil {
 		t.Error(err)

@@ -1,11 +1,13 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package door tries on real servers whether the data of a connection Secret opens them.
-package door
+// Package inspect checks from the outside what bowline did: what a project of the favourite cloud contains, whether a claim and
+// its managed resource agree, and whether a connection Secret opens its server.
+package inspect
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -17,37 +19,43 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// Try returns nil if the data opens a server.
-type Try func(ctx context.Context, data map[string][]byte) error
-
 func address(data map[string][]byte) string {
 	return net.JoinHostPort(string(data[xpv1.ResourceCredentialsSecretEndpointKey]), string(data[xpv1.ResourceCredentialsSecretPortKey]))
 }
 
-// PostgreSQL is the Try of databases.
-func PostgreSQL(ctx context.Context, data map[string][]byte) error {
+// Connect connects to a PostgreSQL server as an application does that has its connection Secret only.
+func Connect(ctx context.Context, data map[string][]byte) (*pgx.Conn, error) {
 	user, password := string(data[xpv1.ResourceCredentialsSecretUserKey]), string(data[xpv1.ResourceCredentialsSecretPasswordKey])
 	u := url.URL{
 		Scheme:   "postgres",
 		User:     url.UserPassword(user, password),
 		Host:     address(data),
-		Path:     "postgres",
-		RawQuery: "sslmode=disable", // it is on this machine
+		Path:     cmp.Or(string(data["database"]), "postgres"),
+		RawQuery: "sslmode=disable", // the server is on this machine
 	}
 	connection, err := pgx.Connect(ctx, u.String())
 	if err != nil {
-		return fmt.Errorf("connecting with what the connection secret holds: %w", err)
+		return nil, fmt.Errorf("connecting with the content of the connection Secret: %w", err)
+	}
+	return connection, nil
+}
+
+// OpensPostgreSQL returns nil if the content of a connection Secret opens a PostgreSQL server.
+func OpensPostgreSQL(ctx context.Context, data map[string][]byte) error {
+	connection, err := Connect(ctx, data)
+	if err != nil {
+		return err
 	}
 	return connection.Close(ctx)
 }
 
-// Redis is the Try of caches.
-func Redis(ctx context.Context, data map[string][]byte) error {
+// OpensRedis returns nil if the content of a connection Secret opens a Redis server.
+func OpensRedis(ctx context.Context, data map[string][]byte) error {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address(data))
 	if err != nil {
-		return fmt.Errorf("connecting with what the connection secret holds: %w", err)
+		return fmt.Errorf("connecting with the content of the connection Secret: %w", err)
 	}
-	defer connection.Close() // Nothing was begun.
+	defer connection.Close() //nolint:errcheck // Nothing was begun.
 	if deadline, limited := ctx.Deadline(); limited {
 		if err := connection.SetDeadline(deadline); err != nil {
 			return err
@@ -58,11 +66,11 @@ func Redis(ctx context.Context, data map[string][]byte) error {
 		request += fmt.Sprintf("$%d\r\n%s\r\n", len(data[key]), data[key])
 	}
 	if _, err := connection.Write([]byte(request)); err != nil {
-		return fmt.Errorf("telling the password: %w", err)
+		return fmt.Errorf("authenticating: %w", err)
 	}
 	answer, err := bufio.NewReader(connection).ReadString('\n')
 	if err != nil || answer != "+OK\r\n" {
-		return fmt.Errorf("the server does not take the password: %q, %v", strings.TrimSpace(answer), err)
+		return fmt.Errorf("authenticating: %q, %v", strings.TrimSpace(answer), err)
 	}
 	return nil
 }

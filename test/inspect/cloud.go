@@ -1,0 +1,148 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// A Project is direct access to one project of the favourite cloud.
+type Project struct {
+	// Networks of the project.
+	Networks *network.Client
+	// Subnets of the project.
+	Subnets *subnet.Client
+	// NodeGroups of the project.
+	NodeGroups *nodegroup.Client
+	// Databases of the project.
+	Databases *database.Client
+	// Caches of the project.
+	Caches *cache.Client
+}
+
+// NewProject returns access to the project of an API key. It makes no request.
+func NewProject(endpoint, project, key string) (*Project, error) {
+	c, err := sdk.NewClient(sdk.Config{Endpoint: endpoint, Project: project, APIKey: key})
+	if err != nil {
+		return nil, err
+	}
+	return &Project{
+		Networks: network.NewClient(c), Subnets: subnet.NewClient(c), NodeGroups: nodegroup.NewClient(c),
+		Databases: database.NewClient(c), Caches: cache.NewClient(c),
+	}, nil
+}
+
+// TierLabel is the label of a subnet that is its Setting.
+const TierLabel = "tier"
+
+// An External is an external resource.
+type External struct {
+	// Kind is "network", "subnet", "node group", "database" or "cache".
+	Kind string
+	// Name in the cloud.
+	Name string
+	// Owner is the uid of the object that it was created for, by its label. Empty without that label.
+	Owner types.UID
+	// Deleting is true while the cloud deletes it.
+	Deleting bool
+	// Setting is one that may change: MTU, tier, maximal size, fanciness level or memory.
+	Setting string
+	// Delete deletes it.
+	Delete func(context.Context) error
+}
+
+// All lists the external resources of the project.
+func (p *Project) All(ctx context.Context) ([]External, error) {
+	var found []External
+	add := func(kind, name, status, setting string, labels map[string]string, remove func(context.Context, string) error) {
+		found = append(found, External{
+			Kind: kind, Name: name, Owner: types.UID(labels[meta.ExternalLabelUID]), Deleting: status == database.StatusDeleting,
+			Setting: setting, Delete: func(ctx context.Context) error { return remove(ctx, name) },
+		})
+	}
+	groups, groupsErr := p.NodeGroups.ListNodeGroups(ctx, nil)
+	for _, g := range groups {
+		setting := ""
+		if len(g.ScalingConfig) > 0 {
+			setting = fmt.Sprint(g.ScalingConfig[0].MaxSize)
+		}
+		add("node group", g.Name, g.Status, setting, g.Labels, p.NodeGroups.DeleteNodeGroup)
+	}
+	subnets, subnetsErr := p.Subnets.ListSubnets(ctx, nil)
+	for _, s := range subnets {
+		add("subnet", s.ID, s.Status, s.Labels[TierLabel], s.Labels, p.Subnets.DeleteSubnet)
+	}
+	networks, networksErr := p.Networks.ListNetworks(ctx, nil)
+	for _, n := range networks {
+		add("network", n.ID, n.Status, fmt.Sprint(n.MTU), n.Labels, p.Networks.DeleteNetwork)
+	}
+	databases, databasesErr := p.Databases.ListInstances(ctx, nil)
+	for _, d := range databases {
+		add("database", d.Name, d.Status, fmt.Sprint(d.FancinessLevel), d.Labels, p.Databases.DeleteInstance)
+	}
+	caches, cachesErr := p.Caches.ListInstances(ctx, nil)
+	for _, c := range caches {
+		add("cache", c.Name, c.Status, fmt.Sprint(c.MemoryMegabytes), c.Labels, p.Caches.DeleteInstance)
+	}
+	return found, errors.Join(groupsErr, subnetsErr, networksErr, databasesErr, cachesErr)
+}
+
+// A Census counts external resources by kind and owner.
+type Census map[string]map[types.UID]int
+
+// Census counts all external resources of the project.
+func (p *Project) Census(ctx context.Context) (Census, error) {
+	all, err := p.All(ctx)
+	c := Census{}
+	for _, e := range all {
+		if c[e.Kind] == nil {
+			c[e.Kind] = map[types.UID]int{}
+		}
+		c[e.Kind][e.Owner]++
+	}
+	return c, err
+}
+
+// Compare returns how many of the objects have no external resource, and how many external resources there are beyond one for
+// each object.
+func Compare(have map[types.UID]int, objects []types.UID) (missing, superfluous int) {
+	left := maps.Clone(have)
+	for _, uid := range objects {
+		if left[uid] == 0 {
+			missing++
+		} else {
+			left[uid]--
+		}
+	}
+	for _, n := range left {
+		superfluous += n
+	}
+	return missing, superfluous
+}
+
+// Exactly returns nil if the cloud has one external resource of a kind for each object, and no other.
+func (c Census) Exactly(kind string, objects []types.UID) error {
+	if missing, superfluous := Compare(c[kind], objects); missing+superfluous > 0 {
+		return fmt.Errorf("of %d objects, %d have no %s; %d are too many", len(objects), missing, kind, superfluous)
+	}
+	return nil
+}
+
+// OwnedBy returns the labels of the external resources that were created for the object of that uid, and of nothing else.
+func OwnedBy(uid types.UID) map[string]string {
+	return map[string]string{meta.ExternalLabelUID: string(uid)}
+}
