@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/providertest"
 )
 
-// A provider's test of a kind of which somebody may enlarge what it made.
+// A provider's test of a kind whose size may drift.
 func ExampleWorld_TestDrift() {
 	_ = func(t *testing.T, p provider.Provider, bucket resource.Managed, size *int) {
 		w := providertest.New(t, p)

@@ -118,7 +118,7 @@ func (w *World) Create(t testing.TB, o client.Object) {
 	t.Cleanup(func() { w.Remove(t, o) })
 }
 
-// Remove deletes an object and waits until it is gone, for half a minute at the most.
+// Remove deletes an object and waits until it is deleted, for at most half a minute.
 func (w *World) Remove(t testing.TB, o client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the test's own context may have ended

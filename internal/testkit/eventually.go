@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	waitLimit    = 30 * time.Second
-	waitInterval = 20 * time.Millisecond
-	logInterval  = 5 * time.Second
+	waitLimit   = 30 * time.Second
+	shortWait   = 20 * time.Millisecond // between the first checks; later ones are up to longWait apart
+	longWait    = 200 * time.Millisecond
+	logInterval = 5 * time.Second
 	// timeToReport is what a test needs to report a wait in vain, and to clean up, before its binary is ended.
 	timeToReport = 30 * time.Second
 )
@@ -51,10 +52,8 @@ func Within(t testing.TB, limit time.Duration, what string, check func() error) 
 // Poll calls check until it returns nil or ctx ends, and returns its last error. An error that the end of ctx caused replaces no
 // other.
 func Poll(ctx context.Context, check func() error) error {
-	tick := time.NewTicker(waitInterval)
-	defer tick.Stop()
 	var last error
-	for {
+	for wait := shortWait; ; wait = min(wait+wait/8, longWait) {
 		err := check()
 		if err == nil {
 			return nil
@@ -65,7 +64,7 @@ func Poll(ctx context.Context, check func() error) error {
 		select {
 		case <-ctx.Done():
 			return last
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }

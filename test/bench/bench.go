@@ -22,18 +22,18 @@ import (
 	"github.com/bowline-dev/bowline/test/bench/report"
 )
 
-// progressEvery is how often a phase that lasts tells how far it is.
+// progressEvery is how often a phase logs its progress.
 const progressEvery = 5 * time.Second
 
 // A bench is one run of the harness.
 type bench struct {
 	options
 	report *report.Report
-	dir    string      // of everything that the run writes, gone when it ends
-	failed func(error) // ends the run because a process ended
+	dir    string      // of all files of the run, removed at its end
+	failed func(error) // ends the run, because a process ended
 }
 
-// measure measures what the options ask for. Whatever the outcome, no process and no folder is left behind.
+// measure measures what the options select. It leaves no process and no folder behind.
 func measure(ctx context.Context, o options) (r *report.Report, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,7 +68,7 @@ func measure(ctx context.Context, o options) (r *report.Report, err error) {
 	return b.report, nil
 }
 
-// settings are the circumstances on which the figures depend.
+// settings returns what the figures depend on.
 func (b *bench) settings(ctx context.Context) ([]report.Setting, error) {
 	version, err := exec.CommandContext(ctx, b.bowline, "version").Output()
 	if err != nil {
@@ -104,18 +104,18 @@ func (b *bench) start(ctx context.Context, dir, ready string, env []string, args
 	return p, log, nil
 }
 
-// limited bounds a phase: far more than any should take.
+// limited limits a phase to far more than it should take.
 func (b *bench) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := 2*time.Minute + time.Duration(b.objects)*(100*time.Millisecond+10*b.latency)
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))
 }
 
-// say tells on standard error what goes on.
+// say logs to standard error.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
-// tell says from time to time how many are done, until stop is called.
+// tell logs from time to time how many objects are done, until stop is called.
 func (b *bench) tell(phase string, done func() int) (stop func()) {
 	b.say("%s: %d objects", phase, b.objects)
 	end, ended := make(chan struct{}), make(chan struct{})

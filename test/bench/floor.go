@@ -27,11 +27,11 @@ const (
 	threeRequests = "floor of three requests"
 )
 
-// A request of the bare client for one object, which it changes to what the API server answers.
+// A request of the bare client for one object, which it updates from the answer.
 type request func(ctx context.Context, c client.Client, s *shop.Item) error
 
-// measureFloors measures what a bare client takes that knows everything beforehand: first for the six requests that
-// stand for crash safety, a secret and an event, then for the three that nobody can do without.
+// measureFloors measures a bare client that knows everything beforehand: first with the six requests of a crash-safe creation with
+// a Secret and an event, then with the three that every creation needs.
 func (b *bench) measureFloors(ctx context.Context) error {
 	if err := b.measureFloor(ctx, sixRequests, create, beginCreation, createSecret, endCreation, createEvent, writeStatus); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (b *bench) measureFloors(ctx context.Context) error {
 	return b.measureFloor(ctx, threeRequests, create, createSecret, writeStatus)
 }
 
-// measureFloor tries several numbers of workers, of which the fastest counts.
+// measureFloor measures several numbers of workers. The fastest counts.
 func (b *bench) measureFloor(ctx context.Context, floor string, requests ...request) error {
 	fastest, phase := 0.0, ""
 	for _, workers := range []int{1, 8, 32} {
@@ -96,8 +96,8 @@ func (b *bench) tryFloor(ctx context.Context, phase string, workers int, request
 	return seconds, m.end(ctx)
 }
 
-// compareWithFloor adds to the phase create how much more time it takes than each floor, by the clock and of processors.
-// The second depends little on what else the machine does.
+// compareWithFloor adds to the phase create its ratio to each floor, in seconds and in CPU seconds. The second depends little on
+// other load.
 func (b *bench) compareWithFloor() {
 	for _, floor := range []string{sixRequests, threeRequests} {
 		least, measured := b.report.Get(floor, "seconds")
@@ -108,10 +108,10 @@ func (b *bench) compareWithFloor() {
 	}
 }
 
-// cpuOf is the processor time of all processes that took part in a phase.
+// cpuOf returns the processor time of all processes of a phase.
 func (b *bench) cpuOf(phase string) (seconds float64) {
-	for _, who := range []string{"controllers", "API server", "harness"} {
-		used, _ := b.report.Get(phase, who+": CPU seconds")
+	for _, process := range []string{"controllers", "API server", "harness"} {
+		used, _ := b.report.Get(phase, process+": CPU seconds")
 		seconds += used
 	}
 	return seconds

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/test/bench/usage"
 )
 
-// A measurement is what one phase costs, from begin to end.
+// A measurement is the cost of one phase.
 type measurement struct {
 	b           *bench
 	phase       string
@@ -119,18 +119,18 @@ func (m *measurement) perObject(what string, n int) {
 	m.b.report.Add(m.phase, what+" per object", float64(n)/float64(m.b.objects))
 }
 
-// use adds what a process used, and takes it from the rest of the machine's processor time. Of the harness only the
-// processor time matters.
-func (m *measurement) use(who string, meter *usage.Meter, rest *time.Duration) error {
+// use adds the usage of a process, and subtracts its processor time from the rest of the machine's. Of the harness only the
+// processor time counts.
+func (m *measurement) use(process string, meter *usage.Meter, rest *time.Duration) error {
 	u, err := meter.Stop()
 	if err != nil {
 		return err
 	}
 	*rest -= u.CPU
-	m.b.report.Add(m.phase, who+": CPU seconds", u.CPU.Seconds())
+	m.b.report.Add(m.phase, process+": CPU seconds", u.CPU.Seconds())
 	if meter != m.harness {
-		m.b.report.Add(m.phase, who+": peak MB resident", megabytes(u.Resident))
-		m.b.report.Add(m.phase, who+": peak MB anonymous", megabytes(u.Anonymous))
+		m.b.report.Add(m.phase, process+": peak MB resident", megabytes(u.Resident))
+		m.b.report.Add(m.phase, process+": peak MB anonymous", megabytes(u.Anonymous))
 	}
 	return nil
 }

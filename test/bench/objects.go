@@ -28,7 +28,7 @@ const (
 
 func name(i int) string { return fmt.Sprintf("item-%05d", i) }
 
-// object is what the harness creates; the rest is the controllers'.
+// object returns what the harness creates.
 func object(i int) *shop.Item {
 	s := &shop.Item{ObjectMeta: metav1.ObjectMeta{Name: name(i)}}
 	s.Spec.ForProvider = shop.ItemParameters{Size: new(int64(1)), Colour: new("green")}
@@ -36,8 +36,8 @@ func object(i int) *shop.Item {
 	return s
 }
 
-// measureObjects follows all objects through their lives. The controllers are started anew before and after the phase
-// idle, which has a short poll interval of its own.
+// measureObjects measures all phases from creation to deletion. The controllers are restarted before and after the phase idle, which
+// has a short poll interval of its own.
 func (b *bench) measureObjects(ctx context.Context) (err error) {
 	p, err := b.startPlane(ctx)
 	if err != nil {
@@ -81,8 +81,7 @@ func (b *bench) measureObjects(ctx context.Context) (err error) {
 	})
 }
 
-// follow hands the watch to the tracker. One that the API server ends, as it does to clients for which it has no time, is
-// taken up again.
+// follow passes the watch to the tracker. It resumes a watch that the API server ends, as it does to slow clients.
 func (b *bench) follow(ctx context.Context, tracker *progress.Tracker, p *plane) {
 	for ctx.Err() == nil {
 		stream, err := p.watch(ctx, tracker.Version())
@@ -95,7 +94,7 @@ func (b *bench) follow(ctx context.Context, tracker *progress.Tracker, p *plane)
 		err = tracker.Follow(stream)
 		stream.Close()
 		if ctx.Err() == nil {
-			b.say("going on with the watch of the harness, since %v", err)
+			b.say("resuming the watch of the harness: %v", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -143,7 +142,7 @@ func (b *bench) phase(ctx context.Context, p *plane, c *controllers, phase strin
 	return m.end(ctx)
 }
 
-// idle leaves everything alone for a while, once the controllers have looked at all.
+// idle measures without changes, once the controllers have observed all objects.
 func (b *bench) idle(ctx context.Context, p *plane, c *controllers) error {
 	ctx, cancel := b.limited(ctx)
 	defer cancel()
@@ -164,7 +163,7 @@ func (b *bench) idle(ctx context.Context, p *plane, c *controllers) error {
 	return m.end(ctx)
 }
 
-// restart waits until controllers that were just started have looked at everything.
+// restart waits until restarted controllers have observed all objects.
 func (b *bench) restart(ctx context.Context, p *plane, c *controllers) error {
 	ctx, cancel := b.limited(ctx)
 	defer cancel()
@@ -176,6 +175,6 @@ func (b *bench) restart(ctx context.Context, p *plane, c *controllers) error {
 	if err := c.observed(ctx, b.objects); err != nil {
 		return err
 	}
-	b.report.Add("restart", "seconds from ready to all looked at", time.Since(begin).Seconds())
+	b.report.Add("restart", "seconds from ready to all observed", time.Since(begin).Seconds())
 	return m.end(ctx)
 }

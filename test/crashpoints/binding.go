@@ -24,8 +24,8 @@ import (
 	"github.com/bowline-dev/bowline/test/inspect"
 )
 
-// reread returns an object as the API server has it, with nothing of what it was.
-func reread[T client.Object](ctx context.Context, t *try, o T) (T, error) {
+// reread returns an object as the API server has it.
+func reread[T client.Object](ctx context.Context, t *attempt, o T) (T, error) {
 	gvk, err := t.site.client.GroupVersionKindFor(o)
 	if err != nil {
 		return o, err
@@ -38,7 +38,7 @@ func reread[T client.Object](ctx context.Context, t *try, o T) (T, error) {
 	return fresh, t.site.client.Get(ctx, client.ObjectKeyFromObject(o), fresh)
 }
 
-// waiting returns nil if a claim says that it gets nothing, and why.
+// waiting returns nil if a claim is unbound for that reason.
 func waiting(claim resource.Claim, reason xpv1.ConditionReason) error {
 	ready := claim.GetCondition(xpv1.TypeReady)
 	if ready.Reason != reason || claim.GetBindingPhase() != xpv1.BindingPhaseUnbound {
@@ -47,8 +47,8 @@ func waiting(claim resource.Claim, reason xpv1.ConditionReason) error {
 	return nil
 }
 
-// chosen returns nil if the claim has the first of its classes, from which nothing is made.
-func (t *try) chosen(ctx context.Context) error {
+// chosen returns nil if the claim has the first of its classes, and no managed resource.
+func (t *attempt) chosen(ctx context.Context) error {
 	claim, err := reread(ctx, t, t.claim)
 	if err != nil {
 		return err
@@ -62,18 +62,18 @@ func (t *try) chosen(ctx context.Context) error {
 	return waiting(claim, xpv1.ReasonLimitReached)
 }
 
-// begun returns nil once the cloud has begun to make something for the claim.
-func (t *try) begun(ctx context.Context) error {
+// createStarted returns nil once the cloud creates an external resource for the claim.
+func (t *attempt) createStarted(ctx context.Context) error {
 	all, err := t.site.project.all(ctx)
 	if err == nil && len(all) == 0 {
-		err = errors.New("nothing is made for the claim")
+		err = errors.New("the cloud creates nothing for the claim")
 	}
 	return err
 }
 
 // bound returns nil if the claim is ready and bound to the only managed resource, and their Secrets agree. The managed resource is
 // the object from then on.
-func (t *try) bound(ctx context.Context) error {
+func (t *attempt) bound(ctx context.Context) error {
 	claim, err := reread(ctx, t, t.claim)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (t *try) bound(ctx context.Context) error {
 }
 
 // copied returns nil if the Secret of the claim has the content of that of the object, and both refer to each other.
-func (t *try) copied(ctx context.Context) error {
+func (t *attempt) copied(ctx context.Context) error {
 	b, err := inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
 	switch {
 	case err != nil:
@@ -111,8 +111,8 @@ func (t *try) copied(ctx context.Context) error {
 	return nil
 }
 
-// counted returns nil if the class counts exactly the claims that something was made for.
-func (t *try) counted(ctx context.Context) error {
+// counted returns nil if the class counts exactly the claims with a managed resource of it.
+func (t *attempt) counted(ctx context.Context) error {
 	class, err := reread(ctx, t, t.newClass("a"))
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -137,13 +137,13 @@ func (t *try) counted(ctx context.Context) error {
 		delete(entries, claim.GetUID())
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("the class counts claims that have nothing of it: %v", slices.Collect(maps.Keys(entries)))
+		return fmt.Errorf("the class counts claims without a managed resource of it: %v", slices.Collect(maps.Keys(entries)))
 	}
 	return nil
 }
 
-// contested returns nil if one of several claims has the object, and the others say that they may not.
-func (t *try) contested(ctx context.Context) error {
+// contested returns nil if one of several claims is bound to the object, and the others are not allowed to.
+func (t *attempt) contested(ctx context.Context) error {
 	all, err := t.site.claims(ctx)
 	if err != nil {
 		return err
@@ -163,32 +163,31 @@ func (t *try) contested(ctx context.Context) error {
 	return t.settled(ctx)
 }
 
-// vanished returns nil if the claim is gone, and its Secret too.
-func (t *try) vanished(ctx context.Context) error {
+// claimDeleted returns nil if the claim and its Secret are deleted.
+func (t *attempt) claimDeleted(ctx context.Context) error {
 	claim, err := reread(ctx, t, t.claim)
 	if !apierrors.IsNotFound(err) {
 		ready := claim.GetCondition(xpv1.TypeReady)
-		return fmt.Errorf("the claim is still there: %v, finalizers %v, Ready: %s %s", err, claim.GetFinalizers(), ready.Reason, ready.Message)
+		return fmt.Errorf("the claim is not deleted: %v, finalizers %v, Ready: %s %s", err, claim.GetFinalizers(), ready.Reason, ready.Message)
 	}
 	key := client.ObjectKey{Namespace: t.site.namespace, Name: claimSecret}
 	if err := t.site.client.Get(ctx, key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		return fmt.Errorf("the Secret of the claim is still there: %w", err)
+		return fmt.Errorf("the Secret of the claim is not deleted: %w", err)
 	}
 	return nil
 }
 
-// returned returns nil if all is gone, and the class has its place back. A claim that nobody began with may leave an entry of
-// the class, which counts no more.
-func (t *try) returned(ctx context.Context) error {
-	if err := t.gone(ctx); err != nil {
+// reclaimed returns nil if all is deleted, and the class counts no claim without a managed resource.
+func (t *attempt) reclaimed(ctx context.Context) error {
+	if err := t.allDeleted(ctx); err != nil {
 		return err
 	}
 	return t.counted(ctx)
 }
 
-// released returns nil if the claim is gone, and its managed resource is kept for an administrator, in good health.
-func (t *try) released(ctx context.Context) error {
-	if err := errors.Join(t.vanished(ctx), t.counted(ctx)); err != nil {
+// released returns nil if the claim is deleted, and its managed resource is released and healthy.
+func (t *attempt) released(ctx context.Context) error {
+	if err := errors.Join(t.claimDeleted(ctx), t.counted(ctx)); err != nil {
 		return err
 	}
 	mg := t.object.(resource.BindableManaged)
@@ -203,13 +202,13 @@ func (t *try) released(ctx context.Context) error {
 	}
 	of := mg.GetClaimReference()
 	if mg.GetBindingPhase() != xpv1.BindingPhaseReleased || of == nil || of.UID != t.claim.GetUID() || len(meta.PropagatesTo(source)) > 0 {
-		return fmt.Errorf("managed resource %s is %q, names %v, and its Secret goes on to %v", mg.GetName(), mg.GetBindingPhase(), of,
+		return fmt.Errorf("managed resource %s is %q, names %v, and its Secret is copied to %v", mg.GetName(), mg.GetBindingPhase(), of,
 			meta.PropagatesTo(source))
 	}
 	return t.healthy(ctx)
 }
 
-// bindings finds managed resources that no claim has, or several, and claims that have several.
+// bindings finds managed resources of deleted claims or of several claims, and claims with several managed resources.
 func bindings(claims []resource.Claim, objects []resource.Managed) (found []violation) {
 	has, users := map[types.UID]int{}, map[string][]string{}
 	for _, claim := range claims {
@@ -227,7 +226,7 @@ func bindings(claims []resource.Claim, objects []resource.Managed) (found []viol
 		n, known := has[of.UID]
 		switch {
 		case !known && mg.GetBindingPhase() != xpv1.BindingPhaseReleased:
-			found = append(found, violation{leaked, fmt.Sprintf("%s, %q, of claim %s, which is gone", mg.GetName(), mg.GetBindingPhase(), of.Name)})
+			found = append(found, violation{leaked, fmt.Sprintf("%s, %q, of the deleted claim %s", mg.GetName(), mg.GetBindingPhase(), of.Name)})
 		case n > 0:
 			found = append(found, violation{duplicated, fmt.Sprintf("%s, of claim %s, too", mg.GetName(), of.Name)})
 		}

@@ -23,12 +23,12 @@ import (
 type class string
 
 const (
-	leaked          class = "leaked"           // an external resource that belongs to no object, or an object of no claim
-	duplicated      class = "duplicated"       // one more for an object that has one, or a managed resource more for a claim
-	credentialsLost class = "credentials-lost" // a connection secret that does not open the server
-	stuck           class = "stuck"            // an object that is not as it should be in time
-	needsHuman      class = "needs-human"      // an object that waits for a person, where none is needed
-	boundTwice      class = "bound-twice"      // a managed resource that several claims have
+	leaked          class = "leaked"           // an external resource of no object, or an object of a deleted claim
+	duplicated      class = "duplicated"       // a second one of an object, or a second managed resource of a claim
+	credentialsLost class = "credentials-lost" // a connection Secret that does not open the server
+	stuck           class = "stuck"            // an object that does not get its result in time
+	needsHuman      class = "needs-human"      // an object that needs manual intervention, though its kind never should
+	boundTwice      class = "bound-twice"      // a managed resource that several claims are bound to
 )
 
 func classes() []class {
@@ -40,10 +40,10 @@ type violation struct {
 	what  string
 }
 
-var errNeedsHuman = errors.New("the object waits for a person to determine the result of its creation")
+var errNeedsHuman = errors.New("the object needs manual intervention after an interrupted create")
 
-// check compares what there is with what should be, when all is quiet or was given up for the reason why.
-func (t *try) check(ctx context.Context, why error) (found []violation, err error) {
+// check returns what is wrong when the controllers are idle, or did not become idle for the reason why.
+func (t *attempt) check(ctx context.Context, why error) (found []violation, err error) {
 	switch {
 	case errors.Is(why, errNeedsHuman):
 		found = append(found, violation{needsHuman, why.Error()})
@@ -64,7 +64,7 @@ func (t *try) check(ctx context.Context, why error) (found []violation, err erro
 	}
 	found = append(found, strays(objects, all)...)
 	found = append(found, bindings(claims, objects)...)
-	if !t.operation.gone && !t.operation.still {
+	if !t.operation.deletes && !t.operation.noExternal {
 		if err := t.opens(ctx); err != nil {
 			found = append(found, violation{credentialsLost, err.Error()})
 		}
@@ -72,7 +72,7 @@ func (t *try) check(ctx context.Context, why error) (found []violation, err erro
 	return found, nil
 }
 
-// strays finds external resources that are too many.
+// strays finds external resources beyond one for each object.
 func strays(objects []resource.Managed, all []inspect.External) (found []violation) {
 	has := map[types.UID]int{}
 	for _, o := range objects {
@@ -81,11 +81,11 @@ func strays(objects []resource.Managed, all []inspect.External) (found []violati
 	for _, e := range all {
 		n, known := has[e.Owner]
 		if !known {
-			found = append(found, violation{leaked, fmt.Sprintf("%s, made for %q", e.Name, e.Owner)})
+			found = append(found, violation{leaked, fmt.Sprintf("%s, created for %q", e.Name, e.Owner)})
 			continue
 		}
 		if n > 0 {
-			found = append(found, violation{duplicated, fmt.Sprintf("%s, made for %q too: %s", e.Name, e.Owner, list(all))})
+			found = append(found, violation{duplicated, fmt.Sprintf("%s, created for %q too: %s", e.Name, e.Owner, list(all))})
 		}
 		has[e.Owner]++
 	}
@@ -95,17 +95,17 @@ func strays(objects []resource.Managed, all []inspect.External) (found []violati
 func list(all []inspect.External) string {
 	lines := []string{}
 	for _, e := range all {
-		lines = append(lines, fmt.Sprintf("%s of %q with %q (leaving: %t)", e.Name, e.Owner, e.Setting, e.Deleting))
+		lines = append(lines, fmt.Sprintf("%s of %q with %q (deleting: %t)", e.Name, e.Owner, e.Setting, e.Deleting))
 	}
 	return "[" + strings.Join(lines, ", ") + "]"
 }
 
-// connectTime is how long a server may take to start again after a change, or to take a new password, which the connection
-// secret has from the moment at which the cloud accepted it. What opens nothing by then is lost.
+// connectTime is how long a server may take to restart after a change, or to set a new password, which the connection Secret
+// contains from the moment at which the cloud accepted it.
 const connectTime = 20 * time.Second
 
-// opens returns nil if the object's connection secret, should it name one, opens the real server.
-func (t *try) opens(ctx context.Context) error {
+// opens returns nil if the object's connection Secret, if it has one, opens the real server.
+func (t *attempt) opens(ctx context.Context) error {
 	ref, wanted := resource.ConnectionSecretReference(t.object)
 	if !wanted {
 		return nil
@@ -126,7 +126,7 @@ func (t *try) opens(ctx context.Context) error {
 }
 
 // opensNow tries it once.
-func (t *try) opensNow(ctx context.Context, ref xpv1.SecretReference) error {
+func (t *attempt) opensNow(ctx context.Context, ref xpv1.SecretReference) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTime/2)
 	defer cancel()
 	secret := &corev1.Secret{}
@@ -134,7 +134,7 @@ func (t *try) opensNow(ctx context.Context, ref xpv1.SecretReference) error {
 		return err
 	}
 	if t.password != "" && string(secret.Data[xpv1.ResourceCredentialsSecretPasswordKey]) != t.password {
-		return errors.New("the connection secret does not hold the password that the person chose last")
+		return errors.New("the connection Secret does not contain the last password of the user")
 	}
 	if err := t.kind.opens(ctx, secret.Data); err != nil || t.claim == nil {
 		return err

@@ -25,14 +25,14 @@ import (
 // claimSecret is the connection Secret of a claim.
 const claimSecret = "claimed"
 
-// A claimKind is a kind of claims, and the kind of classes that makes managed resources of the kind that it is part of.
+// A claimKind is a kind of claims, and a kind of classes for the managed kind.
 type claimKind struct {
 	claim func() resource.Claim
-	// class returns one whose managed resources are as the kind declares them.
+	// class returns a class whose managed resources are as the kind declares them.
 	class func() resource.Class
 }
 
-// claims are about claims that get a cache, which is quickly there: all operations that claims have.
+// claims is the kind of claims that get a cache, which is created fast. It has all operations on claims.
 func claims() kind {
 	k := caches()
 	k.name = "Claim"
@@ -49,7 +49,7 @@ func claims() kind {
 	return k
 }
 
-// databaseClaims are about claims that get a database: what differs most from those that get a cache is how long that takes.
+// databaseClaims is the kind of claims that get a database, whose creation takes long.
 func databaseClaims() kind {
 	k := databases()
 	k.name = "DatabaseClaim"
@@ -65,10 +65,10 @@ func databaseClaims() kind {
 	return k
 }
 
-// choosing are the operations that give a claim its class. The classes are for no claim at all, so that nothing else happens.
+// choosing returns the operations that choose a class. The classes serve no claim, so that nothing else happens.
 func choosing() []operation {
-	closed := func(wanted func(*try)) func(context.Context, *try) error {
-		return func(ctx context.Context, t *try) error {
+	closed := func(wanted func(*attempt)) func(context.Context, *attempt) error {
+		return func(ctx context.Context, t *attempt) error {
 			for _, name := range []string{"b", "a"} {
 				class := t.newClass(name)
 				class.SetClaimLimits(xpv1.ClaimLimits{Max: new(int64(0))})
@@ -85,35 +85,35 @@ func choosing() []operation {
 		}
 	}
 	return []operation{
-		{name: "schedule", write: closed((*try).ask), begin: create, done: (*try).chosen, still: true},
-		{name: "default", write: closed(func(*try) {}), begin: create, done: (*try).chosen, still: true},
+		{name: "schedule", write: closed((*attempt).ask), begin: create, done: (*attempt).chosen, noExternal: true},
+		{name: "default", write: closed(func(*attempt) {}), begin: create, done: (*attempt).chosen, noExternal: true},
 	}
 }
 
-// serving are the operations on a claim and what is made for it.
+// serving returns the operations on a claim and its managed resource.
 func serving() []operation {
-	deleteClaim := func(ctx context.Context, t *try) error { return t.site.client.Delete(ctx, t.claim) }
-	offer := func(policy xpv1.ReclaimPolicy) func(context.Context, *try) error {
-		return func(ctx context.Context, t *try) error { return t.offer(ctx, policy) }
+	deleteClaim := func(ctx context.Context, t *attempt) error { return t.site.client.Delete(ctx, t.claim) }
+	offer := func(policy xpv1.ReclaimPolicy) func(context.Context, *attempt) error {
+		return func(ctx context.Context, t *attempt) error { return t.offer(ctx, policy) }
 	}
 	return []operation{
 		{name: "provision", write: offer(""), begin: create},
-		{name: "propagate", write: offer(""), existing: true, history: choosePassword, begin: func(ctx context.Context, t *try) error {
+		{name: "propagate", write: offer(""), existing: true, before: choosePassword, begin: func(ctx context.Context, t *attempt) error {
 			t.password = "the second password"
 			return t.site.client.Update(ctx, t.passwordSecret())
 		}},
-		{name: "release", write: offer(xpv1.ReclaimRetain), existing: true, begin: deleteClaim, done: (*try).released},
-		{name: "delete", write: offer(xpv1.ReclaimDelete), existing: true, gone: true, begin: deleteClaim, done: (*try).returned},
-		{name: "abandon", write: offer(""), gone: true, begin: create, cue: (*try).begun, meanwhile: deleteClaim},
+		{name: "release", write: offer(xpv1.ReclaimRetain), existing: true, begin: deleteClaim, done: (*attempt).released},
+		{name: "delete", write: offer(xpv1.ReclaimDelete), existing: true, deletes: true, begin: deleteClaim, done: (*attempt).reclaimed},
+		{name: "abandon", write: offer(""), deletes: true, begin: create, cue: (*attempt).createStarted, during: deleteClaim},
 		{
 			name: "rebind", write: offer(xpv1.ReclaimRetain), existing: true,
-			history: func(ctx context.Context, t *try) error {
+			before: func(ctx context.Context, t *attempt) error {
 				if err := deleteClaim(ctx, t); err != nil {
 					return err
 				}
 				return testkit.Poll(ctx, func() error { return t.released(ctx) })
 			},
-			begin: func(ctx context.Context, t *try) error {
+			begin: func(ctx context.Context, t *attempt) error {
 				if err := t.allow(ctx, `"spec":{"claimRef":null},`); err != nil {
 					return err
 				}
@@ -125,15 +125,15 @@ func serving() []operation {
 	}
 }
 
-// existing are the operations on claims that want what was there before them.
+// existing returns the operations on claims for a managed resource that existed before.
 func existing() []operation {
 	return []operation{
-		{name: "bind", existing: true, begin: func(ctx context.Context, t *try) error {
+		{name: "bind", existing: true, begin: func(ctx context.Context, t *attempt) error {
 			t.claim = t.newClaim("claim")
 			t.want(t.claim)
 			return firstOf(t.allow(ctx, ""), func() error { return create(ctx, t) })
 		}},
-		{name: "contest", existing: true, done: (*try).contested, begin: func(ctx context.Context, t *try) error {
+		{name: "contest", existing: true, done: (*attempt).contested, begin: func(ctx context.Context, t *attempt) error {
 			for _, name := range []string{"claim", "rival"} {
 				t.claim = t.newClaim(name)
 				t.claim.SetWriteConnectionSecretToReference(&xpv1.LocalSecretReference{Name: name})
@@ -145,8 +145,8 @@ func existing() []operation {
 			return t.allow(ctx, "")
 		}},
 		{
-			name: "unbind", existing: true, done: (*try).released,
-			history: func(ctx context.Context, t *try) error {
+			name: "unbind", existing: true, done: (*attempt).released,
+			before: func(ctx context.Context, t *attempt) error {
 				t.claim = t.newClaim("claim")
 				t.want(t.claim)
 				if err := firstOf(t.allow(ctx, ""), func() error { return create(ctx, t) }); err != nil {
@@ -154,12 +154,12 @@ func existing() []operation {
 				}
 				return testkit.Poll(ctx, func() error { return t.settled(ctx) })
 			},
-			begin: func(ctx context.Context, t *try) error { return t.site.client.Delete(ctx, t.claim) },
+			begin: func(ctx context.Context, t *attempt) error { return t.site.client.Delete(ctx, t.claim) },
 		},
 	}
 }
 
-// firstOf returns the error, and goes on without.
+// firstOf returns the error, or the result of then without one.
 func firstOf(err error, then func() error) error {
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func firstOf(err error, then func() error) error {
 	return then()
 }
 
-func (t *try) newClaim(name string) resource.Claim {
+func (t *attempt) newClaim(name string) resource.Claim {
 	claim := t.kind.claims.claim()
 	of := t.site.meta(name)
 	claim.SetNamespace(t.site.namespace)
@@ -177,20 +177,20 @@ func (t *try) newClaim(name string) resource.Claim {
 	return claim
 }
 
-// ask lets the claim ask for its site's classes.
-func (t *try) ask() {
+// ask selects the classes of the site.
+func (t *attempt) ask() {
 	t.claim.SetClassSelector(&metav1.LabelSelector{MatchLabels: map[string]string{siteLabel: t.site.namespace}})
 }
 
-// want lets a claim ask for the object.
-func (t *try) want(claim resource.Claim) {
+// want refers a claim to the object.
+func (t *attempt) want(claim resource.Claim) {
 	gvk, _ := t.site.client.GroupVersionKindFor(t.object) // or the claim is refused
 	ref := &corev1.ObjectReference{Name: t.object.GetName()}
 	ref.APIVersion, ref.Kind = gvk.ToAPIVersionAndKind()
 	claim.SetResourceReference(ref)
 }
 
-func (t *try) newClass(name string) resource.Class {
+func (t *attempt) newClass(name string) resource.Class {
 	class := t.kind.claims.class()
 	of := t.site.meta(t.site.namespace + "-" + name)
 	class.SetName(of.Name)
@@ -200,8 +200,8 @@ func (t *try) newClass(name string) resource.Class {
 	return class
 }
 
-// offer prepares a class for one claim, and the claim that asks for it by label.
-func (t *try) offer(ctx context.Context, policy xpv1.ReclaimPolicy) error {
+// offer creates a class for one claim, and prepares the claim that selects it.
+func (t *attempt) offer(ctx context.Context, policy xpv1.ReclaimPolicy) error {
 	class := t.newClass("a")
 	class.SetClaimLimits(xpv1.ClaimLimits{Max: new(int64(1))})
 	class.SetReclaimPolicy(policy)
@@ -210,8 +210,8 @@ func (t *try) offer(ctx context.Context, policy xpv1.ReclaimPolicy) error {
 	return t.site.client.Create(ctx, class)
 }
 
-// choosePassword gives what was made for the claim a password that a person chose.
-func choosePassword(ctx context.Context, t *try) error {
+// choosePassword gives the managed resource of the claim a password of the user.
+func choosePassword(ctx context.Context, t *attempt) error {
 	t.password = "the first password"
 	if err := t.site.client.Create(ctx, t.passwordSecret()); err != nil {
 		return err
@@ -223,8 +223,8 @@ func choosePassword(ctx context.Context, t *try) error {
 	return testkit.Poll(ctx, func() error { return firstOf(t.settled(ctx), func() error { return t.opens(ctx) }) })
 }
 
-// allow does what an administrator does who lets claims of the site have the object: with more of a patch, if need be.
-func (t *try) allow(ctx context.Context, more string) error {
+// allow lets claims of the site use the object, as an administrator does. more is added to the patch.
+func (t *attempt) allow(ctx context.Context, more string) error {
 	patch := fmt.Sprintf(`{%s"metadata":{"annotations":{%q:%q}}}`, more, meta.AnnotationKeyAllowedNamespaces, t.site.namespace)
 	return t.site.client.Patch(ctx, t.object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }

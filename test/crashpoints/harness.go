@@ -22,7 +22,7 @@ type choice struct {
 	kind      string
 	operation string
 	point     int
-	faults    bool // beside ends and lost answers
+	faults    bool // beside crashes and lost answers
 }
 
 func (c choice) operations() (all []job) {
@@ -44,7 +44,7 @@ type job struct {
 
 func (j job) String() string { return j.kind.name + " " + j.operation.name }
 
-// A harness tries operations at several sites at a time.
+// A harness runs operations at several sites at a time.
 type harness struct {
 	out   io.Writer
 	sites chan *site
@@ -55,13 +55,13 @@ type harness struct {
 	failed error // of the harness itself
 }
 
-// newHarness makes the given number of sites.
+// newHarness creates the given number of sites.
 func newHarness(ctx context.Context, config *rest.Config, c *cloud, parallel int, out io.Writer) (*harness, error) {
 	h := &harness{out: out, sites: make(chan *site, parallel), found: map[class]int{}}
 	for range parallel {
 		s, err := newSite(ctx, config, c)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("preparing a place to try things: %w", err), h.close(ctx))
+			return nil, errors.Join(fmt.Errorf("preparing a site: %w", err), h.close(ctx))
 		}
 		h.sites <- s
 	}
@@ -77,7 +77,7 @@ func (h *harness) close(ctx context.Context) error {
 	return err
 }
 
-// run tries all that is chosen. It returns the first failure of the harness itself.
+// run explores all that is chosen. It returns the first failure of the harness itself.
 func (h *harness) run(ctx context.Context, c choice) error {
 	jobs := c.operations()
 	if len(jobs) == 0 {
@@ -86,7 +86,7 @@ func (h *harness) run(ctx context.Context, c choice) error {
 	var all sync.WaitGroup
 	for _, j := range jobs {
 		all.Go(func() {
-			if err := h.try(ctx, j, c); err != nil {
+			if err := h.explore(ctx, j, c); err != nil {
 				h.fail(fmt.Errorf("%s: %w", j, err))
 			}
 		})
@@ -107,8 +107,8 @@ func (h *harness) fail(err error) {
 // attempts is how often a fault is tried whose point the process did not reach.
 const attempts = 3
 
-// try runs an operation without a fault, and with the chosen faults.
-func (h *harness) try(ctx context.Context, j job, chosen choice) error {
+// explore runs an operation without a fault, and with the chosen faults.
+func (h *harness) explore(ctx context.Context, j job, chosen choice) error {
 	order, missed, err := scenario.Explorer{
 		Run:      func(trial scenario.Trial) (bool, error) { return h.trial(ctx, j, trial) },
 		Points:   (*fault.Process).Order,
@@ -140,7 +140,7 @@ func (h *harness) trial(ctx context.Context, j job, trial scenario.Trial) (good 
 		return false, context.Cause(ctx)
 	}
 	defer func() { h.sites <- s }()
-	t := &try{site: s, kind: j.kind, operation: j.operation, process: trial.Process}
+	t := &attempt{site: s, kind: j.kind, operation: j.operation, process: trial.Process}
 	found, err := t.run(ctx)
 	if err := errors.Join(err, s.clear(ctx)); err != nil {
 		return false, err

@@ -25,19 +25,18 @@ const (
 	keySecret        = "key" // of the provider configurations
 )
 
-// A kind is a managed kind of the provider. All of them can be named beforehand, or have creations that can be repeated,
-// or found: none may end up waiting for a person.
+// A kind is a managed kind of the provider. Its names are chosen, or its creations can be repeated or found: no interrupted create
+// may need manual intervention.
 type kind struct {
 	name string
-	// declare returns an object as a person writes it, and change what an update is about.
+	// declare returns an object as a user declares it. change is an update of it.
 	declare func(*site, metav1.ObjectMeta) resource.Managed
 	change  func(resource.Managed)
 	// setting returns what the object declares for the setting that change changes, as external has it.
 	setting func(resource.Managed) string
-	// opens tries whether a connection secret of the kind opens what it is for; nil for kinds that have none.
+	// opens returns nil if a connection Secret opens its server. Nil for kinds without one.
 	opens func(ctx context.Context, data map[string][]byte) error
-	// claims says with which claims and classes such objects are made, for kinds that are about claims. These have no common
-	// operations.
+	// claims is set for kinds of operations on claims. These have no common operations.
 	claims *claimKind
 	// more are operations that only this kind has.
 	more []operation

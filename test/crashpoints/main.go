@@ -22,7 +22,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal does not wait for things to end in order
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
 	good, err := run(ctx, os.Args[1:], os.Stdout)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "crashpoints: %v\n", err)
@@ -32,15 +32,15 @@ func main() {
 	}
 }
 
-// run is the program. Its last line of output is the summary, if it came to try anything.
+// run is the program. Its last line of output is the summary, if anything was tried.
 func run(ctx context.Context, args []string, out io.Writer) (good bool, err error) {
 	var chosen choice
 	flags := flag.NewFlagSet("crashpoints", flag.ContinueOnError)
 	flags.StringVar(&chosen.kind, "kind", "", "try this kind only, such as NodeGroup")
 	flags.StringVar(&chosen.operation, "operation", "", "try this operation only, such as create")
 	flags.IntVar(&chosen.point, "point", 0, "try this point only, by the numbers that a violation shows")
-	flags.BoolVar(&chosen.faults, "faults", false, "also have servers refuse each change, and somebody else write right before it")
-	parallel := flags.Int("parallel", 4, "how many tries to make at a time")
+	flags.BoolVar(&chosen.faults, "faults", false, "also refuse each change, and write as another client right before it")
+	parallel := flags.Int("parallel", 4, "how many attempts to run at a time")
 	bowline := flags.String("bowline", filepath.Join("bin", "bowline"), "the program whose API server is used")
 	if err := flags.Parse(args); err != nil {
 		return false, err
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 	if *parallel < 1 || chosen.point < 0 || flags.NArg() > 0 {
 		return false, errors.New("give --parallel a number of 1 or more, --point one of 0 or more, and nothing but flags")
 	}
-	ctrl.SetLogger(logr.Discard()) // a dying process complains a lot
+	ctrl.SetLogger(logr.Discard()) // a crashed process logs many errors
 	klog.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "crashpoints-")
 	if err != nil {

@@ -15,26 +15,25 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// An operation is something that the controllers are made to do.
+// An operation is an event that the controllers react to, and its result.
 type operation struct {
 	name string
-	// write changes the object before it is created; nil for as the kind declares it.
-	write func(context.Context, *try) error
-	// existing operations begin with an object that was created and settled in good health.
+	// write changes the declared object before it is created. Optional.
+	write func(context.Context, *attempt) error
+	// existing operations begin with an object that is ready.
 	existing bool
-	// begin is what a person or the outside world does, while no process runs.
-	begin func(context.Context, *try) error
-	// history is what else happens in good health to what exists, before the operation begins; nil for nothing.
-	history func(context.Context, *try) error
-	// meanwhile is what happens once cue returns nil, or the process is dead; nil for nothing. No cue is that the object says
-	// that it cannot be reconciled.
-	meanwhile func(context.Context, *try) error
-	cue       func(*try, context.Context) error
-	// done returns nil when all is as the operation leaves it. No done is that all is Ready as last declared, or gone.
-	done func(*try, context.Context) error
-	// gone operations end with neither object nor external resource, still ones never have any.
-	gone, still bool
-	// configs operations are about provider configurations, too; others leave their protection out of account.
+	// begin is the event. No process runs then.
+	begin func(context.Context, *attempt) error
+	// before is what happens to the existing object before the operation, without a fault. Optional.
+	before func(context.Context, *attempt) error
+	// during is a second event, once cue returns nil or the process has crashed. Optional. Default cue: the object is not Synced.
+	during func(context.Context, *attempt) error
+	cue    func(*attempt, context.Context) error
+	// done returns nil when the operation has its result. Default: all objects are Ready as declared, or deleted.
+	done func(*attempt, context.Context) error
+	// deletes is true if neither object nor external resource remains, noExternal if there never is an external resource.
+	deletes, noExternal bool
+	// configs is true if requests that protect provider configurations are points.
 	configs bool
 }
 
@@ -44,50 +43,49 @@ func (k kind) operations() []operation {
 	}
 	common := []operation{
 		{name: "create", begin: create},
-		{name: "update", existing: true, begin: func(ctx context.Context, t *try) error {
+		{name: "update", existing: true, begin: func(ctx context.Context, t *attempt) error {
 			before := t.object.DeepCopyObject().(client.Object)
 			k.change(t.object)
 			return t.site.client.Patch(ctx, t.object, client.MergeFrom(before))
 		}},
-		{name: "recreate", existing: true, begin: func(ctx context.Context, t *try) error { return t.site.project.empty(ctx) }},
-		{name: "delete", existing: true, gone: true, begin: func(ctx context.Context, t *try) error {
+		{name: "recreate", existing: true, begin: func(ctx context.Context, t *attempt) error { return t.site.project.empty(ctx) }},
+		{name: "delete", existing: true, deletes: true, begin: func(ctx context.Context, t *attempt) error {
 			return t.site.client.Delete(ctx, t.object)
 		}},
 	}
 	return append(common, k.more...)
 }
 
-// create creates the claim, if the try has one by then, or the object.
-func create(ctx context.Context, t *try) error {
+// create creates the claim, if there is one, or the object.
+func create(ctx context.Context, t *attempt) error {
 	if t.claim != nil {
 		return t.site.client.Create(ctx, t.claim)
 	}
 	return t.site.client.Create(ctx, t.object)
 }
 
-// withParent are the operations on an object that refers to another: it is created before the other, and deleted together
-// with it.
+// withParent returns the operations on an object that refers to another: creation before the other, and deletion together with it.
 func withParent(of kind, refer func(mg resource.Managed, parent string)) []operation {
 	const name = "parent"
-	createParent := func(ctx context.Context, t *try) error {
+	createParent := func(ctx context.Context, t *attempt) error {
 		return t.site.client.Create(ctx, of.declare(t.site, t.site.meta(name)))
 	}
 	return []operation{
 		{
-			name:      "resolve",
-			write:     func(_ context.Context, t *try) error { refer(t.object, name); return nil },
-			begin:     create,
-			meanwhile: createParent,
+			name:   "resolve",
+			write:  func(_ context.Context, t *attempt) error { refer(t.object, name); return nil },
+			begin:  create,
+			during: createParent,
 		},
 		{
 			name:     "delete-with-parent",
 			existing: true,
-			gone:     true,
-			write: func(ctx context.Context, t *try) error {
+			deletes:  true,
+			write: func(ctx context.Context, t *attempt) error {
 				refer(t.object, name)
 				return createParent(ctx, t)
 			},
-			begin: func(ctx context.Context, t *try) error {
+			begin: func(ctx context.Context, t *attempt) error {
 				parent := of.declare(t.site, t.site.meta(name))
 				return errors.Join(t.site.client.Delete(ctx, parent), t.site.client.Delete(ctx, t.object))
 			},
@@ -95,12 +93,12 @@ func withParent(of kind, refer func(mg resource.Managed, parent string)) []opera
 	}
 }
 
-// withConfig are the operations on an object and its provider configuration: it is protected as soon as it has a user, and
-// deleted together with the user it must not go first.
+// withConfig returns the operations on an object and its provider configuration, which is protected while it has users: when both
+// are deleted, it is deleted last.
 func withConfig() []operation {
 	return []operation{
 		{name: "create-with-config", begin: create, configs: true},
-		{name: "delete-with-config", existing: true, gone: true, configs: true, begin: func(ctx context.Context, t *try) error {
+		{name: "delete-with-config", existing: true, deletes: true, configs: true, begin: func(ctx context.Context, t *attempt) error {
 			for _, o := range append(t.site.configurations(), t.object) {
 				if err := t.site.client.Delete(ctx, o); err != nil {
 					return err
@@ -111,23 +109,23 @@ func withConfig() []operation {
 	}
 }
 
-// withPassword are the operations on a server whose password a person chose: its creation, and another choice.
+// withPassword returns the operations on a server with a password of the user: its creation, and a change of the password.
 func withPassword(refer func(mg resource.Managed, password *xpv1.SecretKeySelector)) []operation {
-	choose := func(ctx context.Context, t *try) error {
+	choose := func(ctx context.Context, t *attempt) error {
 		t.password = "the first password"
 		refer(t.object, &xpv1.SecretKeySelector{Namespace: t.site.namespace, Name: passwordSecret, Key: passwordSecret})
 		return t.site.client.Create(ctx, t.passwordSecret())
 	}
 	return []operation{
 		{name: "create-with-password", write: choose, begin: create},
-		{name: "rotate", write: choose, existing: true, begin: func(ctx context.Context, t *try) error {
+		{name: "rotate", write: choose, existing: true, begin: func(ctx context.Context, t *attempt) error {
 			t.password = "the second password"
 			return t.site.client.Update(ctx, t.passwordSecret())
 		}},
 	}
 }
 
-func (t *try) passwordSecret() *corev1.Secret {
+func (t *attempt) passwordSecret() *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.site.namespace, Name: passwordSecret},
 		StringData: map[string]string{passwordSecret: t.password},

@@ -39,12 +39,12 @@ import (
 
 const (
 	pollInterval = 100 * time.Millisecond
-	// window is how long a creation that was cut off may still be under way. Here nothing is: a dead process's requests
-	// are refused or done, and the cloud shows at once what it made.
+	// window is how long an interrupted create may be in progress. Here it never is: requests of a crashed process are refused or
+	// served, and the cloud is consistent.
 	window = 100 * time.Millisecond
 )
 
-// patient is what the controllers are told, so that recovery takes moments: nothing but times.
+// patient returns short intervals, so that recovery is fast.
 func patient() []managed.ReconcilerOption {
 	return []managed.ReconcilerOption{
 		managed.WithPollInterval(pollInterval),
@@ -60,22 +60,22 @@ type controllers struct {
 	ended  chan error
 }
 
-// aboutConfig is true for requests that protect provider configurations: next to an operation they come and go as they
-// like, and nothing of it depends on them.
+// aboutConfig is true for requests that protect provider configurations. They happen at any time, and operations do not depend on
+// them.
 func aboutConfig(request string) bool {
 	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets "+keySecret) ||
-		strings.HasSuffix(request, fault.Listed) // so are users looked for before a configuration goes
+		strings.HasSuffix(request, fault.Listed) // of users, before a configuration is deleted
 }
 
-// start starts a process that looks after the site's objects only and ends with its life. Requests that protect
-// provider configurations are points of the operations that are about these.
-func (t *try) start(ctx context.Context, life *fault.Process) (*controllers, error) {
+// start starts controllers for the site's objects only, whose requests are those of the process. Requests that protect provider
+// configurations are points of operations with configs.
+func (t *attempt) start(ctx context.Context, process *fault.Process) (*controllers, error) {
 	s := t.site
 	name := func(r *http.Request) (string, bool) {
 		request, ok := fault.APIRequest(r)
 		return request, ok && (t.operation.configs || !aboutConfig(request))
 	}
-	current := func() *fault.Process { return life }
+	current := func() *fault.Process { return process }
 	tapped := rest.CopyConfig(s.config)
 	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return fault.Transport(current, name, next)
@@ -96,23 +96,23 @@ func (t *try) start(ctx context.Context, life *fault.Process) (*controllers, err
 			return nil, fmt.Errorf("setting up a process: %w", err)
 		}
 	}
-	s.proxy.Follow(life)
+	s.proxy.Follow(process)
 	ctx, cancel := context.WithCancel(ctx)
 	p := &controllers{cancel: cancel, ended: make(chan error, 1)}
 	go func() {
 		p.ended <- mgr.Start(ctx)
-		cancel() // caches of a process that ended early fill no more
+		cancel() // caches of controllers that ended early never sync
 	}()
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return nil, errors.Join(errors.New("the caches of a process do not fill"), p.stop())
+		return nil, errors.Join(errors.New("the caches of a process do not sync"), p.stop())
 	}
-	life.Begin()
+	process.Begin()
 	return p, nil
 }
 
-// providers are what a process runs: all that there is where claims matter, with what they make marked as the site's, and
-// without the controllers of claims elsewhere.
-func (t *try) providers() []provider.Provider {
+// providers returns the providers to run: all of them for claims, whose managed resources get the label of the site, and only the
+// cloud's without classes otherwise.
+func (t *attempt) providers() []provider.Provider {
 	cloud := fcp.Provider()
 	if t.kind.claims == nil {
 		cloud.Classes = nil
@@ -129,7 +129,7 @@ func (t *try) providers() []provider.Provider {
 	return []provider.Provider{core.Provider(), cloud}
 }
 
-// cached is what a process of the site knows of.
+// cached limits caches to the site.
 func (s *site) cached() cache.Options {
 	options := managed.CacheOptions()
 	claim.CacheDefinitions(&options)
@@ -146,7 +146,7 @@ func (s *site) cached() cache.Options {
 	return options
 }
 
-// stop returns when nothing of the process is left.
+// stop returns when the controllers have stopped.
 func (p *controllers) stop() error {
 	p.cancel()
 	if err := <-p.ended; err != nil {

@@ -32,7 +32,7 @@ func startServer(ctx context.Context, bowline, dir string) (config *rest.Config,
 		Env:   []string{"HOME=" + dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="},
 		Ready: "The API server is ready",
 		Log:   log,
-		// Every try fails from then on, and says so.
+		// All further attempts fail and report it.
 		Failed:   func(err error) { fmt.Fprintf(os.Stderr, "crashpoints: %v\n", err) },
 		Detached: true,
 	})

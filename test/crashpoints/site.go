@@ -37,8 +37,8 @@ import (
 // siteLabel marks a site's objects with its namespace.
 const siteLabel = "bowline.dev/crashpoints"
 
-// A site is where one try at a time happens: a namespace and a project in the cloud, and configurations that lead there,
-// all named alike.
+// A site is where one attempt at a time runs: a namespace, a project in the cloud, and provider configurations of it, all with the
+// same name.
 type site struct {
 	config    *rest.Config
 	client    client.Client
@@ -47,7 +47,7 @@ type site struct {
 	proxy     *fault.Proxy
 }
 
-// newSite makes a site on an API server that has the provider's kinds.
+// newSite creates a site on an API server with the provider's kinds.
 func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err error) {
 	scheme := runtime.NewScheme()
 	err = errors.Join(clientgoscheme.AddToScheme(scheme), core.Provider().AddToScheme(scheme), fcp.Provider().AddToScheme(scheme))
@@ -73,7 +73,7 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 	return s, nil
 }
 
-// configurations are those of both scopes, and the Secret with the key of the project.
+// configurations returns provider configurations of both scopes, and the Secret with the key of the project.
 func (s *site) configurations() []client.Object {
 	spec := v1alpha3.ProviderConfigSpec{ProjectID: s.project.name, Endpoint: s.proxy.URL()}
 	spec.Credentials = xpv1.ProviderCredentials{
@@ -107,7 +107,7 @@ func (s *site) claims(ctx context.Context) ([]resource.Claim, error) {
 	return listed[resource.Claim](ctx, s, &cachev1alpha1.RedisClusterList{}, &databasev1alpha1.PostgreSQLInstanceList{})
 }
 
-// listed returns what the site has of the kinds.
+// listed returns the objects of the site of these kinds.
 func listed[T client.Object](ctx context.Context, s *site, kinds ...client.ObjectList) (all []T, err error) {
 	for _, list := range kinds {
 		if err := s.client.List(ctx, list, client.MatchingLabels{siteLabel: s.namespace}); err != nil {
@@ -124,10 +124,10 @@ func listed[T client.Object](ctx context.Context, s *site, kinds ...client.Objec
 	return all, nil
 }
 
-// cleanUpTime bounds the removal of what a try left.
+// cleanUpTime limits the clean-up after an attempt.
 const cleanUpTime = time.Minute
 
-// clear removes all objects, all Secrets and all external resources, whatever state they are in. No process runs meanwhile.
+// clear deletes all objects, Secrets and external resources in any state. No process may run.
 func (s *site) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
@@ -150,7 +150,7 @@ func (s *site) clear(ctx context.Context) error {
 	return nil
 }
 
-// everything is all that a try may leave on the API server, claims first.
+// everything returns all that an attempt may leave on the API server, claims first.
 func (s *site) everything(ctx context.Context) (all []client.Object, err error) {
 	claims, claimsErr := s.claims(ctx)
 	for _, c := range claims {
@@ -173,7 +173,7 @@ func (s *site) everything(ctx context.Context) (all []client.Object, err error) 
 	return append(all, s.configurations()...), errors.Join(claimsErr, classesErr, objectsErr, secretsErr)
 }
 
-// close leaves nothing of the site on the API server. The project stays in the cloud.
+// close deletes the site from the API server. The project stays in the cloud.
 func (s *site) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()

@@ -17,18 +17,17 @@ func examples(t *testing.T, s *stage) {
 		}
 	}
 	root := filepath.Join("..", "..", "examples")
-	tried := 0
-	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {
-			return err
+	found := 0
+	err := filepath.WalkDir(root, func(file string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(file) == ".yaml" {
+			found++
 		}
-		tried++
-		if out, err := s.Run(t.Context(), "kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
-			t.Errorf("%s: %v\n%s", file, err, out)
-		}
-		return nil
+		return err
 	})
-	if err != nil || tried < 20 {
-		t.Errorf("found %d examples: %v", tried, err)
+	if err != nil || found < 20 {
+		t.Fatalf("found %d examples: %v", found, err)
+	}
+	if out, err := s.Run(t.Context(), "kubectl", "apply", "--dry-run=server", "--validate=strict", "-R", "-f", root); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

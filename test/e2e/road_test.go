@@ -202,7 +202,7 @@ func patch(t *testing.T, p *plane.Plane, o client.Object, merge string) {
 	}
 }
 
-// says waits until condition Synced is False with a message of the given parts, and an event says so too.
+// says waits until condition Synced is False with a message of the given parts, and an event has them too.
 func says(t *testing.T, p *plane.Plane, name string, parts ...string) {
 	t.Helper()
 	db := &databasev1alpha3.FavouriteDBInstance{}
@@ -215,12 +215,20 @@ func says(t *testing.T, p *plane.Plane, name string, parts ...string) {
 	if reason := db.GetCondition("Synced").Reason; reason != "ReconcileError" {
 		t.Errorf("%s: reason %s, want ReconcileError", name, reason)
 	}
-	p.Eventually(t, within, "an event about "+name+" says so too", func(ctx context.Context) error {
-		out, err := p.Run(ctx, "kubectl", "events", "--for", "favouritedbinstance/"+name, "-n", "default")
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, out)
+	p.Eventually(t, within, "an event about "+name+" reports it too", func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		if err := p.Client.List(ctx, events, client.InNamespace(plane.Namespace)); err != nil {
+			return err
 		}
-		return contains(out, append([]string{"Warning"}, parts...))
+		err := fmt.Errorf("no Warning about %s", name)
+		for _, e := range events.Items {
+			if e.InvolvedObject.UID == db.UID && e.Type == corev1.EventTypeWarning {
+				if err = contains(e.Message, parts); err == nil {
+					return nil
+				}
+			}
+		}
+		return err
 	})
 }
 

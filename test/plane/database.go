@@ -27,17 +27,17 @@ const Namespace = "default"
 // Project of the cloud that a plane's tests use.
 const Project = "demo"
 
-// NewKey makes an API key of the project.
+// NewKey creates an API key of the project.
 func (p *Plane) NewKey(t testing.TB, project string) string {
 	t.Helper()
 	out, err := p.Run(t.Context(), "cloud", "key", "create", "--project", project)
 	if err != nil {
-		t.Fatalf("making a key: %v\n%s", err, out)
+		t.Fatalf("creating a key: %v\n%s", err, out)
 	}
 	return strings.TrimSpace(out)
 }
 
-// Connect makes a ProviderConfig of the given name whose credentials are the key.
+// Connect creates a ProviderConfig with the key as credentials.
 func (p *Plane) Connect(t testing.TB, name, key string) {
 	t.Helper()
 	secret := &corev1.Secret{
@@ -80,8 +80,8 @@ func Database(name string, fanciness int) *databasev1alpha3.FavouriteDBInstance 
 	}
 }
 
-// Works returns nil if the database is Ready as last declared, and the password of its Secret opens a server that
-// allows as many connections as its fanciness level says.
+// Works returns nil if the database is Ready as declared, and its connection Secret opens a server whose max_connections is its
+// fanciness level.
 func (p *Plane) Works(ctx context.Context, name string) error {
 	db := &databasev1alpha3.FavouriteDBInstance{}
 	if err := p.Client.Get(ctx, client.ObjectKey{Name: name}, db); err != nil {
@@ -102,7 +102,7 @@ func (p *Plane) Works(ctx context.Context, name string) error {
 	return nil
 }
 
-// MaxConnections asks the real server, with what the connection Secret holds.
+// MaxConnections returns max_connections of the server that the connection Secret opens.
 func (p *Plane) MaxConnections(ctx context.Context, name string) (level string, err error) {
 	secret := &corev1.Secret{}
 	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, secret); err != nil {
@@ -116,14 +116,14 @@ func (p *Plane) MaxConnections(ctx context.Context, name string) (level string, 
 	return level, errors.Join(err, conn.Close(ctx))
 }
 
-// Gone returns nil if neither the database object nor its connection Secret exists.
+// Gone returns nil if neither the database nor its connection Secret exists.
 func (p *Plane) Gone(ctx context.Context, name string) error {
 	db := &databasev1alpha3.FavouriteDBInstance{}
 	if err := p.Client.Get(ctx, client.ObjectKey{Name: name}, db); !apierrors.IsNotFound(err) {
-		return fmt.Errorf("object %s is still there: %v, conditions %+v", name, err, db.Status.Conditions)
+		return fmt.Errorf("object %s is not deleted: %v, conditions %+v", name, err, db.Status.Conditions)
 	}
 	if _, err := p.Secret(ctx, Namespace, name); !apierrors.IsNotFound(err) {
-		return fmt.Errorf("secret %s is still there: %v", name, err)
+		return fmt.Errorf("secret %s is not deleted: %v", name, err)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plane runs the real bowline program for tests of the whole system: in a folder of its own, on free ports,
-// killed and started again at will, and gone when the test ends.
+// Package plane runs the real bowline program for tests of the whole system: in a folder of its own, on free ports. A test kills
+// and restarts it; the end of the test stops it.
 //
 //	p := plane.New(t)
 //	p.Up(t)
@@ -188,7 +188,7 @@ func (p *Plane) Eventually(t testing.TB, limit time.Duration, what string, check
 	testkit.Within(t, limit, what, func() error { return check(ctx) })
 }
 
-// FreeAddress returns a host:port on this machine that nobody listens on.
+// FreeAddress returns an unused host:port of this machine.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -199,8 +199,8 @@ func FreeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// build makes the program anew unless it is up to date, once per test binary, and returns its path. Other test
-// binaries wait: two links of one file at a time would write over each other.
+// build builds the program unless it is up to date, once per test binary, and returns its path. Other test binaries wait: two links
+// at a time would overwrite each other's file.
 var build = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -223,7 +223,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return filepath.Join(root, "bin", "bowline"), nil
 })
 
-// Build makes bin/bowline in the checkout unless it is up to date.
+// Build builds bin/bowline in the checkout unless it is up to date.
 func Build() error {
 	_, err := build()
 	return err
@@ -244,7 +244,7 @@ func (p *Plane) Servers(t testing.TB) []Server {
 	t.Helper()
 	instances, err := filepath.EvalSymlinks(p.instances())
 	if err != nil {
-		return nil // no instance was ever made
+		return nil // no instance was created
 	}
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -254,7 +254,7 @@ func (p *Plane) Servers(t testing.TB) []Server {
 	for _, file := range lines {
 		line, err := os.ReadFile(file)
 		if err != nil {
-			continue // it ended meanwhile
+			continue // it has ended
 		}
 		words := strings.Split(string(line), "\x00")
 		for i, word := range words {
@@ -273,7 +273,7 @@ func (p *Plane) Servers(t testing.TB) []Server {
 func childOfPostgres(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return true // it ended meanwhile
+		return true // it has ended
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	var state string

@@ -69,7 +69,7 @@ var (
 	ErrRefused = errors.New("the server refuses the request")
 )
 
-// A Process is one life of a program, seen as its requests. Its zero value has no fault.
+// A Process is one run of a program, seen as its requests. Its zero value has no fault.
 type Process struct {
 	// At is where the fault happens.
 	At Point
@@ -137,8 +137,8 @@ func (p *Process) send(request string, send func() (*http.Response, error)) (*ht
 	return nil, ErrCrashed
 }
 
-// count returns the fault at a request, and whether the process is alive to send it. From a CrashAfter on the process is dead for
-// all other requests.
+// count returns the fault at a request, and whether the process is alive to send it. A CrashAfter refuses all
+// other requests at once.
 func (p *Process) count(request string) (k Kind, alive bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

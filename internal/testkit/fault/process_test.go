@@ -27,7 +27,7 @@ func TestProxy(t *testing.T) {
 		"crash after":  {CrashAfter, []string{create, update, update}, []bool{true, true, false, false}, true},
 		"answer lost":  {AnswerLost, []string{create, update, update, create}, []bool{true, true, false, true}, false},
 		"refused":      {Refused, []string{create, update, create}, []bool{true, true, false, true}, false},
-		"overtaken":    {Overtaken, []string{create, update, "somebody", update, create}, []bool{true, true, true, true}, false},
+		"overtaken":    {Overtaken, []string{create, update, "another client", update, create}, []bool{true, true, true, true}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestProxy(t *testing.T) {
 			}
 			t.Cleanup(p.Close)
 			process := &Process{At: Point{update, 2}, Kind: tc.kind}
-			process.Overtake = func() error { done = append(done, "somebody"); return nil }
+			process.Overtake = func() error { done = append(done, "another client"); return nil }
 			p.Follow(process)
 			var answered []bool
 			for _, request := range []string{"POST /networks", "PATCH /networks/a", "PATCH /networks/b", "POST /networks"} {

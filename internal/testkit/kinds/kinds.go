@@ -1,10 +1,10 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds has kinds for tests of what has to do with provider configurations: a cluster-scoped group with a
-// ProviderConfig and its items, and a namespaced group with both kinds of configurations and their items.
+// Package kinds has kinds for tests of provider configurations: a cluster-scoped group with a ProviderConfig and its items, and a
+// namespaced group with both kinds of configurations and their items.
 //
-// Its one idea: the same Go types serve under as many groups as there are test binaries, which share one API server.
+// Its one idea: every test binary has groups of its own for the same Go types, since all share one API server.
 package kinds
 
 import (
@@ -36,7 +36,7 @@ type ConfigSpec struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-// A Config is what all configurations are.
+// A Config is a configuration of any kind.
 type Config struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -74,7 +74,7 @@ type ItemStatus struct {
 	xpv1.ResourceStatus `json:",inline"`
 }
 
-// A Stock item is what items of both scopes are.
+// A Stock item is an item of any scope.
 type Stock struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -161,7 +161,7 @@ func (i *TeamItem) DeepCopyObject() runtime.Object { return deepCopy(i) }
 // DeepCopyObject copies the list.
 func (l *List[T]) DeepCopyObject() runtime.Object { return deepCopy(l) }
 
-// deepCopy copies what is plain data, which for objects of tests is quick enough.
+// deepCopy copies plain data, fast enough for tests.
 func deepCopy[T any](in *T) *T {
 	data, err := json.Marshal(in)
 	out := new(T)

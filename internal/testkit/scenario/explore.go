@@ -4,7 +4,7 @@
 // Package scenario runs scripts of what users and vendors do, first without a fault and then with a fault at every request of the
 // controllers.
 //
-// Its one idea: what must hold at the end does not depend on where a process was cut. So a Script says once what happens and what
+// Its one idea: what must hold at the end does not depend on where a process was cut. So a Script states once what happens and what
 // holds then, and the engine tries every point. A World is where it happens: the fake or real servers, and controllers that can be
 // started anew.
 //

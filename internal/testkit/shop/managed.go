@@ -71,12 +71,12 @@ type Gadget struct {
 	Status GadgetStatus `json:"status,omitempty"`
 }
 
-// A ProviderConfigSpec says how to reach the shop.
+// A ProviderConfigSpec is the access to the shop.
 type ProviderConfigSpec struct {
 	xpv1.ProviderSpec `json:",inline"`
 }
 
-// A ProviderConfig says how to reach the shop.
+// A ProviderConfig is the access to the shop.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster

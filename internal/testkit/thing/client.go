@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// Connect satisfies managed.TypedExternalConnecter. A connection that fails returns a client all the same, as careless
+// Connect satisfies managed.TypedExternalConnecter. A failed connection returns a client too, as careless
 // connecters do (R20).
 func (s *System) Connect(ctx context.Context, t *Thing) (managed.TypedExternalClient[*Thing], error) {
 	err := s.call(ctx, "Connect", func() error { return nil })
@@ -44,8 +44,8 @@ func (c client) UseSecretInputs(values map[string][]byte) {
 
 func (c client) PollInterval() time.Duration { return c.s.Poll }
 
-// Observe is as careless as an author may be: it takes over into the spec all that the system reports, though the user
-// may have set it, and leaves the rest to the reconciler. On errors, too, it returns all that it knows.
+// Observe is as careless as an author may be: it overwrites the spec with all that the system reports, whatever the user set, and
+// returns an observation with errors, too.
 func (c client) Observe(ctx context.Context, t *Thing) (o managed.ExternalObservation, err error) {
 	err = c.s.call(ctx, "Observe", func() error {
 		have, ok := c.s.Resources[meta.GetExternalName(t)]
@@ -88,7 +88,7 @@ func (c client) create(ctx context.Context, t *Thing, chosen string) (creation m
 		have, exists := c.s.Resources[name]
 		switch {
 		case !exists:
-			if have, err = c.s.make(t, chosen); err != nil {
+			if have, err = c.s.newResource(t, chosen); err != nil {
 				return err
 			}
 			c.s.Resources[name] = have
@@ -105,12 +105,12 @@ func (c client) create(ctx context.Context, t *Thing, chosen string) (creation m
 	return creation, err
 }
 
-// make returns a new resource.
-func (s *System) make(t *Thing, password string) (Resource, error) {
-	s.made++
+// newResource returns a new resource.
+func (s *System) newResource(t *Thing, password string) (Resource, error) {
+	s.created++
 	have := Resource{Zone: s.Zone, Tags: s.Tags, Token: meta.CreationToken(t), Password: cmp.Or(s.Password, password)}
 	if have.Password == "" {
-		have.Password = fmt.Sprintf("password-%d", s.made)
+		have.Password = fmt.Sprintf("password-%d", s.created)
 	}
 	if !s.Unlabelled {
 		have.Owner = t.GetUID()
@@ -118,7 +118,7 @@ func (s *System) make(t *Thing, password string) (Resource, error) {
 	return have, have.take(t.Spec.ForProvider)
 }
 
-// Update changes what it is sent and leaves the rest alone.
+// Update changes what is set and keeps the rest.
 func (c client) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, error) {
 	c.s.send("Update", t)
 	return managed.ExternalUpdate{}, c.s.call(ctx, "Update", func() error {
@@ -166,7 +166,7 @@ func (r Resource) parameters() Parameters {
 	return *p.DeepCopy()
 }
 
-// take sets what the parameters set.
+// take applies the parameters that are set.
 func (r *Resource) take(sent Parameters) error {
 	all, err := parameters.ForCreation(sent, r.parameters())
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Resource) take(sent Parameters) error {
 	return nil
 }
 
-// finder is a client that finds what it created.
+// finder is a client that finds the result of an interrupted create.
 type finder struct{ client }
 
 func (f finder) FindCreated(ctx context.Context, t *Thing) (name string, err error) {
@@ -200,7 +200,7 @@ func (f finder) FindCreated(ctx context.Context, t *Thing) (name string, err err
 	return name, err
 }
 
-// chooser is a client that chooses the password itself.
+// chooser is a client that chooses the password.
 type chooser struct {
 	client
 	password string
@@ -215,7 +215,7 @@ func (c *chooser) ChooseCredentials(_ context.Context, stored managed.Connection
 	return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretPasswordKey: []byte(c.password)}, nil
 }
 
-// UseConnectionDetails takes the password that Update gives a resource which lost it.
+// UseConnectionDetails keeps the password that Update sets again.
 func (c *chooser) UseConnectionDetails(stored managed.ConnectionDetails) {
 	c.password = string(stored[xpv1.ResourceCredentialsSecretPasswordKey])
 }

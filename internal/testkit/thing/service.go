@@ -33,7 +33,7 @@ func (t *Thing) InitParameters() any { return t.Spec.InitProvider }
 // FieldRules satisfies what package kind asks of parameters.
 func (*Parameters) FieldRules() parameters.Rules { return parameters.Rules{Extra: []string{"tags"}} }
 
-// answer is what the system tells of a resource.
+// answer is the system's answer about a resource.
 type answer struct {
 	Resource
 	Name    string
@@ -42,7 +42,7 @@ type answer struct {
 	Message string
 }
 
-// answer is what the system tells of a resource to who looks for an object.
+// answer returns the system's answer about the resource to a client of an object.
 func (h Resource) answer(name string, r *request) *answer {
 	a := &answer{Resource: h, Name: name}
 	switch h.Owner {
@@ -59,14 +59,13 @@ type request = kind.Request[Parameters, answer]
 
 var errNone = errors.New("there is no such resource")
 
-// serviceClient is a client that package kind made. It is typed, as authors' clients are.
+// serviceClient is a client of package kind. It is typed, as authors' clients are.
 type serviceClient struct {
 	s *System
 	c managed.ExternalClient
 }
 
-// asService returns a client of the system that is four functions. The reconciler must not be able to tell it from one
-// that is written out.
+// asService returns a client of the system that consists of functions. The reconciler must treat it like one that is written out.
 func (s *System) asService(ctx context.Context, t *Thing) (managed.TypedExternalClient[*Thing], error) {
 	of := kind.System[*System]{
 		IsNotFound: func(err error) bool { return errors.Is(err, errNone) },
@@ -126,7 +125,7 @@ func serviceGet(ctx context.Context, s *System, r *request) (have *answer, err e
 	return have, err
 }
 
-func serviceCreate(ctx context.Context, s *System, r *request) (made *answer, err error) {
+func serviceCreate(ctx context.Context, s *System, r *request) (created *answer, err error) {
 	s.record("Create", r.Parameters)
 	err = s.call(ctx, "Create", func() error {
 		name := r.Name
@@ -136,9 +135,9 @@ func serviceCreate(ctx context.Context, s *System, r *request) (made *answer, er
 		have, exists := s.Resources[name]
 		switch {
 		case !exists:
-			s.made++
+			s.created++
 			have = Resource{Zone: s.Zone, Tags: s.Tags, Token: r.Token}
-			have.Password = cmp.Or(string(r.Secrets["passwordSecretRef"]), fmt.Sprintf("password-%d", s.made))
+			have.Password = cmp.Or(string(r.Secrets["passwordSecretRef"]), fmt.Sprintf("password-%d", s.created))
 			have.own(r)
 			if err := have.take(r.Parameters); err != nil {
 				return err
@@ -147,10 +146,10 @@ func serviceCreate(ctx context.Context, s *System, r *request) (made *answer, er
 		case !s.Replays || have.Token != r.Token:
 			return errors.New("name is taken")
 		}
-		made = have.answer(name, r)
+		created = have.answer(name, r)
 		return nil
 	})
-	return made, err
+	return created, err
 }
 
 func serviceUpdate(ctx context.Context, s *System, r *request) error {
@@ -189,7 +188,7 @@ func serviceFind(ctx context.Context, s *System, r *request) (found *answer, err
 	return found, err
 }
 
-// own makes the object's labels the resource's, if the request has any.
+// own applies the labels of the request, if it has any.
 func (h *Resource) own(r *request) {
 	if r.Labels != nil {
 		h.Owner = types.UID(r.Labels[meta.ExternalLabelUID])
@@ -202,7 +201,7 @@ func (s *System) record(verb string, p Parameters) {
 	s.Sent[verb] = append(s.Sent[verb], *p.DeepCopy())
 }
 
-// Unwrap gives access to what else the client can do.
+// Unwrap returns the client with its other interfaces.
 func (c serviceClient) Unwrap() any { return c.c }
 
 func (c serviceClient) PollInterval() time.Duration { return c.s.Poll }

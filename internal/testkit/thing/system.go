@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Resource is what the external system holds under a name.
+// A Resource is an external resource.
 type Resource struct {
 	Size        int
 	Zone        string
@@ -39,45 +39,44 @@ type System struct {
 	// Sent are the parameters that each Create and Update was called with.
 	Sent map[string][]Parameters
 
-	// AsService makes clients that are services (package service) in place of those that are written out.
+	// AsService returns clients of package kind instead of those that are written out.
 	AsService bool
-	// VendorNames makes the system choose names itself.
+	// VendorNames: the system chooses names.
 	VendorNames bool
-	// Unlabelled makes the system unable to keep an owner.
+	// Unlabelled: the system stores no owner.
 	Unlabelled bool
-	// Replays makes the system answer a repeated token with its first answer.
+	// Replays: the system answers a repeated creation token with the first answer.
 	Replays bool
-	// Chooses makes clients choose passwords beforehand; the resource gets what the connection secret holds.
+	// Chooses: clients choose passwords before the creation, from the connection Secret if it has one.
 	Chooses bool
-	// Finds makes clients find what an interrupted creation left behind, by its owner.
+	// Finds: clients find the result of an interrupted create by its owner.
 	Finds bool
-	// Password that clients were last told to set.
+	// Password of the last secret inputs.
 	Password string
-	// Zone and Tags are what the system itself gives a new resource, if it is not told otherwise.
+	// Zone and Tags are the system's defaults for a new resource.
 	Zone string
 	Tags map[string]string
 	// Endpoint of every resource.
 	Endpoint string
-	// Stubborn makes the system accept updates and do nothing.
+	// Stubborn: the system accepts updates and ignores them.
 	Stubborn bool
-	// Poll is how often clients want resources to be looked at; zero leaves it to the reconciler.
+	// Poll is the poll interval of clients. Zero: that of the reconciler.
 	Poll time.Duration
-	// Hang is the verb whose calls last until their context ends.
+	// Hang is the verb whose calls block until their context ends.
 	Hang string
-	// SlowDelete makes deletion take until somebody removes the resource.
+	// SlowDelete: deletion lasts until the test removes the resource.
 	SlowDelete bool
-	// Hidden resources are not seen by Observe, as in a system that is eventually consistent.
+	// Hidden resources are not observed, as in an eventually consistent system.
 	Hidden bool
-	// Failed is what the system reports to be wrong with every resource.
+	// Failed is the failure that the system reports of every resource.
 	Failed error
-	// Fault, if set, is asked at each call of a verb: refuse is returned before the call does anything, lose after it
-	// did its work.
+	// Fault, if set, is called at each call: refuse is returned instead of its work, lose after it. See fault.Process.Request.
 	Fault func(verb string) (refuse, lose error)
 
-	made int
+	created int
 }
 
-// ServiceVariable is the environment variable that makes the clients of new systems services.
+// ServiceVariable is the environment variable that sets AsService of new systems.
 const ServiceVariable = "BOWLINE_TEST_SERVICES"
 
 // NewSystem returns an empty system.
@@ -85,7 +84,7 @@ func NewSystem() *System {
 	return &System{Resources: map[string]Resource{}, Sent: map[string][]Parameters{}, Endpoint: "there", AsService: os.Getenv(ServiceVariable) != ""}
 }
 
-// Do changes the system while nobody calls it.
+// Do changes the system between calls.
 func (s *System) Do(change func(*System)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *System) Called(verb string) (n int) {
 	return n
 }
 
-// TakeCalls returns the calls made so far and forgets them.
+// TakeCalls returns the calls so far and forgets them.
 func (s *System) TakeCalls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,12 +140,12 @@ func (s *System) call(ctx context.Context, verb string, work func() error) error
 	return lose
 }
 
-// vendorName is a new name, or the one that the token got before.
+// vendorName returns a new name, or that of an earlier creation with the token.
 func (s *System) vendorName(token string) string {
 	for name, have := range s.Resources {
 		if s.Replays && have.Token == token {
 			return name
 		}
 	}
-	return fmt.Sprintf("vendor-%d", s.made+1)
+	return fmt.Sprintf("vendor-%d", s.created+1)
 }

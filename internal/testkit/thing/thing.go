@@ -1,10 +1,9 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package thing is a managed kind for tests of the managed reconciler, and an external system in memory whose faults a
-// test can choose.
+// Package thing is a managed kind for tests of the managed reconciler, and an external system in memory with knobs.
 //
-// The kind is made as a provider would make it: after a change of its types run go generate in this folder.
+// The kind is like one of a provider. After a change of its types run go generate in this folder.
 //
 // +groupName=test.bowline.dev
 // +versionName=v1
@@ -59,7 +58,7 @@ type Parameters struct {
 	// +optional
 	Size int `json:"size,omitempty"`
 
-	// Zone is chosen by the system if it is not set.
+	// Zone is chosen by the system if it is unset.
 	// +optional
 	Zone *string `json:"zone,omitempty"`
 
@@ -81,7 +80,7 @@ type Parameters struct {
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 
-	// AccessToken is nobody's business.
+	// AccessToken must not be shown.
 	// +optional
 	AccessToken *string `json:"accessToken,omitempty"`
 }

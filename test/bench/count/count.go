@@ -1,12 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package count counts what happens by what it is: calls by their name, requests to an API server by verb and resource.
+// Package count counts calls by name, and requests to an API server by verb and resource.
 //
 //	counter := count.New()
 //	config.Wrap(counter.Transport)
 //	...
-//	counter.Snapshot() // map[create secrets:1000 patch servers:2000 patch servers/status:1000 ...]
+//	counter.Snapshot() // map[create secrets:1000 patch items:2000 patch items/status:1000 ...]
 package count
 
 import (
@@ -55,8 +55,8 @@ func (t counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// Request names what a request to an API server asks for as RBAC does, for example "patch servers/status". What is not
-// about objects of a resource, such as discovery, goes by method and path.
+// Request names a request to an API server as RBAC does, for example "patch items/status". Requests without a resource, such as
+// discovery, are named by method and path.
 func Request(r *http.Request) string {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress tells from a watch how far many objects have come, and how long each of them took.
+// Package progress measures from a watch how many objects are done, and how long each of them took.
 //
 //	tracker := progress.NewTracker()
 //	go tracker.Follow(stream)
@@ -10,7 +10,7 @@
 //	...
 //	took, end, err := work.Wait(ctx)
 //
-// It decodes only what it needs of each event, so that the measuring takes little from what is measured.
+// It decodes only the needed part of each event, to disturb the measurement little.
 package progress
 
 import (
@@ -69,18 +69,18 @@ func ReadyAt(size int) func(Event) bool {
 	}
 }
 
-// Deleted is done when an object is gone.
+// Deleted is done when an object is deleted.
 func Deleted(e Event) bool { return e.Type == "DELETED" }
 
-// A Tracker follows a watch and hands its events to the work at hand.
+// A Tracker reads a watch and passes its events to the current work.
 type Tracker struct {
 	mu      sync.Mutex
 	work    *Work
 	version string
 }
 
-// Version is the resource version from which a watch that ended is to be taken up again. It is empty, which means to begin
-// with all objects, at first and after an error: the API server may no longer know the version.
+// Version is the resource version to resume the watch from. It is empty, which lists all objects, at first and after an error, since
+// the API server may no longer have the version.
 func (t *Tracker) Version() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,8 +170,7 @@ func (w *Work) Done() int {
 	return len(w.took)
 }
 
-// Wait returns how long each object took, and when the last one was done. If ctx ends before, its error says what is
-// missing.
+// Wait returns how long each object took, and when the last one was done. If ctx ends before, the error describes what is missing.
 func (w *Work) Wait(ctx context.Context) (took []time.Duration, end time.Time, err error) {
 	select {
 	case <-w.all:
@@ -186,7 +185,7 @@ func (w *Work) Wait(ctx context.Context) (took []time.Duration, end time.Time, e
 // shown is how many objects an error names.
 const shown = 3
 
-// Missing says how many objects are done, and of some that are not, what was last seen of them.
+// Missing describes how many objects are done, and the last state of some that are not.
 func (w *Work) Missing() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

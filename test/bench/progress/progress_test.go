@@ -41,7 +41,7 @@ func TestWork(t *testing.T) {
 			events:  []string{event("MODIFIED", "a", "True", 2), event("MODIFIED", "b", "True", 1)},
 			missing: "1 of 2 objects are done; b is not: Synced True ReconcileSuccess, Ready True Because (of this)",
 		},
-		"objects that nobody asked for": {
+		"unexpected objects": {
 			done: progress.ReadyAt(1),
 			events: []string{event("MODIFIED", "c", "True", 1), event("MODIFIED", "d", "True", 1),
 				`{"object": {"metadata": {"name": "a"}}, "type": "ADDED"}`},

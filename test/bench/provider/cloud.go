@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider is a provider for measurements: its external system lives in the process of the controllers and takes
-// exactly as long as it is told to, so that what is measured is the runtime and the API server.
+// Package provider is a provider for measurements: its external system is in the process of the controllers and has a fixed
+// latency, so that the runtime and the API server are measured.
 //
 //	cloud := provider.NewCloud(5 * time.Millisecond)
 //	err := provider.Provider(cloud, 10).SetupWithManager(mgr)
@@ -23,8 +23,8 @@ import (
 	"github.com/bowline-dev/bowline/test/bench/count"
 )
 
-// A Cloud holds items by their external names. It is ready at the first look and counts the calls to it. It outlives its
-// process as far as the controllers can see: what an object says was created before is there.
+// A Cloud holds items by their external names. Items are ready at once. It counts the calls to it, and seems to survive its process:
+// items that an earlier process created exist.
 type Cloud struct {
 	// Calls counts observe, create, update and delete.
 	Calls *count.Counter
@@ -41,12 +41,12 @@ type item struct {
 	deleted bool
 }
 
-// NewCloud returns a cloud without items. Each call to it takes the given time.
+// NewCloud returns a cloud without items. Each call to it takes the latency.
 func NewCloud(latency time.Duration) *Cloud {
 	return &Cloud{Calls: count.New(), latency: latency, items: map[string]item{}}
 }
 
-// call does some work as if it were far away.
+// call does some work after the latency.
 func (c *Cloud) call(ctx context.Context, name string, work func()) error {
 	c.Calls.Add(name)
 	if c.latency > 0 {
@@ -113,7 +113,7 @@ func (c client) Delete(ctx context.Context, s *shop.Item) error {
 	return c.cloud.call(ctx, "delete", func() { c.cloud.items[meta.GetExternalName(s)] = item{deleted: true} })
 }
 
-// Details are what the connection Secret of an item contains.
+// Details returns the content of the connection Secret of an item.
 func Details(name string) managed.ConnectionDetails {
 	return managed.ConnectionDetails{
 		xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(name)),

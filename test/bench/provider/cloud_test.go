@@ -25,7 +25,7 @@ func named(name string, size int64) *shop.Item {
 	return s
 }
 
-func TestCloudLivesThroughAServersLife(t *testing.T) {
+func TestCloud(t *testing.T) {
 	t.Parallel()
 	cloud := provider.NewCloud(0)
 	client, err := cloud.Connect(t.Context(), nil)
@@ -33,36 +33,36 @@ func TestCloudLivesThroughAServersLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := named("a", 1)
-	look := func(exists, upToDate bool) {
+	observe := func(exists, upToDate bool) {
 		t.Helper()
 		o, err := client.Observe(t.Context(), s)
 		if err != nil || o.ResourceExists != exists || o.ResourceUpToDate != upToDate || exists && *o.Owner != "uid" {
 			t.Errorf("observed %+v, %v", o, err)
 		}
 	}
-	look(false, false)
+	observe(false, false)
 	created, err := client.Create(t.Context(), s)
 	if err != nil || len(created.ConnectionDetails) != 4 {
 		t.Errorf("created %+v, %v", created, err)
 	}
-	look(true, true)
+	observe(true, true)
 	s.Spec.ForProvider.Size = new(int64(2))
-	look(true, false)
+	observe(true, false)
 	if _, err := client.Update(t.Context(), s); err != nil {
 		t.Error(err)
 	}
-	look(true, true)
+	observe(true, true)
 	if err := client.Delete(t.Context(), s); err != nil {
 		t.Error(err)
 	}
-	look(false, false)
+	observe(false, false)
 	want := map[string]int{"observe": 5, "create": 1, "update": 1, "delete": 1}
 	if diff := cmp.Diff(want, cloud.Calls.Snapshot()); diff != "" {
 		t.Errorf("calls -want +got:\n%s", diff)
 	}
 }
 
-func TestCloudOutlivesItsProcess(t *testing.T) {
+func TestCloudSurvivesItsProcess(t *testing.T) {
 	t.Parallel()
 	client, err := provider.NewCloud(0).Connect(t.Context(), nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestCloudOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-func TestCloudTakesItsTimeUnlessThePassEnds(t *testing.T) {
+func TestCloudHasALatency(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,10 +1,10 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report keeps what was measured, shows it as a table, and compares two such reports.
+// Package report stores measurements, prints them as a table, and compares two reports.
 //
-// A report is a list of figures. Each belongs to a phase, has a name that says its unit, and is a number; that is all, so
-// that a new figure needs a line where it is measured and nothing here.
+// A report is a list of figures: numbers with a phase and a name, which includes the unit. A new figure needs one line where it is
+// measured and none here.
 //
 //	r := report.New(report.Setting{Name: "objects", Value: "1000"})
 //	r.Add("create", "seconds", 12.5)
@@ -39,7 +39,7 @@ type Setting struct {
 type Figure struct {
 	// Phase of the run to which the figure belongs.
 	Phase string `json:"phase"`
-	// Name says what was measured, and in which unit.
+	// Name of the figure, with its unit.
 	Name string `json:"name"`
 	// Value in that unit.
 	Value float64 `json:"value"`

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// sampling is how often a meter looks at memory. The kernel tells no peak of anonymous memory.
+// sampling is how often a meter reads memory. The kernel has no peak of anonymous memory.
 const sampling = 100 * time.Millisecond
 
 // A Meter measures what a process uses between Measure and Stop.
@@ -41,7 +41,7 @@ func (m *Meter) sample() {
 		case <-m.stop:
 			return
 		case <-ticker.C:
-			if now, err := Read(m.pid); err == nil { // a process that is gone is told by whoever started it
+			if now, err := Read(m.pid); err == nil { // the end of a process is reported elsewhere
 				m.note(now)
 			}
 		}

@@ -109,7 +109,7 @@ func memory(status, figure string) (int64, error) {
 		}
 		return kb * 1024, nil
 	}
-	return 0, errors.New("the kernel does not tell " + figure)
+	return 0, errors.New("the kernel does not report " + figure)
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -26,8 +26,8 @@ func TestParse(t *testing.T) {
 		"no name":                 {stat: "42 S 1", status: status, err: "unexpected content"},
 		"too short":               {stat: "42 (a) S 1 42", status: status, err: "unexpected content"},
 		"no number":               {stat: strings.Replace(stat, "250", "many", 1), status: status, err: "reading processor time"},
-		"no memory":               {stat: stat, status: "Name:\ta\n", err: "does not tell VmRSS"},
-		"no anonymous memory":     {stat: stat, status: "VmRSS:\t 1 kB\n", err: "does not tell RssAnon"},
+		"no memory":               {stat: stat, status: "Name:\ta\n", err: "does not report VmRSS"},
+		"no anonymous memory":     {stat: stat, status: "VmRSS:\t 1 kB\n", err: "does not report RssAnon"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -26,21 +26,21 @@ import (
 // patience is how long an operation may take, and how long its recovery.
 const patience = time.Minute
 
-// A try is one run of an operation at a site that was cleared before, by a process with a given life.
-type try struct {
+// An attempt is one run of an operation at an empty site, by a process with a fault.
+type attempt struct {
 	site      *site
 	kind      kind
 	operation operation
 	process   *fault.Process
 
-	claim    resource.Claim // of operations on claims, from when there is one
+	claim    resource.Claim // of operations on claims
 	object   resource.Managed
-	password string // that a person chose, if any
+	password string // of the user, if any
 }
 
-// run has the process begin the operation, die or live on, and a healthy one finish it. Violations are what is wrong in the
-// end; an error is the failure of this program.
-func (t *try) run(ctx context.Context) (found []violation, err error) {
+// run runs the operation in the process and, if that crashes, finishes it in another one. Violations are what is wrong at the end; an
+// error is a failure of this program.
+func (t *attempt) run(ctx context.Context) (found []violation, err error) {
 	if err := t.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("preparing: %w", err)
 	}
@@ -51,7 +51,7 @@ func (t *try) run(ctx context.Context) (found []violation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.process.Kind == "" || why != nil { // a process that lives on shall need no other
+	if t.process.Kind == "" || why != nil { // a process that survives its fault has to finish
 		return t.check(ctx, why)
 	}
 	why, err = t.with(ctx, &fault.Process{}, false)
@@ -61,8 +61,8 @@ func (t *try) run(ctx context.Context) (found []violation, err error) {
 	return t.check(ctx, why)
 }
 
-// prepare leaves the object as the operation finds it.
-func (t *try) prepare(ctx context.Context) error {
+// prepare creates what the operation begins with.
+func (t *attempt) prepare(ctx context.Context) error {
 	for _, o := range t.site.configurations() {
 		if err := t.site.client.Create(ctx, o); err != nil {
 			return err
@@ -88,16 +88,16 @@ func (t *try) prepare(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err = testkit.Poll(limited, func() error { return t.settled(limited) })
-	if history := t.operation.history; err == nil && history != nil {
-		err = history(limited, t)
+	if before := t.operation.before; err == nil && before != nil {
+		err = before(limited, t)
 	}
 	return errors.Join(err, p.stop())
 }
 
-func (t *try) declared() resource.Managed { return t.kind.declare(t.site, t.site.meta("object")) }
+func (t *attempt) declared() resource.Managed { return t.kind.declare(t.site, t.site.meta("object")) }
 
-// overtake writes to all objects as somebody else, and to claims.
-func (t *try) overtake(ctx context.Context) error {
+// overtake writes to all objects and claims as another client.
+func (t *attempt) overtake(ctx context.Context) error {
 	touch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.org/touched":"yes"}}}`))
 	objects, err := t.site.objects(ctx)
 	if err != nil {
@@ -113,23 +113,23 @@ func (t *try) overtake(ctx context.Context) error {
 	return err
 }
 
-// with runs a process until it is dead, or the operation is done and all is quiet. The reason is why that took too long.
-func (t *try) with(ctx context.Context, life *fault.Process, first bool) (why, err error) {
-	p, err := t.start(ctx, life)
+// with runs a process until it has crashed, or the operation is done and the process idle. why is the reason if that takes too long.
+func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) (why, err error) {
+	p, err := t.start(ctx, process)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if meanwhile := t.operation.meanwhile; first && meanwhile != nil {
-		why = testkit.Poll(limited, func() error { return t.cued(limited) })
-		err = meanwhile(ctx, t)
+	if during := t.operation.during; first && during != nil {
+		why = testkit.Poll(limited, func() error { return t.cueReached(limited) })
+		err = during(ctx, t)
 	}
 	if err == nil && why == nil {
-		why = testkit.Poll(limited, func() error { return t.quiet(limited, life) })
+		why = testkit.Poll(limited, func() error { return t.idle(limited, process) })
 	}
 	if why != nil {
-		why = cmp.Or(t.done(ctx), why) // the state says more than that the controllers do not rest
+		why = cmp.Or(t.done(ctx), why) // the state explains more than that the controllers are not idle
 	}
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
@@ -137,8 +137,8 @@ func (t *try) with(ctx context.Context, life *fault.Process, first bool) (why, e
 	return why, errors.Join(err, p.stop())
 }
 
-// cued returns nil once it is time for what happens meanwhile, or nobody lives to give the cue.
-func (t *try) cued(ctx context.Context) error {
+// cueReached returns nil once it is time for the second event, or the process has crashed.
+func (t *attempt) cueReached(ctx context.Context) error {
 	if t.process.Finished() {
 		return nil
 	}
@@ -149,43 +149,43 @@ func (t *try) cued(ctx context.Context) error {
 		return err
 	}
 	if t.object.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse {
-		return errors.New("the object does not say what it lacks")
+		return errors.New("the object is Synced")
 	}
 	return nil
 }
 
-// quiet returns nil once a process is dead, or has finished and looked at everything again without a change.
-func (t *try) quiet(ctx context.Context, life *fault.Process) error {
-	if life.Finished() {
+// idle returns nil once a process has crashed, or is done and has observed everything again without a change.
+func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
+	if process.Finished() {
 		return nil
 	}
-	rests := life.Polled
-	if t.operation.gone || t.operation.still {
-		rests = func() bool { return life.Silent(5 * pollInterval) }
+	isIdle := process.Polled
+	if t.operation.deletes || t.operation.noExternal {
+		isIdle = func() bool { return process.Silent(5 * pollInterval) }
 	}
-	if !rests() { // asked first, since it costs nothing
-		return errors.New("the controllers do not come to rest: " + life.String())
+	if !isIdle() { // checked first, since it is cheap
+		return errors.New("the controllers are not idle: " + process.String())
 	}
 	return t.done(ctx)
 }
 
-// done returns nil once everything is as the operation should leave it.
-func (t *try) done(ctx context.Context) error {
+// done returns nil once the operation has its result.
+func (t *attempt) done(ctx context.Context) error {
 	switch {
 	case t.operation.done != nil:
 		return t.operation.done(t, ctx)
-	case t.operation.gone:
-		return t.gone(ctx)
+	case t.operation.deletes:
+		return t.allDeleted(ctx)
 	}
 	return t.settled(ctx)
 }
 
-func (t *try) read(ctx context.Context) error {
+func (t *attempt) read(ctx context.Context) error {
 	return t.site.client.Get(ctx, client.ObjectKeyFromObject(t.object), t.object)
 }
 
-// settled returns nil if all objects are healthy, and the claim has one of them if there is a claim.
-func (t *try) settled(ctx context.Context) error {
+// settled returns nil if all objects are healthy, and the claim, if there is one, is bound to one of them.
+func (t *attempt) settled(ctx context.Context) error {
 	if t.claim != nil {
 		if err := t.bound(ctx); err != nil {
 			return err
@@ -194,8 +194,8 @@ func (t *try) settled(ctx context.Context) error {
 	return t.healthy(ctx)
 }
 
-// healthy returns nil if all objects are Ready as last declared, and the external resource is as the object says.
-func (t *try) healthy(ctx context.Context) error {
+// healthy returns nil if all objects are Ready as declared, and the external resource is as the object declares.
+func (t *attempt) healthy(ctx context.Context) error {
 	objects, err := t.site.objects(ctx)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (t *try) healthy(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the object is Ready and Synced, but the cloud has no resource of it with %q: %s", want, list(all))
+	return fmt.Errorf("the object is Ready and Synced, but has no external resource with %q: %s", want, list(all))
 }
 
 func isReady(o resource.Managed) error {
@@ -236,8 +236,8 @@ func isReady(o resource.Managed) error {
 		synced.ObservedGeneration, synced.Reason, synced.Message)
 }
 
-// gone returns nil if all objects are gone.
-func (t *try) gone(ctx context.Context) error {
+// allDeleted returns nil if all objects are deleted.
+func (t *attempt) allDeleted(ctx context.Context) error {
 	objects, err := t.site.objects(ctx)
 	if err != nil {
 		return err
@@ -248,27 +248,27 @@ func (t *try) gone(ctx context.Context) error {
 		if strings.Contains(synced.Message, managed.MessageCreateIncomplete) {
 			return errNeedsHuman
 		}
-		left = append(left, fmt.Errorf("%s is still there; Synced: %s %s", o.GetName(), synced.Reason, synced.Message))
+		left = append(left, fmt.Errorf("%s is not deleted; Synced: %s %s", o.GetName(), synced.Reason, synced.Message))
 	}
 	if len(left) > 0 {
 		return errors.Join(left...)
 	}
 	if t.claim != nil {
-		return t.vanished(ctx)
+		return t.claimDeleted(ctx)
 	}
 	if !t.operation.configs {
 		return nil
 	}
 	for _, o := range t.site.configurations() {
 		if err := t.site.client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%T %s is still there: %v, finalizers %v", o, o.GetName(), err, o.GetFinalizers())
+			return fmt.Errorf("%T %s is not deleted: %v, finalizers %v", o, o.GetName(), err, o.GetFinalizers())
 		}
 	}
 	return nil
 }
 
-// protected returns nil if the provider configuration of the object, and its Secret, cannot go before the object.
-func (t *try) protected(ctx context.Context) error {
+// protected returns nil if the provider configuration of the object, and its Secret, cannot be deleted before the object.
+func (t *attempt) protected(ctx context.Context) error {
 	if !t.operation.configs {
 		return nil
 	}
