@@ -45,7 +45,7 @@ func (s sight) String() string {
 		len(s.managed()), s.secrets, s.leaving)
 }
 
-func (c *crowd) look(ctx context.Context) (s sight, err error) {
+func (c *crowd) list(ctx context.Context) (s sight, err error) {
 	claims, tenants := &databasev1alpha1.PostgreSQLInstanceList{}, &sqlv1alpha1.TenantDatabaseList{}
 	servers := &databasev1alpha3.FavouriteDBInstanceList{}
 	if err := errors.Join(c.p.Client.List(ctx, claims), c.p.Client.List(ctx, servers), c.p.Client.List(ctx, tenants)); err != nil {
@@ -89,18 +89,18 @@ func (c *crowd) look(ctx context.Context) (s sight, err error) {
 	return s, nil
 }
 
-// settled waits a second, since looking lists all objects, and tells every five seconds how far it is.
+// settled waits a second, since it lists all objects, and logs the progress every five seconds.
 func (c *crowd) settled(ctx context.Context, enough func(sight) bool) error {
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
 	}
-	s, err := c.look(ctx)
+	s, err := c.list(ctx)
 	if err != nil || enough(s) {
 		return err
 	}
-	if time.Since(c.told) > 5*time.Second {
-		c.told = time.Now()
+	if time.Since(c.reported) > 5*time.Second {
+		c.reported = time.Now()
 		c.say("%s", s)
 	}
 	return fmt.Errorf("%s; one that is not bound: %s", s, s.waiting)
@@ -113,7 +113,7 @@ func (c *crowd) allBound(ctx context.Context) error {
 // judge counts what there is, on this side and outside.
 func (c *crowd) judge() {
 	c.t.Helper()
-	s, err := c.look(c.t.Context())
+	s, err := c.list(c.t.Context())
 	c.do(err)
 	v := &c.verdict
 	v.bound, v.managed = s.bound, len(s.managed())
@@ -129,7 +129,7 @@ func (c *crowd) judge() {
 	v.secrets = c.open(s)
 }
 
-// judgeManaged sees that each managed resource belongs to a claim of its own, and comes from the class that was asked for.
+// judgeManaged checks that each managed resource belongs to a claim of its own, and has the class of the claim.
 func (c *crowd) judgeManaged(s sight) {
 	claims, served := map[types.UID]string{}, map[types.UID]int{}
 	for _, claim := range s.claims {
@@ -221,10 +221,10 @@ func (c *crowd) leave() {
 			return c.insist(func(ctx context.Context) error { return c.p.Client.Delete(ctx, claim.DeepCopy()) }, isNotFound)
 		})
 	}()
-	<-time.After(c.life())
+	<-time.After(c.uptime())
 	c.kill()
 	c.do(<-deleted)
-	c.p.Eventually(c.t, stormTime(len(c.all)), "all are gone", func(ctx context.Context) error {
+	c.p.Eventually(c.t, stormTime(len(c.all)), "all are deleted", func(ctx context.Context) error {
 		return c.settled(ctx, func(s sight) bool { return len(s.claims)+len(s.managed())+s.secrets == 0 })
 	})
 	have, err := c.cloud.Census(c.t.Context())

@@ -61,7 +61,7 @@ func TestN11R268Claims(t *testing.T) {
 		c.p.Eventually(t, stormTime(len(c.all)), "it is time for the next kill", func(ctx context.Context) error {
 			return c.settled(ctx, func(s sight) bool { return s.bound >= i*len(c.all)/c.kills })
 		})
-		<-time.After(c.life())
+		<-time.After(c.uptime())
 		c.kill()
 	}
 	c.do(errors.Join(<-created, <-regretted))
@@ -84,11 +84,11 @@ type crowd struct {
 
 	servers, databases, kills int
 	all                       []*databasev1alpha1.PostgreSQLInstance // as they are created
-	begin, told               time.Time
+	begin, reported           time.Time
 	verdict                   verdict
 }
 
-// A verdict is what a run comes to.
+// A verdict is the result of a run.
 type verdict struct {
 	bound, managed, databases int
 	doubled                   int // managed resources beside one for each claim
@@ -163,7 +163,7 @@ func (c *crowd) each(do func(*databasev1alpha1.PostgreSQLInstance) error) error 
 	return errors.Join(failed...)
 }
 
-// insist repeats a request until it was done: in between the API server may be dead.
+// insist repeats a request until it succeeds: the API server may be down.
 func (c *crowd) insist(request func(context.Context) error, done func(error) bool) error {
 	ctx, cancel := context.WithTimeout(c.t.Context(), settleTime)
 	defer cancel()
@@ -203,13 +203,13 @@ func (c *crowd) createAll() error {
 	})
 }
 
-// life is how long the process lives on: not so long that a small crowd is done.
-func (c *crowd) life() time.Duration {
+// uptime is how long the process runs until it is killed: short enough that a small crowd is not done.
+func (c *crowd) uptime() time.Duration {
 	return time.Duration(c.random.Int64N(int64(min(stormLife, time.Second/2+time.Duration(len(c.all))*10*time.Millisecond))))
 }
 
 func (c *crowd) kill() {
-	before, err := c.look(c.t.Context())
+	before, err := c.list(c.t.Context())
 	c.do(err)
 	c.p.Kill(c.t)
 	c.verdict.kills++

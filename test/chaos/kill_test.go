@@ -55,10 +55,10 @@ func TestKills(t *testing.T) {
 	w := &world{t: t, p: p, random: rand.New(rand.NewPCG(uint64(seed), 0)), databases: map[string]int{}}
 	for i := range int(kills) {
 		what := w.begin()
-		life := time.Duration(w.random.Int64N(int64(longestLife)))
-		<-time.After(life)
+		uptime := time.Duration(w.random.Int64N(int64(longestLife)))
+		<-time.After(uptime)
 		p.Kill(t)
-		t.Logf("kill %d: %s, killed after %s; ready again after %s", i+1, what, life.Round(time.Millisecond), p.Up(t).Round(time.Millisecond))
+		t.Logf("kill %d: %s, killed after %s; ready again after %s", i+1, what, uptime.Round(time.Millisecond), p.Up(t).Round(time.Millisecond))
 		w.check()
 		if t.Failed() {
 			t.FailNow()
@@ -74,20 +74,20 @@ type world struct {
 	random    *rand.Rand
 	databases map[string]int // fanciness by name
 	deleted   string
-	made      int
+	created   int
 }
 
 const most = 3 // databases at a time
 
-// begin starts a random operation that the world allows, and says which.
+// begin starts a random possible operation, and returns its description.
 func (w *world) begin() string {
 	w.t.Helper()
 	w.deleted = ""
 	choice := w.random.IntN(3)
 	switch {
 	case len(w.databases) == 0 || choice == 0 && len(w.databases) < most:
-		w.made++
-		name, level := fmt.Sprintf("db-%d", w.made), 10+w.random.IntN(90)
+		w.created++
+		name, level := fmt.Sprintf("db-%d", w.created), 10+w.random.IntN(90)
 		w.databases[name] = level
 		w.do(w.p.Client.Create(w.t.Context(), plane.Database(name, level)))
 		return "create " + name
@@ -114,7 +114,7 @@ func (w *world) do(err error) {
 
 func (w *world) pick() string {
 	names := make([]string, 0, len(w.databases))
-	for i := range w.made {
+	for i := range w.created {
 		if name := fmt.Sprintf("db-%d", i+1); w.databases[name] != 0 {
 			names = append(names, name)
 		}

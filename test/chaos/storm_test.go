@@ -82,10 +82,10 @@ type storm struct {
 	admin                      *sdk.AdminClient
 	networks, databases, kills int
 
-	begin  time.Time
-	killed int
-	calls  tally // before the last kill
-	told   time.Time
+	begin    time.Time
+	killed   int
+	calls    tally // before the last kill
+	reported time.Time
 }
 
 // A tally of the cloud's calls.
@@ -131,20 +131,20 @@ func (s *storm) createAll() {
 	s.do(errors.Join(failed...))
 }
 
-// kill kills the whole process and starts it again. The cloud forgets its faults then, so it is told at its first moment.
+// kill kills the whole process and starts it again. The cloud forgets its faults then, so they are set again at once.
 func (s *storm) kill() {
 	s.note()
-	before, err := s.look(s.t.Context())
+	before, err := s.list(s.t.Context())
 	s.do(err)
 	s.p.Kill(s.t)
 	s.killed++
 	s.say("kill %d: %s, %s", s.killed, before, s.calls)
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
-	told := make(chan error, 1)
-	go func() { told <- s.disturb(ctx) }()
+	disturbed := make(chan error, 1)
+	go func() { disturbed <- s.disturb(ctx) }()
 	s.say("up again after %.1f s", s.p.Up(s.t).Seconds())
-	s.do(<-told)
+	s.do(<-disturbed)
 }
 
 // disturb sets the weather as soon as the cloud listens.
@@ -187,7 +187,7 @@ type view struct {
 	waiting             string // why one is not both
 }
 
-func (s *storm) look(ctx context.Context) (v view, err error) {
+func (s *storm) list(ctx context.Context) (v view, err error) {
 	networks, databases := &networkv1alpha3.NetworkList{}, &databasev1alpha3.FavouriteDBInstanceList{}
 	if err := errors.Join(s.p.Client.List(ctx, networks), s.p.Client.List(ctx, databases)); err != nil {
 		return v, err
@@ -221,21 +221,21 @@ func (v *view) add(mg resource.Managed) {
 	v.waiting = fmt.Sprintf("%T %s: Ready %s %q, Synced %s %q", mg, mg.GetName(), ready.Reason, ready.Message, synced.Reason, synced.Message)
 }
 
-// allReady looks no more often than every second: it lists all objects, and the machine has other work.
+// allReady waits a second, since it lists all objects and the machine has other work.
 func (s *storm) allReady(ctx context.Context) error {
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
 	}
-	v, err := s.look(ctx)
+	v, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
 	if v.ready == s.objects() && v.synced == s.objects() {
 		return nil
 	}
-	if time.Since(s.told) > 5*time.Second {
-		s.told = time.Now()
+	if time.Since(s.reported) > 5*time.Second {
+		s.reported = time.Now()
 		stats, err := s.admin.Stats(ctx)
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (s *storm) allReady(ctx context.Context) error {
 // judge counts what the cloud holds, opens every database with the password of its Secret, and sums up.
 func (s *storm) judge(took time.Duration) {
 	s.t.Helper()
-	v, err := s.look(s.t.Context())
+	v, err := s.list(s.t.Context())
 	s.do(err)
 	have, err := s.cloud.Census(s.t.Context())
 	s.do(err)

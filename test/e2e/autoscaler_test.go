@@ -62,7 +62,7 @@ func autoscaled(t *testing.T, s *stage) {
 // drifted is true for an object that is not as declared after the reconciler did what it may.
 func drifted(e entry) bool { return e.GetCondition(xpv1.TypeInSync).Status == corev1.ConditionFalse }
 
-// autoscaledGroup returns a group that is not created yet, in a subnet of nobody's.
+// autoscaledGroup returns a group that is not created yet, in a subnet of no object.
 func (s *stage) autoscaledGroup(t *testing.T) *computev1alpha3.NodeGroup {
 	t.Helper()
 	n, err := s.cloud.Networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.8.0.0/16"})
@@ -122,5 +122,5 @@ func deleteAndWait(t *testing.T, p *plane.Plane, mg *computev1alpha3.NodeGroup) 
 	if err := p.Client.Delete(t.Context(), mg); err != nil {
 		t.Fatal(err)
 	}
-	p.Eventually(t, within, mg.Name+" is gone", func(ctx context.Context) error { return gone(ctx, p, mg) })
+	p.Eventually(t, within, mg.Name+" is deleted", func(ctx context.Context) error { return deleted(ctx, p, mg) })
 }

@@ -84,11 +84,11 @@ func twoManagers(t *testing.T, m *market) {
 	}
 }
 
-// manage runs providers in a manager that looks at what belongs to claims of the environment only: the API server is that of
+// manage runs providers in a manager for claims of the environment only: the API server is that of
 // other tests too.
 func manage(t *testing.T, env *controlplanetest.Env, providers ...provider.Provider) {
 	t.Helper()
-	made, err := labels.NewRequirement(claimbinding.LabelClaimUID, selection.Exists, nil)
+	ofClaims, err := labels.NewRequirement(claimbinding.LabelClaimUID, selection.Exists, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func manage(t *testing.T, env *controlplanetest.Env, providers ...provider.Provi
 	claimcontroller.CacheDefinitions(&options)
 	options.DefaultNamespaces = map[string]cache.Config{env.Namespace: {}}
 	for _, o := range []client.Object{&databasev1alpha3.FavouriteDBInstance{}, &sqlv1alpha1.TenantDatabase{}} {
-		options.ByObject[o] = cache.ByObject{Label: labels.NewSelector().Add(*made)}
+		options.ByObject[o] = cache.ByObject{Label: labels.NewSelector().Add(*ofClaims)}
 	}
 	fast := []managed.ReconcilerOption{managed.WithPollInterval(time.Second), managed.WithBackoff(100*time.Millisecond, time.Second)}
 	controlplanetest.RunManager(t, env.Config, ctrl.Options{Scheme: env.Scheme, Cache: options}, func(mgr ctrl.Manager) error {
@@ -128,7 +128,7 @@ func keep(t *testing.T, env *controlplanetest.Env, o client.Object) {
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-ctx.Done():
-				t.Errorf("%T %s is not gone", o, o.GetName())
+				t.Errorf("%T %s is not deleted", o, o.GetName())
 			}
 		}
 	})

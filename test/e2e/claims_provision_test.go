@@ -46,7 +46,7 @@ func dynamic(t *testing.T, m *market) {
 	claim.Annotations = map[string]string{meta.AnnotationKeyExternalName: "dynamic-proposed"}
 	create(t, m.Plane, claim)
 	b := m.bound(t, claim)
-	m.madeOne(t, claim, b)
+	m.hasOne(t, claim, b)
 	if name := meta.GetExternalName(b.Managed); name != "dynamic-proposed" {
 		t.Errorf("external name %q", name)
 	}
@@ -118,7 +118,7 @@ func (m *market) rotate(t *testing.T, b *inspect.Binding, password, from string)
 	return at[1].Sub(at[0])
 }
 
-// Scenario 3: who asks for nothing in particular gets the default class.
+// Scenario 3: a claim without a selector gets the default class.
 func byDefault(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "by-default")
 	claim := postgres(namespace, "db", nil)
@@ -128,7 +128,7 @@ func byDefault(t *testing.T, m *market) {
 	class.Annotations = map[string]string{"resourceclass.crossplane.io/is-default-class": "true"}
 	create(t, m.Plane, class)
 	b := m.bound(t, claim)
-	m.madeOne(t, claim, b)
+	m.hasOne(t, claim, b)
 	if ref := claim.GetClassReference(); ref == nil || ref.Name != class.Name || ref.Kind != sqlv1alpha1.TenantDatabaseClassKind {
 		t.Errorf("class %v", ref)
 	}
@@ -137,8 +137,8 @@ func byDefault(t *testing.T, m *market) {
 	m.nothingLeft(t, b)
 }
 
-// Scenario 4: a managed resource that was there before, and agrees, is bound; none is made. When the claim goes it stays,
-// since nobody said that it may go.
+// Scenario 4: a claim is bound to an existing managed resource that allows it; none is created. It stays when the claim is deleted,
+// since it has no reclaim policy.
 func static(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "static")
 	for kind, existing := range map[string]resource.BindableManaged{
@@ -161,7 +161,7 @@ func static(t *testing.T, m *market) {
 			consent := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, "other, "+namespace)
 			patch(t, m.Plane, existing, consent)
 			b := m.bound(t, claim)
-			if all, err := m.made(t.Context(), claim); err != nil || len(all) != 1 || all[0].GetName() != existing.GetName() {
+			if all, err := m.managedOf(t.Context(), claim); err != nil || len(all) != 1 || all[0].GetName() != existing.GetName() {
 				t.Errorf("managed resources of the claim: %v, %v", all, err)
 			}
 			m.remove(t, claim)
@@ -184,7 +184,7 @@ func twoProviders(t *testing.T, m *market) {
 		claim := postgres(namespace, name, labels)
 		create(t, m.Plane, claim)
 		b := m.bound(t, claim)
-		m.madeOne(t, claim, b)
+		m.hasOne(t, claim, b)
 		if _, ok := b.Managed.(*databasev1alpha3.FavouriteDBInstance); !ok {
 			t.Errorf("claim %s got a %T", name, b.Managed)
 		}
@@ -223,7 +223,7 @@ spec:
 		}
 		claim := postgres(namespace, "orders.db", nil)
 		b := m.bound(t, claim)
-		m.madeOne(t, claim, b)
+		m.hasOne(t, claim, b)
 		if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
 			t.Errorf("on server %q: %v", server, err)
 		}
@@ -235,7 +235,7 @@ spec:
 			t.Fatalf("%v\n%s", err, out)
 		}
 		m.nothingLeft(t, b)
-		m.Eventually(t, within, "the claim is gone", func(ctx context.Context) error {
+		m.Eventually(t, within, "the claim is deleted", func(ctx context.Context) error {
 			if err := m.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); client.IgnoreNotFound(err) != nil || err == nil {
 				return errors.New("it is still there")
 			}
@@ -252,8 +252,8 @@ func keysOf(s *corev1.Secret) map[string]struct{} {
 	return keys
 }
 
-// contradicted has classes that stand for another version than the claim asks for; nothing is made. A class that stands for
-// none gives the claim what it asks for.
+// contradicted has classes for another version than that of the claim, which gets no managed resource. A class without a version
+// serves any.
 func contradicted(t *testing.T, m *market) {
 	namespace, labels := m.place(t, "contradicted")
 	own := plane.FavouriteClass("contradicted", vault, map[string]string{"for": namespace, "server": "own"})

@@ -33,8 +33,8 @@ func (m *market) classes(namespace string, policy xpv1.ReclaimPolicy) map[string
 	return all
 }
 
-// retained deletes a claim whose class keeps what was made for it: its data can be read with the old password, by nobody's
-// claim until an administrator says so, and by another one's then.
+// retained deletes a claim with reclaim policy Retain: its data can be read with the old password, and by another claim once an
+// administrator allows that.
 func retained(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "retained")
 	heirs, _ := m.place(t, "heirs")
@@ -58,7 +58,7 @@ func retained(t *testing.T, m *market) {
 	}
 }
 
-// inherited binds what was released to another claim, as soon as an administrator made it free and let the namespace have it.
+// inherited binds the released managed resource to another claim, once an administrator allows that.
 func (m *market) inherited(t *testing.T, namespace string, b *inspect.Binding) resource.Claim {
 	t.Helper()
 	heir := postgres(namespace, b.Copy.Name, nil)
@@ -92,7 +92,7 @@ func (m *market) released(t *testing.T, b *inspect.Binding) {
 			return err
 		}
 		if mg.GetBindingPhase() != xpv1.BindingPhaseReleased || mg.GetClaimReference() == nil || len(meta.PropagatesTo(source)) > 0 {
-			return fmt.Errorf("it is %q, names %v, and its Secret goes on to %v", mg.GetBindingPhase(), mg.GetClaimReference(),
+			return fmt.Errorf("it is %q, names %v, and its Secret is copied to %v", mg.GetBindingPhase(), mg.GetClaimReference(),
 				meta.PropagatesTo(source))
 		}
 		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(b.Copy), &corev1.Secret{}); !apierrors.IsNotFound(err) {
@@ -102,7 +102,7 @@ func (m *market) released(t *testing.T, b *inspect.Binding) {
 	})
 }
 
-// configHeld deletes the configuration of what claims use: it stays, and so do they, until the last one is gone.
+// configHeld deletes the provider configuration of managed resources of claims: it stays until the last of them is deleted.
 func configHeld(t *testing.T, m *market) {
 	namespace, labels := m.place(t, "config-held")
 	m.Connect(t, namespace, m.NewKey(t, plane.Project))
@@ -128,7 +128,7 @@ func configHeld(t *testing.T, m *market) {
 	m.bound(t, claim)
 	m.remove(t, claim)
 	m.nothingLeft(t, b)
-	m.Eventually(t, within, "the configuration is gone", func(ctx context.Context) error {
+	m.Eventually(t, within, "the configuration is deleted", func(ctx context.Context) error {
 		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(config), config); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is still there: %w", err)
 		}
@@ -136,7 +136,7 @@ func configHeld(t *testing.T, m *market) {
 	})
 }
 
-// deletedWithAll deletes claims whose class says so, and one whose class says nothing.
+// deletedWithAll deletes claims with reclaim policy Delete, and one without a policy.
 func deletedWithAll(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "deleted")
 	silent, _ := m.place(t, "silent")

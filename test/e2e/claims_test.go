@@ -90,7 +90,7 @@ func (m *market) bound(t *testing.T, claim resource.Claim) (b *inspect.Binding) 
 	return b
 }
 
-// application is what a team runs: it keeps orders in whatever database its Secret leads to, and looks for one.
+// application stores orders in the database of its Secret, and reads one.
 func application(ctx context.Context, secret map[string][]byte, wanted string) error {
 	conn, err := inspect.Connect(ctx, secret)
 	if err != nil {
@@ -114,8 +114,8 @@ func application(ctx context.Context, secret map[string][]byte, wanted string) e
 	return nil
 }
 
-// made returns the managed resources of both providers that were made for a claim.
-func (m *market) made(ctx context.Context, claim resource.Claim) (all []resource.BindableManaged, err error) {
+// managedOf returns the managed resources of both providers that were created for a claim.
+func (m *market) managedOf(ctx context.Context, claim resource.Claim) (all []resource.BindableManaged, err error) {
 	return madeIn(ctx, m.Client, claim)
 }
 
@@ -136,12 +136,12 @@ func madeIn(ctx context.Context, c client.Client, claim resource.Claim) (all []r
 	return all, err
 }
 
-// madeOne checks that nothing but the managed resource of the binding was made for a claim, and that it is called after it.
-func (m *market) madeOne(t *testing.T, claim resource.Claim, b *inspect.Binding) {
+// hasOne checks that a claim has only the managed resource of the binding, and that this is named after it.
+func (m *market) hasOne(t *testing.T, claim resource.Claim, b *inspect.Binding) {
 	t.Helper()
-	all, err := m.made(t.Context(), claim)
+	all, err := m.managedOf(t.Context(), claim)
 	if err != nil || len(all) != 1 || all[0].GetUID() != b.Managed.GetUID() {
-		t.Errorf("%d managed resources were made for %s (%v), want one", len(all), claim.GetName(), err)
+		t.Errorf("%s has %d managed resources (%v), want one", claim.GetName(), len(all), err)
 	}
 	name := regexp.MustCompile("^" + claim.GetNamespace() + "-" + claim.GetName() + "-[a-z0-9]{5}$")
 	if !name.MatchString(b.Managed.GetName()) {
@@ -149,10 +149,10 @@ func (m *market) madeOne(t *testing.T, claim resource.Claim, b *inspect.Binding)
 	}
 }
 
-// waits waits until a claim says why it is not served, in the given words, and checks that nothing was made for it.
+// waits waits until a claim is unbound for a reason, with the given words, and checks that it has no managed resource.
 func (m *market) waits(t *testing.T, claim resource.Claim, reason xpv1.ConditionReason, words ...string) {
 	t.Helper()
-	m.Eventually(t, within, claim.GetName()+" says what it waits for", func(ctx context.Context) error {
+	m.Eventually(t, within, claim.GetName()+" reports why it is unbound", func(ctx context.Context) error {
 		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 			return err
 		}
@@ -162,22 +162,22 @@ func (m *market) waits(t *testing.T, claim resource.Claim, reason xpv1.Condition
 		}
 		return contains(ready.Message, words)
 	})
-	all, err := m.made(t.Context(), claim)
+	all, err := m.managedOf(t.Context(), claim)
 	if err != nil || len(all) > 0 {
-		t.Errorf("%d managed resources were made for %s (%v), want none", len(all), claim.GetName(), err)
+		t.Errorf("%s has %d managed resources (%v), want none", claim.GetName(), len(all), err)
 	}
 	if _, err := m.Secret(t.Context(), claim.GetNamespace(), claim.GetName()); !apierrors.IsNotFound(err) {
 		t.Errorf("Secret of %s, which has nothing: %v", claim.GetName(), err)
 	}
 }
 
-// remove deletes an object and waits until it is gone.
+// remove deletes an object and waits until it is deleted.
 func (m *market) remove(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := m.Client.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	m.Eventually(t, within, o.GetName()+" is gone", func(ctx context.Context) error {
+	m.Eventually(t, within, o.GetName()+" is deleted", func(ctx context.Context) error {
 		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("%s is still there: %v", o.GetName(), err)
 		}

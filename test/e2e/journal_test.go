@@ -25,8 +25,8 @@ import (
 type entry struct {
 	resource.Managed
 
-	at   time.Time // when it came to our ears
-	gone bool      // it was the last
+	at      time.Time // when it came to our ears
+	deleted bool      // it was the last
 }
 
 // A journal holds all states of some objects, in order.
@@ -47,7 +47,7 @@ func follow(t *testing.T, p *plane.Plane, list client.ObjectList, o ...client.Li
 		defer close(done)
 		for e := range events.ResultChan() {
 			if mg, ok := e.Object.(resource.Managed); ok {
-				j.add(entry{Managed: mg, at: time.Now(), gone: e.Type == watch.Deleted})
+				j.add(entry{Managed: mg, at: time.Now(), deleted: e.Type == watch.Deleted})
 			}
 		}
 	}()
@@ -120,8 +120,8 @@ func awaitSettled(t *testing.T, p *plane.Plane, all ...resource.Managed) {
 	}
 }
 
-// gone returns nil if the objects exist no more.
-func gone(ctx context.Context, p *plane.Plane, all ...resource.Managed) error {
+// deleted returns nil if the objects are deleted.
+func deleted(ctx context.Context, p *plane.Plane, all ...resource.Managed) error {
 	for _, mg := range all {
 		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err == nil {
 			return fmt.Errorf("%s is still there: Synced %s", mg.GetName(), mg.GetCondition(xpv1.TypeSynced).Message)

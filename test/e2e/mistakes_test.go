@@ -27,13 +27,13 @@ func mistakes(t *testing.T, s *stage) {
 	for _, m := range []struct {
 		name  string
 		setup func(t *testing.T, name string)
-		says  []string
+		wants []string
 		mend  func(t *testing.T, name string)
 	}{
 		{
 			name:  "wrong-key",
 			setup: func(t *testing.T, name string) { p.Connect(t, name, "not-the-key") },
-			says:  []string{"unauthorized"},
+			wants: []string{"unauthorized"},
 			mend:  func(t *testing.T, name string) { setKey(t, p, name, key) },
 		},
 		{
@@ -42,7 +42,7 @@ func mistakes(t *testing.T, s *stage) {
 				p.Connect(t, name, key)
 				patch(t, p, p.Config(name), `{"spec":{"projectID":"nowhere"}}`)
 			},
-			says: []string{"nowhere"},
+			wants: []string{"nowhere"},
 			mend: func(t *testing.T, name string) {
 				patch(t, p, p.Config(name), `{"spec":{"projectID":"`+plane.Project+`"}}`)
 			},
@@ -50,13 +50,13 @@ func mistakes(t *testing.T, s *stage) {
 		{
 			name:  "missing-secret",
 			setup: func(t *testing.T, name string) { create(t, p, p.Config(name)) },
-			says:  []string{"credentials-missing-secret", "not found"},
+			wants: []string{"credentials-missing-secret", "not found"},
 			mend:  func(t *testing.T, name string) { create(t, p, credentials(name, key)) },
 		},
 		{
 			name:  "missing-config",
 			setup: func(*testing.T, string) {},
-			says:  []string{"missing-config", "not found"},
+			wants: []string{"missing-config", "not found"},
 			mend:  func(t *testing.T, name string) { p.Connect(t, name, key) },
 		},
 		{
@@ -65,8 +65,8 @@ func mistakes(t *testing.T, s *stage) {
 				p.Connect(t, name, key)
 				annotate(t, p, name, meta.AnnotationKeyExternalName, "Not_A_Name")
 			},
-			says: []string{"name", "invalid"},
-			mend: func(t *testing.T, name string) { annotate(t, p, name, meta.AnnotationKeyExternalName, name) },
+			wants: []string{"name", "invalid"},
+			mend:  func(t *testing.T, name string) { annotate(t, p, name, meta.AnnotationKeyExternalName, name) },
 		},
 	} {
 		t.Run(m.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func mistakes(t *testing.T, s *stage) {
 			db.Spec.ProviderConfigReference = ref(m.name)
 			create(t, p, db)
 			m.setup(t, m.name)
-			says(t, p, m.name, m.says...)
+			reportsFailure(t, p, m.name, m.wants...)
 			m.mend(t, m.name)
 			works(t, p, m.name)
 		})
@@ -92,7 +92,7 @@ func TestCloudTrouble(t *testing.T) {
 	db := plane.Database("patient", 20)
 	create(t, p, db)
 	p.Connect(t, "default", "key-to-come")
-	says(t, p, "patient", p.Cloud)
+	reportsFailure(t, p, "patient", p.Cloud)
 
 	run(t, cloud)
 	token, err := favouritecloud.ReadAdminToken(cloud.DataDir)
@@ -104,7 +104,7 @@ func TestCloudTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	setKey(t, p, "default", key.Key)
-	says(t, p, "patient", "apt-get install postgresql")
+	reportsFailure(t, p, "patient", "apt-get install postgresql")
 
 	if err := os.Symlink(installed(t), bin); err != nil {
 		t.Fatal(err)
@@ -113,19 +113,19 @@ func TestCloudTrouble(t *testing.T) {
 	if err := p.Client.Delete(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	p.Eventually(t, within, "the database is gone", func(ctx context.Context) error { return p.Gone(ctx, "patient") })
+	p.Eventually(t, within, "the database is deleted", func(ctx context.Context) error { return p.Gone(ctx, "patient") })
 }
 
 // What admission and strict decoding refuse never reaches a controller.
 func refusedAtAdmission(t *testing.T, s *stage) {
 	file := filepath.Join(t.TempDir(), "db.yaml")
-	for name, m := range map[string]struct{ spec, says string }{
-		"too small":     {spec: "forProvider: {name: a, fancinessLevel: 5}", says: "should be greater than or equal to 10"},
-		"unknown field": {spec: "forProvider: {name: a, fancinessLevel: 50, fancyness: 1}", says: `unknown field "spec.forProvider.fancyness"`},
-		"bad name":      {spec: "forProvider: {name: Not_A_Name, fancinessLevel: 50}", says: "should match"},
+	for name, m := range map[string]struct{ spec, wants string }{
+		"too small":     {spec: "forProvider: {name: a, fancinessLevel: 5}", wants: "should be greater than or equal to 10"},
+		"unknown field": {spec: "forProvider: {name: a, fancinessLevel: 50, fancyness: 1}", wants: `unknown field "spec.forProvider.fancyness"`},
+		"bad name":      {spec: "forProvider: {name: Not_A_Name, fancinessLevel: 50}", wants: "should match"},
 		"half a secret": {
-			spec: "forProvider: {name: a, fancinessLevel: 50}\n  writeConnectionSecretToRef: {name: b}",
-			says: "give both name and namespace",
+			spec:  "forProvider: {name: a, fancinessLevel: 50}\n  writeConnectionSecretToRef: {name: b}",
+			wants: "give both name and namespace",
 		},
 	} {
 		yaml := "apiVersion: database.fcp.crossplane.io/v1alpha3\nkind: FavouriteDBInstance\nmetadata: {name: refused}\nspec:\n  " + m.spec + "\n"
@@ -139,8 +139,8 @@ func refusedAtAdmission(t *testing.T, s *stage) {
 		}
 		for _, path := range []string{file, list} {
 			out, err := s.Run(t.Context(), "kubectl", "apply", "-f", path)
-			if err == nil || !strings.Contains(out, m.says) {
-				t.Errorf("%s: kubectl apply -f %s ended with %v and said %q, want %q", name, filepath.Base(path), err, out, m.says)
+			if err == nil || !strings.Contains(out, m.wants) {
+				t.Errorf("%s: kubectl apply -f %s ended with %v and said %q, want %q", name, filepath.Base(path), err, out, m.wants)
 			}
 		}
 	}

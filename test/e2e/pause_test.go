@@ -22,30 +22,30 @@ import (
 func deletedWhilePaused(t *testing.T, s *stage) {
 	n := s.pausedInDeletion(t, "paused")
 	patch(t, s.Plane, n, `{"metadata":{"annotations":{"`+meta.AnnotationKeyReconciliationPaused+`":null}}}`)
-	s.Eventually(t, within, "the deletion goes on", func(ctx context.Context) error { return gone(ctx, s.Plane, n) })
+	s.Eventually(t, within, "the deletion resumes", func(ctx context.Context) error { return deleted(ctx, s.Plane, n) })
 	s.has(t, n, 0)
 }
 
-// Scenario 6, the other way out: the object goes, what it stands for stays.
+// Scenario 6, alternative: the object is deleted, the external resource stays.
 func abandonedWhilePaused(t *testing.T, s *stage) {
 	n := s.pausedInDeletion(t, "abandoned")
 	patch(t, s.Plane, n, `{"metadata":{"annotations":{"`+meta.AnnotationKeyOrphanOnDelete+`":"true"}}}`)
-	s.Eventually(t, within, "the object is let go", func(ctx context.Context) error { return gone(ctx, s.Plane, n) })
+	s.Eventually(t, within, "the object is deleted", func(ctx context.Context) error { return deleted(ctx, s.Plane, n) })
 	s.has(t, n, 1)
 }
 
-// pausedInDeletion returns a network whose deletion waits for the end of its pause, and says so.
+// pausedInDeletion returns a network whose deletion is paused, and reported as that.
 func (s *stage) pausedInDeletion(t *testing.T, name string) *networkv1alpha3.Network {
 	t.Helper()
 	n := newNetwork(name)
 	create(t, s.Plane, n)
 	awaitSettled(t, s.Plane, n)
 	patch(t, s.Plane, n, `{"metadata":{"annotations":{"`+meta.AnnotationKeyReconciliationPaused+`":"true"}}}`)
-	s.saysOf(t, n, xpv1.ReasonReconcilePaused, "Paused because", meta.AnnotationKeyReconciliationPaused)
+	s.reportsSynced(t, n, xpv1.ReasonReconcilePaused, "Paused because", meta.AnnotationKeyReconciliationPaused)
 	if err := s.Client.Delete(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	s.saysOf(t, n, xpv1.ReasonReconcilePaused, "Deletion waits because", meta.AnnotationKeyReconciliationPaused, meta.AnnotationKeyOrphanOnDelete)
+	s.reportsSynced(t, n, xpv1.ReasonReconcilePaused, "Deletion waits because", meta.AnnotationKeyReconciliationPaused, meta.AnnotationKeyOrphanOnDelete)
 	s.has(t, n, 1)
 	return n
 }
@@ -57,10 +57,10 @@ func newNetwork(name string) *networkv1alpha3.Network {
 	return n
 }
 
-// saysOf waits until condition Synced has the reason and a message of the given parts.
-func (s *stage) saysOf(t *testing.T, mg resource.Managed, reason xpv1.ConditionReason, parts ...string) {
+// reportsSynced waits until condition Synced has the reason and a message of the given parts.
+func (s *stage) reportsSynced(t *testing.T, mg resource.Managed, reason xpv1.ConditionReason, parts ...string) {
 	t.Helper()
-	s.Eventually(t, within, fmt.Sprintf("%s says %q", mg.GetName(), parts), func(ctx context.Context) error {
+	s.Eventually(t, within, fmt.Sprintf("%s reports %q", mg.GetName(), parts), func(ctx context.Context) error {
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// teamPlatform is what the platform team prepares, in the order in which it can be made: a class whose databases keep their Secrets in
+// teamPlatform is what the platform team prepares, in the order of creation: a class whose databases keep their Secrets in
 // namespace platform, another team's things, and a database of the platform's that no claim may have. Its annotation keeps
 // it from costing anything.
 const teamPlatform = `
@@ -149,7 +149,7 @@ type person struct {
 	host       string
 }
 
-// newPerson makes a team that works in the namespace of its name.
+// newPerson creates a team that works in the namespace of its name.
 func newPerson(t *testing.T, p *plane.Plane, name string) *person {
 	t.Helper()
 	who := &person{plane: p, kubeconfig: filepath.Join(t.TempDir(), name+".kubeconfig")}
@@ -203,7 +203,7 @@ type apiCall struct {
 	method string // GET unless said
 	path   string
 	body   string
-	as     string // who it pretends to be
+	as     string // impersonated user
 }
 
 // ask makes a call that changes nothing, and returns the code of the answer.
@@ -241,7 +241,7 @@ func (p *person) ask(ctx context.Context, t *testing.T, c apiCall) (int, error) 
 	return answer.StatusCode, err
 }
 
-// isRefused wants the call refused for who asks, and for no other reason: an administrator's is not.
+// isRefused checks that the call is forbidden to the person, and for no other reason: an administrator may.
 func (p *person) isRefused(t *testing.T, name string, c forbiddenCall, admin *person) {
 	t.Helper()
 	code, err := p.ask(t.Context(), t, c.apiCall)
@@ -305,8 +305,8 @@ spec:
 	}
 }
 
-// teamGetsNothingByExternalName proposes the name that the owner's database has in the cloud. What is made for the claim does
-// not get that database, and does not take it along when it goes.
+// teamGetsNothingByExternalName proposes the external name of another team's database. The claim's managed resource does not adopt
+// that database, and does not delete it.
 func teamGetsNothingByExternalName(t *testing.T, thief, owner, admin *person) {
 	name := admin.kubectl(t, "get", "favouritedbinstances", "-l", "bowline.dev/claim-uid", "-o",
 		`jsonpath={.items[0].metadata.annotations.crossplane\.io/external-name}`)
@@ -316,7 +316,7 @@ kind: PostgreSQLInstance
 metadata: {name: thief, namespace: rival, annotations: {crossplane.io/external-name: `+name+`}}
 spec: {writeConnectionSecretToRef: {name: thief}}
 `)
-	thief.plane.Eventually(t, 30*time.Second, "the managed resource says whose the database is", func(context.Context) error {
+	thief.plane.Eventually(t, 30*time.Second, "the managed resource does not adopt the database", func(context.Context) error {
 		out := admin.kubectl(t, "get", "favouritedbinstances", "-o", "jsonpath={.items[*].status}")
 		if !strings.Contains(out, "belongs to another object") {
 			return errors.New(out)
@@ -336,7 +336,7 @@ spec: {writeConnectionSecretToRef: {name: thief}}
 		Host: net.JoinHostPort(string(secret.Data["endpoint"]), string(secret.Data["port"])),
 	}).String())
 	if err != nil {
-		t.Fatalf("the owner's database is gone: %v", err)
+		t.Fatalf("the owner's database is deleted: %v", err)
 	}
 	if err := connection.Close(t.Context()); err != nil {
 		t.Error(err)

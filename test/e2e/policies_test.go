@@ -90,11 +90,11 @@ func (r *policyRun) create(t *testing.T) {
 	create(t, r.Plane, r.object)
 	switch {
 	case r.policies.Empty():
-		r.saysOf(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies are empty")
+		r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies are empty")
 		r.has(t, r.object, 0)
 		r.manage(t)
 	case !r.creates:
-		r.saysOf(t, r.object, xpv1.ReasonReconcileError, "does not exist")
+		r.reportsSynced(t, r.object, xpv1.ReasonReconcileError, "does not exist")
 		r.has(t, r.object, 0)
 		r.adopt(t)
 	default:
@@ -111,10 +111,10 @@ func (r *policyRun) manage(t *testing.T) {
 	patch(t, r.Plane, r.object, `{"spec":{"managementPolicies":["Create","Observe"]}}`)
 	awaitSettled(t, r.Plane, r.object)
 	patch(t, r.Plane, r.object, `{"spec":{"managementPolicies":[]}}`)
-	r.saysOf(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies are empty")
+	r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies are empty")
 }
 
-// adopt gives the object a network that somebody else made.
+// adopt gives the object an existing network of the cloud.
 func (r *policyRun) adopt(t *testing.T) {
 	t.Helper()
 	in := network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Description: new(before)}
@@ -159,13 +159,13 @@ func (r *policyRun) described(t *testing.T) {
 	}
 }
 
-// deleteOutside has somebody else delete the external resource, which comes again.
+// deleteOutside deletes the external resource in the cloud. It is created again.
 func (r *policyRun) deleteOutside(t *testing.T) {
 	t.Helper()
 	if err := r.cloud.Networks.DeleteNetwork(t.Context(), r.external); err != nil {
 		t.Fatal(err)
 	}
-	r.Eventually(t, within, "another network is made", func(ctx context.Context) error {
+	r.Eventually(t, within, "another network is created", func(ctx context.Context) error {
 		if err := settled(ctx, r.Plane, r.object); err != nil {
 			return err
 		}
@@ -184,11 +184,11 @@ func (r *policyRun) delete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.policies.Empty() {
-		r.saysOf(t, r.object, xpv1.ReasonReconcilePaused, "Deletion waits because managementPolicies are empty")
-		r.described(t) // the change was not made meanwhile either
+		r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "Deletion waits because managementPolicies are empty")
+		r.described(t) // nor was the change applied
 		patch(t, r.Plane, r.object, `{"metadata":{"annotations":{"`+meta.AnnotationKeyOrphanOnDelete+`":"true"}}}`)
 	}
-	r.Eventually(t, within, "the object is gone", func(ctx context.Context) error { return gone(ctx, r.Plane, r.object) })
+	r.Eventually(t, within, "the object is deleted", func(ctx context.Context) error { return deleted(ctx, r.Plane, r.object) })
 	_, err := r.cloud.Networks.GetNetwork(t.Context(), r.external)
 	if deleted := sdk.IsNotFound(err); deleted != r.deletes || client.IgnoreNotFound(err) != nil && !deleted {
 		t.Errorf("looking for the network: %v; it is to be deleted: %t", err, r.deletes)

@@ -29,7 +29,7 @@ const (
 	updated       = "updated"
 )
 
-// Scenario 12: a cloud that fails, loses answers, is slow and shows late what it made, through whole lives.
+// Scenario 12: a cloud that fails, loses answers, is slow and eventually consistent, from creation to deletion.
 func poorCloud(t *testing.T, s *stage) {
 	p := newPoor(s)
 	for _, phase := range []struct {
@@ -72,20 +72,20 @@ func newPoor(s *stage) *poor {
 }
 
 func (p *poor) create(t *testing.T) {
-	p.lives(t, p.settled, func(o client.Object) error { return p.Client.Create(t.Context(), o) })
+	p.inPoorCloud(t, p.settled, func(o client.Object) error { return p.Client.Create(t.Context(), o) })
 	p.counted(t)
 	p.opened(t)
 }
 
 func (p *poor) update(t *testing.T) {
-	p.lives(t, p.settled, func(o client.Object) error { return p.change(t.Context(), o) })
+	p.inPoorCloud(t, p.settled, func(o client.Object) error { return p.change(t.Context(), o) })
 	p.counted(t)
 	p.opened(t)
 	p.changed(t)
 }
 
 func (p *poor) delete(t *testing.T) {
-	p.lives(t, p.gone, func(o client.Object) error { return p.Client.Delete(t.Context(), o) })
+	p.inPoorCloud(t, p.deleted, func(o client.Object) error { return p.Client.Delete(t.Context(), o) })
 	p.networks, p.subnets, p.databases = nil, nil, nil
 	p.counted(t)
 	if left := p.Servers(t); len(left) > 0 {
@@ -97,8 +97,8 @@ func (p *poor) all() []resource.Managed {
 	return append(append(append([]resource.Managed{}, p.subnets...), p.databases...), p.networks...)
 }
 
-// lives does something with every object and waits until each is as it should be then, all in a poor cloud.
-func (p *poor) lives(t *testing.T, done func(context.Context, resource.Managed) error, do func(client.Object) error) {
+// inPoorCloud does something with every object in a poor cloud, and waits until each is done.
+func (p *poor) inPoorCloud(t *testing.T, done func(context.Context, resource.Managed) error, do func(client.Object) error) {
 	t.Helper()
 	p.phases++
 	p.disturb(t, sdk.FaultRule{ErrorRate: 0.05, DropRate: 0.05, Latency: "200ms", StaleReads: "2s", Seed: p.phases})
@@ -124,14 +124,16 @@ func (p *poor) lives(t *testing.T, done func(context.Context, resource.Managed) 
 	t.Logf("%d objects took %s; so far %d calls, %d failed, %d answers lost", len(p.all()), time.Since(begin).Round(time.Millisecond),
 		stats.Count("", "", ""), stats.Count("", "", sdk.OutcomeError), stats.Count("", "", sdk.OutcomeDropped))
 	p.disturb(t)
-	p.Eventually(t, poorPatience, "no look of before failed", all) // one may have, after the last question
+	p.Eventually(t, poorPatience, "no earlier poll failed", all) // one may have, after the last check
 }
 
 func (p *poor) settled(ctx context.Context, mg resource.Managed) error {
 	return settled(ctx, p.Plane, mg)
 }
 
-func (p *poor) gone(ctx context.Context, mg resource.Managed) error { return gone(ctx, p.Plane, mg) }
+func (p *poor) deleted(ctx context.Context, mg resource.Managed) error {
+	return deleted(ctx, p.Plane, mg)
+}
 
 // change changes a setting of an object.
 func (p *poor) change(ctx context.Context, o client.Object) error {

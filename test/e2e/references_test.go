@@ -174,19 +174,19 @@ func (f *family) follows(t *testing.T, target, dependent entry) {
 // departed checks that all are gone, dependents first, and that the cloud has none of them.
 func (f *family) departed(t *testing.T) {
 	t.Helper()
-	end := func(e entry) bool { return e.gone }
+	end := func(e entry) bool { return e.deleted }
 	last := func(name string) func(entry) bool {
-		return func(e entry) bool { return e.gone && e.GetName() == name }
+		return func(e entry) bool { return e.deleted && e.GetName() == name }
 	}
-	group := f.groupStates.must(t, f.Plane, "the node group is gone", end)
-	shop := f.networkStates.must(t, f.Plane, "the network is gone", end)
+	group := f.groupStates.must(t, f.Plane, "the node group is deleted", end)
+	shop := f.networkStates.must(t, f.Plane, "the network is deleted", end)
 	for _, name := range []string{"by-name", "by-labels"} {
-		part := f.subnetStates.must(t, f.Plane, name+" is gone", last(name))
+		part := f.subnetStates.must(t, f.Plane, name+" is deleted", last(name))
 		if part.version(t) < group.version(t) || part.version(t) > shop.version(t) {
 			t.Errorf("%s was not gone after the node group and before the network", name)
 		}
 	}
-	f.subnetStates.must(t, f.Plane, "by-value is gone", last("by-value"))
+	f.subnetStates.must(t, f.Plane, "by-value is deleted", last("by-value"))
 	if err := f.absent(t.Context()); err != nil {
 		t.Error(err)
 	}

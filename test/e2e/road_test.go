@@ -1,8 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e walks whole roads through the real program: from YAML to a running PostgreSQL and back, with and without
-// mistakes on the way.
+// Package e2e tests the real program from YAML to a running PostgreSQL and back, with and without mistakes of users.
 package e2e
 
 import (
@@ -57,7 +56,7 @@ func TestRoad(t *testing.T) {
 	}
 }
 
-// A road is the life of one database.
+// A road is one database from creation to deletion.
 type road struct {
 	*plane.Plane
 
@@ -65,7 +64,7 @@ type road struct {
 	cloud  *database.Client
 }
 
-// create checks what was stored before the cloud was told, and together with the result.
+// create checks what is stored before the request to the cloud, and with its result.
 func (r *road) create(t *testing.T) {
 	create(t, r.Plane, plane.Database("orders", 50))
 	works(t, r.Plane, "orders")
@@ -123,7 +122,7 @@ func (r *road) delete(t *testing.T) {
 	if err := r.Client.Delete(t.Context(), plane.Database("orders", 0)); err != nil {
 		t.Fatal(err)
 	}
-	r.Eventually(t, within, "object and secret are gone", func(ctx context.Context) error { return r.Gone(ctx, "orders") })
+	r.Eventually(t, within, "object and secret are deleted", func(ctx context.Context) error { return r.Gone(ctx, "orders") })
 	if left := r.Servers(t); len(left) != 0 {
 		t.Errorf("servers left: %v", left)
 	}
@@ -134,9 +133,9 @@ func (r *road) delete(t *testing.T) {
 	if !meta.WasDeleted(waiting) || !meta.FinalizerExists(waiting, managed.Finalizer) {
 		t.Errorf("while the cloud deletes, the object has %v, deleted at %v", waiting.GetFinalizers(), waiting.GetDeletionTimestamp())
 	}
-	end := r.states.must(t, r.Plane, "the object's end is told", func(e entry) bool { return e.gone })
+	end := r.states.must(t, r.Plane, "the object is deleted", func(e entry) bool { return e.deleted })
 	if waiting.version(t) >= end.version(t) {
-		t.Error("the object was gone before the cloud had deleted the server")
+		t.Error("the object was deleted before the server")
 	}
 }
 
@@ -147,7 +146,7 @@ func adopted(t *testing.T, s *stage) {
 		t.Fatal(err)
 	}
 	create(t, p, plane.Database("legacy", 30))
-	says(t, p, "legacy", "crossplane.io/external-name: legacy")
+	reportsFailure(t, p, "legacy", "crossplane.io/external-name: legacy")
 
 	annotate(t, p, "legacy", meta.AnnotationKeyExternalName, "legacy")
 	p.Eventually(t, within, "the instance is adopted and kept as declared", func(ctx context.Context) error {
@@ -202,11 +201,11 @@ func patch(t *testing.T, p *plane.Plane, o client.Object, merge string) {
 	}
 }
 
-// says waits until condition Synced is False with a message of the given parts, and an event has them too.
-func says(t *testing.T, p *plane.Plane, name string, parts ...string) {
+// reportsFailure waits until condition Synced is False with a message of the given parts, and an event has them too.
+func reportsFailure(t *testing.T, p *plane.Plane, name string, parts ...string) {
 	t.Helper()
 	db := &databasev1alpha3.FavouriteDBInstance{}
-	p.Eventually(t, within, name+" says what is wrong", func(ctx context.Context) error {
+	p.Eventually(t, within, name+" reports what is wrong", func(ctx context.Context) error {
 		if err := p.Client.Get(ctx, client.ObjectKey{Name: name}, db); err != nil {
 			return err
 		}

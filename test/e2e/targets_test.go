@@ -17,7 +17,7 @@ import (
 )
 
 // teamConnectsToItsOwn makes targets: one of what the team's claim has, which brings a copy, one of the platform's database and
-// one of that which another team's claim has. These bring nothing, and nobody is told where the Secrets are.
+// one of that which another team's claim has. These get no Secret, and no message names the namespace of one.
 func teamConnectsToItsOwn(t *testing.T, team, rival *person) {
 	own := team.kubectl(t, "get", "postgresqlinstance", "db", "-o", "jsonpath={.spec.resourceRef.name}")
 	for _, target := range []struct {
@@ -48,7 +48,7 @@ spec:
 			return nil
 		})
 		if strings.Contains(out, "platform/") || strings.Contains(out, `namespace \"platform\"`) {
-			t.Errorf("the team is told where Secrets are: %s", out)
+			t.Errorf("the team can read where Secrets are: %s", out)
 		}
 		secret := &corev1.Secret{}
 		err := target.of.client.Get(t.Context(), client.ObjectKey{Namespace: target.namespace, Name: "target-" + target.name}, secret)

@@ -26,17 +26,17 @@ func TestTrouble(t *testing.T) {
 	t.Run("AnnexC 5 R77 N5 N26 killed between creation and record", func(t *testing.T) { cutOff(t, s) })
 }
 
-// Scenario 5: the cloud made the network, nobody noted its name. It is found again, without a person.
+// Scenario 5: the cloud created the network, and its name was not recorded. It is found without manual intervention.
 func cutOff(t *testing.T, s *stage) {
 	deaf := sdk.FaultRule{DropRate: 1, Match: &sdk.FaultMatch{Method: http.MethodPost, Service: "networks"}}
-	slow := sdk.FaultRule{Latency: "20s", Match: &sdk.FaultMatch{Method: http.MethodGet, Service: "networks"}} // no look before the kill
+	slow := sdk.FaultRule{Latency: "20s", Match: &sdk.FaultMatch{Method: http.MethodGet, Service: "networks"}} // no poll before the kill
 	s.disturb(t, deaf, slow)
 	if err := s.Admin(t).ResetStats(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n := newNetwork("cut-off")
 	create(t, s.Plane, n)
-	s.Eventually(t, within, "the cloud has made a network without saying so", func(ctx context.Context) error {
+	s.Eventually(t, within, "the cloud has created a network and lost the answer", func(ctx context.Context) error {
 		return s.created(ctx, t, 1)
 	})
 	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package external builds a provider as somebody else would: in a module of its own, from what pkg and apis export.
+// Package external builds a provider as an external author does: in a module of its own, from the exports of pkg and apis.
 // The provider is in testdata/gadgets.
 package external_test
 
@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 
-// Only the provider's own work is in its module; all else comes from pkg, without a server.
+// The module contains only the provider's own code; the rest comes from pkg, without a server.
 func TestProgram(t *testing.T) {
 	dir := writeModule(t)
 	program := filepath.Join(dir, "gadgets")
@@ -89,7 +89,7 @@ func writeModule(t *testing.T) (dir string) {
 	return dir
 }
 
-// goTool runs the go command in a module, offline, and returns what it says.
+// goTool runs the go command in a module, offline, and returns its output.
 func goTool(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -103,7 +103,7 @@ func goTool(t *testing.T, dir string, args ...string) string {
 	return stdout.String()
 }
 
-// runs starts the program, gives it an object to look after, looks at its probes and metrics, and stops it.
+// runs starts the program, creates an object, reads probes and metrics, and stops it.
 func runs(t *testing.T, env *controlplanetest.Env, program string) {
 	health, metrics := freeAddress(t), freeAddress(t)
 	var said bytes.Buffer
@@ -145,7 +145,7 @@ func runs(t *testing.T, env *controlplanetest.Env, program string) {
 	}
 }
 
-// busy starts the program with an address that somebody else has.
+// busy starts the program with an address in use.
 func busy(t *testing.T, env *controlplanetest.Env, program string) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -169,7 +169,7 @@ func object(kind, name string, spec map[string]any) *unstructured.Unstructured {
 
 func remove(t *testing.T, env *controlplanetest.Env, o client.Object) {
 	t.Helper()
-	env.Eventually(t, o.GetName()+" is gone", func(ctx context.Context) error {
+	env.Eventually(t, o.GetName()+" is deleted", func(ctx context.Context) error {
 		err := env.Client.Delete(ctx, o)
 		if err == nil {
 			return fmt.Errorf("it is there")
@@ -195,7 +195,7 @@ func get(ctx context.Context, url string) error {
 	return err
 }
 
-// freeAddress is one that nobody listens at now.
+// freeAddress returns an unused address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,13 +18,13 @@ import (
 // patience bounds one guide. It takes some twenty seconds with processors to spare, and there are several at the same time.
 const patience = 5 * time.Minute
 
-// cloud is where the local cloud is unless told otherwise. Examples say so.
+// cloud is the default address of the local cloud, which examples name.
 const cloud = "http://127.0.0.1:7070"
 
-// metrics is where metrics are unless told otherwise. Guides say so.
+// metrics is the default address of metrics, which guides name.
 const metrics = "127.0.0.1:8081"
 
-// Every guide is true, word by word.
+// Every guide works as written.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
