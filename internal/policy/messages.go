@@ -16,8 +16,6 @@ func mayReadMessages() map[string]string {
 	return map[string]string{
 		"favouritecloud/internal/httpapi decodeRefusal": "encoding/json has no type for an unknown field",
 		"internal/testkit": "test kit",
-		"providertest":     "test kit",
-		"test":             "test kit",
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -224,10 +224,15 @@ func (t *attempt) healthy(ctx context.Context) error {
 	return fmt.Errorf("the object is Ready and Synced, but has no external resource with %q: %s", want, list(all))
 }
 
+// interrupted is true for an object that needs manual intervention after an interrupted create.
+func interrupted(o resource.Managed) bool {
+	return xpv1.FailureOf(o).Reason == failure.CreateInterrupted || o.GetCondition(xpv1.TypeSynced).Message == managed.MessageCreateIncomplete
+}
+
 func isReady(o resource.Managed) error {
 	ready, synced := o.GetCondition(xpv1.TypeReady), o.GetCondition(xpv1.TypeSynced)
 	switch {
-	case strings.Contains(synced.Message, managed.MessageCreateIncomplete):
+	case interrupted(o):
 		return errNeedsHuman
 	case ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue && synced.ObservedGeneration == o.GetGeneration():
 		return nil
@@ -245,7 +250,7 @@ func (t *attempt) allDeleted(ctx context.Context) error {
 	var left []error
 	for _, o := range objects {
 		synced := o.GetCondition(xpv1.TypeSynced)
-		if strings.Contains(synced.Message, managed.MessageCreateIncomplete) {
+		if interrupted(o) {
 			return errNeedsHuman
 		}
 		left = append(left, fmt.Errorf("%s is not deleted; Synced: %s %s", o.GetName(), synced.Reason, synced.Message))

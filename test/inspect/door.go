@@ -55,7 +55,7 @@ func OpensRedis(ctx context.Context, data map[string][]byte) error {
 	if err != nil {
 		return fmt.Errorf("connecting with the content of the connection Secret: %w", err)
 	}
-	defer connection.Close() //nolint:errcheck // Nothing was begun.
+	defer connection.Close() // nothing was begun
 	if deadline, limited := ctx.Deadline(); limited {
 		if err := connection.SetDeadline(deadline); err != nil {
 			return err
