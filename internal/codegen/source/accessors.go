@@ -7,77 +7,65 @@ import "github.com/bowline-dev/bowline/internal/codegen/model"
 
 // An accessor is a pair of methods, SetName and GetName, over a field.
 type accessor struct {
-	// Name and Field say what is got and set.
+	// Name is the suffix of the methods, Field the path of the field.
 	Name, Field string
-	// Before is what stands before the type: *, [] or nothing; Import and Type name it.
+	// Before is the prefix of the type: *, [] or nothing. Import and Type are its package and name.
 	Before, Import, Type string
-	// Satisfies is the interface of package resource that wants the methods.
+	// Satisfies is the interface of package resource with the methods.
 	Satisfies string
 }
 
 const corePath = "k8s.io/api/core/v1"
 
-// managedAccessors are those of every managed kind. Conditions are not among them: they take several.
-func managedAccessors() []accessor {
-	return []accessor{
-		{"ManagementPolicies", "Spec.ManagementPolicies", "", model.CommonPath, "ManagementPolicies", "Manageable"},
-		{"ProviderConfigReference", "Spec.ProviderConfigReference", "*", model.CommonPath, "ProviderConfigReference", "ProviderConfigReferencer"},
-		{"WriteConnectionSecretToReference", "Spec.WriteConnectionSecretToReference", "*", model.CommonPath, "SecretReference",
-			"ConnectionSecretWriterTo"},
-		{"DeletionPolicy", "Spec.DeletionPolicy", "", model.CommonPath, "DeletionPolicy", "Orphanable"},
-		{"Drift", "Status.Drift", "[]", model.CommonPath, "FieldDifference", "Drifting"},
-		{"SecretInputs", "Status.SecretInputs", "[]", model.CommonPath, "SecretInput", "SecretInputRecorder"},
-		{"BindingPhase", "Status.BindingPhase", "", model.CommonPath, "BindingPhase", "Bindable"},
+// accessorsFor returns the accessors of a role. Conditions are not among them: their setter takes several.
+func accessorsFor(role model.Role) []accessor {
+	const common = model.CommonPath
+	secret := func(typ, satisfies string) accessor {
+		return accessor{"WriteConnectionSecretToReference", "Spec.WriteConnectionSecretToReference", "*", common, typ, satisfies}
 	}
-}
-
-// clusterAccessors are those that cluster-scoped managed kinds have on top: they can be bound to claims.
-func clusterAccessors() []accessor {
-	return []accessor{
-		{"ReclaimPolicy", "Spec.ReclaimPolicy", "", model.CommonPath, "ReclaimPolicy", "Reclaimer"},
-		{"ClaimReference", "Spec.ClaimReference", "*", corePath, "ObjectReference", "ClaimReferencer"},
-		{"ClassReference", "Spec.ClassReference", "*", corePath, "ObjectReference", "ClassReferencer"},
+	object := func(name, satisfies string) accessor {
+		return accessor{name, "Spec." + name, "*", corePath, "ObjectReference", satisfies}
 	}
+	phase := accessor{"BindingPhase", "Status.BindingPhase", "", common, "BindingPhase", "Bindable"}
+	return map[model.Role][]accessor{
+		model.Managed: {
+			{"ManagementPolicies", "Spec.ManagementPolicies", "", common, "ManagementPolicies", "Manageable"},
+			{"ProviderConfigReference", "Spec.ProviderConfigReference", "*", common, "ProviderConfigReference", "ProviderConfigReferencer"},
+			secret("SecretReference", "ConnectionSecretWriterTo"),
+			{"DeletionPolicy", "Spec.DeletionPolicy", "", common, "DeletionPolicy", "Orphanable"},
+			{"Drift", "Status.Drift", "[]", common, "FieldDifference", "Drifting"},
+			{"SecretInputs", "Status.SecretInputs", "[]", common, "SecretInput", "SecretInputRecorder"},
+			phase,
+		},
+		bindable: {
+			{"ReclaimPolicy", "Spec.ReclaimPolicy", "", common, "ReclaimPolicy", "Reclaimer"},
+			object("ClaimReference", "ClaimReferencer"), object("ClassReference", "ClassReferencer"),
+		},
+		model.ProviderConfig: {{"Users", "Status.Users", "", "", "int64", "UserCounter"}},
+		model.Claim: {
+			{"ClassSelector", "Spec.ClassSelector", "*", model.MetaPath, "LabelSelector", "ClassSelector"},
+			object("ClassReference", "ClassReferencer"), object("ResourceReference", "ManagedResourceReferencer"),
+			secret("LocalSecretReference", "LocalConnectionSecretWriterTo"), phase,
+		},
+		model.Class: {
+			{"ProviderConfigReference", "SpecTemplate.ProviderConfigReference", "*", common, "ProviderConfigReference",
+				"ProviderConfigReferencer"},
+			{"ReclaimPolicy", "SpecTemplate.ReclaimPolicy", "", common, "ReclaimPolicy", "Reclaimer"},
+			{"WriteConnectionSecretsToNamespace", "SpecTemplate.WriteConnectionSecretsToNamespace", "", "", "string",
+				"ConnectionSecretsNamespacer"},
+			{"ClaimLimits", "SpecTemplate.Claims", "", common, "ClaimLimits", "ClaimLimiter"},
+		},
+		model.Target: {
+			object("ResourceReference", "ManagedResourceReferencer"), secret("LocalSecretReference", "LocalConnectionSecretWriterTo"),
+		},
+	}[role]
 }
 
-func configAccessors() []accessor {
-	return []accessor{{"Users", "Status.Users", "", "", "int64", "UserCounter"}}
-}
+// bindable has the accessors that cluster-scoped managed kinds have in addition, since they can be bound to claims.
+const bindable model.Role = "bindable"
 
-func claimAccessors() []accessor {
-	return []accessor{
-		{"ClassSelector", "Spec.ClassSelector", "*", model.MetaPath, "LabelSelector", "ClassSelector"},
-		{"ClassReference", "Spec.ClassReference", "*", corePath, "ObjectReference", "ClassReferencer"},
-		{"ResourceReference", "Spec.ResourceReference", "*", corePath, "ObjectReference", "ManagedResourceReferencer"},
-		{"WriteConnectionSecretToReference", "Spec.WriteConnectionSecretToReference", "*", model.CommonPath, "LocalSecretReference",
-			"LocalConnectionSecretWriterTo"},
-		{"BindingPhase", "Status.BindingPhase", "", model.CommonPath, "BindingPhase", "Bindable"},
-	}
-}
-
-func classAccessors() []accessor {
-	return []accessor{
-		{"ProviderConfigReference", "SpecTemplate.ProviderConfigReference", "*", model.CommonPath, "ProviderConfigReference",
-			"ProviderConfigReferencer"},
-		{"ReclaimPolicy", "SpecTemplate.ReclaimPolicy", "", model.CommonPath, "ReclaimPolicy", "Reclaimer"},
-		{"WriteConnectionSecretsToNamespace", "SpecTemplate.WriteConnectionSecretsToNamespace", "", "", "string",
-			"ConnectionSecretsNamespacer"},
-		{"ClaimLimits", "SpecTemplate.Claims", "", model.CommonPath, "ClaimLimits", "ClaimLimiter"},
-	}
-}
-
-func targetAccessors() []accessor {
-	return []accessor{
-		{"ResourceReference", "Spec.ResourceReference", "*", corePath, "ObjectReference", "ManagedResourceReferencer"},
-		{"WriteConnectionSecretToReference", "Spec.WriteConnectionSecretToReference", "*", model.CommonPath, "LocalSecretReference",
-			"LocalConnectionSecretWriterTo"},
-	}
-}
-
-// An accessors view is what the template of methods knows of a kind.
-type accessors struct {
-	*model.Kind
-}
+// accessors is the data of the template of methods for a kind.
+type accessors struct{ *model.Kind }
 
 func accessorsOf(pkg *model.Package) []accessors {
 	var all []accessors
@@ -104,29 +92,20 @@ func (a accessors) Config() bool { return a.Role == model.ProviderConfig }
 // Class is true for classes, which have no status and so no conditions.
 func (a accessors) Class() bool { return a.Role == model.Class }
 
-// Item is the interface of package resource that lists of the kind return their items as, if there is one.
+// Item returns the interface of package resource for items of lists of the kind, if there is one.
 func (a accessors) Item() string {
 	return map[model.Role]string{
 		model.Managed: "Managed", model.Claim: "Claim", model.Class: "Class", model.Target: "Target",
 	}[a.Role]
 }
 
-// Pairs are the accessors that the role demands.
+// Pairs returns the accessors that the role requires.
 func (a accessors) Pairs() []accessor {
-	switch {
-	case a.Role == model.ProviderConfig:
-		return configAccessors()
-	case a.Role == model.Claim:
-		return claimAccessors()
-	case a.Role == model.Class:
-		return classAccessors()
-	case a.Role == model.Target:
-		return targetAccessors()
-	case a.embedsCluster():
-		return append(managedAccessors(), clusterAccessors()...)
-	default:
-		return managedAccessors()
+	pairs := accessorsFor(a.Role)
+	if a.Role == model.Managed && a.embedsCluster() {
+		pairs = append(pairs, accessorsFor(bindable)...)
 	}
+	return pairs
 }
 
 // embedsCluster is true if the spec has the fields of cluster-scoped kinds.

@@ -22,16 +22,15 @@ import (
 //go:embed *.tmpl
 var templates embed.FS
 
-// A file is a Go file while it is being written.
+// A file is a Go file that is being generated.
 type file struct {
 	pkg     *model.Package
 	imports map[string]string // aliases by path
-	// methods is true for files without types. Tools that only want to know types leave them out, with all that they
-	// import, as they do with deepcopy functions.
+	// methods is true for files without types. Tools that only read types exclude them, as they exclude deepcopy functions.
 	methods bool
 }
 
-// write runs a template over what it needs to know. It returns nil if nothing was declared.
+// write executes a template. It returns nil if that declares nothing.
 func (f *file) write(name string, data any) ([]byte, error) {
 	body, err := f.run(name, data)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
@@ -47,12 +46,12 @@ func (f *file) run(name string, data any) ([]byte, error) {
 	}
 	var body bytes.Buffer
 	if err := t.Execute(&body, data); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", f.pkg.Dir, err)
+		return nil, fmt.Errorf("generating %s: %w", f.pkg.Dir, err)
 	}
 	return body.Bytes(), nil
 }
 
-// finish adds what is above the declarations.
+// finish adds everything above the declarations and formats the file.
 func (f *file) finish(body []byte, comment string) ([]byte, error) {
 	var text bytes.Buffer
 	if f.methods {
@@ -77,12 +76,12 @@ func (f *file) finish(body []byte, comment string) ([]byte, error) {
 	text.Write(body)
 	formatted, err := format.Source(text.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("formatting what was written for %s: %w\n%s", f.pkg.Dir, err, text.Bytes())
+		return nil, fmt.Errorf("formatting a file of %s: %w\n%s", f.pkg.Dir, err, text.Bytes())
 	}
 	return formatted, nil
 }
 
-// importGroups returns the import specs: the standard library, others, and the module's own.
+// importGroups returns the import specs in groups: the standard library, others, and those of the module.
 func (f *file) importGroups() [][]string {
 	groups := make([][]string, 3)
 	for _, where := range slices.Sorted(maps.Keys(f.imports)) {
@@ -102,7 +101,7 @@ func (f *file) importGroups() [][]string {
 	return slices.DeleteFunc(groups, func(g []string) bool { return len(g) == 0 })
 }
 
-// use imports a package and returns what to put before its names: nothing for the file's own.
+// use imports a package and returns the qualifier of its names: none for the package of the file.
 func (f *file) use(where, alias string) string {
 	if where == f.pkg.Path || where == "" {
 		return ""
@@ -120,7 +119,7 @@ func (f *file) use(where, alias string) string {
 	return alias + "."
 }
 
-// alias names a package: by group and version if it is one of the API's.
+// alias returns the name of an import: for a package of the API its group and version.
 func (f *file) alias(where string) string {
 	if pkg := f.pkg.API.Package(where); pkg != nil && pkg.Group() != "" {
 		group, _, _ := strings.Cut(pkg.Group(), ".")
@@ -153,7 +152,7 @@ func (f *file) functions() template.FuncMap {
 	}
 }
 
-// schemeAlias tells the two packages of one group and version apart.
+// schemeAlias distinguishes the two packages of one group and version.
 func schemeAlias(f *file, pkg *model.Package) string {
 	if pkg.Source != nil {
 		return "namespaced" + f.alias(pkg.Source.Path)
@@ -161,7 +160,7 @@ func schemeAlias(f *file, pkg *model.Package) string {
 	return f.alias(pkg.Path)
 }
 
-// system is what descriptions call the external system.
+// system returns the name of the external system in descriptions.
 func system(pkg *model.Package) string {
 	own := pkg.Comment.Value("bowline:system")
 	if own == "" && pkg.Source != nil {
@@ -178,7 +177,7 @@ func article(word string) string {
 	return "a " + word
 }
 
-// wrap makes a comment of a text, lines of which are no longer than others here.
+// wrap formats a text as a comment.
 func wrap(text string) string {
 	const width = 117
 	var lines strings.Builder
@@ -193,5 +192,5 @@ func wrap(text string) string {
 	return lines.String() + line
 }
 
-// name returns where a file of a package is.
+// name returns the path of a file of a package.
 func name(pkg *model.Package, base string) string { return filepath.Join(pkg.Dir, base) }

@@ -7,7 +7,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// Files writes all Go files of an API but the deepcopy functions. The keys are paths relative to the API's base.
+// Files generates all Go files of an API except the deepcopy functions. The keys are paths relative to the API's base.
 func Files(api *model.API) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, pkg := range api.Packages {
@@ -51,10 +51,10 @@ func addPackage(files map[string][]byte, pkg *model.Package) error {
 	return nil
 }
 
-// packageComment writes the file that holds the comment and the markers of a package without any file of the author's.
+// packageComment generates the file with the comment and the markers of a package without files of the author.
 func packageComment(pkg *model.Package) ([]byte, error) {
 	f := &file{pkg: pkg, imports: map[string]string{}}
-	comment := wrap("Package "+pkg.Name+" holds the namespaced kinds of "+pkg.Group()+", which have their settings in common with the "+
+	comment := wrap("Package "+pkg.Name+" contains the namespaced kinds of "+pkg.Group()+", which share their settings with the "+
 		"cluster-scoped ones of "+pkg.Source.Group()+".") + "\n//\n// +kubebuilder:object:generate=true\n// +groupName=" + pkg.Group() + "\n"
 	if version := pkg.Source.Comment.Value("versionName"); version != "" {
 		comment += "// +versionName=" + version + "\n"

@@ -13,7 +13,7 @@ import (
 
 const referencePath = "github.com/bowline-dev/bowline/pkg/reference"
 
-// resolversOf returns the kinds that have references and no resolver of the author's.
+// resolversOf returns the kinds with references and without a resolver of the author.
 func resolversOf(pkg *model.Package) []*model.Kind {
 	var all []*model.Kind
 	for _, k := range pkg.Kinds {
@@ -24,7 +24,7 @@ func resolversOf(pkg *model.Package) []*model.Kind {
 	return all
 }
 
-// resolve writes the statements that resolve all references of a kind.
+// resolve generates the statements that resolve all references of a kind.
 func (f *file) resolve(k *model.Kind) string {
 	f.use(referencePath, "")
 	var text strings.Builder
@@ -60,7 +60,7 @@ func (f *file) resolve(k *model.Kind) string {
 	return text.String()
 }
 
-// inBlock puts braces around statements that have none.
+// inBlock encloses statements in braces unless they have some.
 func inBlock(statements string) string {
 	if strings.HasPrefix(statements, "{") {
 		return statements
@@ -68,7 +68,7 @@ func inBlock(statements string) string {
 	return "{\n" + statements + "}\n"
 }
 
-// initHas is true if the init parameters have the field too: always, unless the author wrote others.
+// initHas is true if the init parameters also have the field, which those of the author may not.
 func initHas(k *model.Kind, r model.Reference) bool {
 	own := k.Lookup(k.Init)
 	return k.Init.Name != "" && (own == nil || own.Field(r.Place[0].Name) != nil)
@@ -93,8 +93,8 @@ func newResolver(namespaced bool) string {
 	return "reference.NewAPIResolver(c, mg)"
 }
 
-// amongInit returns a reference as it is among the init parameters: as the author declared it there, else optional, as
-// initField writes it.
+// amongInit returns a reference as it is in the init parameters: as the author declared it there, or else optional, as initField
+// generates it.
 func amongInit(k *model.Kind, r model.Reference) model.Reference {
 	first := *r.Place[0]
 	if own := k.Lookup(k.Init); own != nil {
@@ -106,7 +106,7 @@ func amongInit(k *model.Kind, r model.Reference) model.Reference {
 	return r
 }
 
-// attempt writes a block that resolves one reference, within as many loops and conditions as its place needs.
+// attempt generates a block that resolves one reference, within the loops and conditions for its place.
 func (f *file) attempt(r model.Reference, root, path string) string {
 	var open, closing string
 	var indices []string
@@ -137,7 +137,7 @@ func (f *file) attempt(r model.Reference, root, path string) string {
 	return open + f.request(r, at, path) + closing
 }
 
-// request writes the call and stores what it returned.
+// request generates the call and stores its result.
 func (f *file) request(r model.Reference, at, path string) string {
 	field := at + "." + r.Place.Field().Name
 	call, request, current, references, resolved := "Resolve", "ResolutionRequest", "CurrentValue", "Reference", "rsp.ResolvedValue"
@@ -176,7 +176,7 @@ func (f *file) request(r model.Reference, at, path string) string {
 		target, target, extract, path, field, at, r.Ref.Name, resolved, stored)
 }
 
-// unset returns the condition that spec.forProvider has no value, empty where that cannot be told: inside lists.
+// unset returns the condition that spec.forProvider has no value; empty inside lists, where that is unknown.
 func unset(r model.Reference) string {
 	var conditions []string
 	at := "p"

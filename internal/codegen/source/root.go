@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// addRoot writes what the folder of the API itself holds, if the author did not: AddToScheme of all packages, and the
-// package crds that embeds the definitions.
+// addRoot generates AddToScheme of all packages in the root folder of the API, and the package crds, which embeds the definitions,
+// unless the author wrote them.
 func addRoot(files map[string][]byte, api *model.API) error {
 	var served []*model.Package
 	for _, pkg := range api.Packages {
@@ -37,7 +37,7 @@ func addRoot(files map[string][]byte, api *model.API) error {
 	crds := &model.Package{API: api, Name: "crds", Header: served[0].Header}
 	crds.Dir, crds.Path = filepath.Join(api.Dir, crds.Name), path.Join(api.Path, crds.Name)
 	return write(files, crds, "zz_generated.crds.go", "crds.tmpl", nil,
-		"embeds the custom resource definitions of the API, so that all who install them install the same bytes.")
+		"embeds the custom resource definitions of the API.")
 }
 
 func write(files map[string][]byte, pkg *model.Package, base, template string, data any, does string) error {

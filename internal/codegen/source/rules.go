@@ -12,13 +12,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// A rules view is what the template of field rules knows of a parameters type.
+// rules is the data of the template of field rules for a parameters type.
 type rules struct {
-	// Type is the name of the parameters type, Noun that of what they are settings of.
+	// Type is the name of the parameters type, Noun that of the kind.
 	Type, Noun string
-	// Lists are the fields of parameters.Rules that are lists of paths, with the paths.
+	// Lists are the fields of parameters.Rules that are lists of paths.
 	Lists []list
-	// Defaults and Generated are those that are maps.
+	// Defaults and Generated are the fields that are maps.
 	Defaults, Generated map[string]string
 	// Labels is the path of the labels.
 	Labels string
@@ -87,7 +87,7 @@ func readRules(k *model.Kind, parameters *model.Struct) rules {
 	return r
 }
 
-// comparisons are the fields of parameters.Rules, by the words of the marker +bowline:compare.
+// comparisons returns the fields of parameters.Rules for the words of the marker +bowline:compare.
 func comparisons() map[string]string {
 	return map[string]string{
 		"set": "Sets", "ignoreCase": "IgnoreCase", "json": "JSON", "ignore": "Ignored", "writeOnly": "WriteOnly", "extra": "Extra",
@@ -99,7 +99,7 @@ func isReference(f *model.Field) bool {
 	return f.Type.Import == model.CommonPath && slices.Contains([]string{"Reference", "NamespacedReference"}, f.Type.Name)
 }
 
-// Literal writes the paths in Go.
+// Literal returns the paths as a Go literal.
 func (l list) Literal() string {
 	quoted := make([]string, len(l.Paths))
 	for i, path := range l.Paths {

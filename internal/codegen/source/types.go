@@ -12,10 +12,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// A types view is what the template of types knows of a kind.
+// types is the data of the template of types for a kind.
 type types struct {
 	*model.Kind
-	// Which types are missing.
+	// Types to generate.
 	WriteKind, WriteSpec, WriteStatus, WriteList, WriteInit, WriteTemplate, WriteClass bool
 }
 
@@ -39,7 +39,7 @@ func typesOf(pkg *model.Package) []types {
 	return all
 }
 
-// Common is the struct that the spec of a managed kind embeds.
+// Common returns the struct that the spec of a managed kind embeds.
 func (t types) Common() string {
 	if t.Scope == model.Namespaced {
 		return "NamespacedResourceSpec"
@@ -47,12 +47,12 @@ func (t types) Common() string {
 	return "ResourceSpec"
 }
 
-// MadeNoun is what is made from a class, as it is written in a sentence.
+// MadeNoun returns the noun of the managed kind of a class.
 func (t types) MadeNoun() string {
 	return (&model.Kind{Name: t.MadeName()}).Noun()
 }
 
-// Settings are the fields of the parameters.
+// Settings returns the fields of the parameters.
 func (t types) Settings() []*model.Field {
 	if parameters := t.Lookup(t.Parameters); parameters != nil {
 		return parameters.Fields
@@ -60,8 +60,8 @@ func (t types) Settings() []*model.Field {
 	return nil
 }
 
-// Prose is the comment of a kind that is written because its source is of both scopes. Of a provider configuration only
-// the first sentence holds for both.
+// Prose returns the comment of a generated kind, which is that of its source. Of a provider configuration only the first sentence
+// applies to both scopes.
 func (t types) Prose() string {
 	if t.Role != model.ProviderConfig {
 		return "// " + strings.ReplaceAll(strings.Join(t.Struct.Comment.Prose, "\n// "), "// \n", "//\n")
@@ -69,12 +69,12 @@ func (t types) Prose() string {
 	first, _, _ := strings.Cut(t.Struct.Comment.Text(), ". ")
 	first = strings.TrimSuffix(strings.Replace(first, t.Source.Name, t.Name, 1), ".")
 	if t.Name == t.Source.Name {
-		return wrap(first + ". It serves the objects of its own namespace that name it, and its Secret is in that namespace too.")
+		return wrap(first + ". It is for objects of its own namespace that refer to it, and its Secret is in the same namespace.")
 	}
-	return wrap(first + ". It serves the objects of all namespaces; those that name no configuration use the one called \"default\".")
+	return wrap(first + ". It is for objects of all namespaces; the one named \"default\" is for objects without a reference to a configuration.")
 }
 
-// Markers are those of the author that hold for the other scope too.
+// Markers returns the markers of the author that also apply to the other scope.
 func (t types) Markers() []string {
 	var kept []string
 	for _, m := range t.Struct.Comment.Markers {
@@ -98,8 +98,8 @@ func withoutScope(marker string) string {
 	return "+kubebuilder:resource:" + strings.Join(kept, ",")
 }
 
-// initField writes a field of the parameters as one of the init parameters: optional, without a default, and free of
-// what only holds for settings that are kept.
+// initField generates a field of the init parameters from one of the parameters: optional, without a default, and without markers
+// that do not apply to settings at creation.
 func (f *file) initField(of *model.Field) string {
 	var text strings.Builder
 	for _, line := range of.Comment.Prose {
@@ -134,7 +134,7 @@ func keptInInit(marker string) bool {
 	return true
 }
 
-// typeText returns a type as it is written in this file.
+// typeText returns a type with the qualifiers of this file.
 func (f *file) typeText(t model.Type) string {
 	qualifier := regexp.MustCompile(`\w+\.`)
 	return qualifier.ReplaceAllStringFunc(t.Text, func(name string) string {

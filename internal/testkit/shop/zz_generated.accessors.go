@@ -15,13 +15,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the gadget is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the gadget.
 func (r *Gadget) Parameters() *GadgetParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the shop last reported, to read and to change.
+// Observation returns a pointer to what the shop last reported.
 func (r *Gadget) Observation() *GadgetObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the gadget is only created with.
+// InitParameters returns a pointer to the settings that only apply when the gadget is created.
 func (r *Gadget) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -109,7 +109,7 @@ func (l *GadgetList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the template.
 func (r *GadgetClass) Parameters() *GadgetParameters { return &r.SpecTemplate.ForProvider }
 
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
@@ -153,13 +153,13 @@ func (l *GadgetClassList) GetItems() []resource.Class {
 	return items
 }
 
-// Parameters returns the settings that the item is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the item.
 func (r *Item) Parameters() *ItemParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the shop last reported, to read and to change.
+// Observation returns a pointer to what the shop last reported.
 func (r *Item) Observation() *ItemObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the item is only created with.
+// InitParameters returns a pointer to the settings that only apply when the item is created.
 func (r *Item) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -298,7 +298,7 @@ func (l *ItemClaimList) GetItems() []resource.Claim {
 	return items
 }
 
-// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the template.
 func (r *ItemClass) Parameters() *ItemParameters { return &r.SpecTemplate.ForProvider }
 
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
@@ -393,7 +393,7 @@ func (l *OtherClaimList) GetItems() []resource.Claim {
 	return items
 }
 
-// Settings returns how to reach the shop.
+// Settings returns the settings for connections to the shop.
 func (r *ProviderConfig) Settings() ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.

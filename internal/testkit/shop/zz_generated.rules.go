@@ -11,14 +11,14 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
-// FieldRules say how the settings of a gadget are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a gadget are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*GadgetParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{}
 }
 
-// FieldRules say how the settings of an item are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of an item are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*ItemParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Immutable: []string{"colour"},

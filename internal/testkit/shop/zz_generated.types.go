@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// GadgetInitParameters are settings that a gadget is created with and not kept at.
+// GadgetInitParameters are settings that only apply when a gadget is created.
 type GadgetInitParameters struct {
 	// Size of the gadget.
 	// +optional
@@ -22,11 +22,11 @@ type GadgetInitParameters struct {
 type GadgetSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the gadget is kept at.
+	// ForProvider are the desired settings of the gadget.
 	ForProvider GadgetParameters `json:"forProvider"`
 
-	// InitProvider are settings that the gadget is created with and that are left to the shop from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the gadget is created; later changes in the shop are kept. Settings
+	// in forProvider take precedence.
 	// +optional
 	InitProvider GadgetInitParameters `json:"initProvider,omitzero"`
 }
@@ -48,23 +48,23 @@ type GadgetList struct {
 	Items           []Gadget `json:"items"`
 }
 
-// A GadgetClassSpecTemplate says what is made for a claim.
+// A GadgetClassSpecTemplate is the template of the gadget that is created for a claim.
 type GadgetClassSpecTemplate struct {
 	xpv1.ClassSpecTemplate `json:",inline"`
 
-	// ForProvider are the settings that each gadget is made with, and kept at.
+	// ForProvider are the desired settings of each gadget.
 	ForProvider GadgetParameters `json:"forProvider"`
 }
 
-// A GadgetClass is a template: each claim that uses it gets a gadget of its own, made with these settings. A change
-// of the class counts for what is made after it.
+// A GadgetClass is a template: each claim that uses it gets a gadget of its own with these settings. Changes to the
+// class only apply to claims that are bound later.
 //
 // +kubebuilder:object:root=true
 type GadgetClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// SpecTemplate is what becomes the spec of each gadget.
+	// SpecTemplate is the template of the spec of each gadget.
 	SpecTemplate GadgetClassSpecTemplate `json:"specTemplate,omitempty"`
 }
 
@@ -77,7 +77,7 @@ type GadgetClassList struct {
 	Items           []GadgetClass `json:"items"`
 }
 
-// ItemInitParameters are settings that an item is created with and not kept at.
+// ItemInitParameters are settings that only apply when an item is created.
 type ItemInitParameters struct {
 	// Size of the item.
 	// +optional
@@ -92,11 +92,11 @@ type ItemInitParameters struct {
 type ItemSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the item is kept at.
+	// ForProvider are the desired settings of the item.
 	ForProvider ItemParameters `json:"forProvider"`
 
-	// InitProvider are settings that the item is created with and that are left to the shop from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the item is created; later changes in the shop are kept. Settings
+	// in forProvider take precedence.
 	// +optional
 	InitProvider ItemInitParameters `json:"initProvider,omitzero"`
 }
@@ -127,23 +127,23 @@ type ItemClaimList struct {
 	Items           []ItemClaim `json:"items"`
 }
 
-// An ItemClassSpecTemplate says what is made for a claim.
+// An ItemClassSpecTemplate is the template of the item that is created for a claim.
 type ItemClassSpecTemplate struct {
 	xpv1.ClassSpecTemplate `json:",inline"`
 
-	// ForProvider are the settings that each item is made with, and kept at.
+	// ForProvider are the desired settings of each item.
 	ForProvider ItemParameters `json:"forProvider"`
 }
 
-// An ItemClass is a template: each claim that uses it gets an item of its own, made with these settings. A change of
-// the class counts for what is made after it.
+// An ItemClass is a template: each claim that uses it gets an item of its own with these settings. Changes to the
+// class only apply to claims that are bound later.
 //
 // +kubebuilder:object:root=true
 type ItemClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// SpecTemplate is what becomes the spec of each item.
+	// SpecTemplate is the template of the spec of each item.
 	SpecTemplate ItemClassSpecTemplate `json:"specTemplate,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// NoteInitParameters are settings that a note is created with and not kept at.
+// NoteInitParameters are settings that only apply when a note is created.
 type NoteInitParameters struct {
 	// Text of the note.
 	// +optional
@@ -28,11 +28,11 @@ type NoteInitParameters struct {
 type NoteSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the note is kept at.
+	// ForProvider are the desired settings of the note.
 	ForProvider NoteParameters `json:"forProvider"`
 
-	// InitProvider are settings that the note is created with and that are left to the folder from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the note is created; later changes in the folder are kept. Settings
+	// in forProvider take precedence.
 	// +optional
 	InitProvider NoteInitParameters `json:"initProvider,omitzero"`
 }

@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// Settings returns how to reach the favourite cloud.
+// Settings returns the settings for connections to the favourite cloud.
 func (r *ProviderConfig) Settings() ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Settings returns how to reach the folder.
+// Settings returns the settings for connections to the folder.
 func (r *ClusterProviderConfig) Settings() notesv1alpha1.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.
@@ -30,13 +30,13 @@ func (r *ClusterProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ClusterProviderConfig) GetUsers() int64 { return r.Status.Users }
 
-// Parameters returns the settings that the note is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the note.
 func (r *Note) Parameters() *notesv1alpha1.NoteParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the folder last reported, to read and to change.
+// Observation returns a pointer to what the folder last reported.
 func (r *Note) Observation() *notesv1alpha1.NoteObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the note is only created with.
+// InitParameters returns a pointer to the settings that only apply when the note is created.
 func (r *Note) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -106,7 +106,7 @@ func (l *NoteList) GetItems() []resource.Managed {
 	return items
 }
 
-// Settings returns how to reach the folder.
+// Settings returns the settings for connections to the folder.
 func (r *ProviderConfig) Settings() notesv1alpha1.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.

@@ -14,13 +14,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the cache instance is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the cache instance.
 func (r *CacheInstance) Parameters() *CacheInstanceParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the favourite cloud last reported, to read and to change.
+// Observation returns a pointer to what the favourite cloud last reported.
 func (r *CacheInstance) Observation() *CacheInstanceObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the cache instance is only created with.
+// InitParameters returns a pointer to the settings that only apply when the cache instance is created.
 func (r *CacheInstance) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -112,7 +112,7 @@ func (l *CacheInstanceList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the template.
 func (r *CacheInstanceClass) Parameters() *CacheInstanceParameters {
 	return &r.SpecTemplate.ForProvider
 }

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group of the kinds in this package.
+// Group is the API group of the kinds in this package.
 const Group = "cache.fcp.crossplane.io"
 
-// GroupVersion of the kinds in this package.
+// GroupVersion is the API group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha3"}
 
 // Kind metadata of CacheInstance (A70).

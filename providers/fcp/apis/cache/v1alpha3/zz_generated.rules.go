@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
-// FieldRules say how the settings of a cache instance are compared, which are fixed after creation or sensitive, and
-// which hold its labels.
+// FieldRules returns how the settings of a cache instance are compared, which of them are immutable or sensitive,
+// and which contains its labels.
 func (*CacheInstanceParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Ignored:   []string{"name"},

@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// CacheInstanceInitParameters are settings that a cache instance is created with and not kept at.
+// CacheInstanceInitParameters are settings that only apply when a cache instance is created.
 type CacheInstanceInitParameters struct {
 	// Name of the cache in the favourite cloud, unique in its project: 1 to 63 lower case letters, digits and hyphens,
 	// starting with a letter and not ending with a hyphen. It cannot change. The annotation crossplane.io/external-name,
@@ -60,11 +60,11 @@ type CacheInstanceInitParameters struct {
 type CacheInstanceSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the cache instance is kept at.
+	// ForProvider are the desired settings of the cache instance.
 	ForProvider CacheInstanceParameters `json:"forProvider"`
 
-	// InitProvider are settings that the cache instance is created with and that are left to the favourite cloud from
-	// then on. What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the cache instance is created; later changes in the favourite cloud
+	// are kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider CacheInstanceInitParameters `json:"initProvider,omitzero"`
 }
@@ -86,23 +86,23 @@ type CacheInstanceList struct {
 	Items           []CacheInstance `json:"items"`
 }
 
-// A CacheInstanceClassSpecTemplate says what is made for a claim.
+// A CacheInstanceClassSpecTemplate is the template of the cache instance that is created for a claim.
 type CacheInstanceClassSpecTemplate struct {
 	xpv1.ClassSpecTemplate `json:",inline"`
 
-	// ForProvider are the settings that each cache instance is made with, and kept at.
+	// ForProvider are the desired settings of each cache instance.
 	ForProvider CacheInstanceParameters `json:"forProvider"`
 }
 
-// A CacheInstanceClass is a template: each claim that uses it gets a cache instance of its own, made with these
-// settings. A change of the class counts for what is made after it.
+// A CacheInstanceClass is a template: each claim that uses it gets a cache instance of its own with these settings.
+// Changes to the class only apply to claims that are bound later.
 //
 // +kubebuilder:object:root=true
 type CacheInstanceClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// SpecTemplate is what becomes the spec of each cache instance.
+	// SpecTemplate is the template of the spec of each cache instance.
 	SpecTemplate CacheInstanceClassSpecTemplate `json:"specTemplate,omitempty"`
 }
 

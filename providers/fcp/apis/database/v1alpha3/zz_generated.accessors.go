@@ -14,15 +14,15 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the favourite DB instance is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the favourite DB instance.
 func (r *FavouriteDBInstance) Parameters() *FavouriteDBInstanceParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the favourite cloud last reported, to read and to change.
+// Observation returns a pointer to what the favourite cloud last reported.
 func (r *FavouriteDBInstance) Observation() *FavouriteDBInstanceObservation {
 	return &r.Status.AtProvider
 }
 
-// InitParameters returns a pointer to the settings that the favourite DB instance is only created with.
+// InitParameters returns a pointer to the settings that only apply when the favourite DB instance is created.
 func (r *FavouriteDBInstance) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -118,7 +118,7 @@ func (l *FavouriteDBInstanceList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the template.
 func (r *FavouriteDBInstanceClass) Parameters() *FavouriteDBInstanceParameters {
 	return &r.SpecTemplate.ForProvider
 }

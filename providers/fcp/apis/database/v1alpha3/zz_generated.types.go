@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// FavouriteDBInstanceInitParameters are settings that a favourite DB instance is created with and not kept at.
+// FavouriteDBInstanceInitParameters are settings that only apply when a favourite DB instance is created.
 type FavouriteDBInstanceInitParameters struct {
 	// Name of the instance in the favourite cloud, unique in its project: 1 to 63 lower case letters, digits and
 	// hyphens, starting with a letter and not ending with a hyphen. It cannot change. The annotation
@@ -47,11 +47,11 @@ type FavouriteDBInstanceInitParameters struct {
 type FavouriteDBInstanceSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the favourite DB instance is kept at.
+	// ForProvider are the desired settings of the favourite DB instance.
 	ForProvider FavouriteDBInstanceParameters `json:"forProvider"`
 
-	// InitProvider are settings that the favourite DB instance is created with and that are left to the favourite cloud
-	// from then on. What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the favourite DB instance is created; later changes in the
+	// favourite cloud are kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider FavouriteDBInstanceInitParameters `json:"initProvider,omitzero"`
 }
@@ -73,23 +73,23 @@ type FavouriteDBInstanceList struct {
 	Items           []FavouriteDBInstance `json:"items"`
 }
 
-// A FavouriteDBInstanceClassSpecTemplate says what is made for a claim.
+// A FavouriteDBInstanceClassSpecTemplate is the template of the favourite DB instance that is created for a claim.
 type FavouriteDBInstanceClassSpecTemplate struct {
 	xpv1.ClassSpecTemplate `json:",inline"`
 
-	// ForProvider are the settings that each favourite DB instance is made with, and kept at.
+	// ForProvider are the desired settings of each favourite DB instance.
 	ForProvider FavouriteDBInstanceParameters `json:"forProvider"`
 }
 
-// A FavouriteDBInstanceClass is a template: each claim that uses it gets a favourite DB instance of its own, made
-// with these settings. A change of the class counts for what is made after it.
+// A FavouriteDBInstanceClass is a template: each claim that uses it gets a favourite DB instance of its own with
+// these settings. Changes to the class only apply to claims that are bound later.
 //
 // +kubebuilder:object:root=true
 type FavouriteDBInstanceClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// SpecTemplate is what becomes the spec of each favourite DB instance.
+	// SpecTemplate is the template of the spec of each favourite DB instance.
 	SpecTemplate FavouriteDBInstanceClassSpecTemplate `json:"specTemplate,omitempty"`
 }
 

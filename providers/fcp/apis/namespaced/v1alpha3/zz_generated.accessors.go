@@ -12,7 +12,7 @@ import (
 	fcpv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
-// Settings returns how to reach the favourite cloud.
+// Settings returns the settings for connections to the favourite cloud.
 func (r *ClusterProviderConfig) Settings() fcpv1alpha3.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.
@@ -29,7 +29,7 @@ func (r *ClusterProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ClusterProviderConfig) GetUsers() int64 { return r.Status.Users }
 
-// Settings returns how to reach the favourite cloud.
+// Settings returns the settings for connections to the favourite cloud.
 func (r *ProviderConfig) Settings() fcpv1alpha3.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.

@@ -14,13 +14,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the network is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the network.
 func (r *Network) Parameters() *NetworkParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the favourite cloud last reported, to read and to change.
+// Observation returns a pointer to what the favourite cloud last reported.
 func (r *Network) Observation() *NetworkObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the network is only created with.
+// InitParameters returns a pointer to the settings that only apply when the network is created.
 func (r *Network) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.

@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// NetworkInitParameters are settings that a network is created with and not kept at.
+// NetworkInitParameters are settings that only apply when a network is created.
 type NetworkInitParameters struct {
 	// CIDRBlock is the range of addresses of the network without host bits, for example 10.0.0.0/16. It cannot change.
 	// +optional
@@ -48,11 +48,11 @@ type NetworkInitParameters struct {
 type NetworkSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the network is kept at.
+	// ForProvider are the desired settings of the network.
 	ForProvider NetworkParameters `json:"forProvider"`
 
-	// InitProvider are settings that the network is created with and that are left to the favourite cloud from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the network is created; later changes in the favourite cloud are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider NetworkInitParameters `json:"initProvider,omitzero"`
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the database is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the database.
 func (r *Database) Parameters() *DatabaseParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Database) Observation() *DatabaseObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the database is only created with.
+// InitParameters returns a pointer to the settings that only apply when the database is created.
 func (r *Database) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -108,13 +108,13 @@ func (l *DatabaseList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the extension is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the extension.
 func (r *Extension) Parameters() *ExtensionParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Extension) Observation() *ExtensionObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the extension is only created with.
+// InitParameters returns a pointer to the settings that only apply when the extension is created.
 func (r *Extension) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -202,13 +202,13 @@ func (l *ExtensionList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the grant is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the grant.
 func (r *Grant) Parameters() *GrantParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Grant) Observation() *GrantObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the grant is only created with.
+// InitParameters returns a pointer to the settings that only apply when the grant is created.
 func (r *Grant) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -296,7 +296,7 @@ func (l *GrantList) GetItems() []resource.Managed {
 	return items
 }
 
-// Settings returns how to reach the external system.
+// Settings returns the settings for connections to the external system.
 func (r *ProviderConfig) Settings() ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.
@@ -313,13 +313,13 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
 
-// Parameters returns the settings that the role is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the role.
 func (r *Role) Parameters() *RoleParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Role) Observation() *RoleObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the role is only created with.
+// InitParameters returns a pointer to the settings that only apply when the role is created.
 func (r *Role) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -407,13 +407,13 @@ func (l *RoleList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the schema is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the schema.
 func (r *Schema) Parameters() *SchemaParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Schema) Observation() *SchemaObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the schema is only created with.
+// InitParameters returns a pointer to the settings that only apply when the schema is created.
 func (r *Schema) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -501,13 +501,13 @@ func (l *SchemaList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the tenant database is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the tenant database.
 func (r *TenantDatabase) Parameters() *TenantDatabaseParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *TenantDatabase) Observation() *TenantDatabaseObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the tenant database is only created with.
+// InitParameters returns a pointer to the settings that only apply when the tenant database is created.
 func (r *TenantDatabase) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -599,7 +599,7 @@ func (l *TenantDatabaseList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the template.
 func (r *TenantDatabaseClass) Parameters() *TenantDatabaseParameters {
 	return &r.SpecTemplate.ForProvider
 }

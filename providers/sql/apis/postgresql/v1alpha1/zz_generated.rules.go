@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
-// FieldRules say how the settings of a database are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a database are compared, which of them are immutable or sensitive, and
+// which contains its labels.
 func (*DatabaseParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Chosen:     []string{"owner"},
@@ -22,8 +22,8 @@ func (*DatabaseParameters) FieldRules() parameters.Rules {
 	}
 }
 
-// FieldRules say how the settings of an extension are compared, which are fixed after creation or sensitive, and
-// which hold its labels.
+// FieldRules returns how the settings of an extension are compared, which of them are immutable or sensitive, and
+// which contains its labels.
 func (*ExtensionParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Chosen:    []string{"version"},
@@ -32,8 +32,8 @@ func (*ExtensionParameters) FieldRules() parameters.Rules {
 	}
 }
 
-// FieldRules say how the settings of a grant are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a grant are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*GrantParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		IgnoreCase: []string{"privileges"},
@@ -42,8 +42,8 @@ func (*GrantParameters) FieldRules() parameters.Rules {
 	}
 }
 
-// FieldRules say how the settings of a role are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a role are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*RoleParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Generated: map[string]string{
@@ -52,8 +52,8 @@ func (*RoleParameters) FieldRules() parameters.Rules {
 	}
 }
 
-// FieldRules say how the settings of a schema are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a schema are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*SchemaParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Chosen:    []string{"owner"},
@@ -62,8 +62,8 @@ func (*SchemaParameters) FieldRules() parameters.Rules {
 	}
 }
 
-// FieldRules say how the settings of a tenant database are compared, which are fixed after creation or sensitive,
-// and which hold its labels.
+// FieldRules returns how the settings of a tenant database are compared, which of them are immutable or sensitive,
+// and which contains its labels.
 func (*TenantDatabaseParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Immutable: []string{"engineVersion"},

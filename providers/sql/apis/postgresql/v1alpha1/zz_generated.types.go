@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// DatabaseInitParameters are settings that a database is created with and not kept at.
+// DatabaseInitParameters are settings that only apply when a database is created.
 type DatabaseInitParameters struct {
 	// Owner is the role that owns the database. Default: the user of the provider configuration, until somebody gives it away.
 	// +optional
@@ -99,11 +99,11 @@ type DatabaseInitParameters struct {
 type DatabaseSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the database is kept at.
+	// ForProvider are the desired settings of the database.
 	ForProvider DatabaseParameters `json:"forProvider"`
 
-	// InitProvider are settings that the database is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the database is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider DatabaseInitParameters `json:"initProvider,omitzero"`
 }
@@ -125,7 +125,7 @@ type DatabaseList struct {
 	Items           []Database `json:"items"`
 }
 
-// ExtensionInitParameters are settings that an extension is created with and not kept at.
+// ExtensionInitParameters are settings that only apply when an extension is created.
 type ExtensionInitParameters struct {
 	// Database that the extension is installed in. It cannot change.
 	// +optional
@@ -165,11 +165,11 @@ type ExtensionInitParameters struct {
 type ExtensionSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the extension is kept at.
+	// ForProvider are the desired settings of the extension.
 	ForProvider ExtensionParameters `json:"forProvider"`
 
-	// InitProvider are settings that the extension is created with and that are left to the external system from then
-	// on. What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the extension is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider ExtensionInitParameters `json:"initProvider,omitzero"`
 }
@@ -191,7 +191,7 @@ type ExtensionList struct {
 	Items           []Extension `json:"items"`
 }
 
-// GrantInitParameters are settings that a grant is created with and not kept at.
+// GrantInitParameters are settings that only apply when a grant is created.
 type GrantInitParameters struct {
 	// Role that holds the grant; public is everybody. It cannot change.
 	// +optional
@@ -235,11 +235,11 @@ type GrantInitParameters struct {
 type GrantSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the grant is kept at.
+	// ForProvider are the desired settings of the grant.
 	ForProvider GrantParameters `json:"forProvider"`
 
-	// InitProvider are settings that the grant is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the grant is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider GrantInitParameters `json:"initProvider,omitzero"`
 }
@@ -270,7 +270,7 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// RoleInitParameters are settings that a role is created with and not kept at.
+// RoleInitParameters are settings that only apply when a role is created.
 type RoleInitParameters struct {
 	// Login lets the role connect. Default: false.
 	// +optional
@@ -330,11 +330,11 @@ type RoleInitParameters struct {
 type RoleSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the role is kept at.
+	// ForProvider are the desired settings of the role.
 	ForProvider RoleParameters `json:"forProvider"`
 
-	// InitProvider are settings that the role is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the role is created; later changes in the external system are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider RoleInitParameters `json:"initProvider,omitzero"`
 }
@@ -356,7 +356,7 @@ type RoleList struct {
 	Items           []Role `json:"items"`
 }
 
-// SchemaInitParameters are settings that a schema is created with and not kept at.
+// SchemaInitParameters are settings that only apply when a schema is created.
 type SchemaInitParameters struct {
 	// Database that the schema is in. It cannot change.
 	// +optional
@@ -399,11 +399,11 @@ type SchemaInitParameters struct {
 type SchemaSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the schema is kept at.
+	// ForProvider are the desired settings of the schema.
 	ForProvider SchemaParameters `json:"forProvider"`
 
-	// InitProvider are settings that the schema is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the schema is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider SchemaInitParameters `json:"initProvider,omitzero"`
 }
@@ -425,7 +425,7 @@ type SchemaList struct {
 	Items           []Schema `json:"items"`
 }
 
-// TenantDatabaseInitParameters are settings that a tenant database is created with and not kept at.
+// TenantDatabaseInitParameters are settings that only apply when a tenant database is created.
 type TenantDatabaseInitParameters struct {
 	// EngineVersion is the major version that the server must have, for example "15". It is found out if it is not set.
 	// +optional
@@ -458,11 +458,11 @@ type TenantDatabaseInitParameters struct {
 type TenantDatabaseSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the tenant database is kept at.
+	// ForProvider are the desired settings of the tenant database.
 	ForProvider TenantDatabaseParameters `json:"forProvider"`
 
-	// InitProvider are settings that the tenant database is created with and that are left to the external system from
-	// then on. What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the tenant database is created; later changes in the external
+	// system are kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider TenantDatabaseInitParameters `json:"initProvider,omitzero"`
 }
@@ -484,23 +484,23 @@ type TenantDatabaseList struct {
 	Items           []TenantDatabase `json:"items"`
 }
 
-// A TenantDatabaseClassSpecTemplate says what is made for a claim.
+// A TenantDatabaseClassSpecTemplate is the template of the tenant database that is created for a claim.
 type TenantDatabaseClassSpecTemplate struct {
 	xpv1.ClassSpecTemplate `json:",inline"`
 
-	// ForProvider are the settings that each tenant database is made with, and kept at.
+	// ForProvider are the desired settings of each tenant database.
 	ForProvider TenantDatabaseParameters `json:"forProvider"`
 }
 
-// A TenantDatabaseClass is a template: each claim that uses it gets a tenant database of its own, made with these
-// settings. A change of the class counts for what is made after it.
+// A TenantDatabaseClass is a template: each claim that uses it gets a tenant database of its own with these
+// settings. Changes to the class only apply to claims that are bound later.
 //
 // +kubebuilder:object:root=true
 type TenantDatabaseClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// SpecTemplate is what becomes the spec of each tenant database.
+	// SpecTemplate is the template of the spec of each tenant database.
 	SpecTemplate TenantDatabaseClassSpecTemplate `json:"specTemplate,omitempty"`
 }
 

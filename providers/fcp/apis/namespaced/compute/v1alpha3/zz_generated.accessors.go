@@ -12,13 +12,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the node group is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the node group.
 func (r *NodeGroup) Parameters() *NodeGroupParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the favourite cloud last reported, to read and to change.
+// Observation returns a pointer to what the favourite cloud last reported.
 func (r *NodeGroup) Observation() *NodeGroupObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the node group is only created with.
+// InitParameters returns a pointer to the settings that only apply when the node group is created.
 func (r *NodeGroup) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.

@@ -16,8 +16,8 @@ import (
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 )
 
-// ResolveReferences fills in what the settings of the node group refer to (R158). What spec.initProvider refers to
-// does not matter where spec.forProvider has a value (R142).
+// ResolveReferences resolves the references of the node group (R158). A reference in spec.initProvider is not
+// resolved if spec.forProvider has a value (R142).
 func (mg *NodeGroup) ResolveReferences(ctx context.Context, c client.Reader) error {
 	p := &mg.Spec.ForProvider
 	i := &mg.Spec.InitProvider

@@ -11,7 +11,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// NodeGroupInitParameters are settings that a node group is created with and not kept at.
+// NodeGroupInitParameters are settings that only apply when a node group is created.
 type NodeGroupInitParameters struct {
 	// SubnetIDs are the ids of the subnets that the machines are in. They cannot change. Give them, or refer to Subnets by
 	// subnetIdRefs or subnetIdSelector.
@@ -63,11 +63,11 @@ type NodeGroupInitParameters struct {
 type NodeGroupSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the node group is kept at.
+	// ForProvider are the desired settings of the node group.
 	ForProvider NodeGroupParameters `json:"forProvider"`
 
-	// InitProvider are settings that the node group is created with and that are left to the favourite cloud from then
-	// on. What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the node group is created; later changes in the favourite cloud are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider NodeGroupInitParameters `json:"initProvider,omitzero"`
 }

@@ -13,13 +13,13 @@ import (
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 )
 
-// Parameters returns the settings that the network is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the network.
 func (r *Network) Parameters() *networkv1alpha3.NetworkParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the favourite cloud last reported, to read and to change.
+// Observation returns a pointer to what the favourite cloud last reported.
 func (r *Network) Observation() *networkv1alpha3.NetworkObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the network is only created with.
+// InitParameters returns a pointer to the settings that only apply when the network is created.
 func (r *Network) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -89,13 +89,13 @@ func (l *NetworkList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the subnet is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the subnet.
 func (r *Subnet) Parameters() *SubnetParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the favourite cloud last reported, to read and to change.
+// Observation returns a pointer to what the favourite cloud last reported.
 func (r *Subnet) Observation() *SubnetObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the subnet is only created with.
+// InitParameters returns a pointer to the settings that only apply when the subnet is created.
 func (r *Subnet) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.

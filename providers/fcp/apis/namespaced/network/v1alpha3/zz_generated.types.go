@@ -16,11 +16,11 @@ import (
 type NetworkSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the network is kept at.
+	// ForProvider are the desired settings of the network.
 	ForProvider networkv1alpha3.NetworkParameters `json:"forProvider"`
 
-	// InitProvider are settings that the network is created with and that are left to the favourite cloud from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the network is created; later changes in the favourite cloud are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider networkv1alpha3.NetworkInitParameters `json:"initProvider,omitzero"`
 }
@@ -53,7 +53,7 @@ type NetworkList struct {
 	Items           []Network `json:"items"`
 }
 
-// SubnetInitParameters are settings that a subnet is created with and not kept at.
+// SubnetInitParameters are settings that only apply when a subnet is created.
 type SubnetInitParameters struct {
 	// NetworkID is the id of the network that the subnet is a part of. It cannot change. Give it, or refer to a Network
 	// by networkIdRef or networkIdSelector.
@@ -95,11 +95,11 @@ type SubnetInitParameters struct {
 type SubnetSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the subnet is kept at.
+	// ForProvider are the desired settings of the subnet.
 	ForProvider SubnetParameters `json:"forProvider"`
 
-	// InitProvider are settings that the subnet is created with and that are left to the favourite cloud from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the subnet is created; later changes in the favourite cloud are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider SubnetInitParameters `json:"initProvider,omitzero"`
 }

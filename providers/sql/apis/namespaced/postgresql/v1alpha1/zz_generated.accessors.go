@@ -13,7 +13,7 @@ import (
 	postgresqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 )
 
-// Settings returns how to reach the external system.
+// Settings returns the settings for connections to the external system.
 func (r *ClusterProviderConfig) Settings() postgresqlv1alpha1.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.
@@ -30,13 +30,13 @@ func (r *ClusterProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ClusterProviderConfig) GetUsers() int64 { return r.Status.Users }
 
-// Parameters returns the settings that the database is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the database.
 func (r *Database) Parameters() *postgresqlv1alpha1.DatabaseParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Database) Observation() *postgresqlv1alpha1.DatabaseObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the database is only created with.
+// InitParameters returns a pointer to the settings that only apply when the database is created.
 func (r *Database) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -106,15 +106,15 @@ func (l *DatabaseList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the extension is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the extension.
 func (r *Extension) Parameters() *postgresqlv1alpha1.ExtensionParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Extension) Observation() *postgresqlv1alpha1.ExtensionObservation {
 	return &r.Status.AtProvider
 }
 
-// InitParameters returns a pointer to the settings that the extension is only created with.
+// InitParameters returns a pointer to the settings that only apply when the extension is created.
 func (r *Extension) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -184,13 +184,13 @@ func (l *ExtensionList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the grant is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the grant.
 func (r *Grant) Parameters() *postgresqlv1alpha1.GrantParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Grant) Observation() *postgresqlv1alpha1.GrantObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the grant is only created with.
+// InitParameters returns a pointer to the settings that only apply when the grant is created.
 func (r *Grant) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -260,7 +260,7 @@ func (l *GrantList) GetItems() []resource.Managed {
 	return items
 }
 
-// Settings returns how to reach the external system.
+// Settings returns the settings for connections to the external system.
 func (r *ProviderConfig) Settings() postgresqlv1alpha1.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.
@@ -277,13 +277,13 @@ func (r *ProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ProviderConfig) GetUsers() int64 { return r.Status.Users }
 
-// Parameters returns the settings that the role is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the role.
 func (r *Role) Parameters() *postgresqlv1alpha1.RoleParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Role) Observation() *postgresqlv1alpha1.RoleObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the role is only created with.
+// InitParameters returns a pointer to the settings that only apply when the role is created.
 func (r *Role) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -353,13 +353,13 @@ func (l *RoleList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the schema is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the schema.
 func (r *Schema) Parameters() *postgresqlv1alpha1.SchemaParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the external system last reported, to read and to change.
+// Observation returns a pointer to what the external system last reported.
 func (r *Schema) Observation() *postgresqlv1alpha1.SchemaObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the schema is only created with.
+// InitParameters returns a pointer to the settings that only apply when the schema is created.
 func (r *Schema) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.

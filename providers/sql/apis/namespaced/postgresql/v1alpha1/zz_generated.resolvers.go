@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reference"
 )
 
-// ResolveReferences fills in what the settings of the database refer to (R158). What spec.initProvider refers to
-// does not matter where spec.forProvider has a value (R142).
+// ResolveReferences resolves the references of the database (R158). A reference in spec.initProvider is not resolved
+// if spec.forProvider has a value (R142).
 func (mg *Database) ResolveReferences(ctx context.Context, c client.Reader) error {
 	p := &mg.Spec.ForProvider
 	i := &mg.Spec.InitProvider
@@ -51,8 +51,8 @@ func (mg *Database) ResolveReferences(ctx context.Context, c client.Reader) erro
 	return nil
 }
 
-// ResolveReferences fills in what the settings of the extension refer to (R158). What spec.initProvider refers to
-// does not matter where spec.forProvider has a value (R142).
+// ResolveReferences resolves the references of the extension (R158). A reference in spec.initProvider is not
+// resolved if spec.forProvider has a value (R142).
 func (mg *Extension) ResolveReferences(ctx context.Context, c client.Reader) error {
 	p := &mg.Spec.ForProvider
 	i := &mg.Spec.InitProvider
@@ -87,8 +87,8 @@ func (mg *Extension) ResolveReferences(ctx context.Context, c client.Reader) err
 	return nil
 }
 
-// ResolveReferences fills in what the settings of the grant refer to (R158). What spec.initProvider refers to does
-// not matter where spec.forProvider has a value (R142).
+// ResolveReferences resolves the references of the grant (R158). A reference in spec.initProvider is not resolved if
+// spec.forProvider has a value (R142).
 func (mg *Grant) ResolveReferences(ctx context.Context, c client.Reader) error {
 	p := &mg.Spec.ForProvider
 	i := &mg.Spec.InitProvider
@@ -207,8 +207,8 @@ func (mg *Grant) ResolveReferences(ctx context.Context, c client.Reader) error {
 	return nil
 }
 
-// ResolveReferences fills in what the settings of the schema refer to (R158). What spec.initProvider refers to does
-// not matter where spec.forProvider has a value (R142).
+// ResolveReferences resolves the references of the schema (R158). A reference in spec.initProvider is not resolved
+// if spec.forProvider has a value (R142).
 func (mg *Schema) ResolveReferences(ctx context.Context, c client.Reader) error {
 	p := &mg.Spec.ForProvider
 	i := &mg.Spec.InitProvider

@@ -14,13 +14,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the machine is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the machine.
 func (r *Machine) Parameters() *MachineParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Machine) Observation() *MachineObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the machine is only created with.
+// InitParameters returns a pointer to the settings that only apply when the machine is created.
 func (r *Machine) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -105,7 +105,7 @@ func (l *MachineList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the template.
 func (r *MachineClass) Parameters() *MachineParameters { return &r.SpecTemplate.ForProvider }
 
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.

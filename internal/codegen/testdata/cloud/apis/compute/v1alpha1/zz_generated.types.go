@@ -12,7 +12,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// MachineInitParameters are settings that a machine is created with and not kept at.
+// MachineInitParameters are settings that only apply when a machine is created.
 type MachineInitParameters struct {
 	// Size of the machine. It must be given.
 	// +optional
@@ -99,11 +99,11 @@ type MachineInitParameters struct {
 type MachineSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the machine is kept at.
+	// ForProvider are the desired settings of the machine.
 	ForProvider MachineParameters `json:"forProvider"`
 
-	// InitProvider are settings that the machine is created with and that are left to the test cloud from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the machine is created; later changes in the test cloud are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider MachineInitParameters `json:"initProvider,omitzero"`
 }
@@ -125,23 +125,23 @@ type MachineList struct {
 	Items           []Machine `json:"items"`
 }
 
-// A MachineClassSpecTemplate says what is made for a claim.
+// A MachineClassSpecTemplate is the template of the machine that is created for a claim.
 type MachineClassSpecTemplate struct {
 	xpv1.ClassSpecTemplate `json:",inline"`
 
-	// ForProvider are the settings that each machine is made with, and kept at.
+	// ForProvider are the desired settings of each machine.
 	ForProvider MachineParameters `json:"forProvider"`
 }
 
-// A MachineClass is a template: each claim that uses it gets a machine of its own, made with these settings. A
-// change of the class counts for what is made after it.
+// A MachineClass is a template: each claim that uses it gets a machine of its own with these settings. Changes to
+// the class only apply to claims that are bound later.
 //
 // +kubebuilder:object:root=true
 type MachineClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// SpecTemplate is what becomes the spec of each machine.
+	// SpecTemplate is the template of the spec of each machine.
 	SpecTemplate MachineClassSpecTemplate `json:"specTemplate,omitempty"`
 }
 

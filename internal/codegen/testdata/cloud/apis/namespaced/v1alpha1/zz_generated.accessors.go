@@ -12,7 +12,7 @@ import (
 	cloudv1alpha1 "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/v1alpha1"
 )
 
-// Settings returns how to reach the test cloud.
+// Settings returns the settings for connections to the test cloud.
 func (r *ClusterProviderConfig) Settings() cloudv1alpha1.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.
@@ -29,7 +29,7 @@ func (r *ClusterProviderConfig) SetUsers(v int64) { r.Status.Users = v }
 // GetUsers satisfies resource.UserCounter.
 func (r *ClusterProviderConfig) GetUsers() int64 { return r.Status.Users }
 
-// Settings returns how to reach the test cloud.
+// Settings returns the settings for connections to the test cloud.
 func (r *ProviderConfig) Settings() cloudv1alpha1.ProviderConfigSpec { return r.Spec }
 
 // SetConditions satisfies resource.Conditioned.

@@ -12,8 +12,8 @@ import (
 	cloudv1alpha1 "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/v1alpha1"
 )
 
-// A ClusterProviderConfig says how to reach the test cloud: which project, and with which API key. It serves the
-// objects of all namespaces; those that name no configuration use the one called "default".
+// A ClusterProviderConfig says how to reach the test cloud: which project, and with which API key. It is for objects
+// of all namespaces; the one named "default" is for objects without a reference to a configuration.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="PROJECT",type=string,JSONPath=`.spec.project`
@@ -34,8 +34,8 @@ type ClusterProviderConfigList struct {
 	Items           []ClusterProviderConfig `json:"items"`
 }
 
-// A ProviderConfig says how to reach the test cloud: which project, and with which API key. It serves the objects of
-// its own namespace that name it, and its Secret is in that namespace too.
+// A ProviderConfig says how to reach the test cloud: which project, and with which API key. It is for objects of its
+// own namespace that refer to it, and its Secret is in the same namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="PROJECT",type=string,JSONPath=`.spec.project`

@@ -14,13 +14,14 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the gateway is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the gateway.
 func (r *Gateway) Parameters() *GatewayParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Gateway) Observation() *GatewayObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the gateway is only created with, nil if there are none.
+// InitParameters returns a pointer to the settings that only apply when the gateway is created, nil if there are
+// none.
 func (r *Gateway) InitParameters() any { return r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -108,7 +109,7 @@ func (l *GatewayList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that what is made from the class is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the template.
 func (r *GatewayClass) Parameters() *GatewayParameters { return &r.SpecTemplate.ForProvider }
 
 // SetProviderConfigReference satisfies resource.ProviderConfigReferencer.
@@ -149,13 +150,13 @@ func (l *GatewayClassList) GetItems() []resource.Class {
 	return items
 }
 
-// Parameters returns the settings that the group is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the group.
 func (r *Group) Parameters() *GroupParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Group) Observation() *GroupObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the group is only created with.
+// InitParameters returns a pointer to the settings that only apply when the group is created.
 func (r *Group) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -243,13 +244,13 @@ func (l *GroupList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the network is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the network.
 func (r *Network) Parameters() *NetworkParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Network) Observation() *NetworkObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the network is only created with.
+// InitParameters returns a pointer to the settings that only apply when the network is created.
 func (r *Network) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.

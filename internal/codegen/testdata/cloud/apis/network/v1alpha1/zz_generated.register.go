@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion of the kinds in this package.
+// GroupVersion is the API group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: "network.cloud.example.org", Version: "v1alpha1"}
 
 // Kind metadata of Gateway (A70).

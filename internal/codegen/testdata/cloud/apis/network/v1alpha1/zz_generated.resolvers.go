@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reference"
 )
 
-// ResolveReferences fills in what the settings of the gateway refer to (R158). What spec.initProvider refers to does
-// not matter where spec.forProvider has a value (R142).
+// ResolveReferences resolves the references of the gateway (R158). A reference in spec.initProvider is not resolved
+// if spec.forProvider has a value (R142).
 func (mg *Gateway) ResolveReferences(ctx context.Context, c client.Reader) error {
 	p := &mg.Spec.ForProvider
 	i := mg.Spec.InitProvider

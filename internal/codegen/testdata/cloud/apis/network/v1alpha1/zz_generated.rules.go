@@ -11,20 +11,20 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
-// FieldRules say how the settings of a gateway are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a gateway are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*GatewayParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{}
 }
 
-// FieldRules say how the settings of a group are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a group are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*GroupParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{}
 }
 
-// FieldRules say how the settings of a network are compared, which are fixed after creation or sensitive, and which
-// hold its labels.
+// FieldRules returns how the settings of a network are compared, which of them are immutable or sensitive, and which
+// contains its labels.
 func (*NetworkParameters) FieldRules() parameters.Rules {
 	return parameters.Rules{
 		Immutable: []string{"cidrBlock"},

@@ -38,7 +38,7 @@ type GatewayClassList struct {
 	Items           []GatewayClass `json:"items"`
 }
 
-// GroupInitParameters are settings that a group is created with and not kept at.
+// GroupInitParameters are settings that only apply when a group is created.
 type GroupInitParameters struct {
 	// Quotas of the group, by what they limit.
 	// +optional
@@ -49,11 +49,11 @@ type GroupInitParameters struct {
 type GroupSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the group is kept at.
+	// ForProvider are the desired settings of the group.
 	ForProvider GroupParameters `json:"forProvider"`
 
-	// InitProvider are settings that the group is created with and that are left to the test cloud from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the group is created; later changes in the test cloud are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider GroupInitParameters `json:"initProvider,omitzero"`
 }
@@ -75,7 +75,7 @@ type GroupList struct {
 	Items           []Group `json:"items"`
 }
 
-// NetworkInitParameters are settings that a network is created with and not kept at.
+// NetworkInitParameters are settings that only apply when a network is created.
 type NetworkInitParameters struct {
 	// CIDRBlock is the range of addresses, for example 10.0.0.0/16. It cannot change.
 	// +optional
@@ -86,11 +86,11 @@ type NetworkInitParameters struct {
 type NetworkSpec struct {
 	xpv1.ResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the network is kept at.
+	// ForProvider are the desired settings of the network.
 	ForProvider NetworkParameters `json:"forProvider"`
 
-	// InitProvider are settings that the network is created with and that are left to the test cloud from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the network is created; later changes in the test cloud are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider NetworkInitParameters `json:"initProvider,omitzero"`
 }

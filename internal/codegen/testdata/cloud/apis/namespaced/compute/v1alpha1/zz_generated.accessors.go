@@ -13,13 +13,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the machine is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the machine.
 func (r *Machine) Parameters() *computev1alpha1.MachineParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Machine) Observation() *computev1alpha1.MachineObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the machine is only created with.
+// InitParameters returns a pointer to the settings that only apply when the machine is created.
 func (r *Machine) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reference"
 )
 
-// ResolveReferences fills in what the settings of the machine refer to (R158). What spec.initProvider refers to does
-// not matter where spec.forProvider has a value (R142).
+// ResolveReferences resolves the references of the machine (R158). A reference in spec.initProvider is not resolved
+// if spec.forProvider has a value (R142).
 func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error {
 	p := &mg.Spec.ForProvider
 	i := &mg.Spec.InitProvider

@@ -16,11 +16,11 @@ import (
 type MachineSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the machine is kept at.
+	// ForProvider are the desired settings of the machine.
 	ForProvider computev1alpha1.MachineParameters `json:"forProvider"`
 
-	// InitProvider are settings that the machine is created with and that are left to the test cloud from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the machine is created; later changes in the test cloud are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider computev1alpha1.MachineInitParameters `json:"initProvider,omitzero"`
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters returns the settings that the gateway is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the gateway.
 func (r *Gateway) Parameters() *networkv1alpha1.GatewayParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Gateway) Observation() *networkv1alpha1.GatewayObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the gateway is only created with.
+// InitParameters returns a pointer to the settings that only apply when the gateway is created.
 func (r *Gateway) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -89,13 +89,13 @@ func (l *GatewayList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the group is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the group.
 func (r *Group) Parameters() *networkv1alpha1.GroupParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Group) Observation() *networkv1alpha1.GroupObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the group is only created with.
+// InitParameters returns a pointer to the settings that only apply when the group is created.
 func (r *Group) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.
@@ -165,13 +165,13 @@ func (l *GroupList) GetItems() []resource.Managed {
 	return items
 }
 
-// Parameters returns the settings that the network is kept at, to read and to change.
+// Parameters returns a pointer to the settings of the network.
 func (r *Network) Parameters() *networkv1alpha1.NetworkParameters { return &r.Spec.ForProvider }
 
-// Observation returns what the test cloud last reported, to read and to change.
+// Observation returns a pointer to what the test cloud last reported.
 func (r *Network) Observation() *networkv1alpha1.NetworkObservation { return &r.Status.AtProvider }
 
-// InitParameters returns a pointer to the settings that the network is only created with.
+// InitParameters returns a pointer to the settings that only apply when the network is created.
 func (r *Network) InitParameters() any { return &r.Spec.InitProvider }
 
 // SetConditions satisfies resource.Conditioned.

@@ -16,11 +16,11 @@ import (
 type GatewaySpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the gateway is kept at.
+	// ForProvider are the desired settings of the gateway.
 	ForProvider networkv1alpha1.GatewayParameters `json:"forProvider"`
 
-	// InitProvider are settings that the gateway is created with and that are left to the test cloud from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the gateway is created; later changes in the test cloud are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider networkv1alpha1.GatewayParameters `json:"initProvider,omitzero"`
 }
@@ -57,11 +57,11 @@ type GatewayList struct {
 type GroupSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the group is kept at.
+	// ForProvider are the desired settings of the group.
 	ForProvider networkv1alpha1.GroupParameters `json:"forProvider"`
 
-	// InitProvider are settings that the group is created with and that are left to the test cloud from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the group is created; later changes in the test cloud are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider networkv1alpha1.GroupInitParameters `json:"initProvider,omitzero"`
 }
@@ -98,11 +98,11 @@ type GroupList struct {
 type NetworkSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the network is kept at.
+	// ForProvider are the desired settings of the network.
 	ForProvider networkv1alpha1.NetworkParameters `json:"forProvider"`
 
-	// InitProvider are settings that the network is created with and that are left to the test cloud from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the network is created; later changes in the test cloud are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider networkv1alpha1.NetworkInitParameters `json:"initProvider,omitzero"`
 }
