@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -39,7 +41,7 @@ type operation struct {
 	inputs  *secretInputs    // that the call was given
 	given   [][]byte         // secret inputs of this call or earlier ones, and stored credentials
 	details ConnectionDetails
-	secrets [][]byte // that what the call says may repeat
+	secrets [][]byte // that the error may repeat
 	err     error    // without them
 	panics  bool     // the provider's code did not come to an end
 }
@@ -73,13 +75,13 @@ type call func(context.Context, resource.Managed) (ConnectionDetails, error)
 
 // perform makes a call and acts on its result, or has it made in the background.
 func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outcome {
-	if p.ended == v {
-		return next()
+	if p.ended.verb == v {
+		return flow.Next()
 	}
 	if r.operations.timeout > 0 {
 		return r.begin(ctx, p, v, do)
 	}
-	op := &operation{verb: v, managed: p.managed, inputs: p.inputs}
+	op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read}
 	op.details, op.err = do(ctx, p.managed)
 	return r.ended(ctx, p, op)
 }
@@ -87,8 +89,8 @@ func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outc
 // ended acts on the result of a call.
 func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) (o outcome) {
 	defer func() {
-		if op.panics && o.end.bad() {
-			o.reason = ReasonPanicked
+		if op.panics && o.End.Bad() {
+			o.Reason = ReasonPanicked
 		}
 	}()
 	switch op.verb {
@@ -105,14 +107,14 @@ func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) (o outco
 func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcome {
 	own, ok := p.managed.DeepCopyObject().(resource.Managed)
 	if !ok {
-		return fail(ReasonCannotUpdateMR, fmt.Errorf("%T does not copy to its own type", p.managed))
+		return failed(ReasonCannotUpdateMR, fmt.Errorf("%T does not copy to its own type", p.managed))
 	}
 	copied, err := treeOf(own)
 	if err != nil {
-		return fail(ReasonCannotUpdateMR, err)
+		return failed(ReasonCannotUpdateMR, err)
 	}
-	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, status: copied["status"], inputs: p.inputs}
-	op.given = append(r.givenInputs(ctx, p), p.secrets...)
+	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, status: copied["status"], inputs: p.inputs.read}
+	op.given = append(r.givenInputs(ctx, p), p.ended.secrets...)
 	r.operations.mu.Lock()
 	r.operations.all[client.ObjectKeyFromObject(own)] = op
 	r.operations.mu.Unlock()
@@ -120,10 +122,10 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	p.external = nil
 	go r.carryOut(ctx, op, external, do)
 	p.managed.SetConditions(xpv1.AsyncOperationOngoing())
-	return await(0, p.goesOn(v))
+	return flow.Await(0, inBackground(v))
 }
 
-// carryOut makes the call of an operation. Whatever the provider's code does, the process goes on and the operation ends.
+// carryOut makes the call of an operation. Whatever the provider's code does, the process continues and the operation ends.
 func (r *Reconciler) carryOut(ctx context.Context, op *operation, external ExternalClient, do call) {
 	defer r.WakeNow(client.ObjectKeyFromObject(op.managed))
 	defer close(op.done)
@@ -135,28 +137,28 @@ func (r *Reconciler) carryOut(ctx context.Context, op *operation, external Exter
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.operations.timeout)
 	defer cancel()
 	op.details, op.err = r.guarded(ctx, op, external, do)
-	telling, done := detach(ctx) // the call may have used up its time
+	detached, done := detach(ctx) // the call may have used up its time
 	defer done()
-	op.secrets = append(r.secretsOfCall(telling, op, external), sensitiveDetails(op.details)...)
-	op.err = Redact(op.err, op.secrets...)
+	op.secrets = append(r.secretsOfCall(detached, op, external), redact.Details(op.details)...)
+	op.err = redact.Error(op.err, op.secrets...)
 	r.disconnectFrom(ctx, external, op.managed, func(context.Context) [][]byte { return op.secrets })
 }
 
-// guarded makes a call whose panic must not end the process: nobody else catches it in the background.
+// guarded makes a call whose panic must not end the process.
 func (r *Reconciler) guarded(ctx context.Context, op *operation, external ExternalClient, do call) (details ConnectionDetails, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			telling, cancel := detach(ctx)
+			detached, cancel := detach(ctx)
 			defer cancel()
-			said := redactText(fmt.Sprint(cause), r.secretsOfCall(telling, op, external))
-			r.logOf(ctx, op.managed).Error(nil, "The provider's code panicked", "call", op.verb, "panic", said, "stack", string(debug.Stack()))
+			text := redact.Text(fmt.Sprint(cause), r.secretsOfCall(detached, op, external))
+			r.logOf(ctx, op.managed).Error(nil, "The provider's code panicked", "call", op.verb, "panic", text, "stack", string(debug.Stack()))
 			err = op.panicked()
 		}
 	}()
 	return do(ctx, op.managed)
 }
 
-// secretsOfCall returns the secrets that anything said of a call may repeat.
+// secretsOfCall returns the secrets that messages about a call may repeat.
 func (r *Reconciler) secretsOfCall(ctx context.Context, op *operation, external ExternalClient) [][]byte {
 	return append(r.secretsOf(ctx, op.managed, external), op.given...)
 }
@@ -164,11 +166,11 @@ func (r *Reconciler) secretsOfCall(ctx context.Context, op *operation, external 
 // panicked is the error of a call that may have done anything.
 func (op *operation) panicked() error {
 	op.panics = true
-	return OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb))
+	return failure.OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb))
 }
 
-func (p *pass) goesOn(v verb) string {
-	return fmt.Sprintf("The external resource is asked in the background to %s; the object is looked at when that ends.", v)
+func inBackground(v verb) string {
+	return fmt.Sprintf("A call runs in the background: %s. The next pass follows when it ends.", v)
 }
 
 // awaitOperation waits for a call that runs in the background, and acts on the result of one that ended as if the call had
@@ -179,24 +181,24 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 		if p.managed.GetCondition(xpv1.TypeAsyncOperation).Reason == xpv1.ReasonOngoing { // of a process that died, or its end was not stored
 			p.managed.SetConditions(xpv1.AsyncOperationFinished())
 		}
-		return next()
+		return flow.Next()
 	}
 	select {
 	case <-op.done:
 	default:
-		if meta.IsPaused(p.managed) || r.pausedByPolicy(p) {
-			return next()
+		if r.isPaused(p) {
+			return flow.Next()
 		}
 		p.managed.SetConditions(xpv1.AsyncOperationOngoing())
-		return await(0, p.goesOn(op.verb))
+		return flow.Await(0, inBackground(op.verb))
 	}
 	r.operations.forget(client.ObjectKeyFromObject(p.managed))
-	p.secrets = op.secrets
+	p.ended.secrets = op.secrets
 	if op.verb != verbUpdate || op.managed.GetGeneration() == p.managed.GetGeneration() {
-		p.ended = op.verb
+		p.ended.verb = op.verb
 	}
 	if err := p.takeStatus(op); err != nil {
-		r.logOf(ctx, p.managed).Info("Cannot take over the status of a call in the background; Observe tells what it knows", "error", err.Error())
+		r.logOf(ctx, p.managed).Info("Cannot take over the status of a call in the background", "error", err.Error())
 	}
 	p.managed.SetConditions(xpv1.AsyncOperationFinished(), op.last())
 	return r.ended(ctx, p, op)

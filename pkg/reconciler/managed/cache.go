@@ -14,11 +14,12 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// resync is how often every object is looked at although nothing happened to it, also one that waits for a person (R223).
+// resync is how often every object is reconciled although nothing happened to it, also one that needs manual intervention
+// (R223).
 const resync = time.Hour
 
 // CacheOptions returns options for a manager's cache that hold what the reconciler reads and no more: of all Secrets
-// only connection secrets, and no managed fields. Objects are looked at every hour although nothing happened to them.
+// only connection Secrets, and no managed fields. Objects are reconciled every hour although nothing happened to them.
 func CacheOptions() cache.Options {
 	period := resync
 	return cache.Options{

@@ -10,7 +10,9 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -77,7 +79,7 @@ func (r *Reconciler) connected(ctx context.Context, mg resource.Managed) (_ Exte
 	return instrumentedClient{ExternalClient: external, r: r}, err
 }
 
-// found is what a finder finds.
+// found calls a finder.
 func (r *Reconciler) found(ctx context.Context, finder CreateFinder, mg resource.Managed) (name string, err error) {
 	ctx, call := r.beginCall(ctx, verbFind)
 	defer call.end(&err)
@@ -101,13 +103,13 @@ func (r *Reconciler) beginCall(ctx context.Context, v verb) (context.Context, me
 	return ctx, m
 }
 
-// end, which is to be deferred, records the call, also one that panics: nobody knows what that did. What the error says is not
+// end, which is to be deferred, records the call, also one that panics, whose outcome is unknown. The text of the error is not
 // recorded: it may hold a secret that is not known as one yet. The span of the pass has it, redacted.
 func (m measurement) end(result *error) {
 	err := *result
 	if cause := recover(); cause != nil {
 		defer panic(cause)
-		err = OutcomeUnknown(errors.New("the call panicked"))
+		err = failure.OutcomeUnknown(errors.New("the call panicked"))
 	}
 	outcome := callOutcome(err)
 	m.r.instruments.kind.Called(string(m.verb), outcome, m.r.now().Sub(m.began))
@@ -121,18 +123,18 @@ func (m measurement) end(result *error) {
 	m.span.End()
 }
 
-// callOutcome is what became of a call that ended with err.
+// callOutcome is the outcome of a call that ended with err.
 func callOutcome(err error) telemetry.CallOutcome {
 	if err == nil {
 		return telemetry.CallOK
 	}
-	_, asked := retryAfter(err)
+	_, asked := failure.RetryAfter(err)
 	switch {
 	case asked:
 		return telemetry.CallThrottled
-	case isTerminal(err):
+	case failure.IsTerminal(err), errors.Is(err, reconcile.TerminalError(nil)):
 		return telemetry.CallRejected
-	case outcomeUnknown(err):
+	case failure.IsOutcomeUnknown(err):
 		return telemetry.CallUnknown
 	default:
 		return telemetry.CallFailed

@@ -117,7 +117,7 @@ func (s *healthyLife) beforeCreate(t *testing.T) {
 func (s *healthyLife) afterCreate(t *testing.T) {
 	wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name,
 		"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z", "crossplane.io/external-create-succeeded": "2026-01-01T00:00:00Z",
-		managed.AnnotationKeyCreatedKeys: "endpoint,password", managed.AnnotationKeyPublishedTo: s.secret.String()}
+		managed.AnnotationKeyCreatedKeys: "endpoint,password"}
 	if diff := cmp.Diff(wantAnnotations, s.thing().Annotations); diff != "" {
 		t.Errorf("annotations -want +got:\n%s", diff)
 	}

@@ -8,25 +8,30 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// connect makes the client of this pass (R18).
+// connect makes the client of this pass (R18), and reads the secret inputs that it needs.
 func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
 	external, err := r.connected(ctx, p.managed)
 	if err != nil {
-		return fail(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
+		return failed(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
 	}
 	p.client, p.external = external, external
 	p.choosePoll()
-	return next()
+	if meta.WasDeleted(p.managed) {
+		return flow.Next()
+	}
+	return r.readInputs(ctx, p)
 }
 
-// choosePoll lets the client choose how often to look, unless the object itself says so.
+// choosePoll lets the client choose the poll interval, unless the object itself does.
 func (p *pass) choosePoll() {
 	chooser, ok := optional[PollIntervalChooser](p.external)
-	if _, asked := meta.GetPollInterval(p.managed); !ok || asked {
+	if _, own := meta.GetPollInterval(p.managed); !ok || own {
 		return
 	}
 	if chosen := chooser.PollInterval(); chosen > 0 {
@@ -34,7 +39,7 @@ func (p *pass) choosePoll() {
 	}
 }
 
-// disconnect tells a client that wants to know that the pass is over.
+// disconnect ends the session with the external system.
 func (r *Reconciler) disconnect(ctx context.Context, p *pass) {
 	r.disconnectFrom(ctx, p.external, p.managed, func(ctx context.Context) [][]byte { return r.secretsOfPass(ctx, p) })
 }
@@ -53,9 +58,9 @@ func (r *Reconciler) disconnectFrom(
 		}
 	}()
 	if err := d.Disconnect(ctx); err != nil {
-		telling, cancel := detach(ctx)
+		detached, cancel := detach(ctx)
 		defer cancel()
-		err = Redact(err, secrets(telling)...)
+		err = redact.Error(err, secrets(detached)...)
 		r.logOf(ctx, mg).Info("Cannot disconnect from the provider", "error", err.Error())
 	}
 }

@@ -5,13 +5,14 @@ package managed_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -114,7 +115,7 @@ func (s *crashStage) Close() { s.system.Fault = nil }
 
 func (s *crashStage) check() error {
 	resources := s.system.Snapshot()
-	if kinds[s.kind].mayNeedHuman && s.thing() != nil && strings.Contains(s.message(), "cannot determine creation result") {
+	if kinds[s.kind].mayNeedHuman && s.thing() != nil && xpv1.FailureOf(s.thing()).Reason == failure.CreateInterrupted {
 		if len(resources) > 1 {
 			return fmt.Errorf("the object needs manual intervention, yet there are %d resources", len(resources))
 		}

@@ -10,51 +10,61 @@ import (
 	"maps"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that
-// was never recorded (N22).
+// create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that was not
+// recorded (N22).
 func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if p.observation.ResourceExists && p.mustReplay() && p.nothingToReplay() {
 		return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
 	}
 	replay := p.mustReplay() && p.allows(xpv1.ManagementActionCreate)
 	if p.observation.ResourceExists && !replay {
-		return next()
+		return flow.Next()
 	}
 	if !p.allows(xpv1.ManagementActionCreate) {
 		return p.missing()
 	}
 	if left := r.graceLeft(p); left > 0 && !replay {
-		return await(left, waitsToAppear)
+		return flow.Await(left, waitsToAppear)
 	}
-	if p.ended == verbCreate {
-		return await(0, waitsToAppear)
+	if p.ended.verb == verbCreate {
+		return flow.Await(0, waitsToAppear)
 	}
-	if o := run(ctx, p, []step{r.giveInputs, r.storeChosenCredentials, r.beginCreate}); o.end != goOn {
+	if o := flow.Run(ctx, p, r.giveInputs, r.storeChosenCredentials, r.beginCreate); o.End != flow.Continue {
 		return o
 	}
 	p.managed.SetConditions(xpv1.Creating())
 	p.memory.seen, p.memory.uncreated = false, time.Time{}
-	if o := r.callCreate(ctx, p); o.end != goOn {
-		return o
-	}
-	if o := r.observe(ctx, p); o.end != goOn {
+	if o := flow.Run(ctx, p, r.callCreate, r.observe); o.End != flow.Continue {
 		return o
 	}
 	if !p.observation.ResourceExists {
-		return await(0, waitsToAppear)
+		return flow.Await(0, waitsToAppear)
 	}
-	return next()
+	return flow.Next()
+}
+
+// missing is the outcome for an object whose external resource does not exist and must not be created (R110, R132).
+func (p *pass) missing() outcome {
+	err := errors.New("the external resource does not exist, and managementPolicies do not let it be created")
+	if name := meta.GetExternalName(p.managed); name != "" {
+		err = fmt.Errorf("external resource %q does not exist, and managementPolicies do not let it be created: correct the "+
+			"annotation %s, or add Create to the policies", name, meta.AnnotationKeyExternalName)
+	}
+	p.managed.SetConditions(xpv1.Unavailable().WithMessage("The external resource does not exist."))
+	return rejected(ReasonCannotObserve, failure.With(failure.ExternalResourceMissing, err))
 }
 
 // nothingToReplay is true if the resource that was found is not of the creation without a result, or if that must not be
@@ -65,7 +75,7 @@ func (p *pass) nothingToReplay() bool {
 }
 
 // callCreate calls Create with initProvider laid under forProvider (R141, D46). What the call sets on the object stays,
-// but for the spec.
+// except for the spec.
 func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 	initial := section(p.spec, "initProvider")
 	if len(initial) > 0 {
@@ -73,7 +83,7 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 			section(u, "spec")["forProvider"] = parameters.Overlay(section(u["spec"], "forProvider"), initial)
 		})
 		if err != nil {
-			return reject(ReasonCannotCreate, fmt.Errorf("laying initProvider under forProvider: %w", err))
+			return rejected(ReasonCannotCreate, fmt.Errorf("laying initProvider under forProvider: %w", err))
 		}
 	}
 	external := p.external
@@ -83,7 +93,7 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 	})
 	if len(initial) > 0 {
 		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec) }); err != nil {
-			return reject(ReasonCannotCreate, fmt.Errorf("taking initProvider away again: %w", err))
+			return rejected(ReasonCannotCreate, fmt.Errorf("removing initProvider from the spec in memory: %w", err))
 		}
 	}
 	return o
@@ -91,33 +101,33 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 
 // createEnded records the result of Create.
 func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) outcome {
-	if op.err != nil && !wasAccepted(op.err) {
+	if op.err != nil && !failure.IsAccepted(op.err) {
 		return r.createFailed(ctx, p, op.err)
 	}
 	if name := meta.GetExternalName(op.managed); name != "" {
 		meta.SetExternalName(p.managed, name)
 	}
 	if meta.GetExternalName(p.managed) == "" {
-		return stop(ReasonCannotCreate, errors.New("the provider created a resource without saying its external name, which is a "+
-			"mistake in the provider: set the annotation "+meta.AnnotationKeyExternalName+" by hand, then remove the annotation "+
+		return stopped(ReasonCannotCreate, failure.New(failure.CreateInterrupted, "the provider created a resource and set no external name, "+
+			"which is a bug in the provider: set the annotation "+meta.AnnotationKeyExternalName+" by hand, then remove the annotation "+
 			meta.AnnotationKeyExternalCreatePending))
 	}
-	if o := r.createSucceeded(ctx, p, op.details); o.end != goOn {
+	if o := r.createSucceeded(ctx, p, op.details); o.End != flow.Continue {
 		return o
 	}
 	p.inputsApplied(op.inputs)
 	if op.err != nil {
-		return fail(ReasonCannotCreate, callFailed("creating", op.err))
+		return failed(ReasonCannotCreate, callFailed("creating", op.err))
 	}
 	p.note(event.Normal(ReasonCreated, "Created the external resource "+meta.GetExternalName(p.managed)))
-	return next()
+	return flow.Next()
 }
 
-const waitsToAppear = "The external resource was created a moment ago, or may have been, and cannot be seen yet."
+const waitsToAppear = "The external resource was created a moment ago, or may have been, and is not visible yet."
 
-// graceLeft is how long a resource that cannot be seen may still be about to appear, unless it was seen since its
-// creation (N20): within the grace period after a creation that succeeded (R88), or after the beginning of one that was
-// cut off and may still be under way (N26).
+// graceLeft is how long a resource that is not visible may still be about to appear, unless it was seen since its creation
+// (N20): within the grace period after a creation that succeeded (R88), or after the beginning of one that was interrupted
+// and may still be in progress (N26).
 func (r *Reconciler) graceLeft(p *pass) time.Duration {
 	if p.memory.seen || p.observation.ResourceExists {
 		return 0
@@ -132,15 +142,15 @@ func (r *Reconciler) graceLeft(p *pass) time.Duration {
 	return min(grace-r.now().Sub(since), grace) // a clock that was set back prolongs nothing
 }
 
-// nothingCreated is true if this process knows that the pending creation created nothing: Create was never called, or
-// the external system turned it away.
+// nothingCreated is true if this process knows that the pending creation created nothing: Create was not called, or the
+// external system rejected it.
 func (p *pass) nothingCreated() bool {
 	pending := meta.GetExternalCreatePending(p.managed)
 	return !pending.IsZero() && pending.Equal(p.memory.uncreated)
 }
 
-// beginCreate stores, in one write that is refused if the object changed since we read it, all that a creation needs
-// to be recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
+// beginCreate stores, in one write that is refused if the object changed since it was read, all that a creation needs to be
+// recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 	if meta.ExternalCreateIncomplete(p.managed) && r.markHolds(p) {
 		return r.storeSpec(ctx, p)
@@ -153,19 +163,17 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		}
 		meta.SetExternalCreatePending(o, r.now())
 		began = meta.GetExternalCreatePending(o)
-		setCreatedKeys(o, p.memory.told)
+		connection.SetCreatedKeys(o, p.memory.oneTimeKeys)
 	})
-	if apierrors.IsConflict(err) {
-		return outcome{end: conflict}
+	o := written("recording that creation begins", err)
+	switch o.End {
+	case flow.Continue:
+		p.memory.uncreated = time.Time{}
+	case flow.Conflict:
+	default:
+		p.memory.uncreated = began // the write may have been stored although its answer was lost
 	}
-	p.memory.uncreated = time.Time{}
-	if err != nil {
-		p.memory.uncreated = began // the write may have landed although its answer was lost
-	}
-	if err != nil {
-		return fail(ReasonCannotUpdateMR, fmt.Errorf("recording that creation begins: %w", err))
-	}
-	return next()
+	return o
 }
 
 // markHolds is true if the mark that creation began serves for another attempt: because a repeated token or a known name
@@ -177,54 +185,58 @@ func (r *Reconciler) markHolds(p *pass) bool {
 
 // storeChosenCredentials stores the credentials of a client that chooses them, before creation begins (N22).
 func (r *Reconciler) storeChosenCredentials(ctx context.Context, p *pass) outcome {
-	p.memory.told = nil
+	p.memory.oneTimeKeys = nil
 	chooser, ok := optional[CredentialChooser](p.external)
 	if !ok {
-		return next()
+		return flow.Next()
 	}
-	stored, err := r.secrets.stored(ctx, p)
+	secret, err := r.secrets.Get(ctx, r.live, p.managed)
 	if err != nil {
-		return fail(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
+		return failed(ReasonCannotPublish, fmt.Errorf("reading stored credentials: %w", err))
+	}
+	var stored ConnectionDetails
+	if secret != nil {
+		stored = secret.Data
 	}
 	chosen, err := chooser.ChooseCredentials(ctx, stored)
 	if err != nil {
-		return fail(ReasonCannotCreate, fmt.Errorf("choosing credentials: %w", err))
+		return failed(ReasonCannotCreate, fmt.Errorf("choosing credentials: %w", err))
 	}
-	if err := r.secrets.apply(ctx, p, chosen, nil); err != nil {
-		return fail(ReasonCannotPublish, fmt.Errorf("storing the credentials of the new resource: %w", err))
+	if err := r.write(ctx, p, chosen, nil); err != nil {
+		return failed(ReasonCannotPublish, fmt.Errorf("storing the credentials of the new resource: %w", err))
 	}
-	p.remember(chosen)
-	return next()
+	p.rememberKeys(chosen)
+	return flow.Next()
 }
 
-// createFailed records that creation failed, so that the next pass may try again (R80, R95). An error that leaves open
-// whether the resource was created records nothing: the creation stays pending.
+// createFailed records that creation failed, so that the next pass may retry (R80, R95). An error that leaves open whether
+// the resource was created records nothing: the creation stays pending.
 func (r *Reconciler) createFailed(ctx context.Context, p *pass, cause error) outcome {
 	err := callFailed("creating", cause)
-	if outcomeUnknown(cause) {
-		return fail(ReasonCannotCreate, err)
+	if failure.IsOutcomeUnknown(cause) {
+		return failed(ReasonCannotCreate, err)
 	}
-	if _, asked := retryAfter(cause); asked && r.recoverable(p) {
-		p.memory.uncreated = meta.GetExternalCreatePending(p.managed) // spares a write for every time we are turned away
-		return fail(ReasonCannotCreate, err)
+	if _, asked := failure.RetryAfter(cause); asked && r.isRecoverable(p) {
+		p.memory.uncreated = meta.GetExternalCreatePending(p.managed) // spares a write each time that the external system rejects the call
+		return failed(ReasonCannotCreate, err)
 	}
 	werr := r.recordResult(ctx, p, func(o metav1.Object) { meta.SetExternalCreateFailed(o, r.now()) })
 	if werr != nil {
 		err = errors.Join(err, fmt.Errorf("recording the failure: %w", werr))
 	}
-	return fail(ReasonCannotCreate, err)
+	return failed(ReasonCannotCreate, err)
 }
 
-// createSucceeded stores the answer of Create, first what would be lost (N22). If the connection details cannot be
-// stored they stay in memory for the next pass; the creation is then recorded all the same, lest its name be lost
-// (R74), unless its answer can be had again.
+// createSucceeded stores the answer of Create, first what would be lost (N22). If the connection details cannot be stored
+// they stay in memory for the next pass; the creation is then recorded all the same, lest its name be lost (R74), unless its
+// answer can be had again.
 func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details ConnectionDetails) outcome {
 	lasting, cancel := detach(ctx)
 	defer cancel()
-	p.remember(details)
+	p.rememberKeys(details)
 	if len(details) > 0 {
-		err := retry.OnError(persistence, worthRepeating, func() error {
-			return r.secrets.apply(lasting, p, details, creationMarks(p.managed))
+		err := retry.OnError(persistence, isRetriable, func() error {
+			return r.write(lasting, p, details, connection.CreationMarks(p.managed))
 		})
 		if err != nil {
 			return r.keepUnpublished(ctx, p, details, err)
@@ -234,17 +246,17 @@ func (r *Reconciler) createSucceeded(ctx context.Context, p *pass, details Conne
 }
 
 func (r *Reconciler) keepUnpublished(ctx context.Context, p *pass, details ConnectionDetails, cause error) outcome {
-	cannotPublish := fail(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", cause))
+	cannotPublish := failed(ReasonCannotPublish, fmt.Errorf("publishing connection details: %w", cause))
 	if p.mustReplay() {
 		if name := meta.GetExternalName(p.managed); p.annotations[meta.AnnotationKeyExternalName] != name {
 			if err := r.recordResult(ctx, p, func(o metav1.Object) { meta.SetExternalName(o, name) }); err != nil {
-				return fail(ReasonCannotUpdateMR, err)
+				return failed(ReasonCannotUpdateMR, err)
 			}
 		}
 		return cannotPublish
 	}
 	p.memory.unpublished = maps.Clone(details)
-	if o := r.recordCreated(ctx, p, meta.GetExternalName(p.managed)); o.end != goOn {
+	if o := r.recordCreated(ctx, p, meta.GetExternalName(p.managed)); o.End != flow.Continue {
 		return o
 	}
 	return cannotPublish

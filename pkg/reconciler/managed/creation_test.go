@@ -273,7 +273,7 @@ func TestCreateWithoutName(t *testing.T) {
 		if after := s.pass(); after != 0 {
 			t.Errorf("it comes back after %s", after)
 		}
-		s.wantMessage("mistake in the provider", meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)
+		s.wantMessage("bug in the provider", meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending)
 		if told := s.events.Take(); !slices.Equal(told, []event.Reason{managed.ReasonCannotCreate}) {
 			t.Errorf("told %v", told)
 		}

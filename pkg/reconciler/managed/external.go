@@ -70,7 +70,7 @@ type ExternalObservation struct {
 	ResourceLateInitialized bool
 
 	// Drift lists the fields in which the external resource differs from spec.forProvider, without secret values; package
-	// parameters compares. Where ResourceUpToDate is false and this is empty users are told that it differs, but not where.
+	// parameters compares. Where ResourceUpToDate is false and this is empty, users see that it differs, but not where.
 	// Where ResourceUpToDate is true the fields are such that no update settles them.
 	Drift []xpv1.FieldDifference
 
@@ -81,7 +81,8 @@ type ExternalObservation struct {
 	Diff string
 
 	// Failed is what the external system itself reports to be wrong with the resource, for example that it could not
-	// finish creating it in the background. Updates and deletion go on; otherwise the pass ends with it as its error.
+	// finish creating it in the background. Updates and deletion continue; otherwise the pass ends with it as its error.
+	// See package failure for what application teams read of it.
 	Failed error
 
 	// ConnectionDetails as far as they can be read. They are added to those already published (R208).
@@ -102,7 +103,7 @@ type ExternalUpdate struct {
 
 // A TypedCreateFinder is a client of a kind whose names the external system makes up, that can find what an interrupted
 // creation left behind, by the ownership label (meta.ExternalLabelUID) or by the creation token (N5). With it no such
-// creation waits for a person.
+// creation needs manual intervention.
 type TypedCreateFinder[T resource.Managed] interface {
 	// FindCreated returns the external name of the resource that an earlier Create of this object made, empty if there
 	// is none. See WithConsistencyWindow for how long after the creation "none" proves nothing.
@@ -119,14 +120,14 @@ type SecretInputUser interface {
 	UseSecretInputs(values map[string][]byte)
 }
 
-// A PollIntervalChooser is a client that knows how often its external resources are to be looked at, for example because
-// its ProviderConfig says so. Zero leaves the choice to the reconciler; the annotation crossplane.io/poll-interval on
+// A PollIntervalChooser is a client that knows how often its external resources are to be observed, for example because
+// its ProviderConfig sets it. Zero leaves the choice to the reconciler; the annotation crossplane.io/poll-interval on
 // the object wins.
 type PollIntervalChooser interface {
 	PollInterval() time.Duration
 }
 
-// A Disconnecter is a client or connecter that wants to be told when a pass is over.
+// A Disconnecter is a client that has to be closed at the end of a pass.
 type Disconnecter interface {
 	Disconnect(ctx context.Context) error
 }
@@ -144,4 +145,20 @@ type CredentialChooser interface {
 	// ChooseCredentials returns the credentials that this client's Create will use. stored holds what the connection
 	// secret has; credentials found there belong to an earlier attempt and must be used again.
 	ChooseCredentials(ctx context.Context, stored ConnectionDetails) (ConnectionDetails, error)
+}
+
+// A ConnectionDetailsUser is a client whose Update may have to give the external resource once more what only the connection
+// Secret still has, for example a password that was generated at creation (P65).
+type ConnectionDetailsUser interface {
+	// UseConnectionDetails is called before Update with what the connection Secret holds: nothing where there is none, or
+	// it belongs to another object.
+	UseConnectionDetails(stored ConnectionDetails)
+}
+
+// A SecretKeeper is a client that knows secrets which the errors of the external system may repeat, above all the credentials
+// that it signs in with. Messages of the reconciler leave them out. The reconciler knows secret inputs and connection details
+// by itself; a connecter whose own errors may hold a secret passes them through Redact.
+type SecretKeeper interface {
+	// SecretValues returns the secrets. It may be called while another call is in progress.
+	SecretValues() [][]byte
 }

@@ -17,10 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
+
+// inputsOfPass are the secret inputs if this pass read them; rotated is true if the external resource was given others.
+type inputsOfPass struct {
+	read    *secretInputs
+	rotated bool
+}
 
 // secretInputs are the values of the Secrets that spec.forProvider refers to, as read in this pass.
 type secretInputs struct {
@@ -36,46 +43,46 @@ type inputsRead struct {
 }
 
 // readInputs reads the Secrets that the object's parameters refer to, before anything is asked of the external system
-// (P61, P66). They are nobody's connection secrets and so are neither listed nor watched: they are read when the object
-// is created or changed, on request, and otherwise every now and then (N30).
+// (P61, P66). They are no connection Secrets and so are neither listed nor watched: they are read when the object is created
+// or changed, on request, and otherwise at an interval (N30).
 func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 	if _, uses := optional[SecretInputUser](p.external); !uses {
-		return next()
+		return flow.Next()
 	}
 	now := inputsRead{at: r.now(), generation: p.managed.GetGeneration(), requested: p.annotations[meta.AnnotationKeyReconcileRequestedAt]}
 	last := p.memory.inputs
 	if now.generation == last.generation && now.requested == last.requested && now.at.Sub(last.at) < r.inputInterval {
-		p.rotated = p.memory.rotated
-		return next()
+		p.inputs.rotated = p.memory.rotated
+		return flow.Next()
 	}
-	if o := r.loadInputs(ctx, p); o.end != goOn {
+	if o := r.loadInputs(ctx, p); o.End != flow.Continue {
 		return o
 	}
 	p.memory.inputs = now
-	p.rotated = !reflect.DeepEqual(p.inputs.versions, p.appliedInputs())
-	p.memory.rotated = p.rotated
-	return next()
+	p.inputs.rotated = !reflect.DeepEqual(p.inputs.read.versions, p.appliedInputs())
+	p.memory.rotated = p.inputs.rotated
+	return flow.Next()
 }
 
-// giveInputs hands the secret inputs to the client that is about to create or update, reading them if this pass did not.
+// giveInputs gives the secret inputs to the client that is about to create or update; it reads them if this pass did not.
 func (r *Reconciler) giveInputs(ctx context.Context, p *pass) outcome {
 	user, uses := optional[SecretInputUser](p.external)
 	if !uses {
-		return next()
+		return flow.Next()
 	}
-	if p.inputs == nil {
-		if o := r.loadInputs(ctx, p); o.end != goOn {
+	if p.inputs.read == nil {
+		if o := r.loadInputs(ctx, p); o.End != flow.Continue {
 			return o
 		}
 	}
-	user.UseSecretInputs(p.inputs.values)
-	return next()
+	user.UseSecretInputs(p.inputs.read.values)
+	return flow.Next()
 }
 
 // inputsApplied remembers in the status which Secrets the external resource was given. If that is lost they are given
 // again, which changes nothing.
 func (p *pass) inputsApplied(inputs *secretInputs) {
-	p.rotated, p.memory.rotated = false, false
+	p.inputs.rotated, p.memory.rotated = false, false
 	if inputs != nil {
 		p.memory.given = slices.Collect(maps.Values(inputs.values))
 	}
@@ -88,7 +95,7 @@ func (p *pass) appliedInputs() []xpv1.SecretInput {
 	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok {
 		return recorder.GetSecretInputs()
 	}
-	return p.inputs.versions
+	return p.inputs.read.versions
 }
 
 // loadInputs reads the Secrets from the API server.
@@ -101,16 +108,16 @@ func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
 	for _, field := range slices.Sorted(maps.Keys(references)) {
 		value, version, err := r.readInput(ctx, p.managed, references[field])
 		if err != nil {
-			return fail(ReasonCannotReadInputs, fmt.Errorf("reading spec.forProvider.%s: %w", field, err))
+			return failed(ReasonCannotReadInputs, fmt.Errorf("reading spec.forProvider.%s: %w", field, err))
 		}
 		read.values[field] = value
 		if _, ok := declared[field]; ok {
 			read.versions = append(read.versions, xpv1.SecretInput{Field: field, Version: version})
 		}
 	}
-	p.inputs = read
+	p.inputs.read = read
 	p.memory.give(read.values)
-	return next()
+	return flow.Next()
 }
 
 // give adds to the given values. Those that they replace stay: the external system has them until the others are applied.
@@ -125,7 +132,7 @@ func (rec *record) give(values map[string][]byte) {
 	rec.given = given
 }
 
-// missingInput is the error of a reference to a Secret, or a key of it, that is not there.
+// missingInput is the error of a reference to a Secret, or a key of it, that does not exist.
 type missingInput struct{ error }
 
 // readInput returns the selected value, and the state of the Secret that it comes from. A namespaced object reads its own

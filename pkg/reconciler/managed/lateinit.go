@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
@@ -32,8 +33,8 @@ func (p *pass) takeChosen() error {
 
 // lateInitialize stores in spec.forProvider what the external system chose for fields that the user left empty (R149,
 // R150). A value that the user set stays, and a field that initProvider sets is not taken over, since it would be
-// enforced from then on (R146). What the API server refuses to store keeps nothing else from being done: the pass goes on
-// with the spec as it was, and reportRefusal tells.
+// enforced from then on (R146). What the API server refuses to store keeps nothing else from being done: the pass continues
+// with the spec as it was, and reportRefusal reports it.
 func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 	before := p.memory.refusal
 	p.memory.refusal = nil
@@ -43,14 +44,14 @@ func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 	unfilled := p.spec
 	fields, err := p.fillSpec()
 	if err != nil {
-		return fail(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
+		return failed(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
 	}
 	if before.stands(p.spec, r.now()) {
 		p.memory.refusal = before
-	} else if o := r.storeSpec(ctx, p); refused(o.err) {
+	} else if o := r.storeSpec(ctx, p); isRefused(o.Err) {
 		p.memory.refusal = &refusal{
 			spec:  p.spec,
-			err:   r.refusalOf(o.err, fields, p.spec, unfilled),
+			err:   r.refusalOf(o.Err, fields, p.spec, unfilled),
 			until: r.now().Add(spread(p.poll, p.managed.GetUID())),
 		}
 	} else {
@@ -58,7 +59,7 @@ func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 	}
 	p.spec = unfilled
 	if err := p.rebuild(func(u tree) { put(u, "spec", unfilled) }); err != nil {
-		return fail(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
+		return failed(ReasonCannotUpdateMR, fmt.Errorf("late initialization: %w", err))
 	}
 	return r.storeSpec(ctx, p)
 }
@@ -82,28 +83,28 @@ func (p *pass) fillSpec() (fields []string, err error) {
 	return fields, err
 }
 
-// A refusal is what the API server has against a spec as late initialization completed it.
+// A refusal is why the API server refuses a spec as late initialization completed it.
 type refusal struct {
 	spec  any
 	err   error
 	until time.Time // the next poll
 }
 
-// stands is true while another attempt to store the spec would meet the same refusal, as far as anybody can know.
+// stands is true while another attempt to store the spec would most likely meet the same refusal.
 func (f *refusal) stands(spec any, now time.Time) bool {
 	return f != nil && now.Before(f.until) && reflect.DeepEqual(spec, f.spec)
 }
 
-// refused is true for errors of the API server that stay the same for the same object: its schema or an admission policy
-// does not take it.
-func refused(err error) bool {
+// isRefused is true for errors of the API server that stay the same for the same object: its schema or an admission policy
+// does not accept it.
+func isRefused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
 
-// refusalOf says what was refused, and why unless that may show a value that nobody should read.
+// refusalOf is the error about what was refused, with the reason unless that may show a secret value.
 func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled any) error {
 	for _, d := range parameters.Differences(section(filled, "forProvider"), section(unfilled, "forProvider"), r.parameters...) {
-		if d.Desired == "" || strings.Contains(d.Desired, "(sensitive)") || strings.HasSuffix(d.Desired, "…") { // or too much to tell
+		if d.Desired == "" || strings.Contains(d.Desired, "(sensitive)") || strings.HasSuffix(d.Desired, "…") { // or too long to show
 			cause = errors.New("the API server refuses values that are not shown here")
 		}
 	}
@@ -111,30 +112,14 @@ func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled an
 		strings.Join(fields, ", "), cause)
 }
 
-// reportRefusal ends the pass with what lateInitialize could not store, after all else was done.
-func (r *Reconciler) reportRefusal(_ context.Context, p *pass) outcome {
-	if p.memory.refusal == nil {
-		return next()
-	}
-	o := reject(ReasonCannotFill, p.memory.refusal.err)
-	o.after = r.pollAfter(p)
-	return o
-}
-
 // storeSpec stores the spec if a step changed it, so that nothing is sent to the external system that the object does not
 // show (R42).
 func (r *Reconciler) storeSpec(ctx context.Context, p *pass) outcome {
 	if reflect.DeepEqual(p.spec, p.stored) {
-		return next()
+		return flow.Next()
 	}
 	name := meta.GetExternalName(p.managed)
 	err := r.writeMetadata(ctx, p, func(metav1.Object) {})
 	meta.SetExternalName(p.managed, name) // one that is not stored yet stays in memory
-	if apierrors.IsConflict(err) {
-		return outcome{end: conflict}
-	}
-	if err != nil {
-		return fail(ReasonCannotUpdateMR, fmt.Errorf("storing the spec: %w", err))
-	}
-	return next()
+	return written("storing the spec", err)
 }

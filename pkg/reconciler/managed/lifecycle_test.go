@@ -289,18 +289,6 @@ func TestConnectionSecret(t *testing.T) {
 			t.Errorf("details that could not be published are kept until they can -want +got:\n%s", diff)
 		}
 	})
-	t.Run("N22 another secret takes over what the first one holds", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		s.pass()
-		s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference.Name = "renamed" })
-		s.secret.Name = "renamed"
-		s.pass()
-		want := map[string]string{"endpoint": "there", "password": "password-1"}
-		if diff := cmp.Diff(want, s.connection()); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
-	})
 	t.Run("N32 somebody else's secret does not hold up a deletion", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) {

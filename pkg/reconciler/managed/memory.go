@@ -4,8 +4,6 @@
 package managed
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +21,8 @@ type memory struct {
 	records map[types.NamespacedName]*record
 }
 
-// A record belongs to the worker that reconciles the object; only echo, wakes, looked and lost are also touched by others,
-// under the memory's lock.
+// A record belongs to the worker that reconciles the object; only echo, wakes and resolved are also touched by others, under
+// the memory's lock.
 type record struct {
 	uid types.UID
 
@@ -34,13 +32,13 @@ type record struct {
 	writtenAt time.Time
 	echo      bool
 
-	// wakes counts the calls of Wake, so that a pass sees one that came while it went on.
+	// wakes counts the calls of Wake, so that a pass sees one that came meanwhile.
 	wakes int
 
-	// looked is true once a pass told what the object refers to.
-	looked bool
+	// resolved is true once a pass has read the references of the object.
+	resolved bool
 
-	// due is when the object is to be looked at again; zero for not by time.
+	// due is when the next pass is due; zero for not by time.
 	due time.Time
 
 	// settled is true if the last pass left nothing to do but to poll.
@@ -72,36 +70,32 @@ type record struct {
 	inputs inputsRead
 
 	// given are the values of secret inputs that the external system may have: those that were last applied, and all that
-	// were read since. Nothing said later shows them, though the Secrets may be gone by then; nil if none were read.
+	// were read since. No later message shows them, though the Secrets may be deleted by then; nil if none were read.
 	given [][]byte
 
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool
 
-	// refusal is what the API server has against late initialization, nil for nothing.
+	// refusal is why the API server refuses late initialization, nil for nothing.
 	refusal *refusal
 
-	// unfit is what the API server has against the status, nil for nothing.
+	// unfit is why the API server refuses the status, nil for nothing.
 	unfit error
 
 	// updates counts the passes in a row that had to update the external resource.
 	updates int
 
-	// birth says whether the object still has its first time to be Ready before it.
-	birth birth
+	// firstReady is whether the object has been Ready before.
+	firstReady firstReady
 
-	// unpublished are connection details that the external system told once and that could not be stored yet.
+	// unpublished are connection details that the external system returned once and that could not be stored yet.
 	unpublished ConnectionDetails
 
-	// told are the keys that the creation under way tells.
-	told []string
-
-	// lost is what the connection secret held and somebody deleted, until it is published again. Watches write it, under the
-	// memory's lock.
-	lost ConnectionDetails
+	// oneTimeKeys are the keys that the creation in progress returns.
+	oneTimeKeys []string
 }
 
-// cachePatience is when to look again if the watch has not brought our own write by then. A cache that is behind for
+// cachePatience is when to read again if the watch has not brought our own write by then. A cache that is behind for
 // longer than staleMost is not behind: the store was put back to an older state.
 const (
 	cachePatience = time.Second
@@ -154,13 +148,13 @@ func (m *memory) known(mg resource.Managed, now time.Time) (known bool, rest tim
 	return false, 0
 }
 
-// ended remembers the end of a pass. If the pass wrote to the object and nobody else did, the watch will bring back
-// what we know already, unless the object was woken meanwhile. A cache may still show an object that is gone.
-func (m *memory) ended(p *pass, now, due time.Time, overtaken bool) {
+// ended remembers the end of a pass. If the pass alone wrote to the object, the watch will bring back what is known already,
+// unless the object was woken meanwhile. A cache may still show an object that is gone.
+func (m *memory) ended(p *pass, now, due time.Time, overtaken, gone bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.memory.due = due
-	if version := p.managed.GetResourceVersion(); version != p.resourceVersion || p.gone {
+	if version := p.managed.GetResourceVersion(); version != p.resourceVersion || gone {
 		p.memory.written, p.memory.writtenAt, p.memory.echo = version, now, !overtaken && p.memory.wakes == p.wakes
 	}
 }
@@ -175,52 +169,17 @@ func (m *memory) wake(key types.NamespacedName) {
 	}
 }
 
-// keep remembers what the connection secret of an object held, though no pass has looked at the object yet. One that is under
-// way may know the secret as it was.
-func (m *memory) keep(o client.Object, held ConnectionDetails) {
+// resolved notes that the references of the object have been read.
+func (m *memory) resolved(rec *record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := client.ObjectKeyFromObject(o)
-	rec := m.records[key]
-	if rec == nil {
-		rec = &record{uid: o.GetUID()}
-		m.records[key] = rec
-	}
-	if rec.uid == o.GetUID() {
-		rec.lost = union(rec.lost, held)
-		rec.wakes++
-		rec.echo = false
-	}
+	rec.resolved = true
 }
 
-// kept returns what keep remembered.
-func (m *memory) kept(rec *record) ConnectionDetails {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(rec.lost)
-}
-
-// restored forgets what was kept if the connection secret that a pass published has it, unless the object was woken meanwhile:
-// perhaps because it was lost again.
-func (m *memory) restored(p *pass) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if p.memory.wakes == p.wakes && len(missing(p.published, slices.Collect(maps.Keys(p.memory.lost)))) == 0 {
-		p.memory.lost = nil
-	}
-}
-
-// looked notes that a pass over the object came as far as its references.
-func (m *memory) looked(rec *record) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	rec.looked = true
-}
-
-// lookedAt is true for an object that a pass came as far as the references of.
-func (m *memory) lookedAt(o client.Object) bool {
+// isResolved is true for an object whose references have been read by this process.
+func (m *memory) isResolved(o client.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rec := m.records[client.ObjectKeyFromObject(o)]
-	return rec != nil && rec.uid == o.GetUID() && rec.looked
+	return rec != nil && rec.uid == o.GetUID() && rec.resolved
 }

@@ -39,13 +39,13 @@ func TestKnown(t *testing.T) {
 			m, mg := newMemory(), newStatusOnly()
 			mg.SetResourceVersion("10")
 			rec, wakes := m.of(mg)
-			p := &pass{managed: mg, memory: rec, wakes: wakes, resourceVersion: "10"}
+			p := &pass{object: object{managed: mg}, before: before{wakes: wakes, resourceVersion: "10"}, memory: rec}
 			key := client.ObjectKeyFromObject(mg)
 			if tc.woken {
 				m.wake(key)
 			}
 			mg.SetResourceVersion("12")
-			m.ended(p, start, start.Add(10*time.Second), tc.overtaken)
+			m.ended(p, start, start.Add(10*time.Second), tc.overtaken, false)
 			if tc.wokenNow {
 				m.wake(key)
 			}

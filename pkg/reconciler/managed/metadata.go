@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -30,7 +31,7 @@ func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // writeMetadata stores what change does to the metadata, and what steps did to the spec, in one write. It is refused if
-// somebody else wrote to the object since we read it. Spec and status in memory stay as they are.
+// another writer wrote to the object since it was read. Spec and status in memory stay as they are.
 func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(metav1.Object)) error {
 	now, err := treeOf(p.managed)
 	if err != nil {
@@ -54,20 +55,6 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 	return nil
 }
 
-// withSpec returns the object with the given spec and the annotations that are stored. now is its tree as it stands in
-// memory, where the external name may be set already, and where a careless client may have changed the spec.
-func (p *pass) withSpec(now tree, spec any) (resource.Managed, error) {
-	u := maps.Clone(now)
-	u["metadata"] = maps.Clone(section(now, "metadata")) // a kind without a Go type writes into it
-	put(u, "spec", spec)
-	mg := p.newManaged()
-	if err := fill(mg, u); err != nil {
-		return nil, err
-	}
-	mg.SetAnnotations(maps.Clone(p.annotations))
-	return mg, nil
-}
-
 // patchMetadata sends the difference that change makes to the object with the annotations that are stored.
 func (r *Reconciler) patchMetadata(ctx context.Context, mg resource.Managed, stored map[string]string, change func(metav1.Object)) (resource.Managed, error) {
 	base, ok := mg.DeepCopyObject().(resource.Managed)
@@ -81,32 +68,19 @@ func (r *Reconciler) patchMetadata(ctx context.Context, mg resource.Managed, sto
 	return changed, r.client.Patch(ctx, changed, patch)
 }
 
-// takeMetadata goes on with the metadata of the object as just written.
-func (p *pass) takeMetadata(from resource.Managed) {
-	p.annotations = maps.Clone(from.GetAnnotations())
-	p.managed.SetAnnotations(from.GetAnnotations())
-	p.managed.SetResourceVersion(from.GetResourceVersion())
-	p.managed.SetGeneration(from.GetGeneration())
-	p.managed.SetLabels(from.GetLabels())
-	p.managed.SetFinalizers(from.GetFinalizers())
-	p.managed.SetOwnerReferences(from.GetOwnerReferences())
-	p.managed.SetDeletionTimestamp(from.GetDeletionTimestamp())
-	p.managed.SetDeletionGracePeriodSeconds(from.GetDeletionGracePeriodSeconds())
-}
-
 // persistence is how often, and how patiently, the result of a creation is written against conflicts and passing
 // errors, ten seconds in all (R93): losing it may mean to lose the external resource.
 var persistence = wait.Backoff{Steps: 11, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
 
-// recordResult stores the result of the creation that this pass began. If somebody wrote to the object meanwhile it
-// is read afresh and the result added; the pass then no longer knows the object as it is, and is overtaken. If somebody
-// else began another creation the result is not ours to record.
+// recordResult stores the result of the creation that this pass began. If another writer wrote to the object meanwhile, it is
+// read afresh and the result added; the pass then no longer knows the object as it is, and is overtaken. If another process
+// began another creation, the result is not ours to record.
 func (r *Reconciler) recordResult(ctx context.Context, p *pass, change func(metav1.Object)) error {
 	ctx, cancel := detach(ctx)
 	defer cancel()
 	pending := meta.GetExternalCreatePending(p.managed)
 	target, stored := p.managed, p.annotations
-	return retry.OnError(persistence, worthRepeating, func() error {
+	return retry.OnError(persistence, isRetriable, func() error {
 		written, err := r.patchMetadata(ctx, target, stored, change)
 		if err == nil {
 			p.takeMetadata(written)
@@ -126,10 +100,9 @@ func (r *Reconciler) recordResult(ctx context.Context, p *pass, change func(meta
 	})
 }
 
-var errOvertaken = errors.New("another process began to create the external resource")
-
-func worthRepeating(err error) bool {
+// isRetriable is true for errors of the API server that may pass.
+func isRetriable(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
-		errors.Is(err, syscall.ECONNREFUSED) || answerLost(err)
+		errors.Is(err, syscall.ECONNREFUSED) || failure.IsAnswerLost(err)
 }

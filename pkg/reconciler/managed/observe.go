@@ -5,27 +5,56 @@ package managed
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// observe looks at the external resource (R21, R26): once per pass, and once more after the pass changed it, so that one
-// pass tells the whole story.
+// A sighting is what the last observation of a pass found.
+type sighting struct {
+	observed    bool
+	observation ExternalObservation
+
+	// chosen are the parameters as Observe completed them with what the external system chose.
+	chosen tree
+}
+
+// observe observes the external resource (R21, R26): once per pass, and once more after the pass changed it, so that one pass
+// reports the whole story.
 func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
-	if err := p.look(ctx); err != nil {
-		return fail(ReasonCannotObserve, callFailed("observing", err))
+	if err := p.observeExternal(ctx); err != nil {
+		return failed(ReasonCannotObserve, callFailed("observing", err))
 	}
 	r.redactDrift(ctx, p)
-	return next()
+	return flow.Next()
 }
 
-// checkFailure ends the pass with what the external system reports to be wrong with the resource.
-func (r *Reconciler) checkFailure(_ context.Context, p *pass) outcome {
-	if p.observation.Failed != nil {
-		return fail(ReasonExternalFailed, p.failure())
+// observeExternal observes the external resource and remembers that it was seen. One without a name does not exist yet, as
+// far as can be known (R69).
+func (p *pass) observeExternal(ctx context.Context) error {
+	if meta.GetExternalName(p.managed) == "" {
+		p.observation, p.observed = ExternalObservation{}, true
+		return nil
 	}
-	return next()
+	o, err := p.external.Observe(ctx, p.managed)
+	if err != nil {
+		return err
+	}
+	p.observation, p.observed = o, true
+	if o.ResourceExists {
+		p.memory.seen = true
+	}
+	if o.ResourceLateInitialized {
+		return p.takeChosen()
+	}
+	return nil
 }
 
-func (p *pass) failure() error {
-	return fmt.Errorf("the external resource is not as it should be: %w", p.observation.Failed)
+// forgetObservation restores the object as it was before the external system was asked.
+func (p *pass) forgetObservation() error {
+	p.observed = false
+	return p.rebuild(func(u tree) {
+		put(u, "spec", p.spec)
+		put(u, "status", p.status)
+	})
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
 const (
@@ -64,7 +66,7 @@ func WithTimeout(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.timeout = d }
 }
 
-// WithPollInterval sets how often a settled object's external resource is looked at (R224). Each object's share of a
+// WithPollInterval sets how often a settled object's external resource is observed (R224). Each object's share of a
 // tenth more or less spreads the polls. Default: 1 minute.
 func WithPollInterval(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.pollInterval = d }
@@ -123,6 +125,18 @@ func WithBackoff(first, most time.Duration) ReconcilerOption {
 // WithRecorder sets who records events. Default: the API server's events, source managed/<controller name> (R203).
 func WithRecorder(er event.Recorder) ReconcilerOption {
 	return func(r *Reconciler) { r.recorder = er }
+}
+
+// WithMetrics sets where the reconciler counts and times what it does. Default: controller-runtime's registry, which its
+// managers serve.
+func WithMetrics(m *telemetry.Metrics) ReconcilerOption {
+	return func(r *Reconciler) { r.instruments.metrics = m }
+}
+
+// WithTracerProvider sets where spans of each pass and of each call to the external system are recorded. Default:
+// OpenTelemetry's global provider, which records nothing unless the program sets another.
+func WithTracerProvider(p trace.TracerProvider) ReconcilerOption {
+	return func(r *Reconciler) { r.instruments.spans = p }
 }
 
 // WithLogger sets the logger. Default: the manager's.

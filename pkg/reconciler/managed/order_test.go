@@ -204,7 +204,7 @@ func TestStrangers(t *testing.T) {
 		if s.state() == "gone" {
 			t.Fatal("it was deleted before what refers to it")
 		}
-		s.wantMessage("first look")
+		s.wantMessage("Deletion waits", "references")
 	}
 	t.Run("N32 one deleted after another deletion", func(t *testing.T) {
 		s, dependent := begin(t)

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -54,40 +56,40 @@ func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	defer r.disconnect(ctx, p)
-	o := r.try(ctx, p, r.planning(own))
-	telling, done := detach(ctx)
+	o := r.run(ctx, p, r.planning(own)...)
+	detached, done := detach(ctx)
 	defer done()
-	if o.err != nil {
-		return Plan{}, r.redact(telling, p, o.err)
+	if o.Err != nil {
+		return Plan{}, r.redact(detached, p, o.Err)
 	}
-	plan, secrets := p.plan(o, r.parameters), r.secretsOfPass(telling, p)
-	plan.Message, plan.Fields = redactText(plan.Message, secrets), redactFields(plan.Fields, secrets)
+	plan, secrets := p.plan(o, r.parameters), r.secretsOfPass(detached, p)
+	plan.Message, plan.Fields = redact.Text(plan.Message, secrets), redact.Fields(plan.Fields, secrets)
 	return plan, nil
 }
 
 // planning are the steps of a pass that write nothing, as lifecycle orders them.
 func (r *Reconciler) planning(mg resource.Managed) []step {
-	steps := []step{r.checkPaused, r.checkPolicies, r.initialize, r.recallCreate}
+	steps := []step{r.checkPaused, r.checkPolicies, r.initialize}
 	if meta.WasDeleted(mg) {
-		return append(steps, r.connect, r.checkIncompleteCreate, r.observe)
+		return append(steps, r.connect, r.recover, r.observe)
 	}
-	return append(steps, r.resolveReferences, r.connect, r.readInputs, r.checkIncompleteCreate, r.observe, r.checkOwnership)
+	return append(steps, r.resolve, r.connect, r.recover, r.observe, r.own)
 }
 
 // plan says what create, update and delete would do after what was observed by a pass that ended well.
 func (p *pass) plan(o outcome, options []parameters.Option) Plan {
 	spec, _ := p.spec.(tree)
 	switch {
-	case o.end != goOn:
-		return Plan{Action: PlanNothing, Message: o.message}
+	case o.End != flow.Continue:
+		return Plan{Action: PlanNothing, Message: o.Message}
 	case meta.WasDeleted(p.managed):
 		return p.planDeletion()
 	case !p.observation.ResourceExists && !p.allows(xpv1.ManagementActionCreate):
-		return Plan{Action: PlanNothing, Message: p.missing().err.Error()}
+		return Plan{Action: PlanNothing, Message: p.missing().Err.Error()}
 	case !p.observation.ResourceExists:
 		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
 		return Plan{Action: PlanCreate, Fields: parameters.Differences(desired, nil, options...)}
-	case p.observation.ResourceUpToDate && !p.rotated:
+	case p.observation.ResourceUpToDate && !p.inputs.rotated:
 		return Plan{Action: PlanNothing, Message: p.amiss()}
 	case !p.allows(xpv1.ManagementActionUpdate):
 		return Plan{Action: PlanNothing, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
@@ -126,7 +128,7 @@ func (p *pass) planDeletion() Plan {
 	case !p.observation.ResourceExists:
 		return Plan{Action: PlanNothing, Message: "The external resource does not exist."}
 	case !p.owns():
-		return Plan{Action: PlanNothing, Message: "The external resource belongs to somebody else."}
+		return Plan{Action: PlanNothing, Message: "The external resource belongs to another object."}
 	default:
 		return Plan{Action: PlanDelete}
 	}

@@ -121,7 +121,7 @@ func TestPauses(t *testing.T) {
 			}
 			s.delete()
 			s.wantQuiet(writes, "paused and deleted", 1, managed.ReasonPaused)
-			s.wantMessage("Deletion waits", "orphan-on-delete")
+			s.wantMessage("Deletion is paused", "orphan-on-delete")
 			if len(s.system.Snapshot()) != 1 || s.has().Size != 1 {
 				t.Errorf("the resource is now %+v", s.system.Snapshot())
 			}

@@ -4,7 +4,6 @@
 package managed_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -196,7 +196,7 @@ func TestDeletionOrder(t *testing.T) {
 			dependent: func(s *stage, key types.NamespacedName) {
 				s.patch(key, `{"metadata":{"annotations":{"crossplane.io/external-create-pending":"2030-01-01T00:00:00Z"}}}`)
 				s.alterStatus(key, func(mg *thing.Thing) {
-					mg.SetConditions(xpv1.ReconcileError(errors.New(managed.MessageCreateIncomplete)))
+					mg.SetConditions(xpv1.Stalled(failure.CreateInterrupted, ""))
 				})
 				s.remove(key)
 			}, event: true,

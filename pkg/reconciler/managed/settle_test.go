@@ -7,13 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
-	"os"
 	"reflect"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +20,8 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 )
 
 // statusOnly is the part of a managed resource that settle's decisions read.
@@ -69,30 +67,30 @@ func TestOutcomes(t *testing.T) {
 		event   event.Reason
 		after   time.Duration
 	}{
-		"R184 R224 done: poll":             {outcome: next(), synced: xpv1.ReasonReconcileSuccess, after: spread(time.Minute, "uid")},
-		"R89 waiting: soon":                {outcome: await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
-		"R185 R222 failed: backoff":        {outcome: fail(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
-		"O29 throttled: when asked":        {outcome: fail(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
-		"O29 throttled: never at once":     {outcome: fail(ReasonCannotObserve, hasty{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 750 * time.Millisecond},
-		"rejected: at the poll":            {outcome: fail(ReasonCannotCreate, Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
-		"R91 R225 stopped: not by time":    {outcome: stop(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
-		"R98 R99 R225 paused: not by time": {outcome: pause("why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},
+		"R184 R224 done: poll":             {outcome: flow.Next(), synced: xpv1.ReasonReconcileSuccess, after: spread(time.Minute, "uid")},
+		"R89 waiting: soon":                {outcome: flow.Await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
+		"R185 R222 failed: backoff":        {outcome: failed(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
+		"O29 throttled: when asked":        {outcome: failed(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
+		"O29 throttled: never at once":     {outcome: failed(ReasonCannotObserve, hasty{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 750 * time.Millisecond},
+		"rejected: at the poll":            {outcome: failed(ReasonCannotCreate, Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
+		"R91 R225 stopped: not by time":    {outcome: stopped(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
+		"R98 R99 R225 paused: not by time": {outcome: flow.Paused(ReasonPaused, "why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := &pass{managed: newStatusOnly(), memory: &record{failures: 1}, poll: time.Minute}
-			if got := tc.outcome.synced().Reason; got != tc.synced {
+			p := &pass{object: object{managed: newStatusOnly()}, session: session{poll: time.Minute}, memory: &record{failures: 1}}
+			if got := tc.outcome.Synced().Reason; got != tc.synced {
 				t.Errorf("Synced: %s, want %s", got, tc.synced)
 			}
-			if e, news := tc.outcome.event(p); e.Reason != tc.event || news != (tc.event != "") {
+			if e, news := p.event(tc.outcome); e.Reason != tc.event || news != (tc.event != "") {
 				t.Errorf("event %q (news: %t), want %q", e.Reason, news, tc.event)
 			}
 			if got := r.delay(p, tc.outcome); got != tc.after {
 				t.Errorf("comes back after %s, want %s", got, tc.after)
 			}
-			p.synced = tc.outcome.synced().WithObservedGeneration(7)
-			if _, news := tc.outcome.event(p); news {
+			p.synced = tc.outcome.Synced().WithObservedGeneration(7)
+			if _, news := p.event(tc.outcome); news {
 				t.Error("N13 what the object says already is no news")
 			}
 		})
@@ -117,7 +115,7 @@ func TestPollAfter(t *testing.T) {
 		mg := newStatusOnly()
 		tc.ready.LastTransitionTime = metav1.NewTime(now.Add(-tc.since))
 		mg.SetConditions(tc.ready)
-		if got := r.pollAfter(&pass{managed: mg, poll: time.Minute}); got != tc.want {
+		if got := r.pollAfter(&pass{object: object{managed: mg}, session: session{poll: time.Minute}}); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
@@ -151,31 +149,34 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestOutcomeUnknown(t *testing.T) {
+// The cause of a failure, by where it arose and by what classified it.
+func TestCauses(t *testing.T) {
 	t.Parallel()
-	dial := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	boom, network := errors.New("boom"), &url.Error{Op: "Get", URL: "http://10.0.0.1", Err: errors.New("EOF")}
+	team := failure.ForTeam(failure.QuotaExceeded, "full", boom)
 	for name, tc := range map[string]struct {
-		err  error
-		want bool
+		outcome outcome
+		want    failure.Class
+		state   xpv1.ConditionType
 	}{
-		"a refusal":                   {errors.New("quota exceeded"), false},
-		"nobody listens":              {fmt.Errorf("calling: %w", dial), false},
-		"the connection broke":        {fmt.Errorf("calling: %w", &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), true},
-		"the answer ended too soon":   {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), true},
-		"time ran out":                {fmt.Errorf("calling: %w", context.DeadlineExceeded), true},
-		"the process is stopping":     {context.Canceled, true},
-		"N5 the connection was lost":  {&url.Error{Op: "Post", URL: "https://cloud", Err: errors.New("http2: client connection lost")}, true},
-		"N5 a broken connection":      {fmt.Errorf("calling: %w", net.ErrClosed), true},
-		"N5 no such host":             {&url.Error{Op: "Post", URL: "https://cloud", Err: &net.OpError{Op: "dial", Err: &net.DNSError{}}}, false},
-		"N5 it was told to come back": {&url.Error{Op: "Post", URL: "https://cloud", Err: busy{}}, false},
-		"the author says so":          {fmt.Errorf("calling: %w", OutcomeUnknown(errors.New("HTTP 500"))), true},
+		"a call that failed (N17)":                {failed(ReasonCannotObserve, callFailed("observing", boom)), failure.Class{Reason: failure.ExternalCallFailed}, xpv1.TypeReconciling},
+		"a call without an answer (N17)":          {failed(ReasonCannotObserve, callFailed("observing", network)), failure.Of(failure.Unreachable(boom)), xpv1.TypeReconciling},
+		"a call that timed out (N17)":             {failed(ReasonCannotCreate, context.DeadlineExceeded), failure.Of(failure.Unreachable(boom)), xpv1.TypeReconciling},
+		"a call that was throttled (N17)":         {failed(ReasonCannotCreate, busy{}), failure.Of(failure.Throttled(boom, 0)), xpv1.TypeReconciling},
+		"a call that the provider classified":     {failed(ReasonCannotCreate, callFailed("creating", team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeReconciling},
+		"a setting that is refused for good":      {failed(ReasonCannotUpdate, Terminal(team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeStalled},
+		"the API server does not answer":          {failed(ReasonCannotPublish, network), failure.Class{Reason: failure.ConnectionSecretUnavailable}, xpv1.TypeReconciling},
+		"the object cannot be written":            {written("x", network), failure.Class{Reason: failure.InternalError}, xpv1.TypeReconciling},
+		"a reference that cannot be resolved yet": {rejected(ReasonCannotResolve, boom), failure.Class{Reason: failure.WaitingForReferences}, xpv1.TypeReconciling},
+		"policies that cannot be followed":        {rejected(ReasonInvalidPolicy, boom), failure.Class{Reason: failure.InvalidPolicy}, xpv1.TypeStalled},
 	} {
-		if got := outcomeUnknown(tc.err); got != tc.want {
-			t.Errorf("after %s: unknown %t, want %t", name, got, tc.want)
-		}
-	}
-	if OutcomeUnknown(nil) != nil {
-		t.Error("no error stays none")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := tc.outcome.State()
+			if got := (failure.Class{Reason: state.Reason, Message: state.Message}); got != tc.want || state.Type != tc.state {
+				t.Errorf("%s %+v, want %s %+v", state.Type, got, tc.state, tc.want)
+			}
+		})
 	}
 }
 

@@ -19,19 +19,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 )
 
-// writeStatus stores the status if it changed. If somebody else wrote first, their write brings the object back.
+// writeStatus stores the status if it changed. If another writer was first, its write brings the object back.
 func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, err error) {
 	now, err := treeOf(p.managed)
 	if err != nil {
 		return false, err
 	}
 	status := now["status"]
-	if reflect.DeepEqual(status, p.status) {
+	if reflect.DeepEqual(status, p.before.status) {
 		return false, nil
 	}
-	patch, err := statusPatch(p.status, status, p.managed.GetResourceVersion())
+	patch, err := statusPatch(p.before.status, status, p.managed.GetResourceVersion())
 	if err != nil {
 		return false, err
 	}
@@ -55,23 +57,23 @@ func statusPatch(from, to any, resourceVersion string) ([]byte, error) {
 	return jsonpatch.CreateMergePatch(before, after)
 }
 
-// ownStatus returns the fields of every status, those of xpv1.ResourceStatus. The others tell of the external resource.
+// ownStatus returns the fields of every status, those of xpv1.ResourceStatus. The others describe the external resource.
 func ownStatus() []string { return []string{"conditions", "drift", "secretInputs", "bindingPhase"} }
 
-// writeFitting stores the status of a pass without the fields that the schema does not take, and tells of them as of any other
+// writeFitting stores the status of a pass without the fields that the schema does not accept, and reports them like any other
 // outcome.
-func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit []string) (told outcome, overtaken bool, err error) {
-	refusal := r.redact(ctx, p, fmt.Errorf("the schema of this kind refuses what the provider tells in %s, which stays as it was: "+
-		"install the CRD that belongs to the provider", strings.Join(unfit, ", ")))
+func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit []string) (_ outcome, overtaken bool, err error) {
+	refusal := r.redact(ctx, p, failure.With(failure.StatusRefused, fmt.Errorf("the schema of this kind refuses what the provider reports in "+
+		"%s, which stays as it was: install the CRD that belongs to the provider", strings.Join(unfit, ", "))))
 	after := r.delay(p, o)
-	o = o.beside(refusal)
-	if o.end == rejected {
-		o.after = after
+	o = beside(o, refusal)
+	if o.End == flow.Reject {
+		o.After = after
 	}
 	if overtaken, err = r.writeOwnStatus(ctx, p, o); overtaken || err != nil {
-		return o, overtaken, err // nothing says that it was told
+		return o, overtaken, err // it is reported by the next pass
 	}
-	if e, news := o.event(p); news {
+	if e, news := p.event(o); news {
 		r.record(ctx, p, []event.Event{e})
 		r.logOutcome(ctx, p, o, news)
 	}
@@ -79,20 +81,20 @@ func (r *Reconciler) writeFitting(ctx context.Context, p *pass, o outcome, unfit
 	return o, false, nil
 }
 
-// beside is the outcome together with what the API server has against the status, nil for nothing.
-func (o outcome) beside(unfit error) outcome {
+// beside is the outcome together with why the API server refuses the status, nil for nothing.
+func beside(o outcome, unfit error) outcome {
 	switch {
-	case unfit == nil || o.end == paused:
-	case o.end.bad():
-		o.err = fmt.Errorf("%w; %w", o.err, unfit)
+	case unfit == nil || o.End == flow.Pause:
+	case o.End.Bad():
+		o.Err = fmt.Errorf("%w; %w", o.Err, unfit)
 	default:
-		return reject(ReasonCannotUpdateMR, unfit)
+		return rejected(ReasonCannotUpdateMR, unfit)
 	}
 	return o
 }
 
 // unfitFields returns the fields of the status that an error of the API server is about, a few at most: none for one that is
-// not from the schema, such as the refusal of an admission policy. It leaves out their values, which may be nobody's business.
+// not from the schema, such as the refusal of an admission policy. It leaves out their values, which may be secret.
 func unfitFields(invalid error) (fields []string) {
 	const most = 5
 	answer, ok := errors.AsType[*apierrors.StatusError](invalid)
@@ -106,10 +108,10 @@ func unfitFields(invalid error) (fields []string) {
 	return fields
 }
 
-// writeOwnStatus stores what every status has, conditions above all, and leaves the rest as it was before the pass.
+// writeOwnStatus stores the fields of every status, conditions above all, and leaves the rest as it was before the pass.
 func (r *Reconciler) writeOwnStatus(ctx context.Context, p *pass, o outcome) (overtaken bool, err error) {
 	err = p.rebuild(func(u tree) {
-		status := maps.Clone(section(tree{"status": p.status}, "status"))
+		status := maps.Clone(section(tree{"status": p.before.status}, "status"))
 		if status == nil {
 			status = tree{}
 		}
@@ -121,6 +123,6 @@ func (r *Reconciler) writeOwnStatus(ctx context.Context, p *pass, o outcome) (ov
 	if err != nil {
 		return false, err
 	}
-	p.setConditions(o.synced())
+	p.setConditions(o)
 	return r.writeStatus(ctx, p)
 }

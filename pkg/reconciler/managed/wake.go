@@ -5,15 +5,21 @@ package managed
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/bowline-dev/bowline/pkg/resource"
+	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
 // wakeups hold the queue of the reconciler's controller, once it runs.
@@ -22,51 +28,48 @@ type wakeups struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// work is true once objects that are woken come back at once.
+// work is true once objects that are woken are enqueued at once.
 func (w *wakeups) work() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.queue != nil
 }
 
-// Wakeups returns a source that brings objects back of which nothing changed, but something that they depend on: an object
-// that they refer to, a connection secret that is lost, or a call in the background. Add it to the reconciler's controller
-// with WatchesRawSource; without it such objects come back with the next poll or repetition.
+// Wakeups returns a source that enqueues objects of which nothing changed, but something that they depend on: an object that
+// they refer to, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without it such
+// objects are reconciled at the next poll or retry.
 func (r *Reconciler) Wakeups() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.wakeups.mu.Lock()
 		defer r.wakeups.mu.Unlock()
 		r.wakeups.queue = queue
-		if err := r.watchSecrets(ctx); err != nil {
-			r.log.Info("Cannot watch connection secrets; one that is lost is found by polling", "error", err.Error())
-		}
-		go r.hurryUnfinished(ctx)
+		go r.enqueueNotReady(ctx)
 		return nil
 	})
 }
 
-// hurryUnfinished enqueues the objects that are not finished when the process starts, so that they do not wait behind a
-// first look at all the others.
-func (r *Reconciler) hurryUnfinished(ctx context.Context) {
+// enqueueNotReady enqueues the objects that are not settled when the process starts, so that they do not wait until all the
+// others have been reconciled.
+func (r *Reconciler) enqueueNotReady(ctx context.Context) {
 	list, err := r.newList()
 	if err == nil {
 		err = r.client.List(ctx, list, client.UnsafeDisableDeepCopy)
 	}
 	if err == nil {
 		err = apimeta.EachListItem(list, func(item runtime.Object) error {
-			if mg, ok := asManaged(item); ok && !finished(mg) {
+			if mg, ok := asManaged(item); ok && !isSettled(mg) {
 				r.WakeNow(client.ObjectKeyFromObject(mg))
 			}
 			return nil
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		r.log.Info("Cannot look for unfinished objects; they are looked at in turn", "error", err.Error())
+		r.log.Info("Cannot list objects to reconcile those first that are not ready", "error", err.Error())
 	}
 }
 
-// Wake makes the reconciler look at an object at the next request for it, although nothing about the object itself
-// changed. Call it before enqueueing a request because of something else that the object depends on.
+// Wake makes the next request for an object a full pass, although nothing about the object itself changed. Call it before
+// enqueueing a request because of something else that the object depends on.
 func (r *Reconciler) Wake(req reconcile.Request) { r.memory.wake(req.NamespacedName) }
 
 // WakeNow wakes an object and enqueues it. See Wakeups.
@@ -78,4 +81,70 @@ func (r *Reconciler) WakeNow(key types.NamespacedName) {
 	if r.wakeups.queue != nil {
 		r.wakeups.queue.Add(req)
 	}
+}
+
+// providerConfigIndex indexes managed resources by the name of the ProviderConfig that they use.
+const providerConfigIndex = "bowline.dev/providerConfig"
+
+// IndexProviderConfig lets Users find the managed resources of one kind. Call it once per kind before the manager
+// starts.
+func IndexProviderConfig(ctx context.Context, mgr manager.Manager, of resource.Managed) error {
+	cached := client.Object(of)
+	if untyped, ok := of.(*managedunstructured.Managed); ok {
+		cached = untyped.GetUnstructured()
+	}
+	return mgr.GetFieldIndexer().IndexField(ctx, cached, providerConfigIndex, func(o client.Object) []string {
+		mg, ok := asManaged(o)
+		if !ok {
+			return nil
+		}
+		return []string{resource.ProviderConfigName(mg)}
+	})
+}
+
+// asManaged returns an object of a cache as a managed resource, also one of a kind without a Go type.
+func asManaged(o runtime.Object) (resource.Managed, bool) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return managedunstructured.Wrap(u), true
+	}
+	mg, ok := o.(resource.Managed)
+	return mg, ok
+}
+
+// Users returns requests for all managed resources of this kind that use the ProviderConfig of the given name, and
+// wakes them: what failed before may succeed now. It reads from the cache; see IndexProviderConfig.
+func (r *Reconciler) Users(ctx context.Context, providerConfig string) ([]reconcile.Request, error) {
+	list, err := r.newList()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.client.List(ctx, list, client.MatchingFields{providerConfigIndex: providerConfig}); err != nil {
+		return nil, fmt.Errorf("listing users of provider config %q: %w", providerConfig, err)
+	}
+	var requests []reconcile.Request
+	err = apimeta.EachListItem(list, func(item runtime.Object) error {
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))}
+		r.Wake(req)
+		requests = append(requests, req)
+		return nil
+	})
+	return requests, err
+}
+
+func (r *Reconciler) newList() (client.ObjectList, error) {
+	kind := r.kind.GroupVersion().WithKind(r.kind.Kind + "List")
+	if _, ok := r.newManaged().(runtime.Unstructured); ok {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		return list, nil
+	}
+	o, err := r.client.Scheme().New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("making a list: %w", err)
+	}
+	list, ok := o.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a list of objects", o)
+	}
+	return list, nil
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -21,7 +22,7 @@ import (
 type backoff struct{ first, most time.Duration }
 
 // after returns the delay after the given number of errors in a row. Of each delay a random half is jitter, so that
-// objects that failed together do not come back together.
+// objects that failed together are not retried together.
 func (b backoff) after(failures int, random float64) time.Duration {
 	d := b.most
 	if shift := max(failures-1, 0); shift < 32 && b.first<<shift < b.most {
@@ -30,11 +31,24 @@ func (b backoff) after(failures int, random float64) time.Duration {
 	return d/2 + time.Duration(random*float64(d/2))
 }
 
-// shortestPoll is how soon an unfinished external resource is looked at again.
+// shortestPoll is how soon an unfinished external resource is observed again.
 const shortestPoll = 500 * time.Millisecond
 
-// pollAfter returns when to look at the external resource again: in due time if it is usable, else the sooner the less
-// time it has been as it is, so that quick work is seen quickly and slow work is not asked for every moment.
+// delay is when the next pass is due after an outcome; zero for not by time.
+func (r *Reconciler) delay(p *pass, o outcome) time.Duration {
+	return o.Delay(flow.Timing{
+		Poll:    r.pollAfter(p),
+		Retry:   spread(p.poll, p.managed.GetUID()),
+		Backoff: func() time.Duration { return r.backoff.after(p.memory.failures, r.random()) },
+		Jitter: func(after time.Duration) time.Duration {
+			after = max(after, shortestPoll)
+			return after + time.Duration(r.random()*float64(after)/2)
+		},
+	})
+}
+
+// pollAfter returns when to observe the external resource again: at the poll interval if it is usable, else the sooner the
+// less time it has been in its state, so that quick work is seen quickly and slow work is not polled every moment.
 func (r *Reconciler) pollAfter(p *pass) time.Duration {
 	ready := p.managed.GetCondition(xpv1.TypeReady)
 	if ready.Status != corev1.ConditionFalse {
@@ -51,14 +65,14 @@ func spread(d time.Duration, uid types.UID) time.Duration {
 	return d - d/10 + time.Duration(float64(d/5)*float64(h.Sum32())/float64(1<<32))
 }
 
-// Priorities of requests in the controller's queue: users' changes and objects that are not finished go before polls.
+// Priorities of requests in the controller's queue: users' changes and objects that are not settled go before polls.
 const (
 	priorityWork = 0
 	priorityPoll = handler.LowPriority
 )
 
-// comeBack asks for the next pass over the object after a while, zero for not by time.
-func (rec *record) comeBack(after time.Duration) reconcile.Result {
+// requeueAfter asks for the next pass over the object after a while, zero for not by time.
+func (rec *record) requeueAfter(after time.Duration) reconcile.Result {
 	priority := priorityWork
 	if rec.settled {
 		priority = priorityPoll
@@ -66,8 +80,8 @@ func (rec *record) comeBack(after time.Duration) reconcile.Result {
 	return reconcile.Result{RequeueAfter: after, Priority: &priority}
 }
 
-// finished is true for an object that is as its spec wants it, as far as its conditions tell.
-func finished(mg resource.Managed) bool {
+// isSettled is true for an object that is as its spec wants it, as far as its conditions show.
+func isSettled(mg resource.Managed) bool {
 	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
 	return !meta.WasDeleted(mg) && ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue &&
 		synced.ObservedGeneration == mg.GetGeneration()

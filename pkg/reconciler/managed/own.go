@@ -8,22 +8,34 @@ import (
 	"fmt"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// checkOwnership refuses an external resource that somebody else made (N24). The object then tells nothing about it.
-func (r *Reconciler) checkOwnership(_ context.Context, p *pass) outcome {
+// own refuses an external resource that does not belong to the object (N24). The object then shows nothing of it.
+func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 	if !p.observation.ResourceExists || p.owns() {
-		return next()
+		return flow.Next()
 	}
 	if err := p.forgetObservation(); err != nil {
-		return fail(ReasonCannotObserve, err)
+		return failed(ReasonCannotObserve, err)
 	}
 	p.managed.SetConditions(xpv1.Unavailable())
-	return fail(ReasonCannotInitialize, p.refusal())
+	return failed(ReasonCannotInitialize, failure.ForTeam(failure.ExternalNameTaken, p.nameTaken(), p.refusal()))
 }
 
-// refusal says what a user can do about an external resource of somebody else's.
+// nameTaken is what the author of a claim can do about an external name that it proposed and that is taken. In all other
+// cases the name is a matter of the platform team.
+func (p *pass) nameTaken() string {
+	if !meta.IsExternalNameProposed(p.managed) {
+		return ""
+	}
+	return fmt.Sprintf("the external name %q, which the claim proposes, is taken: delete the claim and create it again with another name "+
+		"in its annotation %s, or without one", meta.GetExternalName(p.managed), meta.AnnotationKeyExternalName)
+}
+
+// refusal is the error about an external resource that belongs to another object, with what a user can do.
 func (p *pass) refusal() error {
 	name := meta.GetExternalName(p.managed)
 	adopt := fmt.Sprintf("set the annotation %s: %s", meta.AnnotationKeyExternalName, name)
@@ -42,16 +54,16 @@ func (p *pass) refusal() error {
 		"to use another one, set the annotation %s to another name", name, adopt, meta.AnnotationKeyExternalName)
 }
 
-// owns is true if the observed external resource is this object's (N5, N6, N23, N24), or the object only looks at it. A
-// resource that names this object as its owner is this object's. One that names another owner is taken over if a user gave
-// its name, which is consent, and if the object may be labelled ours: once, since two objects must not fight for one
-// resource. One that names nobody is ours if a user gave its name or we recorded its creation, since people remove labels;
-// where resources cannot carry labels, also if our creation of it was cut off.
+// owns is true if the observed external resource belongs to this object, or the object only observes it. One that carries
+// this object's label does. One with the label of another object is taken over if a user gave its name, which is consent,
+// and if the object may label it: once, since two objects must not fight for one resource. One without a label belongs to
+// the object if a user gave its name or its creation was recorded, since people remove labels; where resources cannot carry
+// labels, also if its creation was interrupted (N5, N6, N23, N24).
 func (p *pass) owns() bool {
 	created := !meta.GetExternalCreateSucceeded(p.managed).IsZero()
 	owner := p.observation.Owner
 	switch {
-	case p.onlyLooks(), owner != nil && *owner == p.managed.GetUID():
+	case p.onlyObserves(), owner != nil && *owner == p.managed.GetUID():
 		return true
 	case owner != nil && *owner != "":
 		return p.nameGiven && !meta.FinalizerExists(p.managed, Finalizer) && p.allows(xpv1.ManagementActionUpdate)

@@ -1,0 +1,157 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A Publisher reads and writes the connection Secrets of the managed resources of one kind: each in the Secret that the
+// object names in spec.writeConnectionSecretToRef, and owned by the object.
+type Publisher struct {
+	Client client.Client // whose cache has connection Secrets
+	Live   client.Reader // past the cache
+	Owner  schema.GroupVersionKind
+}
+
+// foreignError reports that the connection Secret that an object names does not belong to it.
+type foreignError struct{ namespace, name string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("secret %s/%s exists and does not belong to this object: name another one in "+
+		"writeConnectionSecretToRef, or remove it", e.namespace, e.name)
+}
+
+// IsForeign is true for the error of a Publisher about a Secret that belongs to another object.
+func IsForeign(err error) bool {
+	_, ok := errors.AsType[*foreignError](err)
+	return ok
+}
+
+// Get returns the connection Secret of an object as a reader has it, nil if the object names none or there is none. See
+// IsForeign for one that belongs to another object (R214).
+func (s Publisher) Get(ctx context.Context, from client.Reader, mg resource.Managed) (*corev1.Secret, error) {
+	ref, wanted := resource.ConnectionSecretReference(mg)
+	if !wanted {
+		return nil, nil
+	}
+	have := &corev1.Secret{}
+	err := from.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err == nil && !metav1.IsControlledBy(have, mg) {
+		err = &foreignError{namespace: ref.Namespace, name: ref.Name}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return have, nil
+}
+
+// Publish adds details and annotations to the connection Secret of an object and returns it, nil if the object names none.
+// Keys that the Secret has besides stay (R206 to R210). It writes nothing if all are there already (R220). have is the
+// Secret as last written, nil to read it.
+func (s Publisher) Publish(
+	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
+) (_ *corev1.Secret, err error) {
+	if _, wanted := resource.ConnectionSecretReference(mg); !wanted {
+		return nil, nil
+	}
+	if have == nil {
+		if have, err = s.Get(ctx, s.Client, mg); err != nil {
+			return nil, err
+		}
+	}
+	written, err := s.write(ctx, mg, have, details, annotations)
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) && have != nil { // the cache was behind
+		if have, err = s.Get(ctx, s.Live, mg); err != nil {
+			return nil, err
+		}
+		written, err = s.write(ctx, mg, have, details, annotations)
+	}
+	return written, err
+}
+
+func (s Publisher) write(
+	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
+) (*corev1.Secret, error) {
+	if have == nil {
+		ref, _ := resource.ConnectionSecretReference(mg)
+		created := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:       ref.Namespace,
+				Name:            ref.Name,
+				Annotations:     annotations,
+				OwnerReferences: []metav1.OwnerReference{meta.AsController(mg, s.Owner)},
+			},
+			Type: xpv1.SecretTypeConnection,
+			Data: details,
+		}
+		return created, s.Client.Create(ctx, created)
+	}
+	changed := have.DeepCopy()
+	if !add(changed, details, annotations) {
+		return have, nil
+	}
+	return changed, s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
+}
+
+// add adds details and annotations and reports whether that changed the Secret.
+func add(secret *corev1.Secret, details map[string][]byte, annotations map[string]string) (changed bool) {
+	for key, value := range details {
+		if have, ok := secret.Data[key]; ok && bytes.Equal(have, value) {
+			continue
+		}
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[key], changed = value, true
+	}
+	for key, value := range annotations {
+		if have, ok := secret.Annotations[key]; ok && have == value {
+			continue
+		}
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, value)
+		changed = true
+	}
+	return changed
+}
+
+// CreationMarks are the annotations with which the connection Secret records the result of the creation that is pending on
+// the object: the external name, and which creation it was. They are written together with the answer of Create, so that a
+// crash before the object is written loses neither (N22).
+func CreationMarks(mg resource.Managed) map[string]string {
+	return map[string]string{
+		meta.AnnotationKeyExternalName:          meta.GetExternalName(mg),
+		meta.AnnotationKeyExternalCreatePending: mg.GetAnnotations()[meta.AnnotationKeyExternalCreatePending],
+	}
+}
+
+// Recall returns the external name that the connection Secret recorded for the creation now pending on the object, empty if
+// none, and the details of the Secret. It reads past the cache, which may be behind after a crash.
+func (s Publisher) Recall(ctx context.Context, mg resource.Managed) (name string, details map[string][]byte, err error) {
+	have, err := s.Get(ctx, s.Live, mg)
+	if have == nil || err != nil {
+		return "", nil, resource.Ignore(IsForeign, err) // the Secret of another object records nothing of our creation
+	}
+	const pending = meta.AnnotationKeyExternalCreatePending
+	if have.Annotations[pending] != CreationMarks(mg)[pending] {
+		return "", nil, nil
+	}
+	return have.Annotations[meta.AnnotationKeyExternalName], have.Data, nil
+}

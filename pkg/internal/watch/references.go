@@ -1,0 +1,225 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bowline-dev/bowline/pkg/reference"
+	"github.com/bowline-dev/bowline/pkg/reference/installation"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// A Server reconciles the objects of one kind that may refer to others.
+type Server interface {
+	// WakeNow enqueues an object of the kind.
+	WakeNow(name types.NamespacedName)
+	// IsDeleting is true for an object of the kind that is being deleted.
+	IsDeleting(ctx context.Context, name types.NamespacedName) bool
+	// Unresolved lists the objects of the kind that are being deleted and whose references this process has not read yet.
+	Unresolved(ctx context.Context) ([]types.NamespacedName, error)
+}
+
+// References knows which objects of a process refer to which. It watches the kinds that are referred to, so that an object
+// that waits for another is enqueued as soon as that can be used, without polling.
+type References struct {
+	mgr      manager.Manager
+	tracker  *reference.Tracker
+	arrivals *installation.Watcher // of kinds that are referred to and not installed yet
+
+	mu       sync.Mutex
+	servers  map[schema.GroupKind]served
+	awaited  map[reference.Dependent]map[reference.Dependent]bool // by an object: those that wait until it is deleted
+	stranded map[reference.Dependent]bool                         // objects that refer to a kind that is not installed
+}
+
+// NewReferences returns what the reconcilers of one manager share.
+func NewReferences(mgr manager.Manager) *References {
+	r := &References{
+		mgr:      mgr,
+		servers:  map[schema.GroupKind]served{},
+		awaited:  map[reference.Dependent]map[reference.Dependent]bool{},
+		stranded: map[reference.Dependent]bool{},
+	}
+	r.tracker = reference.NewTracker(r.watch)
+	r.arrivals = installation.NewWatcher(mgr, r.arrived)
+	return r
+}
+
+// Serve registers the server of a kind.
+func (s *References) Serve(kind schema.GroupVersionKind, by Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.servers[kind.GroupKind()] = served{Server: by, kind: kind}
+}
+
+// served is a kind with its server.
+type served struct {
+	Server
+	kind schema.GroupVersionKind
+}
+
+func (s *References) server(kind schema.GroupVersionKind) (Server, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	by, ok := s.servers[kind.GroupKind()]
+	return by, ok
+}
+
+// watch observes the objects of a kind that is referred to. It is false for a kind that cannot be watched yet.
+func (s *References) watch(kind schema.GroupVersionKind) bool {
+	handle := func(before, after any) {
+		for _, d := range s.tracker.Handle(kind, object(before), object(after)) {
+			s.wake(d)
+		}
+	}
+	// The informer lives as long as the manager, and no caller waits for it here.
+	informer, err := s.mgr.GetCache().GetInformer(context.Background(), s.example(kind), cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { handle(nil, o) },
+			UpdateFunc: handle,
+			DeleteFunc: func(o any) { handle(o, nil) },
+		})
+	}
+	if apimeta.IsNoMatchError(err) {
+		if err = s.arrivals.Await(kind); err == nil {
+			return false
+		}
+	}
+	if err != nil {
+		s.mgr.GetLogger().Error(err, "Cannot watch a kind that objects refer to; their references are resolved at every poll", "kind", kind.String())
+		return false
+	}
+	s.arrivals.Dismiss(kind)
+	return true
+}
+
+// object is the object of an informer's event, nil for none.
+func object(of any) client.Object {
+	if last, ok := of.(toolscache.DeletedFinalStateUnknown); ok {
+		of = last.Obj
+	}
+	o, _ := of.(client.Object)
+	return o
+}
+
+// arrived enqueues the objects that wait for a kind that was just installed. The first of them watches it.
+func (s *References) arrived(kind schema.GroupVersionKind) {
+	for _, d := range s.tracker.Waiting(kind) {
+		s.wake(d)
+	}
+}
+
+// Resolve resolves the references of an object and remembers them. A name is remembered before it is read, so that it is
+// known although an error ends the resolution.
+func (s *References) Resolve(ctx context.Context, d reference.Dependent, by resource.ReferenceResolver, c client.Client) error {
+	recorder := s.tracker.Recorder(d, c)
+	err := by.ResolveReferences(ctx, recorder)
+	recorder.Done(err)
+	switch {
+	case err == nil:
+		s.free(d)
+	case apimeta.IsNoMatchError(err):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stranded[d] = true
+	}
+	return err
+}
+
+// free is for an object that waits for no kind any more. The installation of a kind is awaited only while some object does.
+func (s *References) free(d reference.Dependent) {
+	s.mu.Lock()
+	was := s.stranded[d]
+	delete(s.stranded, d)
+	s.mu.Unlock()
+	if !was {
+		return
+	}
+	for _, kind := range s.arrivals.Awaited() {
+		if len(s.tracker.Waiting(kind)) > 0 {
+			continue
+		}
+		s.arrivals.Dismiss(kind)
+		if len(s.tracker.Waiting(kind)) > 0 { // an object began to wait meanwhile
+			_ = s.arrivals.Await(kind) // fails only where the manager has ended
+		}
+	}
+}
+
+// example returns an empty object of a kind, which may have no Go type.
+func (s *References) example(kind schema.GroupVersionKind) client.Object {
+	if o, err := s.mgr.GetScheme().New(kind); err == nil {
+		if typed, ok := o.(client.Object); ok {
+			return typed
+		}
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u
+}
+
+func (s *References) wake(d reference.Dependent) {
+	if server, ok := s.server(d.Kind); ok {
+		server.WakeNow(d.Name)
+	}
+}
+
+// Gone forgets an object that was deleted. It enqueues the objects that waited for that, and those that it referred to and
+// that are being deleted too: the external system may have refused their deletion because of it.
+func (s *References) Gone(ctx context.Context, d reference.Dependent) {
+	targets := s.tracker.Targets(d)
+	s.tracker.Forget(d)
+	s.free(d)
+	s.mu.Lock()
+	waiting := s.awaited[d]
+	delete(s.awaited, d)
+	s.mu.Unlock()
+	for waits := range waiting {
+		s.wake(waits)
+	}
+	for _, target := range targets {
+		if server, ok := s.server(target.Kind); ok && server.IsDeleting(ctx, target.Name) {
+			server.WakeNow(target.Name)
+		}
+	}
+}
+
+// FirstUnresolved returns the first, by kind and name, of the objects other than self that are being deleted and whose
+// references this process has not read yet.
+func (s *References) FirstUnresolved(ctx context.Context, self reference.Dependent) (d reference.Dependent, found bool, err error) {
+	s.mu.Lock()
+	servers := maps.Clone(s.servers)
+	s.mu.Unlock()
+	var all []reference.Dependent
+	for _, server := range servers {
+		names, err := server.Unresolved(ctx)
+		if err != nil {
+			return d, false, fmt.Errorf("listing objects of kind %s: %w", server.kind.Kind, err)
+		}
+		for _, name := range names {
+			if d := (reference.Dependent{Kind: server.kind, Name: name}); d != self {
+				all = append(all, d)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return d, false, nil
+	}
+	return slices.MinFunc(all, byKindAndName), true, nil
+}

@@ -1,0 +1,87 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// MessageCreateIncomplete is the message of condition Synced of an object that needs manual intervention after an interrupted
+// create, in the words of the ecosystem's documentation (R85). Programs read reason CreateInterrupted of condition Stalled.
+const MessageCreateIncomplete = "cannot determine creation result - remove the " +
+	meta.AnnotationKeyExternalCreatePending + " annotation if it is safe to proceed"
+
+// recover decides about a creation without a result. The pass continues where the external name was chosen before the
+// creation, since Observe then finds what was created, and where Create repeats its answer; where the client can find what
+// was created, it is asked; else the object needs manual intervention (N5, R84). A deletion never creates (R61), so there
+// only a known name helps.
+func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
+	if r.defaultName != nil || !meta.ExternalCreateIncomplete(p.managed) || p.nothingCreated() {
+		return flow.Next()
+	}
+	if p.mustReplay() && (!meta.WasDeleted(p.managed) || meta.GetExternalName(p.managed) != "") {
+		return flow.Next()
+	}
+	if finder, ok := createFinderOf(p.external); ok {
+		return r.findCreated(ctx, p, finder)
+	}
+	return stopped(ReasonCannotInitialize, failure.New(failure.CreateInterrupted, MessageCreateIncomplete))
+}
+
+// findCreated recovers a creation without a result by looking for what it created (N5). What is not found by the time at
+// which it would be visible does not exist (N26), and the pass continues.
+func (r *Reconciler) findCreated(ctx context.Context, p *pass, finder CreateFinder) outcome {
+	name, err := r.found(ctx, finder, p.managed)
+	if err != nil {
+		return failed(ReasonCannotInitialize, fmt.Errorf("looking for what an interrupted creation left behind: %w",
+			failure.Default(failure.ExternalCallFailed, err)))
+	}
+	if name != "" {
+		return r.recordCreated(ctx, p, name)
+	}
+	if left := r.graceLeft(p); left > 0 {
+		return flow.Await(left, waitsToAppear)
+	}
+	return flow.Next()
+}
+
+// isRecoverable is true if a creation whose result is lost needs no manual intervention: its name is known beforehand, its
+// answer can be had again, or what it created can be found.
+func (r *Reconciler) isRecoverable(p *pass) bool {
+	_, finds := createFinderOf(p.external)
+	return r.defaultName != nil || p.mustReplay() || finds
+}
+
+// recordCreated stores that the pending creation succeeded and under which external name, in one write (R79).
+func (r *Reconciler) recordCreated(ctx context.Context, p *pass, name string) outcome {
+	if p.planning {
+		meta.SetExternalName(p.managed, name)
+		return flow.Next()
+	}
+	err := r.recordResult(ctx, p, func(o metav1.Object) {
+		meta.SetExternalName(o, name)
+		meta.SetExternalCreateSucceeded(o, r.now())
+		connection.SetCreatedKeys(o, slices.Concat(connection.CreatedKeys(o), p.memory.oneTimeKeys))
+	})
+	switch {
+	case err != nil:
+		p.memory.created, p.memory.createdPending = name, meta.GetExternalCreatePending(p.managed)
+		return failed(ReasonCannotUpdateMR, fmt.Errorf("recording the creation of the external resource: %w", err))
+	case p.overtaken:
+		return flow.Conflicted()
+	}
+	return flow.Next()
+}
+
+var errOvertaken = errors.New("another process began to create the external resource")

@@ -1,0 +1,203 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/pkg/telemetry"
+)
+
+// instruments are what a reconciler records with.
+type instruments struct {
+	metrics *telemetry.Metrics
+	spans   trace.TracerProvider
+
+	kind   *telemetry.Kind
+	name   string // of the kind
+	tracer trace.Tracer
+}
+
+// tracerName is the scope of our spans.
+const tracerName = "github.com/bowline-dev/bowline/pkg/reconciler/managed"
+
+// mustBegin sets what no option set. It fails only where the program registered a metric of our names.
+func (i *instruments) mustBegin(kind string) {
+	if i.metrics == nil {
+		m, err := telemetry.NewMetrics(ctrlmetrics.Registry)
+		if err != nil {
+			panic(fmt.Sprintf("managed kind %s: %v", kind, err))
+		}
+		i.metrics = m
+	}
+	if i.spans == nil {
+		i.spans = otel.GetTracerProvider()
+	}
+	i.name, i.kind, i.tracer = kind, i.metrics.Kind(kind), i.spans.Tracer(tracerName)
+}
+
+// firstReady is whether an object has been Ready before.
+type firstReady int
+
+const (
+	firstReadyUnknown firstReady = iota // this process has not reconciled it yet
+	firstReadyAwaited                   // never
+	firstReadyPast                      // yes, or perhaps before this process reconciled it
+)
+
+// expectFirstReady finds out, once for each object and process, whether the object was ever Ready. In doubt it was: a time
+// that is not measured harms less than one that is measured twice.
+func (p *pass) expectFirstReady() {
+	if p.memory.firstReady != firstReadyUnknown {
+		return
+	}
+	p.memory.firstReady = firstReadyPast
+	switch p.ready.Reason {
+	case "": // new, unless its status was lost
+		if !meta.FinalizerExists(p.managed, Finalizer) {
+			p.memory.firstReady = firstReadyAwaited
+		}
+	case xpv1.ReasonCreating: // for the first time, unless the resource was seen before this creation began
+		seen := p.inSync().LastTransitionTime
+		if pending := meta.GetExternalCreatePending(p.managed); seen.IsZero() || !seen.Time.Before(pending) {
+			p.memory.firstReady = firstReadyAwaited
+		}
+	}
+}
+
+// measureFirstReady records how long it took until an object was Ready for the first time, once its status shows it.
+func (r *Reconciler) measureFirstReady(p *pass) {
+	if p.memory.firstReady != firstReadyAwaited || p.managed.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
+		return
+	}
+	p.memory.firstReady = firstReadyPast
+	r.instruments.kind.Ready(r.now().Sub(p.managed.GetCreationTimestamp().Time))
+}
+
+// measureEnd records how a pass ended.
+func (r *Reconciler) measureEnd(ctx context.Context, p *pass, o outcome) {
+	if !o.End.Bad() {
+		o.Reason = "" // that of an error only
+	}
+	r.instruments.kind.Reconciled(o.End.String(), string(o.Reason))
+	r.instruments.kind.Drifted(client.ObjectKeyFromObject(p.managed), o.End != flow.Gone && p.drifted())
+	r.describeSpan(ctx, p, o)
+}
+
+// Attributes of spans. Other than metrics, they identify the object.
+const (
+	attributeKind         = attribute.Key("bowline.kind")
+	attributeNamespace    = attribute.Key("bowline.namespace")
+	attributeName         = attribute.Key("bowline.name")
+	attributeExternalName = attribute.Key("bowline.external_name")
+	attributePass         = attribute.Key("bowline.pass")
+	attributeOutcome      = attribute.Key("bowline.outcome")
+	attributeReason       = attribute.Key("bowline.reason")
+)
+
+// passKey is the key under which the context of a pass that controller-runtime did not begin has the pass id.
+type passKey struct{}
+
+// passID identifies a pass in logs and spans: the reconcile ID of controller-runtime.
+func passID(ctx context.Context) string {
+	if id := controller.ReconcileIDFromContext(ctx); id != "" {
+		return string(id)
+	}
+	id, _ := ctx.Value(passKey{}).(string)
+	return id
+}
+
+// beginSpan begins the span of a pass, and gives the pass an id.
+func (r *Reconciler) beginSpan(ctx context.Context, p *pass) (context.Context, trace.Span) {
+	if passID(ctx) == "" {
+		ctx = context.WithValue(ctx, passKey{}, strconv.FormatUint(rand.Uint64(), 16))
+	}
+	p.expectFirstReady()
+	return r.instruments.tracer.Start(ctx, "reconcile "+r.kind.Kind)
+}
+
+// isTraced is true if the span of the pass is recorded.
+func isTraced(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
+
+// describeSpan sets on the span of a pass which object it is about and how it ended: at the end, since the external name may
+// be known only then. The error of the outcome is redacted already.
+func (r *Reconciler) describeSpan(ctx context.Context, p *pass, o outcome) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(
+		attributeKind.String(r.instruments.name),
+		attributePass.String(passID(ctx)),
+		attributeNamespace.String(p.managed.GetNamespace()),
+		attributeName.String(p.managed.GetName()),
+		attributeExternalName.String(meta.GetExternalName(p.managed)),
+		attributeOutcome.String(o.End.String()),
+		attributeReason.String(string(o.Reason)),
+	)
+	if o.End.Bad() {
+		span.SetStatus(codes.Error, o.Err.Error())
+	}
+}
+
+// Levels of the log, above 0, which is what people should see.
+const (
+	logRepeats = 1 // what was logged before, and events
+	logPasses  = 2 // the end of each pass
+)
+
+// logOf is the logger of a pass over an object. Every line has the object, its external name and the pass, which spans and
+// the lines of controller-runtime have, too.
+func (r *Reconciler) logOf(ctx context.Context, mg resource.Managed) logr.Logger {
+	name := mg.GetName()
+	if namespace := mg.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return r.log.WithValues("object", name, "externalName", meta.GetExternalName(mg), "pass", passID(ctx))
+}
+
+// logEvent logs an event, for people who read the log only.
+func (r *Reconciler) logEvent(ctx context.Context, p *pass, e event.Event) {
+	if r.log.V(logRepeats).Enabled() {
+		r.logOf(ctx, p.managed).V(logRepeats).Info("Event", "type", e.Type, "reason", e.Reason, "message", e.Message)
+	}
+}
+
+// logOutcome logs how a pass ended: errors at level 0, but once per change.
+func (r *Reconciler) logOutcome(ctx context.Context, p *pass, o outcome, news bool) {
+	level := logPasses
+	if o.End.Bad() {
+		level = logRepeats
+		if news {
+			level = 0
+		}
+	}
+	if !r.log.V(level).Enabled() {
+		return
+	}
+	log := r.logOf(ctx, p.managed).V(level)
+	if o.End.Bad() {
+		log.Info("Cannot reconcile", "outcome", o.End.String(), "reason", o.Reason, "error", o.Err.Error())
+		return
+	}
+	log.Info("Reconciled", "outcome", o.End.String())
+}
