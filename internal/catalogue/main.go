@@ -34,13 +34,6 @@ const events = `
 A Warning also sets the condition Synced to False with reason ReconcileError and the full error, for the platform team.
 `
 
-const failures = `
-## Causes
-
-While an object is not reconciled, its condition Stalled is True if something has to change, and Reconciling if the last pass
-is retried. The reason of either is the cause; the message, if there is one, is what application teams may read about it.
-`
-
 const claims = `
 ## Claims
 
@@ -69,13 +62,6 @@ func write(w io.Writer) error {
 		return err
 	}
 	if err := table(w, events, managed.Reasons()); err != nil {
-		return err
-	}
-	var causes []event.Explanation
-	for _, e := range failure.Explanations() {
-		causes = append(causes, event.Explain(event.Reason(e.Reason), e.Meaning, e.Action))
-	}
-	if err := table(w, failures, causes); err != nil {
 		return err
 	}
 	if err := table(w, claims, claimbinding.Reasons()); err != nil {
