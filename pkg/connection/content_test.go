@@ -106,11 +106,11 @@ func TestProblems(t *testing.T) {
 		early     bool     // known before there is a Secret
 		derived   []string // all the same
 	}{
-		"empty":                  {"", []string{"it is empty", "DATABASE_URL"}, true, nil},
+		"empty":                  {"", []string{"no JSON object such as", "DATABASE_URL"}, true, nil},
 		"not JSON":               {"DATABASE_URL=x", []string{"no JSON object such as", "invalid character"}, true, nil},
 		"a list":                 {"[]", []string{"does not begin with a brace"}, true, nil},
 		"cut off":                {"{\"A\": \"x\"", []string{"no JSON object"}, true, nil},
-		"something behind":       {"{} {}", []string{"follows its last brace"}, true, nil},
+		"something behind":       {"{} {}", []string{"after top-level value"}, true, nil},
 		"no text":                {"{\"A\": {\"b\": 1}, \"B\": \"x\"}", []string{"key \"A\"", "double quotes"}, true, []string{"B"}},
 		"twice":                  {"{\"A\": \"x\", \"B\": \"\", \"A\": \"y\"}", []string{"key \"A\"", "twice"}, true, []string{"B"}},
 		"key no Secret can have": {"{\"A B\": \"x\", \"B\": \"x\"}", []string{"key \"A B\"", "letters, digits"}, true, []string{"B"}},

@@ -4,14 +4,15 @@
 package connection
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/json"
 )
 
 // An entry is one key with its template.
@@ -29,88 +30,60 @@ type part struct {
 
 // read returns the keys that can be derived, sorted, and what is wrong with the others.
 func read(templates string) (entries []entry, wrong problems) {
-	written, err := decode(templates)
+	written, twice, err := decode(templates)
 	if err != nil {
 		return nil, problems{err.Error()}
 	}
 	if len(written) > MaxKeys {
 		return nil, problems{fmt.Sprintf("it has %d keys, at most %d are possible", len(written), MaxKeys)}
 	}
-	seen := map[string]bool{}
-	for _, w := range written {
-		e, err := w.read()
-		if err == nil && seen[w.key] {
+	for _, key := range slices.Sorted(maps.Keys(written)) {
+		parts, err := readEntry(key, written[key])
+		if twice.Has(key) {
 			err = errors.New("it is there twice: remove one")
-			entries = slices.DeleteFunc(entries, func(e entry) bool { return e.key == w.key })
 		}
-		seen[w.key] = true
 		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("key %s: %v", quote(w.key), err))
+			wrong = append(wrong, fmt.Sprintf("key %s: %v", quote(key), err))
 			continue
 		}
-		entries = append(entries, e)
+		entries = append(entries, entry{key: key, parts: parts})
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 	return entries, wrong
 }
 
-// written is one key with its template as the annotation has it.
-type written struct {
-	key      string
-	template any
-}
-
-func (w written) read() (entry, error) {
-	if invalid := validation.IsConfigMapKey(w.key); len(invalid) > 0 {
-		return entry{}, errors.New("a key of a Secret is made of up to 253 letters, digits, dashes, dots and underscores")
+func readEntry(key string, value any) ([]part, error) {
+	if invalid := validation.IsConfigMapKey(key); len(invalid) > 0 {
+		return nil, errors.New("a key of a Secret consists of up to 253 letters, digits, dashes, dots and underscores")
 	}
-	template, ok := w.template.(string)
+	template, ok := value.(string)
 	if !ok {
-		return entry{}, errors.New("its template is no text: put it in double quotes")
+		return nil, errors.New("its template is no text: put it in double quotes")
 	}
 	parts, err := parse(template)
 	if err != nil {
-		return entry{}, err
+		return nil, err
 	}
 	locate(parts)
-	return entry{key: w.key, parts: parts}, nil
+	return parts, nil
 }
 
-// decode reads a JSON object as it is written, also where it has a key twice.
-func decode(templates string) ([]written, error) {
+// decode reads a JSON object, and which of its keys are there twice.
+func decode(templates string) (written map[string]any, twice sets.Set[string], err error) {
 	const example = `{"DATABASE_URL": "postgresql://$(username):$(password)@$(endpoint):$(port)/postgres"}`
-	notJSON := func(err error) error {
-		return fmt.Errorf("it is no JSON object such as %s: %w", example, err)
+	strict, err := json.UnmarshalStrict([]byte(templates), &written, json.DisallowDuplicateFields)
+	if syntax, _ := json.SyntaxErrorOffset(err); err != nil && !syntax || err == nil && written == nil {
+		err = errors.New("it does not begin with a brace")
 	}
-	d := json.NewDecoder(strings.NewReader(templates))
-	start, err := d.Token()
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, notJSON(errors.New("it is empty"))
-	case err != nil:
-		return nil, notJSON(err)
-	case start != json.Delim('{'):
-		return nil, notJSON(errors.New("it does not begin with a brace"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("it is no JSON object such as %s: %w", example, err)
 	}
-	var all []written
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, notJSON(err)
+	twice = sets.New[string]()
+	for _, err := range strict {
+		if duplicate, ok := errors.AsType[json.FieldError](err); ok {
+			twice.Insert(duplicate.FieldPath())
 		}
-		w := written{key: key.(string)} // a decoder lets nothing else be a key
-		if err := d.Decode(&w.template); err != nil {
-			return nil, notJSON(err)
-		}
-		all = append(all, w)
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, notJSON(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, notJSON(errors.New("something follows its last brace"))
-	}
-	return all, nil
+	return written, twice, nil
 }
 
 // parse takes a template apart.

@@ -7,10 +7,10 @@
 // pass. Read them in this order:
 //
 //   - managed: external resources of managed resources. Its loop is the model for the others.
-//   - claimscheduling and claimdefaulting: the class of a claim.
+//   - claimscheduling and claimdefaulting: the class of a claim, by internal/scheduling.
 //   - claimbinding: the managed resource of a claim, from the class to the binding and the release.
 //   - claim: conditions of claims that have no class.
-//   - secret: copies of connection Secrets, in package connection.
+//   - secret: copies of connection Secrets, by connection/copies.
 //   - target: access of further namespaces to a managed resource.
 //   - providerconfig: the use of ProviderConfigs.
 package reconciler

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,32 +61,37 @@ type Result struct {
 // The error is a *BlockedError where the team has to change something.
 func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged, confirm Confirmation) (r Result, err error) {
 	source, err := c.Source(ctx, mg)
+	if err != nil {
+		return r, err
+	}
 	lost := lostKeys(mg, source)
-	if err == nil && source != nil {
-		err = c.tidy(ctx, o, source, len(lost) > 0)
+	have, err := c.find(ctx, o)
+	if source != nil && (err == nil || IsBlocked(err)) {
+		err = cmp.Or(c.tidy(ctx, o, source, len(lost) > 0, IsBlocked(err)), err)
 	}
 	if err != nil || o.key().Name == "" {
 		return r, err
 	}
-	have, err := c.find(ctx, o)
-	if IsBlocked(err) && source != nil {
-		err = cmp.Or(c.disown(ctx, o, source), err)
-	}
-	if err != nil {
-		return r, err
-	}
-	if r.Exists = isFromManaged(have, mg); source == nil {
-		if r.Exists {
-			r.Problem = o.sourceGone(mg)
-		}
+	r.Exists = isFromManaged(have, mg)
+	switch {
+	case source == nil && !r.Exists:
+		return r, nil
+	case source == nil:
+		r.Problem = o.problem(mg, "is gone", fmt.Sprintf("Secret %q stays as it is until it is published again", o.key().Name))
+		return r, nil
+	case r.Exists && len(lost) > 0 && !isFrom(have, source):
+		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), fmt.Sprintf("Secret %q stays as it is until your platform team adds what "+
+			"is missing; to do without, delete it, and it is created again", o.key().Name))
 		return r, nil
 	}
 	data, mistake := o.content(source)
-	if r.Exists && len(lost) > 0 && !isFrom(have, source) {
-		r.Problem = o.keepsOutdated(mg, lost)
-		return r, nil
+	r.Exists, r.Problem = true, mistake
+	if len(lost) > 0 {
+		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), "ask your platform team, who sees in its conditions what to do")
+		if mistake != nil {
+			r.Problem = fmt.Errorf("%w; %w", mistake, r.Problem)
+		}
 	}
-	r.Exists, r.Problem = true, o.incomplete(mg, lost, mistake)
 	if have != nil && inStep(have, source, data) && agrees(source, have) {
 		return r, nil
 	}
@@ -151,48 +157,27 @@ func (c *Copier) Discard(ctx context.Context, o Owner, mg resource.BindableManag
 	return c.remove(ctx, o, nil, nil, own)
 }
 
-// tidy removes copies that the owner no longer declares, or only revokes consent to them where they keep what the source lost. For a
-// claim, to which the managed resource is bound, it also revokes consent to everything but the copies of targets: a former claim may
-// have had the managed resource.
-func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, keep bool) error {
+// tidy removes copies that the owner no longer declares, or only revokes consent to them where they keep what the source lost. It also
+// revokes consent to a foreign Secret of the declared name that nothing controls, which the team may have taken from the owner; for a
+// claim, to which the managed resource is bound, to everything but the copies of targets, since another claim may have had it before.
+func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, keep, foreign bool) error {
 	own, err := c.all(ctx, o)
 	if err != nil {
 		return err
 	}
 	own = slices.DeleteFunc(own, func(s corev1.Secret) bool { return s.Name == o.key().Name })
 	from := uids(own)
-	if o.isClaim() {
-		for uid, at := range meta.PropagatesTo(source) {
-			if at == o.key() {
-				continue // of earlier copies of that name, see agreed
-			}
-			if owner, err := c.controllerAt(ctx, uid, at); err != nil {
-				return err
-			} else if owner != targetKind() {
-				from.Insert(uid)
-			}
+	for uid, at := range meta.PropagatesTo(source) {
+		if owner, err := c.controllerAt(ctx, uid, at); err != nil {
+			return err
+		} else if at == o.key() && foreign && owner.Empty() || at != o.key() && o.isClaim() && owner != targetKind() {
+			from.Insert(uid)
 		}
 	}
 	if keep {
 		own = nil
 	}
 	return c.remove(ctx, o, source, from, own)
-}
-
-// disown revokes consent to what has the declared name and is not, or no longer, controlled by anything: the team may have taken
-// the copy from its owner. A Secret that something else controls, such as a claim of the same managed resource, keeps it.
-func (c *Copier) disown(ctx context.Context, o Owner, source *corev1.Secret) error {
-	from := destinations(source, func(at types.NamespacedName) bool { return at == o.key() })
-	for uid := range from {
-		owner, err := c.controllerAt(ctx, uid, o.key())
-		if err != nil {
-			return err
-		}
-		if !owner.Empty() {
-			from.Delete(uid)
-		}
-	}
-	return c.revoke(ctx, source, from)
 }
 
 // controllerAt returns the kind that controls a connection Secret, empty if it is another Secret or nothing controls it.
@@ -218,6 +203,9 @@ func targetKind() schema.GroupKind {
 // the name shows when the copy is created.
 func (c *Copier) find(ctx context.Context, o Owner) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
+	if o.key().Name == "" {
+		return nil, nil
+	}
 	err := c.client.Get(ctx, o.key(), secret)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -6,7 +6,6 @@ package copies
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,25 +126,7 @@ func (o Owner) refused(err error) error {
 		o.key().Name, o.key().Namespace)}
 }
 
-func (o Owner) sourceGone(mg resource.BindableManaged) error {
-	return fmt.Errorf("the connection Secret of managed resource %s %q is gone: Secret %q stays as it is until the controller of the managed "+
-		"resource publishes it again", o.from, mg.GetName(), o.key().Name)
-}
-
-func (o Owner) keepsOutdated(mg resource.BindableManaged, lost []string) error {
-	return fmt.Errorf("the connection Secret of managed resource %s %q lost %s: Secret %q stays as it is until your platform team adds what "+
-		"is missing; to do without, delete it, and it is created again", o.from, mg.GetName(), strings.Join(lost, ", "), o.key().Name)
-}
-
-// incomplete describes what the source lost and the mistakes in templates, in one line; nil for neither.
-func (o Owner) incomplete(mg resource.BindableManaged, lost []string, mistake error) error {
-	if len(lost) == 0 {
-		return mistake
-	}
-	err := fmt.Errorf("the connection Secret of managed resource %s %q lost %s: ask your platform team, who sees in its conditions what to do",
-		o.from, mg.GetName(), strings.Join(lost, ", "))
-	if mistake != nil {
-		err = fmt.Errorf("%w; %w", mistake, err)
-	}
-	return err
+// problem describes for the team what happened to the source, and what to do.
+func (o Owner) problem(mg resource.BindableManaged, what, then string) error {
+	return fmt.Errorf("the connection Secret of managed resource %s %q %s: %s", o.from, mg.GetName(), what, then)
 }

@@ -114,7 +114,7 @@ func TestContent(t *testing.T) {
 		s.delete(source)
 		s.pass()
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
-		s.saysSynced("is gone", "orders-connection", "publishes it again")
+		s.saysSynced("is gone", "orders-connection", "published again")
 		if diff := cmp.Diff(map[string]string{"password": "hunter2", "username": "admin"}, s.secret("orders-connection")); diff != "" {
 			t.Errorf("meanwhile, -want +got:\n%s", diff)
 		}

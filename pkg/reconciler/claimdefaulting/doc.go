@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claimdefaulting gives claims that do not say which class they want the default class (contract 4.18).
+// Package claimdefaulting assigns the default class to claims without a class selector (contract 4.18).
 //
 //	return claimdefaulting.NewReconciler(mgr,
 //		resource.ClaimKind(databasev1alpha1.FancySQLInstanceGroupVersionKind),
@@ -10,14 +10,10 @@
 //
 // # The one idea
 //
-// A default is a default only while it is the only one. There is a defaulter for each class kind that is for a claim kind, and
-// each knows the classes of all of them, so that none acts while there are several classes with the annotation
-// resourceclass.crossplane.io/is-default-class: "true", of whatever kind (N10).
+// A default class has the annotation resourceclass.crossplane.io/is-default-class: "true". There is a defaulter for each class kind of
+// a claim kind, and each knows the classes of all of them. So a claim gets a default class only if there is exactly one for its kind
+// (N10), and only from the defaulter of that kind.
 //
-// It writes spec.classRef and nothing else. A claim for which there is no default class, or no single one, is left to package
-// claim, which says so on the claim; it is looked at again as soon as classes change. Package claimscheduling is for claims with
-// a selector, also those that nothing matches; package claimbinding goes on with the class.
-//
-// It lists and watches definitions of kinds, and the metadata of all classes for its claims, also those of other providers. While
-// it may not, it chooses nothing and logs why: a class that it cannot see might be the one.
+// It writes spec.classRef and nothing else. Package claim reports on a claim for which there is no default class, or several; the
+// defaulter reconciles it again when classes change. See package claimscheduling for the rest, which is the same.
 package claimdefaulting

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package classes_test
+package scheduling_test
 
 import (
 	"context"
@@ -93,7 +93,7 @@ func TestJudgement(t *testing.T) {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Resembles"}}
 			},
-			"NoMatchingClass", []string{"spec.classSelector cannot be understood", "Resembles"}, 0},
+			"NoMatchingClass", []string{"spec.classSelector is invalid", "Resembles"}, 0},
 		"N10 there is no default": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil },
 			"NoMatchingClass", []string{"no default class", "spec.classSelector"}, 0},
@@ -329,7 +329,7 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 		c, strange := s.claim("waits", labels.Set{"size": "small"}), s.claim("strange", nil)
 		strange.Spec.ClassReference = s.of(shop.GroupVersion.WithKind("StrangeClass"), "x")
 		s.create(c, strange)
-		s.env.Eventually(t, "it says so", s.shows(c, "NoMatchingClass", "could not be found out", "platform team"))
+		s.env.Eventually(t, "it says so", s.shows(c, "NoMatchingClass", "could not be listed", "platform team"))
 		if err := s.gets(c, nil)(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package classes_test
+package scheduling_test
 
 import (
 	"context"
@@ -29,8 +29,8 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/internal/classes"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -89,7 +89,7 @@ func (s *stage) startWith(change func(*cache.Options), setup func(manager.Manage
 		Logger: logr.New(log.NullLogSink{}),
 		Scheme: newScheme(s.t), Cache: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(what)},
 	}
-	classes.CacheDefinitions(&options.Cache)
+	watch.CacheDefinitions(&options.Cache)
 	change(&options.Cache)
 	return controlplanetest.RunManager(s.t, rc, options, setup)
 }

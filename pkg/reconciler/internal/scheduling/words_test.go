@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package classes_test
+package scheduling_test
 
 import (
 	"errors"
@@ -32,20 +32,20 @@ func TestWordsForTeams(t *testing.T) {
 	}{
 		"N10 to list classes": {
 			refused: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/gadgetclasses") },
-			reason:  "NoMatchingClass", words: []string{"could not be found out", "ask your platform team"},
+			reason:  "NoMatchingClass", words: []string{"could not be listed", "ask your platform team"},
 		},
 		"N10 to read the labels of the namespace": {
 			refused: func(r *http.Request) bool {
 				return strings.Contains(r.URL.Path, "/api/v1/namespaces/") && !strings.Contains(r.URL.Path, "/events")
 			},
 			class:  "silver",
-			reason: "NoMatchingClass", words: []string{"could not be found out", "ask your platform team"},
+			reason: "NoMatchingClass", words: []string{"could not be listed", "ask your platform team"},
 		},
 		"N10 to write the class": {
 			refused: func(r *http.Request) bool {
 				return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/itemclaims/") && !strings.HasSuffix(r.URL.Path, "/status")
 			},
-			reason: "Binding", words: []string{"no controller gives it that", "Ask your platform team"},
+			reason: "Binding", words: []string{"no controller assigns it", "Ask your platform team"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,240 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+const defaultPatience = 30 * time.Second
+
+// A Reporter reports on claims of one kind why nothing serves them (N10).
+type Reporter struct {
+	client   client.Client
+	live     client.Reader
+	kind     schema.GroupVersionKind
+	classes  *watch.Classes
+	recorder event.Recorder
+	log      logr.Logger
+	patience time.Duration
+	now      func() time.Time
+
+	mu    sync.Mutex
+	since map[types.NamespacedName]time.Time // when claims were first found to wait for another controller
+}
+
+// A ReporterOption changes one thing about a Reporter.
+type ReporterOption func(*Reporter)
+
+// WithPatience sets how long other controllers have to act on a claim, or the classes to become known, before the claim reports that
+// it waits for that. Default: 30 seconds.
+func WithPatience(d time.Duration) ReporterOption { return func(r *Reporter) { r.patience = d } }
+
+// WithReportRecorder sets where events are recorded. Default: the API server's events, source claim/<controller name>.
+func WithReportRecorder(er event.Recorder) ReporterOption {
+	return func(r *Reporter) { r.recorder = er }
+}
+
+// WithReportLogger sets the logger. Default: the manager's.
+func WithReportLogger(l logr.Logger) ReporterOption { return func(r *Reporter) { r.log = l } }
+
+// WithClock sets the source of the time. Default: time.Now.
+func WithClock(now func() time.Time) ReporterOption { return func(r *Reporter) { r.now = now } }
+
+// NewReporter returns a Reporter for claims of a kind in the manager's scheme.
+func NewReporter(mgr manager.Manager, of resource.ClaimKind, o ...ReporterOption) *Reporter {
+	name := ReporterName(of)
+	_ = objects.MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(of)) // panic now where the scheme lacks the kind
+	r := &Reporter{
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		kind:     schema.GroupVersionKind(of),
+		classes:  watch.NewClasses(mgr, of),
+		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claim/"+name),
+		log:      mgr.GetLogger().WithValues("controller", name),
+		patience: defaultPatience,
+		now:      time.Now,
+		since:    map[types.NamespacedName]time.Time{},
+	}
+	for _, apply := range o {
+		apply(r)
+	}
+	return r
+}
+
+// ReporterName returns the name of the controller of a claim kind: claim.<kind>.<group> in lower case.
+func ReporterName(of resource.ClaimKind) string {
+	return strings.ToLower("claim." + schema.GroupVersionKind(of).GroupKind().String())
+}
+
+// SetupWithManager adds a controller to the manager that watches claims and the classes for them.
+func (r *Reporter) SetupWithManager(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(ReporterName(resource.ClaimKind(r.kind))).
+		For(objects.MustNew[client.Object](mgr.GetScheme(), r.kind)).
+		WatchesRawSource(r.classes.Source(func(c resource.Claim) bool { return !isFinished(c) })).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(mgr)}).
+		Complete(r)
+}
+
+// Reconcile reports on a claim why nothing serves it, if that is so.
+func (r *Reporter) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim := objects.MustNew[resource.Claim](r.client.Scheme(), r.kind)
+	if err := r.client.Get(ctx, req.NamespacedName, claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return r.settle(ctx, claim, r.judge(ctx, claim))
+}
+
+// A verdict is what to do with a claim.
+type verdict struct {
+	ready    xpv1.Condition // to report; without a type: nothing
+	finalize bool           // remove the finalizer
+	patient  bool           // only after other controllers had time to act
+}
+
+// isFinished is true for deleted claims that hold nothing.
+func isFinished(claim resource.Claim) bool {
+	return meta.WasDeleted(claim) && !meta.FinalizerExists(claim, meta.FinalizerClaim)
+}
+
+// judge finds why nothing serves a claim, or why its deletion cannot finish.
+func (r *Reporter) judge(ctx context.Context, claim resource.Claim) verdict {
+	switch {
+	case isFinished(claim):
+		return verdict{}
+	case claim.GetClassReference() != nil || claim.GetResourceReference() != nil:
+		return r.judgeReferences(claim)
+	case meta.WasDeleted(claim): // and it names nothing that a controller could serve
+		return verdict{finalize: true}
+	}
+	class, err := choose(ctx, r.classes, r.live, claim)
+	if none, ok := errors.AsType[*noChoiceError](err); ok {
+		return verdict{ready: xpv1.Waiting(none.reason, none.message)}
+	}
+	if err != nil {
+		return r.unknown(err)
+	}
+	return verdict{patient: true, ready: xpv1.Waiting(xpv1.ReasonBinding, fmt.Sprintf("The claim should get %s, but no controller assigns it. "+
+		"Ask your platform team whether the provider of this class runs.", class))}
+}
+
+// judgeReferences finds whether nothing serves what a claim names. A managed resource counts before a class, as in package
+// claimbinding. A claim with that package's finalizer gets time, since its class may be served though no definition says so, and
+// nothing is reported while it is bound. If it names no managed resource, its deletion may finish: package claimbinding then reclaims
+// what was created for it.
+func (r *Reporter) judgeReferences(claim resource.Claim) verdict {
+	field, what, ref, offers := "classRef", "classes", claim.GetClassReference(), r.classes.OffersClass
+	mg := claim.GetResourceReference()
+	if mg != nil {
+		field, what, ref, offers = "resourceRef", "managed resources", mg, r.classes.OffersResource
+	}
+	begun, deleted := meta.FinalizerExists(claim, meta.FinalizerClaim), meta.WasDeleted(claim)
+	kind := ref.GroupVersionKind().GroupKind()
+	offered, err := offers(kind)
+	switch {
+	case err != nil && !begun:
+		return r.unknown(err)
+	case err != nil, offered, begun && !deleted && claim.GetBindingPhase() == xpv1.BindingPhaseBound:
+		return verdict{} // its own controllers report
+	}
+	why := fmt.Sprintf("spec.%s names kind %s, and no provider has such %s for claims of this kind. ", field, kind, what)
+	then := "Name another one, or ask your platform team to install the provider."
+	if deleted {
+		then = "Deletion finishes once your platform team has installed the provider again, or has removed the finalizer of the claim."
+	}
+	return verdict{finalize: deleted && mg == nil, patient: begun, ready: xpv1.Waiting(xpv1.ReasonClassNotFound, why+then)}
+}
+
+// unknown is the verdict while not all classes are known. The cause is about the platform, and is logged.
+func (r *Reporter) unknown(cause error) verdict {
+	r.log.V(1).Info("Cannot judge claims yet", "reason", cause.Error())
+	return verdict{patient: true, ready: xpv1.Waiting(xpv1.ReasonNoMatchingClass, "The classes for the claim could not be listed yet. If this "+
+		"lasts, ask your platform team, who sees the cause in the controllers' log.")}
+}
+
+// settle is the only place that writes: the verdict if it is new, guarded by the resource version, since other controllers may report
+// on the claim by now.
+func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(claim)
+	if !v.patient {
+		r.forget(key)
+	}
+	was := claim.GetCondition(xpv1.TypeReady)
+	ready := v.ready.WithObservedGeneration(claim.GetGeneration())
+	reported := ready.Type == "" || ready.Equal(was) && claim.GetBindingPhase() != ""
+	if reported && !v.finalize {
+		return reconcile.Result{}, nil
+	}
+	if v.patient {
+		if rest := r.rest(key); rest > 0 {
+			return reconcile.Result{RequeueAfter: rest}, nil
+		}
+	}
+	var err error
+	if v.finalize {
+		_, err = objects.Patch(ctx, r.client, claim, func(c resource.Claim) { meta.RemoveFinalizer(c, meta.FinalizerClaim) })
+	} else {
+		_, err = flow.Report(ctx, r.client, claim, func() {
+			claim.SetConditions(ready)
+			if claim.GetBindingPhase() == "" {
+				claim.SetBindingPhase(xpv1.BindingPhaseUnbound)
+			}
+		})
+	}
+	switch {
+	case apierrors.IsConflict(err): // another controller was first (R17)
+		return reconcile.Result{RequeueAfter: flow.ConflictDelay}, nil
+	case err != nil:
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	r.forget(key) // whatever is found next gets time again
+	if !v.finalize && ready.Reason != was.Reason {
+		flow.Emit(ctx, r.recorder, r.log, claim, event.Warning(event.Reason(ready.Reason), errors.New(ready.Message)))
+	}
+	return reconcile.Result{}, nil
+}
+
+// rest returns how much time other controllers still have to act on a claim. The first call starts the clock.
+func (r *Reporter) rest(claim types.NamespacedName) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.since[claim]; !ok {
+		r.since[claim] = r.now()
+	}
+	return r.since[claim].Add(r.patience).Sub(r.now())
+}
+
+func (r *Reporter) forget(claim types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.since, claim)
+}
