@@ -22,7 +22,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_, method, _ := bytes.Cut(files["apis/network/v1alpha1/zz_generated.accessors.go"], []byte("read and to change.\n"))
+	_, method, _ := bytes.Cut(files["apis/network/v1alpha1/zz_generated.accessors.go"], []byte("settings of the gateway.\n"))
 	line, _, _ := bytes.Cut(method, []byte("\n"))
 	fmt.Printf("%s\n", line)
 	// Output: func (r *Gateway) Parameters() *GatewayParameters { return &r.Spec.ForProvider }
