@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,10 +22,10 @@ import (
 )
 
 const (
-	// FieldManager is the name under which definitions are applied.
+	// FieldManager is the field manager of definitions.
 	FieldManager = "bowline-crds"
 
-	// LabelManagedBy, with the value ManagedBy, marks the definitions that Apply may change. Apply sets it.
+	// LabelManagedBy, with the value ManagedBy, marks the definitions that Apply may change and is set by it.
 	LabelManagedBy = "bowline.dev/managed-by"
 
 	// ManagedBy is the value of LabelManagedBy.
@@ -33,13 +34,12 @@ const (
 
 const (
 	establishTimeout = 30 * time.Second      // for all definitions together; a healthy server needs about one second
-	establishPoll    = 50 * time.Millisecond // one read of one object, at program start only
-	maxAttempts      = 5                     // writes that lose against somebody else's are judged anew
+	establishPoll    = 50 * time.Millisecond // only at program start
+	maxAttempts      = 5                     // after conflicts
 )
 
-// Apply installs the definitions and waits until the objects of those that it did not skip can be watched, half a minute
-// at most. The report covers every definition judged, also when an error ends the work early. Needs get, create and patch
-// on customresourcedefinitions.
+// Apply installs the definitions and waits, up to 30 seconds, until objects of those that it did not skip can be watched. The
+// report is valid after an error too. It needs get, create and patch on customresourcedefinitions.
 func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (Report, error) {
 	var report Report
 	c, err := newClient(cfg)
@@ -47,16 +47,16 @@ func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.Custo
 		return report, err
 	}
 	for _, definition := range crds {
-		v, err := apply(ctx, c, definition)
+		d, err := apply(ctx, c, definition)
 		if err != nil {
 			return report, fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
 		}
-		report.add(definition.Name, v)
+		report.add(definition.Name, d)
 	}
 	return report, waitUsable(ctx, cfg, c, crds, report)
 }
 
-// waitUsable waits for those that were not skipped.
+// waitUsable waits for definitions that were not skipped.
 func waitUsable(ctx context.Context, cfg *rest.Config, c client.Client, crds []*apiextensionsv1.CustomResourceDefinition, report Report) error {
 	raw, err := newRESTClient(cfg)
 	if err != nil {
@@ -78,7 +78,7 @@ func waitUsable(ctx context.Context, cfg *rest.Config, c client.Client, crds []*
 	return nil
 }
 
-// newClient knows its one kind by heart, which saves the server a discovery.
+// newClient has a fixed mapping for its one kind, which saves discovery requests.
 func newClient(cfg *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -97,28 +97,28 @@ func kind() schema.GroupVersionKind {
 	return apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 }
 
-// apply judges and writes. A write is bound to what was judged, so a definition that changes owner in between is judged
-// again rather than overwritten.
-func apply(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) (verdict, error) {
+// apply decides and writes. A write is bound to the resource version of the decision, so that a definition which changes hands
+// in between is not overwritten.
+func apply(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) (decision, error) {
 	wanted := complete(c.Scheme(), definition)
 	var err error
 	for range maxAttempts {
 		var installed *apiextensionsv1.CustomResourceDefinition
 		if installed, err = get(ctx, c, definition.Name); err != nil {
-			return verdict{}, err
+			return decision{}, err
 		}
-		var v verdict
-		if v, err = judge(installed, wanted); err != nil || !v.write {
-			return v, err
+		var d decision
+		if d, err = decide(installed, wanted); err != nil || !d.write {
+			return d, err
 		}
 		if err = write(ctx, c, installed, wanted); err == nil || !apierrors.IsConflict(err) {
-			return v, err
+			return d, err
 		}
 	}
-	return verdict{}, err
+	return decision{}, err
 }
 
-// complete returns a copy with the defaults that the server would fill in, and our label.
+// complete returns a copy with the defaults of the API server and our label.
 func complete(scheme *runtime.Scheme, definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	wanted := definition.DeepCopy()
 	wanted.SetGroupVersionKind(kind())
@@ -140,7 +140,7 @@ func get(ctx context.Context, c client.Client, name string) (*apiextensionsv1.Cu
 		return nil, fmt.Errorf("reading: %w", err)
 	}
 	if installed.DeletionTimestamp != nil {
-		return nil, errors.New("it is being deleted; try again when it is gone")
+		return nil, errors.New("it is being deleted: try again when it is deleted")
 	}
 	return installed, nil
 }
@@ -155,7 +155,7 @@ func write(ctx context.Context, c client.Client, installed, wanted *apiextension
 	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
 	options := []client.ApplyOption{client.FieldOwner(FieldManager)}
 	if installed != nil {
-		// Ours to change, so fields that somebody edited return to what they were; but only in the state judged.
+		// It is ours, so fields that others edited are reset, but only in the state of the decision.
 		object.SetResourceVersion(installed.ResourceVersion)
 		options = append(options, client.ForceOwnership)
 	}
@@ -163,25 +163,21 @@ func write(ctx context.Context, c client.Client, installed, wanted *apiextension
 }
 
 func waitEstablished(ctx context.Context, c client.Client, name string) error {
-	state := "no condition yet"
+	var conditions []apiextensionsv1.CustomResourceDefinitionCondition
 	err := wait.PollUntilContextCancel(ctx, establishPoll, true, func(ctx context.Context) (bool, error) {
 		installed, err := get(ctx, c, name)
 		if err != nil || installed == nil {
 			return false, err
 		}
-		for _, condition := range installed.Status.Conditions {
-			switch {
-			case condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue:
-				return true, nil
-			case condition.Type == apiextensionsv1.NamesAccepted && condition.Status == apiextensionsv1.ConditionFalse:
-				return false, fmt.Errorf("its names are refused: %s", condition.Message)
-			}
-			state = fmt.Sprintf("%s is %s: %s", condition.Type, condition.Status, condition.Message)
+		conditions = installed.Status.Conditions
+		if apihelpers.IsCRDConditionFalse(installed, apiextensionsv1.NamesAccepted) {
+			names := apihelpers.FindCRDCondition(installed, apiextensionsv1.NamesAccepted)
+			return false, fmt.Errorf("its names are not accepted: %s", names.Message)
 		}
-		return false, nil
+		return apihelpers.IsCRDConditionTrue(installed, apiextensionsv1.Established), nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w (%s)", err, state)
+		return fmt.Errorf("%w (conditions %v)", err, conditions)
 	}
 	return err
 }

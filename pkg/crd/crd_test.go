@@ -5,12 +5,14 @@ package crd_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,8 +26,8 @@ func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
 func TestApply(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
-		installed func(*apiextensionsv1.CustomResourceDefinition) // makes what is there first; nil for nothing
-		change    func(*apiextensionsv1.CustomResourceDefinition) // makes what is applied, from the same start
+		installed func(*apiextensionsv1.CustomResourceDefinition) // the initial state; nil for none
+		change    func(*apiextensionsv1.CustomResourceDefinition) // what is applied, from the same start
 		want      outcome
 	}{
 		"N34 new": {
@@ -99,15 +101,15 @@ func TestApplyNamesRefused(t *testing.T) {
 	second.Name = "gadgets." + second.Spec.Group
 	t.Cleanup(func() { remove(t, env, second) })
 	report, err := crd.Apply(t.Context(), env.Config, second)
-	if err == nil || !strings.Contains(err.Error(), "its names are refused") || !strings.Contains(err.Error(), second.Name) {
-		t.Errorf("want an error that tells which names are refused at once, got %v", err)
+	if err == nil || !strings.Contains(err.Error(), "its names are not accepted") || !strings.Contains(err.Error(), second.Name) {
+		t.Errorf("want an error about the names at once, got %v", err)
 	}
 	if diff := cmp.Diff([]string{second.Name}, report.Applied); diff != "" {
 		t.Errorf("the report covers what was done before the error: -want +got:\n%s", diff)
 	}
 }
 
-// An outcome is what a call of Apply did to one definition.
+// An outcome is what Apply did with one definition.
 type outcome struct {
 	Applied, Unchanged bool   // as reported
 	Skipped            string // a part of the reported reason
@@ -141,15 +143,10 @@ func applyOnce(t *testing.T, env *controlplanetest.Env, wanted *apiextensionsv1.
 }
 
 func established(c *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, condition := range c.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established {
-			return condition.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
+	return apihelpers.IsCRDConditionTrue(c, apiextensionsv1.Established)
 }
 
-// install brings the starting state: by Apply itself, or by hand when it has labels of its own.
+// install creates the initial state: with Apply, or by hand if it has labels of its own.
 func install(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomResourceDefinition, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
 	change(c)
@@ -162,20 +159,14 @@ func install(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomR
 	if err := env.Client.Create(t.Context(), c, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
-	// The server adds conditions for a moment; the comparison of resourceVersions begins when it has finished.
+	// The server adds conditions for a moment, which changes the resource version.
 	env.Eventually(t, c.Name+" is established", func(context.Context) error {
 		if now := read(t, env, c.Name); !established(now) {
-			return errNotEstablished{now.Status}
+			return fmt.Errorf("conditions %v", now.Status.Conditions)
 		}
 		return nil
 	})
 }
-
-type errNotEstablished struct {
-	status apiextensionsv1.CustomResourceDefinitionStatus
-}
-
-func (e errNotEstablished) Error() string { return cmp.Diff(nil, e.status.Conditions) }
 
 // read returns an empty object when there is none.
 func read(t *testing.T, env *controlplanetest.Env, name string) *apiextensionsv1.CustomResourceDefinition {
@@ -195,7 +186,7 @@ func remove(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomRe
 	}
 }
 
-// definition has a group of its own, so that tests do not meet.
+// definition has a group of its own, so that tests do not interfere.
 func definition(prefix string) *apiextensionsv1.CustomResourceDefinition {
 	group := strings.Trim(prefix, "-") + ".example.org"
 	preserve := true

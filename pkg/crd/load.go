@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Load reads every .yaml file of a file system, at any depth, in the order of their paths. A file may hold several
-// documents; each must be a v1 CustomResourceDefinition, without unknown fields and with a name of its own. Errors name
-// the file.
+// Load reads all .yaml files of a file system, in the order of their paths. A file may contain several documents; each must be a
+// v1 CustomResourceDefinition with a unique name and without unknown fields.
 func Load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	origin := map[string]string{}

@@ -9,36 +9,36 @@ import (
 	"strings"
 )
 
-// A Report tells what Apply did with each definition, by name, in the order given.
+// A Report is what Apply did with each definition, by name, in the order given.
 type Report struct {
-	Applied   []string  // created or changed
-	Unchanged []string  // found as wanted; nothing was written
-	Skipped   []Skipped // left alone; a person should know
+	Applied   []string // created or changed
+	Unchanged []string // up to date
+	Skipped   []Skipped
 }
 
-// Skipped is a definition that Apply left as it found it.
+// Skipped is a definition that Apply did not change although it differs.
 type Skipped struct {
 	Name   string // of the CustomResourceDefinition
-	Reason string // why, and what to do; for people
+	Reason string // and what to do, for people
 }
 
-// String is one line for each definition left alone, or a count when there is none.
+// String is one line for each skipped definition, or a count if there is none.
 func (r Report) String() string {
 	if len(r.Skipped) == 0 {
 		return fmt.Sprintf("%d applied, %d unchanged", len(r.Applied), len(r.Unchanged))
 	}
 	var lines []string
 	for _, s := range r.Skipped {
-		lines = append(lines, fmt.Sprintf("custom resource definition %s is left alone: %s", s.Name, s.Reason))
+		lines = append(lines, fmt.Sprintf("custom resource definition %s is skipped: %s", s.Name, s.Reason))
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (r *Report) add(name string, v verdict) {
+func (r *Report) add(name string, d decision) {
 	switch {
-	case v.skip != "":
-		r.Skipped = append(r.Skipped, Skipped{Name: name, Reason: v.skip})
-	case v.write:
+	case d.skip != "":
+		r.Skipped = append(r.Skipped, Skipped{Name: name, Reason: d.skip})
+	case d.write:
 		r.Applied = append(r.Applied, name)
 	default:
 		r.Unchanged = append(r.Unchanged, name)

@@ -17,13 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const servedPoll = 20 * time.Millisecond // one short request, at program start only
+const servedPoll = 20 * time.Millisecond // only at program start
 
-// waitServed waits until the objects of a definition can be watched in every served version.
-//
-// Established says that the server accepts the definition. Its endpoints follow a moment later, and then a cache that is
-// filled when somebody first asks: a watch that comes too early is sent away for a whole second, which would delay every
-// start of the controllers.
+// waitServed waits until objects of a definition can be watched in every served version. Condition Established is true a moment
+// before the endpoints and their watch cache are ready, and a watch that comes too early is turned away for a whole second,
+// which would delay each start of the controllers.
 func waitServed(ctx context.Context, c rest.Interface, definition *apiextensionsv1.CustomResourceDefinition) error {
 	for _, v := range definition.Spec.Versions {
 		if !v.Served {
@@ -36,13 +34,13 @@ func waitServed(ctx context.Context, c rest.Interface, definition *apiextensions
 			return !apierrors.IsNotFound(last) && !apierrors.IsTooManyRequests(last), ignoreRefusal(last)
 		})
 		if err != nil {
-			return fmt.Errorf("version %s is not served yet: %w", v.Name, errors.Join(err, last))
+			return fmt.Errorf("version %s is not served: %w", v.Name, errors.Join(err, last))
 		}
 	}
 	return nil
 }
 
-// watchOnce opens a watch and closes it at once.
+// watchOnce opens a watch and closes it.
 func watchOnce(ctx context.Context, c rest.Interface, r schema.GroupVersionResource) error {
 	stream, err := c.Get().AbsPath("/apis", r.Group, r.Version, r.Resource).
 		Param("watch", "true").Param("timeoutSeconds", "1").MaxRetries(0).Stream(ctx)
@@ -52,8 +50,8 @@ func watchOnce(ctx context.Context, c rest.Interface, r schema.GroupVersionResou
 	return stream.Close()
 }
 
-// ignoreRefusal lets the wait go on for what passes by itself, and end for an answer from somebody who serves: whoever
-// may install definitions need not be allowed to see their objects.
+// ignoreRefusal continues the wait while the endpoint is not ready. Forbidden ends it: the endpoint is ready, and who may install
+// definitions need not be allowed to watch objects.
 func ignoreRefusal(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || apierrors.IsForbidden(err) {
 		return nil
