@@ -1,12 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package core is what claims and targets need besides the providers that satisfy them: their portable kinds, the controllers
-// that say of a claim why it gets nothing, the one that lets targets connect, and the one that carries changes of connection
-// Secrets on.
+// Package core provides the portable claim and target kinds, and their controllers: one that reports why a claim is not bound, one
+// that connects targets, and one that propagates connection Secrets.
 //
-// Its one idea: the core is a provider like others, of no managed kinds. Programs run it beside those that have classes, once
-// in an installation:
+// The core is a provider without managed kinds. Run it once in an installation, in a manager with the providers that have
+// classes:
 //
 //	mgr, err := provider.NewManager(config, core.Provider(), fcp.Provider(), sql.Provider())
 package core
@@ -23,7 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Provider returns the core.
+// Provider returns the core as a provider.
 func Provider() provider.Provider {
 	return provider.Provider{
 		Name:        "core",

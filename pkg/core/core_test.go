@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/core"
 )
 
-// What targets need is allowed, beside provider.CommonRules, and nothing more: package target proves that it is enough.
+// Targets get the permissions they need besides provider.CommonRules, and no others. Package target proves that they are enough.
 func TestRulesOfTargets(t *testing.T) {
 	t.Parallel()
 	all, err := core.Provider().Rules()

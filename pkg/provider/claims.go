@@ -19,8 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// addClaims adds the controllers of claims: those of the claim kinds that the provider defines, of each of its classes, of its
-// targets, and of Secrets. Each has its documented name (N21).
+// addClaims adds the controllers of claim kinds, classes, targets and Secrets, with their documented names (N21).
 func (s *Setup) addClaims() error {
 	for _, c := range s.layout.claims {
 		if err := claim.NewReconciler(s.mgr, resource.ClaimKind(c.gvk)).SetupWithManager(s.mgr); err != nil {
@@ -32,11 +31,11 @@ func (s *Setup) addClaims() error {
 			continue
 		}
 		if err := SetupClass(s.mgr, resource.ClaimKind(c.claim), resource.ClassKind(c.class), resource.ManagedKind(c.managed),
-			c.is.Configurators...); err != nil {
+			c.Configurators...); err != nil {
 			return fmt.Errorf("class %s for claims of kind %s: %w", c.class.GroupKind(), c.claim.GroupKind(), err)
 		}
 	}
-	for _, t := range s.layout.targets { // of managed resources of any kind, see package target
+	for _, t := range s.layout.targets { // for managed resources of any kind
 		if err := target.NewReconciler(s.mgr, resource.TargetKind(t.gvk), resource.ManagedKind{}).SetupWithManager(s.mgr); err != nil {
 			return err
 		}
@@ -47,19 +46,19 @@ func (s *Setup) addClaims() error {
 	return nil
 }
 
-// installed is true if the API server has a claim kind. A provider works without (R3).
+// installed is true if the API server serves a claim kind. A provider works without (R3).
 func (s *Setup) installed(claims schema.GroupVersionKind) bool {
 	_, err := s.mgr.GetRESTMapper().RESTMapping(claims.GroupKind(), claims.Version)
 	if meta.IsNoMatchError(err) {
-		s.mgr.GetLogger().Info("Claims are not served, since their kind is not installed: install the core's definitions and start again",
+		s.mgr.GetLogger().Info("Claims are not served because their kind is not installed: install the definitions of the core and restart",
 			"provider", s.layout.provider.Name, "claims", claims.GroupKind().String())
 		return false
 	}
-	return true // or it will be said by those who need it
+	return true // other errors are reported by the controllers
 }
 
-// SetupClass adds all controllers of a triple of kinds to a manager: those that choose a class for a claim, and the one that
-// binds it. The kinds have to be in the manager's scheme, and installed. Provider.SetupWithManager calls it for its Classes.
+// SetupClass adds all controllers for a claim, a class and a managed kind to a manager: scheduling, defaulting and binding. The
+// kinds must be in the manager's scheme and installed. Provider.SetupWithManager calls it for each of its Classes.
 func SetupClass(mgr ctrl.Manager, of resource.ClaimKind, by resource.ClassKind, with resource.ManagedKind,
 	configurators ...claimbinding.ManagedConfigurator) error {
 	if err := claimscheduling.NewReconciler(mgr, of, by).SetupWithManager(mgr); err != nil {

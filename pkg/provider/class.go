@@ -13,36 +13,36 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A Class says that classes of one kind turn claims of one kind into managed resources of one kind (R5, R6). See ClassOf for
-// the usual way to make one. A class kind that serves several claim kinds has one for each.
+// A Class connects a claim kind, a class kind and a managed kind (R5, R6). ClassOf creates one. A class kind for several claim
+// kinds needs one Class for each.
 type Class struct {
-	// Claim is an empty claim, of a kind of the core (K37) or of anybody's.
+	// Claim is an empty claim of any kind, for example of the core (K37).
 	Claim resource.Claim
 
-	// Object is an empty class, and Managed an empty managed resource as it makes. Both are among the provider's own kinds.
+	// Object is an empty class and Managed an empty managed resource, both of kinds of the provider.
 	Object  resource.Class
 	Managed resource.BindableManaged
 
-	// Configurators make the managed resource of a claim, after claimbinding.NewObjectMetaConfigurator (R258, R259). Those that
-	// satisfy claimbinding.ManagedChecker look at what claims name that exists already, too.
+	// Configurators configure the managed resource of a claim, after claimbinding.NewObjectMetaConfigurator (R258, R259). Those
+	// that satisfy claimbinding.ManagedChecker also check existing managed resources that claims refer to.
 	Configurators []claimbinding.ManagedConfigurator
 }
 
-// A ParameterizedClass is a class with settings of type P, as the generator makes them.
+// A ParameterizedClass is a class with settings of type P, as generated.
 type ParameterizedClass[P any] interface {
 	resource.Class
 	Parameters() *P
 }
 
-// A ParameterizedManaged is a managed resource with settings of type P, as the generator makes them.
+// A ParameterizedManaged is a managed resource with settings of type P, as generated.
 type ParameterizedManaged[P any] interface {
 	resource.BindableManaged
 	Parameters() *P
 }
 
-// ClassOf returns what gives each claim a managed resource with the settings of its class. carry puts what the claim itself
-// says into these settings, and refuses what contradicts the class (D27); see Agree. Nil: the claim says nothing of its own.
-// What alone returns an error for are settings of the class that no two claims can share; see Alone.
+// ClassOf returns a Class that gives the managed resource of a claim the settings of its class. carry copies settings of the
+// claim, and refuses those that contradict the class (D27), see Agree; nil if the claim has none. alone refuses settings of a class
+// that no two claims can share, see Alone.
 //
 //	provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1.BucketClass{}, &v1.Bucket{},
 //		func(c *databasev1alpha1.PostgreSQLInstance, p *v1.BucketParameters) error {
@@ -50,22 +50,22 @@ type ParameterizedManaged[P any] interface {
 //		},
 //		func(p *v1.BucketParameters) error { return provider.Alone("name", p.Name != "") })
 func ClassOf[CM resource.Claim, P any](
-	claim CM, class ParameterizedClass[P], made ParameterizedManaged[P], carry func(claim CM, p *P) error, alone ...func(p *P) error,
+	claim CM, class ParameterizedClass[P], mg ParameterizedManaged[P], carry func(claim CM, p *P) error, alone ...func(p *P) error,
 ) Class {
 	if carry == nil {
 		carry = func(CM, *P) error { return nil }
 	}
 	return Class{
-		Claim: claim, Object: class, Managed: made,
-		Configurators: []claimbinding.ManagedConfigurator{&template[CM, P]{claim, class, made, carry, alone}},
+		Claim: claim, Object: class, Managed: mg,
+		Configurators: []claimbinding.ManagedConfigurator{&template[CM, P]{claim, class, mg, carry, alone}},
 	}
 }
 
-// A template is how settings get from class and claim to the managed resource.
+// A template copies settings from class and claim to the managed resource.
 type template[CM resource.Claim, P any] struct {
 	claim CM
 	class ParameterizedClass[P]
-	made  ParameterizedManaged[P]
+	mg    ParameterizedManaged[P]
 	carry func(CM, *P) error
 	alone []func(*P) error
 }
@@ -81,7 +81,7 @@ func (t *template[CM, P]) Configure(_ context.Context, cm resource.Claim, cs res
 	}
 	to, ok := mg.(ParameterizedManaged[P])
 	if !ok {
-		return fmt.Errorf("managed resource is not a %s", kindOf(t.made))
+		return fmt.Errorf("managed resource is not a %s", kindOf(t.mg))
 	}
 	for _, refuse := range t.alone {
 		if err := refuse(by.Parameters()); err != nil {
@@ -99,18 +99,18 @@ func (t *template[CM, P]) CheckManaged(_ context.Context, cm resource.Claim, mg 
 	}
 	existing, ok := mg.DeepCopyObject().(ParameterizedManaged[P])
 	if !ok {
-		return fmt.Errorf("managed resource is not a %s", kindOf(t.made))
+		return fmt.Errorf("managed resource is not a %s", kindOf(t.mg))
 	}
 	err := t.carry(from, existing.Parameters())
 	if c, ok := errors.AsType[*contradictionError](err); ok {
-		return fmt.Errorf("spec.%s is %v, but managed resource %q has %v: make another claim, and leave the field out or name another "+
+		return fmt.Errorf("spec.%s is %v, but managed resource %q has %v: create another claim, and leave the field out or name another "+
 			"managed resource", c.field, c.claimed, mg.GetName(), c.offered)
 	}
 	return err
 }
 
-// Agree gives a setting the value that a claim asks for, if it asks. Where the class says another one that is an error: a
-// class keeps its word, and a claim is not ignored (D27).
+// Agree sets a setting to the value of a claim, if it has one. A different value in the class is an error: neither of the two is
+// ignored (D27).
 func Agree[T comparable](field string, claimed *T, setting **T) error {
 	switch {
 	case claimed == nil:
@@ -122,23 +122,23 @@ func Agree[T comparable](field string, claimed *T, setting **T) error {
 	return nil
 }
 
-// A contradictionError reports that a claim asks for something else than there is.
+// A contradictionError reports that a claim and its class, or its managed resource, have different values.
 type contradictionError struct {
 	field            string
 	claimed, offered any
 }
 
 func (e *contradictionError) Error() string {
-	return fmt.Sprintf("spec.%s is %v, but the class stands for %v: leave it out, or choose another class", e.field, e.claimed, e.offered)
+	return fmt.Sprintf("spec.%s is %v, but the class has %v: leave it out, or choose another class", e.field, e.claimed, e.offered)
 }
 
-// Alone refuses a class that sets what every claim must have for itself, such as a name, or else all have the same password.
+// Alone refuses a class that sets a field which must differ between claims, such as a name or a password.
 func Alone(field string, set bool) error {
 	if set {
-		return fmt.Errorf("the class sets forProvider.%s, which no two claims can share: ask your platform team to take it out", field)
+		return fmt.Errorf("the class sets forProvider.%s, which no two claims can share: ask your platform team to remove it", field)
 	}
 	return nil
 }
 
-// kindOf is the kind of an object by the name of its type.
+// kindOf returns the name of the Go type of an object.
 func kindOf(o any) string { return reflect.TypeOf(o).Elem().Name() }

@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// KindOf returns a kind whose external clients work with a client of the external system. external makes the one of a pass
-// over an object. If what it returns embeds the lease, the pass returns that at its end and the configuration chooses
-// how often to look; otherwise the lease has to be returned by a method Disconnect.
+// KindOf returns a kind whose external clients use a client of the external system. external creates the external client of one
+// reconcile. It should embed the lease, which is then released at the end and sets the poll interval of the ProviderConfig;
+// otherwise it must release the lease in a method Disconnect.
 //
 //	type bucketClient struct{ *clients.Lease[*sdk.Client] }
 //
@@ -30,7 +30,7 @@ func KindOf[T resource.Managed, C any](
 	}
 }
 
-// connecter makes the external clients of one kind (A53).
+// connecter creates the external clients of one kind (A53).
 type connecter[T resource.Managed, C any] struct {
 	pool     *clients.Pool[C]
 	external func(*clients.Lease[C]) managed.TypedExternalClient[T]

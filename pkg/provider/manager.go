@@ -23,29 +23,29 @@ import (
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
-// A ManagerConfig says how the controllers of providers run together.
+// A ManagerConfig configures the manager of one or several providers.
 type ManagerConfig struct {
-	// REST is the API server to work against, and as whom. Required.
+	// REST is the access to the API server. Required.
 	REST *rest.Config
-	// Log is where all controllers log. Default: nowhere.
+	// Log is the logger of all controllers. Default: none.
 	Log logr.Logger
-	// LeaderElect makes the controllers work only while this process holds a lease that all replicas share.
+	// LeaderElect runs the controllers only while this process holds the lease of all replicas.
 	LeaderElect bool
-	// LeaseName and LeaseNamespace say which lease. Required with LeaderElect.
+	// LeaseName and LeaseNamespace identify the lease. Required with LeaderElect.
 	LeaseName, LeaseNamespace string
 	// HealthListen is the host:port of /healthz and /readyz. Default: none.
 	HealthListen string
 	// MetricsListen is the host:port of /metrics. Default: none.
 	MetricsListen string
-	// MetricsGiveWay makes do without metrics where somebody else listens at MetricsListen. Default: that is an error.
+	// MetricsGiveWay runs without metrics if MetricsListen is in use. Default: that is an error.
 	MetricsGiveWay bool
-	// Reconcilers are options of the reconcilers of all managed kinds, after their own.
+	// Reconcilers are options of the reconcilers of all managed kinds, after those of the kinds.
 	Reconcilers []managed.ReconcilerOption
 }
 
-// NewManager returns a manager that runs all controllers of the providers once it is started. Their objects are deleted in
-// the order that their references ask for, across providers too. It has the addresses of its probes and metrics from now on. The
-// definitions of all kinds have to be installed before it starts; see InstallCRDs.
+// NewManager returns a manager with all controllers of the providers. Objects are deleted in the order of their references, across
+// providers too. The manager listens on the addresses of probes and metrics from now on. Install the definitions of all kinds
+// before it starts, see InstallCRDs.
 func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -54,7 +54,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if len(providers) == 0 {
 		return nil, errNoProvider()
 	}
-	// The API server warns of the finalizer's form at every creation; its name is a wire contract and stays.
+	// The API server warns of the form of our finalizer at every creation. Its name is part of the contract.
 	config := rest.CopyConfig(cfg.REST)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	counters, err := telemetry.NewMetrics(metrics.Registry)
@@ -71,7 +71,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		HealthProbeBindAddress: cfg.healthAddress(),
 		LeaderElection:         cfg.LeaderElect,
 		LeaderElectionID:       cfg.LeaseName,
-		// The process ends when the manager does, so the next leader need not wait for the lease to run out.
+		// The process ends with the manager, so the next leader need not wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 		LeaderElectionNamespace:       cfg.LeaseNamespace,
 		Cache:                         held,
@@ -82,7 +82,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	options := append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(mgr))}, cfg.Reconcilers...)
 	for i, p := range providers {
 		if err := p.SetupWithManager(mgr, options...); err != nil {
-			return nil, errors.Join(err, mistakes(providers[i+1:])) // so that all mistakes are told at once
+			return nil, errors.Join(err, mistakes(providers[i+1:])) // all mistakes at once
 		}
 	}
 	if err := addHealthChecks(mgr); err != nil {
@@ -98,7 +98,7 @@ func (c ManagerConfig) logger() logr.Logger {
 	return c.Log
 }
 
-// validate returns the mistakes of all providers, without an API server.
+// validate returns the mistakes of all providers.
 func validate(providers []Provider) error {
 	if len(providers) == 0 {
 		return errNoProvider()
@@ -116,7 +116,7 @@ func mistakes(providers []Provider) error {
 	return errors.Join(all...)
 }
 
-// healthAddress is where a manager answers probes; it knows "nowhere" by the word 0.
+// healthAddress is the address of the probes; "0" is none.
 func (c ManagerConfig) healthAddress() string {
 	if c.HealthListen == "" {
 		return "0"
@@ -124,33 +124,33 @@ func (c ManagerConfig) healthAddress() string {
 	return c.HealthListen
 }
 
-// serveMetrics makes a manager serve the metrics of its process.
+// serveMetrics adds a server of metrics to the manager.
 func (c ManagerConfig) serveMetrics(mgr ctrl.Manager) error {
 	if c.MetricsListen == "" {
 		return nil
 	}
 	server, err := telemetry.Listen(c.MetricsListen, metrics.Registry)
 	if errors.Is(err, syscall.EADDRINUSE) && c.MetricsGiveWay {
-		mgr.GetLogger().Info("Metrics are not served, since another program has the address", "address", c.MetricsListen)
+		mgr.GetLogger().Info("Metrics are not served because another program uses the address", "address", c.MetricsListen)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if err := mgr.Add(server); err != nil {
-		return errors.Join(fmt.Errorf("adding the server of metrics: %w", err), server.Close())
+		return errors.Join(fmt.Errorf("adding the metrics server: %w", err), server.Close())
 	}
 	return nil
 }
 
-// addHealthChecks makes the probes answer: alive when the process serves, ready when the caches are filled.
+// addHealthChecks adds the probes: alive when the process serves, ready when the caches are synced.
 func addHealthChecks(mgr ctrl.Manager) error {
 	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
 		return fmt.Errorf("adding health check: %w", err)
 	}
 	err := mgr.AddReadyzCheck("caches", func(request *http.Request) error {
 		if !mgr.GetCache().WaitForCacheSync(request.Context()) {
-			return errors.New("caches are not filled yet")
+			return errors.New("caches are not synced yet")
 		}
 		return nil
 	})

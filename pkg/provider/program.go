@@ -31,15 +31,15 @@ const (
 )
 
 // Main is the main function of a program that runs the controllers of providers against any Kubernetes API server until
-// SIGINT, SIGTERM or SIGHUP. Its flags are those of bowline controllers; -h tells them. It ends the process: with 0 after a
-// signal, 1 after an error and 2 where the command line is wrong.
+// SIGINT, SIGTERM or SIGHUP. Its flags are those of bowline controllers, see -h. It exits with 0 after a signal, 1 after an error
+// and 2 if the command line is invalid.
 func Main(providers ...Provider) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args, os.Stderr, providers))
 }
 
-// settings of a program.
+// settings are the flags of a program.
 type settings struct {
 	kubeconfig    string
 	leaderElect   bool
@@ -51,27 +51,27 @@ type settings struct {
 	verbosity     int
 }
 
-// parse reads the command line. Usage and mistakes are written to w.
+// parse reads the command line. It writes usage and mistakes to w.
 func parse(args []string, w io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.SetOutput(w)
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` that names the API server and the identity to use (default: the pod's own)")
-	flags.BoolVar(&s.leaderElect, "leader-elect", false, "work only while this process holds the lease that all replicas share")
-	flags.BoolVar(&s.installCRDs, "install-crds", true, "apply the custom resource definitions at the start")
+	flags.BoolVar(&s.leaderElect, "leader-elect", false, "run only while this process holds the lease of all replicas")
+	flags.BoolVar(&s.installCRDs, "install-crds", true, "apply the custom resource definitions at startup")
 	flags.StringVar(&s.healthListen, "health-listen", "", "`host:port` that serves /healthz and /readyz (default: none)")
 	flags.StringVar(&s.metricsListen, "metrics-listen", telemetry.DefaultListen,
-		"`host:port` that serves /metrics; empty for none, and none if it is left out and taken")
-	flags.DurationVar(&s.pollInterval, "poll-interval", time.Minute, "how often each external resource is looked at while nothing changes")
-	flags.IntVar(&s.verbosity, "v", 0, "log more: 1 adds what the libraries say, 4 each request")
+		"`host:port` that serves /metrics; empty for none; without the flag also none if the default is in use")
+	flags.DurationVar(&s.pollInterval, "poll-interval", time.Minute, "how often each external resource is polled while nothing changes")
+	flags.IntVar(&s.verbosity, "v", 0, "log `level`: 1 adds messages of libraries, 4 each request")
 	if err := flags.Parse(args[1:]); err != nil {
-		return s, err // it is written already
+		return s, err // written by Parse
 	}
 	flags.Visit(func(f *flag.Flag) { s.metricsChosen = s.metricsChosen || f.Name == "metrics-listen" })
 	var err error
 	switch {
 	case flags.NArg() > 0:
-		err = fmt.Errorf("argument %q is not known: there are only flags, see -h", flags.Arg(0))
+		err = fmt.Errorf("unknown argument %q: there are only flags, see -h", flags.Arg(0))
 	case s.pollInterval < time.Second:
 		err = errors.New("--poll-interval must be at least 1s")
 	default:
@@ -81,7 +81,7 @@ func parse(args []string, w io.Writer) (settings, error) {
 	return s, err
 }
 
-// run is Main without the process.
+// run is Main without signals and exit.
 func run(ctx context.Context, args []string, stderr io.Writer, providers []Provider) (code int) {
 	s, err := parse(args, stderr)
 	switch {
@@ -128,7 +128,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 		Reconcilers: []managed.ReconcilerOption{managed.WithPollInterval(s.pollInterval)},
 	}, providers...)
 	if err == nil {
-		ours.Info("The controllers start", "server", cfg.Host)
+		ours.Info("Starting controllers", "server", cfg.Host)
 		err = mgr.Start(ctx)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -137,7 +137,7 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 	return err
 }
 
-// programName is how API server, lease and logs know the controllers.
+// programName identifies the controllers in the API server, the lease and logs.
 func programName(providers []Provider) string {
 	name := "bowline"
 	for _, p := range providers {
@@ -146,8 +146,7 @@ func programName(providers []Provider) string {
 	return name
 }
 
-// loggers returns that of our controllers, which say at the information level what a person should see, and that of
-// libraries, which are asked for no more than warnings unless somebody wants to see more.
+// loggers returns the logger of our controllers, at level info, and that of libraries, at level warning unless -v is set.
 func (s settings) loggers(w io.Writer) (ours, libraries logr.Logger) {
 	handler := func(level slog.Level) logr.Logger {
 		return logr.FromSlogHandler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))

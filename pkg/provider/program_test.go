@@ -26,9 +26,9 @@ func TestProgram(t *testing.T) {
 	}{
 		"A73 help":                {[]string{"-h"}, []provider.Provider{good}, 0, "metrics-listen"},
 		"A73 unknown flag":        {[]string{"--letter"}, []provider.Provider{good}, 2, "letter"},
-		"A73 argument":            {[]string{"letter"}, []provider.Provider{good}, 2, `argument "letter" is not known`},
+		"A73 argument":            {[]string{"letter"}, []provider.Provider{good}, 2, `"letter"`},
 		"R224 poll interval":      {[]string{"--poll-interval=1ms"}, []provider.Provider{good}, 2, "at least 1s"},
-		"A73 no API server":       {nil, []provider.Provider{good}, 1, "program: say which API server to use with --kubeconfig FILE"},
+		"A73 no API server":       {nil, []provider.Provider{good}, 1, "--kubeconfig FILE"},
 		"A73 no kubeconfig":       {[]string{"--kubeconfig", missing}, []provider.Provider{good}, 1, "reading kubeconfig"},
 		"A73 no provider":         {nil, nil, 1, "no provider"},
 		"A73 provider that fails": {nil, []provider.Provider{bad}, 1, "Provider.Configs has no"},

@@ -18,9 +18,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A Provider is all there is to know of one. Programs, tests and tools use the same value.
+// A Provider describes a provider completely. Programs, tests and tools use the same value.
 type Provider struct {
-	// Name is how messages and the lease of its controllers call it: lower case letters, digits and hyphens.
+	// Name in messages and of the lease: lower case letters, digits and hyphens.
 	Name string
 
 	// CRDs holds the definitions of all its kinds, configurations included, in files *.yaml.
@@ -29,56 +29,56 @@ type Provider struct {
 	// AddToScheme adds all its kinds.
 	AddToScheme func(*runtime.Scheme) error
 
-	// Configs holds an empty object of each kind of provider configuration (K51). Cluster-scoped managed kinds need a
-	// ProviderConfig of cluster scope, namespaced ones a ProviderConfig of their scope and a ClusterProviderConfig (N2). The
-	// spec of each holds the fields of ProviderSpec of package apis/common/v1. Empty for a provider whose kinds need none.
+	// Configs holds an empty object of each kind of ProviderConfig (K51). Cluster-scoped managed kinds need a cluster-scoped
+	// ProviderConfig, namespaced ones a namespaced ProviderConfig and a ClusterProviderConfig (N2). Their specs contain the
+	// fields of ProviderSpec of package apis/common/v1. Empty if no kind needs one.
 	Configs []resource.ProviderConfig
 
-	// Kinds are the managed kinds that it serves.
+	// Kinds are the managed kinds.
 	Kinds []Kind
 
-	// Claims are empty claims of the kinds that the provider defines itself, as the core does (K37). Their core controllers say
-	// why a claim gets nothing (N10).
+	// Claims are empty claims of the kinds that the provider defines, as the core does (K37). Their controllers report why a claim
+	// is not bound (N10).
 	Claims []resource.Claim
 
-	// Targets are empty targets of the kinds that the provider defines itself, as the core does (K70). Each kind has one
-	// controller, which lets its targets connect to managed resources of all kinds of the providers that run beside it.
+	// Targets are empty targets of the kinds that the provider defines, as the core does (K70). Each kind has one controller, which
+	// connects its targets to managed resources of all providers in the same manager.
 	Targets []resource.Target
 
-	// Classes say which claims can be satisfied with which of its kinds (R8).
+	// Classes connect claim kinds with kinds of the provider (R8).
 	Classes []Class
 
-	// PropagatesSecrets makes the provider carry changes of connection Secrets on to claims, for all kinds of all providers
-	// (R7). One provider of an installation does it: the core.
+	// PropagatesSecrets makes the provider propagate connection Secrets to claims, for all kinds of all providers (O15). One
+	// provider of an installation does it: the core.
 	PropagatesSecrets bool
 
-	// Options are given to the reconcilers of all its kinds, before those of the kind.
+	// Options of the reconcilers of all kinds, before those of the kind.
 	Options []managed.ReconcilerOption
 
-	// ExtraRules are what its connecters do through the API server besides what Rules knows, for example because its objects
-	// refer to kinds of other providers.
+	// ExtraRules are permissions that connecters need besides those that Rules derives, for example because objects refer to
+	// kinds of other providers.
 	ExtraRules []rbacv1.PolicyRule
 }
 
-// A Kind is a managed kind that a provider serves. See KindOf for the usual way to make one.
+// A Kind is a managed kind of a provider. KindOf creates one.
 type Kind struct {
-	// Object is an empty one. Its kind comes from the scheme, or from the object itself if that has no Go type (see package
+	// Object is an empty object. Its kind comes from the scheme, or from the object if it has no Go type (see package
 	// resource/unstructured).
 	Object resource.Managed
 
-	// Connecter returns what makes external clients of this kind. It is called once, when the kind is set up.
+	// Connecter returns the connecter of the kind. It is called once, at setup.
 	Connecter func(*Setup) managed.ExternalConnecter
 
-	// Options of this kind's reconciler: the way to everything that a managed.Reconciler can do.
+	// Options of the reconciler of this kind.
 	Options []managed.ReconcilerOption
 
 	// Concurrency is how many objects of the kind are reconciled at once. Default: 32.
 	Concurrency int
 
-	// Err is what is wrong with the kind, for packages that make kinds and find mistakes. Provider.Validate tells it.
+	// Err is a mistake found by the package that created the kind. Provider.Validate returns it.
 	Err error
 
-	// typed is Connecter for a client of one Go type.
+	// typed is Connecter for external clients of one Go type.
 	typed func(*Setup) managed.ReconcilerOption
 }
 
@@ -94,9 +94,8 @@ func (p Provider) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, er
 	return all, nil
 }
 
-// SetupWithManager adds the controllers of all kinds and configurations to the manager (A73), and the kinds to its
-// scheme. The options are given to the reconciler of every managed kind, after its own. A provider that Validate finds
-// mistakes in is refused with these.
+// SetupWithManager adds the kinds to the scheme of the manager, and the controllers of all kinds and ProviderConfigs to the manager
+// (A73). The options are for the reconcilers of all managed kinds, after their own. It fails if Validate does.
 func (p Provider) SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOption) error {
 	s, err := p.setup(mgr)
 	if err != nil {
@@ -108,9 +107,8 @@ func (p Provider) SetupWithManager(mgr ctrl.Manager, o ...managed.ReconcilerOpti
 	return nil
 }
 
-// Reconcilers returns the reconcilers of all managed kinds, which the manager does not run, and adds the kinds to its scheme.
-// They are for asking what a pass would do (N8), see managed.Reconciler.Plan, while the manager is started. Options and errors
-// are those of SetupWithManager.
+// Reconcilers adds the kinds to the scheme of the manager and returns the reconcilers of all managed kinds without controllers, for
+// plans (N8): see managed.Reconciler.Plan. The manager must be started. Options and errors are those of SetupWithManager.
 func (p Provider) Reconcilers(mgr ctrl.Manager, o ...managed.ReconcilerOption) (map[schema.GroupKind]*managed.Reconciler, error) {
 	s, err := p.setup(mgr)
 	if err != nil {
@@ -124,7 +122,7 @@ func (p Provider) Reconcilers(mgr ctrl.Manager, o ...managed.ReconcilerOption) (
 	return all, nil
 }
 
-// setup prepares a manager for the provider.
+// setup validates the provider and adds its kinds to the scheme.
 func (p Provider) setup(mgr ctrl.Manager) (*Setup, error) {
 	l, err := p.layout()
 	if err != nil {

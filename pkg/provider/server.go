@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// RESTConfig reads the access to an API server from a kubeconfig, or without one from the pod's service account.
+// RESTConfig returns the access to an API server of a kubeconfig, or without one of the pod's service account.
 func RESTConfig(kubeconfig string) (*rest.Config, error) {
 	var (
 		cfg *rest.Config
@@ -34,7 +34,7 @@ func RESTConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		cfg, err = rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("say which API server to use with --kubeconfig FILE")
+			return nil, errors.New("there is no API server to connect to: name one with --kubeconfig FILE")
 		}
 	} else {
 		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -42,15 +42,15 @@ func RESTConfig(kubeconfig string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
-	cfg.QPS = -1 // the API server's own fairness decides; the controllers limit their calls to the outside
+	cfg.QPS = -1 // the API server has priority and fairness
 	return cfg, nil
 }
 
-// applyTogether is how many definitions are applied one after the other, beside the others. Most of the time of each is
-// waiting: for the server to see it, to begin to serve it and to fill its cache.
-const applyTogether = 5
+// batchSize is how many definitions are applied one after the other; batches are applied in parallel. Most of the time is spent on
+// waiting for the server to serve them.
+const batchSize = 5
 
-// Definitions returns those of all kinds of the providers.
+// Definitions returns the definitions of all kinds of the providers.
 func Definitions(providers ...Provider) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, p := range providers {
@@ -63,7 +63,7 @@ func Definitions(providers ...Provider) ([]*apiextensionsv1.CustomResourceDefini
 	return all, nil
 }
 
-// InstallCRDs applies the definitions of all kinds of the providers, and logs which of them were left alone.
+// InstallCRDs applies the definitions of all kinds of the providers, and logs those that it skips.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, providers ...Provider) error {
 	all, err := Definitions(providers...)
 	if err != nil {
@@ -72,28 +72,28 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, provide
 	return InstallDefinitions(ctx, cfg, log, all)
 }
 
-// InstallDefinitions is InstallCRDs for whoever has read the definitions already.
+// InstallDefinitions is InstallCRDs for definitions that are loaded already.
 func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, all []*apiextensionsv1.CustomResourceDefinition) error {
 	report, err := apply(ctx, cfg, all)
 	for _, skipped := range report.Skipped {
-		log.Info("Custom resource definition is left alone", "name", skipped.Name, "reason", skipped.Reason)
+		log.Info("Custom resource definition is skipped", "name", skipped.Name, "reason", skipped.Reason)
 	}
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: let somebody else install the definitions and start with --install-crds=false", err)
+		return fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
 	}
 	return err
 }
 
-// apply applies definitions side by side, and reports what happened to each, also after an error.
+// apply applies definitions in parallel. The report is valid after an error too.
 func apply(ctx context.Context, cfg *rest.Config, all []*apiextensionsv1.CustomResourceDefinition) (crd.Report, error) {
 	var (
 		mu    sync.Mutex
 		total crd.Report
 	)
 	group, ctx := errgroup.WithContext(ctx)
-	for some := range slices.Chunk(all, applyTogether) {
+	for batch := range slices.Chunk(all, batchSize) {
 		group.Go(func() error {
-			report, err := crd.Apply(ctx, cfg, some...)
+			report, err := crd.Apply(ctx, cfg, batch...)
 			mu.Lock()
 			defer mu.Unlock()
 			total.Skipped = append(total.Skipped, report.Skipped...)
@@ -104,7 +104,7 @@ func apply(ctx context.Context, cfg *rest.Config, all []*apiextensionsv1.CustomR
 	return total, err
 }
 
-// podNamespace is the pod's own, or the one that Bowline uses.
+// podNamespace is the namespace of the pod, or the one of Bowline.
 func podNamespace() string {
 	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if namespace := strings.TrimSpace(string(content)); err == nil && namespace != "" {
@@ -113,7 +113,7 @@ func podNamespace() string {
 	return "bowline-system"
 }
 
-// ensureNamespace makes the namespace of the lease. Whoever may not make namespaces has one already.
+// ensureNamespace creates the namespace of the lease. Without the permission it must exist.
 func ensureNamespace(ctx context.Context, cfg *rest.Config, name string) error {
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -21,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
-// defaultConcurrency is how many objects of one kind are reconciled at once.
+// defaultConcurrency of the controllers of managed kinds.
 const defaultConcurrency = 32
 
 // A Setup is shared by the connecters of a provider in one manager.
@@ -32,7 +31,7 @@ type Setup struct {
 }
 
 func newSetup(mgr ctrl.Manager, l *layout) (*Setup, error) {
-	registry, err := clients.NewRegistry(mgr, l.configKinds(), func(managed schema.GroupKind) string { return l.kindOf(managed).configs })
+	registry, err := clients.NewRegistry(mgr, l.configKinds(), l.configGroup)
 	return &Setup{mgr: mgr, layout: l, clients: registry}, err
 }
 
@@ -42,8 +41,8 @@ func (s *Setup) Manager() ctrl.Manager { return s.mgr }
 // Clients are the clients, limits and credentials of the provider's ProviderConfigs.
 func (s *Setup) Clients() *clients.Registry { return s.clients }
 
-// addControllers adds those of all managed kinds, with the given options, and those that keep configurations, and their
-// credentials, while they are in use (N12, N29).
+// addControllers adds the controllers of managed kinds, with the given options, and those that protect ProviderConfigs and their
+// credentials while they are in use (N12, N29).
 func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 	shared := s.shared()
 	for _, k := range s.layout.kinds {
@@ -61,17 +60,17 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 	return s.addClaims()
 }
 
-// shared returns the options that all kinds of the provider have in common.
+// shared returns the options of all kinds of the provider.
 func (s *Setup) shared() []managed.ReconcilerOption {
 	return append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(s.mgr))}, s.layout.provider.Options...)
 }
 
-// newReconciler makes that of one kind, with the options that it shares, its own and then the given ones.
-func (s *Setup) newReconciler(k placed[Kind], shared, o []managed.ReconcilerOption) *managed.Reconciler {
-	return managed.NewReconciler(s.mgr, resource.ManagedKind(k.gvk), slices.Concat(shared, s.own(k.is), o)...)
+// newReconciler returns the reconciler of a kind, with shared options, then its own, then the given ones.
+func (s *Setup) newReconciler(k part[Kind], shared, o []managed.ReconcilerOption) *managed.Reconciler {
+	return managed.NewReconciler(s.mgr, resource.ManagedKind(k.gvk), slices.Concat(shared, s.own(k.object), o)...)
 }
 
-// own returns the options of a kind.
+// own returns the options of one kind.
 func (s *Setup) own(k Kind) []managed.ReconcilerOption {
 	var options []managed.ReconcilerOption
 	if k.Connecter != nil {
@@ -87,25 +86,25 @@ func (s *Setup) own(k Kind) []managed.ReconcilerOption {
 }
 
 // addKind adds the controller of one managed kind.
-func (s *Setup) addKind(k placed[Kind], r *managed.Reconciler) error {
-	if err := managed.IndexProviderConfig(context.Background(), s.mgr, k.is.Object); err != nil {
+func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
+	if err := managed.IndexProviderConfig(context.Background(), s.mgr, k.object.Object); err != nil {
 		return err
 	}
-	concurrency := k.is.Concurrency
+	concurrency := k.object.Concurrency
 	if concurrency <= 0 {
 		concurrency = defaultConcurrency
 	}
 	options := controller.Options{MaxConcurrentReconciles: concurrency, NewQueue: queue.Of(s.mgr)}
 	b := ctrl.NewControllerManagedBy(s.mgr).
 		Named(managed.ControllerName(k.gvk.GroupKind())).
-		For(watched(k.is.Object)).
+		For(watched(k.object.Object)).
 		WatchesRawSource(r.Wakeups()).
 		WithOptions(options)
 	s.clients.Watch(b, k.configs, r.Users)
 	return b.Complete(r)
 }
 
-// watched is an object as caches know it.
+// watched returns the object in the form that caches use.
 func watched(mg resource.Managed) client.Object {
 	if untyped, ok := mg.(*unstructured.Managed); ok {
 		return untyped.GetUnstructured()
