@@ -31,7 +31,7 @@ func newProvider() provider.Provider {
 			Close: func(folder *os.Root) { _ = folder.Close() },
 		},
 		IsNotFound: func(err error) bool { return errors.Is(err, fs.ErrNotExist) },
-		Refused:    func(error) bool { return true }, // no answer of a disk gets lost
+		Refused:    func(error) bool { return true }, // calls of a disk have no lost answers
 	}
 	return provider.Provider{
 		Name:        "notes",

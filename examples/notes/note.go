@@ -55,7 +55,7 @@ func get(_ context.Context, folder *os.Root, r *request) (*note, error) {
 	}, nil
 }
 
-// put writes what the object declares. What it does not was wanted at creation only, or belongs to somebody else.
+// put writes the fields that the object declares.
 func put(folder *os.Root, r *request) error {
 	if text := r.Parameters.Text; text != nil {
 		if err := folder.WriteFile(r.Name, []byte(*text), 0o600); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp/controller"
 )
 
-// Provider returns all there is to know of the provider.
+// Provider returns the definition of the provider.
 func Provider() provider.Provider {
 	return provider.Provider{
 		Name:        "fcp",

@@ -1,8 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sql is the provider of what lives in SQL servers: today the databases, roles, grants, schemas and extensions of
-// PostgreSQL servers, of whatever origin.
+// Package sql is the provider for databases, roles, grants, schemas and extensions of PostgreSQL servers.
 package sql
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/controller"
 )
 
-// Provider returns all there is to know of the provider.
+// Provider returns the definition of the provider.
 func Provider() provider.Provider {
 	return provider.Provider{
 		Name:        "sql",

@@ -116,7 +116,7 @@ func TestTenantsHalfGone(t *testing.T) {
 		do   func(ctx context.Context, tenant string) error
 	}{
 		{"nothing", func(context.Context, string) error { return nil }},
-		{"locked out", w.server.LockOut},
+		{"locked out", w.server.DisableLogin},
 		{"no database", func(ctx context.Context, tenant string) error {
 			return w.server.DeleteDatabase(ctx, tenant, postgresql.DeleteDatabaseOptions{Force: true})
 		}},

@@ -9,13 +9,13 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// A KubernetesClusterSpec is what you ask for.
+// A KubernetesClusterSpec is the desired state of a claim.
 type KubernetesClusterSpec struct {
 	xpv1.ResourceClaimSpec `json:",inline"`
 
-	// ClusterVersion is the version of Kubernetes that your application needs, in quotes, for example "1.34". Without
-	// it you get the one that the class stands for. If that stands for another one, the claim says so, and nothing is
-	// made. It cannot change once there is something behind the claim.
+	// ClusterVersion is the version of Kubernetes that your application needs, in quotes, for example "1.34". Default:
+	// that of the class. If the class sets another version, the claim is refused with a message in its conditions. It cannot
+	// change once the claim is bound.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
@@ -24,17 +24,17 @@ type KubernetesClusterSpec struct {
 }
 
 // A KubernetesCluster asks for a Kubernetes cluster of your own. Create it in your namespace, and name a Secret in
-// writeConnectionSecretToRef: when the claim is ready, that holds endpoint and credentials, as a kubeconfig where the
-// provider makes one. As long as it is not, the condition Ready says what it waits for.
+// writeConnectionSecretToRef: when the claim is ready, the Secret has endpoint and credentials, as a kubeconfig where the
+// provider makes one. Until then condition Ready shows the reason.
 //
 // +kubebuilder:object:root=true
 type KubernetesCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what you ask for. All of it may be left out.
+	// Spec is the desired state. All fields are optional.
 	Spec KubernetesClusterSpec `json:"spec,omitempty"`
 
-	// Status is how far it is.
+	// Status is the observed state.
 	Status xpv1.ResourceClaimStatus `json:"status,omitempty"`
 }

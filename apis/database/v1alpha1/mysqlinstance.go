@@ -9,13 +9,13 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// A MySQLInstanceSpec is what you ask for.
+// A MySQLInstanceSpec is the desired state of a claim.
 type MySQLInstanceSpec struct {
 	xpv1.ResourceClaimSpec `json:",inline"`
 
-	// EngineVersion is the version of MySQL that your application needs, in quotes, for example "8.4". Without
-	// it you get the one that the class stands for. If that stands for another one, the claim says so, and nothing is
-	// made. It cannot change once there is something behind the claim.
+	// EngineVersion is the version of MySQL that your application needs, in quotes, for example "8.4". Default:
+	// that of the class. If the class sets another version, the claim is refused with a message in its conditions. It cannot
+	// change once the claim is bound.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
@@ -24,17 +24,17 @@ type MySQLInstanceSpec struct {
 }
 
 // A MySQLInstance asks for a MySQL database of your own. Create it in your namespace, and name a Secret in
-// writeConnectionSecretToRef: when the claim is ready, that holds endpoint, port, username and password. As long as it is not,
-// the condition Ready says what it waits for. What happens to the data when you delete it is for the class to say.
+// writeConnectionSecretToRef: when the claim is ready, the Secret has endpoint, port, username and password. Until then
+// condition Ready shows the reason. The class decides whether deleting the claim deletes the data.
 //
 // +kubebuilder:object:root=true
 type MySQLInstance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what you ask for. All of it may be left out.
+	// Spec is the desired state. All fields are optional.
 	Spec MySQLInstanceSpec `json:"spec,omitempty"`
 
-	// Status is how far it is.
+	// Status is the observed state.
 	Status xpv1.ResourceClaimStatus `json:"status,omitempty"`
 }

@@ -1,8 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds what namespaces need to run workloads elsewhere: targets, which hand them the connection Secret of a
-// managed resource that others made (K70).
+// Package v1alpha1 holds targets, which copy the connection Secret of an existing managed resource to a namespace (K70).
 //
 // +kubebuilder:object:generate=true
 // +groupName=workload.crossplane.io

@@ -9,24 +9,23 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// A KubernetesTargetSpec says what you want to connect to.
+// A KubernetesTargetSpec names the managed resource to connect to.
 type KubernetesTargetSpec struct {
 	xpv1.TargetSpec `json:",inline"`
 }
 
-// A KubernetesTarget gives your namespace access to a managed resource that others made, usually a hosted Kubernetes cluster
-// that your workloads shall go to: it brings a copy of the connection Secret, if the managed resource may be used by your
-// namespace. As long as it may not, or there is nothing to copy yet, the condition Ready says so. Delete the target, and the
-// copy goes with it; the managed resource stays as it is.
+// A KubernetesTarget gives your namespace access to an existing managed resource, usually a Kubernetes cluster for your
+// workloads: it copies the connection Secret into your namespace, if the managed resource permits that. Until the copy exists,
+// condition Ready shows the reason. Deleting the target deletes the copy, not the managed resource.
 //
 // +kubebuilder:object:root=true
 type KubernetesTarget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what you want to connect to.
+	// Spec names the managed resource to connect to.
 	Spec KubernetesTargetSpec `json:"spec"`
 
-	// Status says whether you can.
+	// Status is the observed state.
 	Status xpv1.TargetStatus `json:"status,omitempty"`
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 )
 
-// A cacheInstance is a cache as the cloud answers it.
+// A cacheInstance is the cloud's answer about a cache.
 type cacheInstance struct {
 	cache.Instance
-	Password string `connection:"password"` // told once, at creation
+	Password string `connection:"password"` // returned at creation only
 }
 
 type cacheRequest = kind.Request[v1alpha3.CacheInstanceParameters, cacheInstance]
 
-// cacheInstances are Redis servers, each of its own. The password is sent where the user chose one (P61).
+// cacheInstances are dedicated Redis servers. The password is sent if the user chose one (P61).
 func cacheInstances() kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation, cacheInstance] {
 	return kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation, cacheInstance]{
 		Identity: kind.ByToken,
@@ -45,11 +45,11 @@ func cacheInstances() kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v
 		Create: func(ctx context.Context, c *sdk.Client, r *cacheRequest) (*cacheInstance, error) {
 			in := kind.Input[cache.CreateInstanceInput](r)
 			in.Name, in.Password = r.Name, optional(string(r.Secrets["passwordSecretRef"]))
-			made, err := cache.NewClient(c).CreateInstance(ctx, in, sdk.WithIdempotencyKey(r.Token))
+			created, err := cache.NewClient(c).CreateInstance(ctx, in, sdk.WithIdempotencyKey(r.Token))
 			if err != nil {
 				return nil, err
 			}
-			return &cacheInstance{Instance: made.Instance, Password: made.Password}, nil
+			return &cacheInstance{Instance: created.Instance, Password: created.Password}, nil
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *cacheRequest) error {
 			in := kind.Input[cache.UpdateInstanceInput](r)

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
-// Classes returns which claims can be satisfied, and with what.
+// Classes returns the kinds of claims that the provider satisfies.
 func Classes() []provider.Class {
 	return []provider.Class{
 		provider.ClassOf(&databasev1alpha1.FancySQLInstance{}, &v1alpha3.FavouriteDBInstanceClass{}, &v1alpha3.FavouriteDBInstance{},
@@ -34,7 +34,7 @@ func Classes() []provider.Class {
 	}
 }
 
-// ownInstance is for settings of a database instance that no two claims can share.
+// ownInstance refuses settings that no two claims can share.
 func ownInstance(p *v1alpha3.FavouriteDBInstanceParameters) error {
 	return errors.Join(provider.Alone("name", p.Name != ""), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
 }

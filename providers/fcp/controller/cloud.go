@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
-// clouds returns what makes clients of the favourite cloud.
+// clouds creates clients of the favourite cloud.
 func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 	return &clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]{
 		New: func(_ context.Context, c clients.Connection[v1alpha3.ProviderConfigSpec]) (*sdk.Client, error) {
@@ -42,7 +42,7 @@ func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) k
 	}
 }
 
-// states are those that all services have whose objects are no servers.
+// states are those of all services without servers.
 func states() map[string]kind.State {
 	return map[string]kind.State{"CREATING": kind.Creating, "AVAILABLE": kind.Ready, "DELETING": kind.Deleting}
 }

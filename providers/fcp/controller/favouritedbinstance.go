@@ -16,18 +16,18 @@ import (
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
-// An instance is a database instance as the cloud answers it.
+// An instance is the cloud's answer about a database instance.
 type instance struct {
 	database.Instance
-	Password string `connection:"password"` // told once, at creation
+	Password string `connection:"password"` // returned at creation only
 }
 
-// maintenanceDatabase is the database that every PostgreSQL server has from the start, and the only one that the cloud makes.
+// maintenanceDatabase exists on every PostgreSQL server. The cloud creates no other.
 const maintenanceDatabase = "postgres"
 
 type instanceRequest = kind.Request[v1alpha3.FavouriteDBInstanceParameters, instance]
 
-// favouriteDBInstances are PostgreSQL servers, each of its own. The password is sent where the user chose one (P61).
+// favouriteDBInstances are dedicated PostgreSQL servers. The password is sent if the user chose one (P61).
 func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation, instance] {
 	return kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation, instance]{
 		Identity: kind.ByToken,
@@ -47,7 +47,7 @@ func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceP
 			return &instance{Instance: *have}, nil
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *instanceRequest) (*instance, error) {
-			made, err := database.NewClient(c).CreateInstance(ctx, database.CreateInstanceInput{
+			created, err := database.NewClient(c).CreateInstance(ctx, database.CreateInstanceInput{
 				Name:           r.Name,
 				FancinessLevel: r.Parameters.FancinessLevel,
 				Version:        r.Parameters.Version,
@@ -57,7 +57,7 @@ func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceP
 			if err != nil {
 				return nil, err
 			}
-			return &instance{Instance: made.Instance, Password: made.Password}, nil
+			return &instance{Instance: created.Instance, Password: created.Password}, nil
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *instanceRequest) error {
 			_, err := database.NewClient(c).UpdateInstance(ctx, r.Name, database.UpdateInstanceInput{
@@ -70,14 +70,14 @@ func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceP
 		Delete: func(ctx context.Context, c *sdk.Client, r *instanceRequest) error {
 			return database.NewClient(c).DeleteInstance(ctx, r.Name)
 		},
-		// Applications find all that they need in the Secret, as with every other kind that serves claims.
+		// claims of this kind need all details in the Secret
 		Connection: func(*sdk.Client, *instance) managed.ConnectionDetails {
 			return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretDatabaseKey: []byte(maintenanceDatabase)}
 		},
 	}
 }
 
-// optional is nil for a zero value, which says nothing.
+// optional is nil for a zero value.
 func optional[V comparable](value V) *V {
 	var zero V
 	if value == zero {

@@ -1,10 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller says how each kind of the favourite cloud's provider is managed through the cloud's SDK.
-//
-// Its one idea: a kind is a service of four or five functions in a file of its own, and a row of Kinds. What all have in
-// common is in cloud.go.
+// Package controller defines the kinds of the favourite cloud by package kind, one file each. cloud.go has the client that they
+// share, failure.go the classification of errors.
 package controller
 
 import (

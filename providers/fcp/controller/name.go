@@ -6,19 +6,18 @@ package controller
 import "strings"
 
 const (
-	longestName  = 63            // that the cloud takes: [a-z]([-a-z0-9]*[a-z0-9])?
-	uniqueEnding = len("-x1b2c") // what makes the names unique of objects that come from claims
+	maxNameLength = 63            // [a-z]([-a-z0-9]*[a-z0-9])?
+	uniqueEnding  = len("-x1b2c") // of objects that are created for claims
 )
 
-// cloudName makes a name that the cloud takes from that of an object, always the same for the same object. Kubernetes allows
-// more: a digit at the beginning, as where a claim's namespace has one, and dots. Most names stay as they are. Should two
-// objects come to one name, the cloud gives it to one of them and refuses the other, as with every name that is taken.
+// cloudName converts the name of an object to one that the cloud accepts, deterministically. Kubernetes also permits dots and a
+// leading digit. If two objects get the same name the cloud refuses the second.
 func cloudName(of string) string {
 	name := strings.ReplaceAll(of, ".", "-")
 	if name != "" && (name[0] < 'a' || name[0] > 'z') {
 		name = "x" + name
 	}
-	if cut := len(name) - longestName; cut > 0 {
+	if cut := len(name) - maxNameLength; cut > 0 {
 		ending := len(name) - uniqueEnding
 		name = name[:ending-cut] + name[ending:]
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 )
 
-// Classes returns which claims can be satisfied, and with what.
+// Classes returns the kinds of claims that the provider satisfies.
 func Classes() []provider.Class {
 	return []provider.Class{
 		provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1alpha1.TenantDatabaseClass{}, &v1alpha1.TenantDatabase{},

@@ -37,12 +37,12 @@ func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.Databa
 		},
 		Labels: func(d *postgresql.Database) map[string]string { return d.Labels },
 		Connection: func(s *server, d *postgresql.Database) managed.ConnectionDetails {
-			return s.reach(xpv1.ResourceCredentialsSecretDatabaseKey, d.Name)
+			return s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, d.Name)
 		},
 	}
 }
 
-// spellDatabase has a database say what it means by the words that the user chose for the same.
+// spellDatabase converts settings and encoding to the user's spelling of the same values.
 func spellDatabase(ctx context.Context, s *server, d *postgresql.Database, p *v1alpha1.DatabaseParameters) error {
 	d.Settings = postgresql.SpellSettings(d.Settings, p.Settings)
 	if p.Encoding == nil {

@@ -21,7 +21,7 @@ func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObserva
 		Get: func(ctx context.Context, s *server, r *grantRequest) (*postgresql.Grant, error) {
 			have, err := s.GetGrant(ctx, r.Want)
 			if err == nil && have.Objects == 0 && meta.WasDeleted(r.Object) {
-				return nil, nil // nothing is held of all the tables of an empty schema
+				return nil, nil // there are no privileges on the tables of an empty schema
 			}
 			return have, err
 		},
@@ -29,7 +29,7 @@ func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObserva
 			return s.CreateGrant(ctx, r.Want)
 		},
 		Update: func(ctx context.Context, s *server, r *grantRequest) error {
-			if len(r.Want.Privileges) == 0 { // only spec.initProvider has them: they stay as they are
+			if len(r.Want.Privileges) == 0 { // only spec.initProvider has them: keep the present ones
 				r.Want.Privileges = r.Have.Privileges
 			}
 			return s.UpdateGrant(ctx, r.Want)

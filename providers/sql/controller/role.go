@@ -39,12 +39,12 @@ func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservatio
 		},
 		Labels: func(r *postgresql.Role) map[string]string { return r.Labels },
 		Connection: func(s *server, r *postgresql.Role) managed.ConnectionDetails {
-			return s.reach(xpv1.ResourceCredentialsSecretUserKey, r.Name)
+			return s.connectionDetails(xpv1.ResourceCredentialsSecretUserKey, r.Name)
 		},
 	}
 }
 
-// passwordOf is the password that the user chose or that was generated. Empty leaves it as it is.
+// passwordOf is the chosen or generated password. Empty: unchanged.
 func passwordOf(r *roleRequest) postgresql.Secret {
 	return postgresql.Secret(r.Secrets["passwordSecretRef"])
 }

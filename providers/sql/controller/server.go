@@ -1,10 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller says how the kinds of provider sql are managed: a file for each kind, which is four functions.
-//
-// Its one idea: all that the kinds of one sort of server have in common is how to reach it (server.go) and what its errors
-// mean; package kind does the rest.
+// Package controller defines the kinds of provider sql by package kind, one file each. server.go has the client that they share,
+// failure.go the classification of errors.
 package controller
 
 import (
@@ -25,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-// A server is a PostgreSQL server as the users of one provider configuration reach it.
+// A server is a client of a PostgreSQL server, with its address for connection Secrets.
 type server struct {
 	*postgresql.Server
 
@@ -33,7 +31,7 @@ type server struct {
 	port     int
 }
 
-// servers returns what makes clients of PostgreSQL servers.
+// servers creates clients of PostgreSQL servers.
 func servers() *clients.Factory[v1alpha1.ProviderConfigSpec, *server] {
 	return &clients.Factory[v1alpha1.ProviderConfigSpec, *server]{
 		New:   connect,
@@ -41,7 +39,7 @@ func servers() *clients.Factory[v1alpha1.ProviderConfigSpec, *server] {
 	}
 }
 
-// connect makes the client of a provider configuration. What that leaves open its Secret says.
+// connect creates the client of a provider configuration. Unset fields are read from the Secret.
 func connect(_ context.Context, c clients.Connection[v1alpha1.ProviderConfigSpec]) (*server, error) {
 	s := c.Settings
 	secret := func(key string) string { return string(c.Secret[key]) }
@@ -49,7 +47,7 @@ func connect(_ context.Context, c clients.Connection[v1alpha1.ProviderConfigSpec
 	if text := secret(xpv1.ResourceCredentialsSecretPortKey); port == 0 && text != "" {
 		var err error
 		if port, err = strconv.Atoi(text); err != nil {
-			return nil, errors.New("the Secret's key port holds no number: correct it, or set spec.port")
+			return nil, errors.New("key port of the Secret is not a number: correct it, or set spec.port")
 		}
 	}
 	config := postgresql.Config{
@@ -72,8 +70,8 @@ func connect(_ context.Context, c clients.Connection[v1alpha1.ProviderConfigSpec
 
 const defaultPort = 5432
 
-// limit keeps the limits of a provider configuration, and leaves alone a server that does not accept the credentials, has no
-// connection left or does not answer. What else a server refuses says nothing against it.
+// limit applies the limits of a provider configuration, and pauses calls to a server that does not accept the credentials, has no
+// connection left or does not answer. Other refusals do not count as failures of the server.
 func limit(by clients.Limiter) func(context.Context, func(context.Context) error) error {
 	return func(ctx context.Context, call func(context.Context) error) error {
 		var answer error
@@ -85,7 +83,7 @@ func limit(by clients.Limiter) func(context.Context, func(context.Context) error
 			case postgresql.IsBusy(answer):
 				return fmt.Errorf("%w: %w", limits.ErrSlowDown, answer)
 			case postgresql.IsPoolFull(answer):
-				return nil // The server was not even asked.
+				return nil // the server was not called
 			case postgresql.IsUnavailable(answer), postgresql.IsOutcomeUnknown(answer):
 				return answer
 			}
@@ -106,8 +104,8 @@ func system(servers *clients.Factory[v1alpha1.ProviderConfigSpec, *server]) kind
 	}
 }
 
-// reach tells how to connect to the server, and who or what is there.
-func (s *server) reach(key, name string) managed.ConnectionDetails {
+// connectionDetails returns the address of the server and one more key.
+func (s *server) connectionDetails(key, name string) managed.ConnectionDetails {
 	return managed.ConnectionDetails{
 		xpv1.ResourceCredentialsSecretEndpointKey: []byte(s.endpoint),
 		xpv1.ResourceCredentialsSecretPortKey:     []byte(strconv.Itoa(s.port)),

@@ -20,8 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-// A tenant is a database and the role that owns it, of the same name. What the database says is not set while there is none,
-// so that a creation that was cut off halfway is a difference, which update settles.
+// A tenant is a database and the role that owns it, of the same name. Fields of a missing database are unset, so that an
+// interrupted creation is a difference, which an update settles.
 type tenant struct {
 	Name            string
 	Status          string
@@ -34,15 +34,15 @@ type tenant struct {
 	OID             uint32
 }
 
-// What a tenant can be like: of use, or a creation that was cut off, or was undone in part.
+// States of a tenant. An incomplete one is an interrupted creation or deletion.
 const (
-	tenantReady = "READY"
-	tenantHalf  = "INCOMPLETE"
+	tenantReady      = "READY"
+	tenantIncomplete = "INCOMPLETE"
 )
 
 type tenantRequest = kind.Request[v1alpha1.TenantDatabaseParameters, tenant]
 
-// tenantDatabases are databases of a server that many share.
+// tenantDatabases are databases of a shared server.
 func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
 	return kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
 		Identity: kind.ByName,
@@ -61,18 +61,18 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 		Delete: func(ctx context.Context, s *server, r *tenantRequest) error {
 			return s.deleteTenant(ctx, r.Name, ownerLabel(r.Have.Labels))
 		},
-		States: map[string]kind.State{tenantReady: kind.Ready, tenantHalf: kind.Creating},
+		States: map[string]kind.State{tenantReady: kind.Ready, tenantIncomplete: kind.Creating},
 		Labels: func(t *tenant) map[string]string { return t.Labels },
 		Connection: func(s *server, t *tenant) managed.ConnectionDetails {
-			details := s.reach(xpv1.ResourceCredentialsSecretDatabaseKey, t.Name)
+			details := s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, t.Name)
 			details[xpv1.ResourceCredentialsSecretUserKey] = []byte(t.Name)
 			return details
 		},
 	}
 }
 
-// getTenant returns what there is of a tenant, nil if that is nothing. The labels are the role's, which is made first and
-// deleted last.
+// getTenant returns nil if neither role nor database exist. The labels are those of the role, which is created first and deleted
+// last.
 func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, error) {
 	name := r.Name
 	role, err := s.GetRole(ctx, name)
@@ -86,9 +86,9 @@ func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, erro
 	case role == nil && d == nil:
 		return nil, nil
 	case d == nil:
-		return &tenant{Name: name, Status: tenantHalf, Labels: role.Labels}, nil
+		return &tenant{Name: name, Status: tenantIncomplete, Labels: role.Labels}, nil
 	}
-	t := &tenant{Name: name, Status: tenantHalf, Labels: d.Labels, OID: d.OID}
+	t := &tenant{Name: name, Status: tenantIncomplete, Labels: d.Labels, OID: d.OID}
 	t.Settings = postgresql.SpellSettings(d.Settings, r.Parameters.Settings)
 	if t.ServerVersion, err = s.Version(ctx); err != nil {
 		return nil, err
@@ -103,9 +103,9 @@ func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, erro
 	}
 	t.Status, t.ConnectionLimit = tenantReady, d.ConnectionLimit
 	if wanted := r.Parameters.ConnectionLimit; ptr.Equal(d.ConnectionLimit, wanted) {
-		t.ConnectionLimit = role.ConnectionLimit // The two are one value to users: the one that differs is shown.
+		t.ConnectionLimit = role.ConnectionLimit // the two are one setting: show the one that differs
 	}
-	access, err := s.GetGrant(ctx, everybodys(name))
+	access, err := s.GetGrant(ctx, publicGrant(name))
 	if err != nil && !postgresql.IsNotFound(err) {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, erro
 	return t, nil
 }
 
-// ensureTenant makes what is missing and changes what differs. Nobody can connect before everybody else cannot.
+// ensureTenant creates what is missing and changes what differs. Connections are enabled only after access is restricted.
 func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 	version, err := s.Version(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 	}
 	want := postgresql.Database{
 		Name: r.Name, Owner: &r.Name, ConnectionLimit: r.Parameters.ConnectionLimit, Settings: r.Parameters.Settings, Labels: r.Labels,
-		AllowConnections: ptr.To(false), Template: ptr.To(untouched),
+		AllowConnections: ptr.To(false), Template: ptr.To(pristineTemplate),
 	}
 	if _, err := s.CreateDatabase(ctx, want); postgresql.IsExists(err) {
 		have, err := s.GetDatabase(ctx, r.Name)
@@ -141,15 +141,15 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 	} else if err != nil {
 		return err
 	}
-	if err := s.letIn(ctx, r.Name, ptr.Deref(r.Parameters.Public, false)); err != nil {
+	if err := s.setPublic(ctx, r.Name, ptr.Deref(r.Parameters.Public, false)); err != nil {
 		return err
 	}
 	want.AllowConnections = ptr.To(true)
 	return s.UpdateDatabase(ctx, want)
 }
 
-// ensureOwner makes the role, unless it is there and ours. It never makes one that nobody can log in as. The limit of its
-// database alone would not hold: it may connect to others, such as postgres.
+// ensureOwner creates or updates the role, but never creates one without a known password. The role has a connection limit, too,
+// since it may connect to other databases such as postgres.
 func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 	want := postgresql.Role{
 		Name: r.Name, Login: ptr.To(true), Labels: r.Labels, ConnectionLimit: r.Parameters.ConnectionLimit,
@@ -158,8 +158,8 @@ func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 	if want.Password == "" {
 		err := s.UpdateRole(ctx, want)
 		if postgresql.IsNotFound(err) {
-			return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("the role %q is gone and its password is not known: name one "+
-				"with passwordSecretRef, or a connection Secret with writeConnectionSecretToRef", r.Name)}
+			return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("role %q is missing and its password is unknown: set "+
+				"passwordSecretRef, or writeConnectionSecretToRef", r.Name)}
 		}
 		return err
 	}
@@ -177,11 +177,11 @@ func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 	return s.UpdateRole(ctx, want)
 }
 
-// letIn lets everybody connect to a database, or nobody but its owner.
-func (s *server) letIn(ctx context.Context, database string, everybody bool) error {
-	public := everybodys(database)
+// setPublic lets every role connect to a database, or only its owner.
+func (s *server) setPublic(ctx context.Context, database string, enabled bool) error {
+	public := publicGrant(database)
 	var err error
-	if everybody {
+	if enabled {
 		if _, err = s.CreateGrant(ctx, public); postgresql.IsExists(err) {
 			return s.UpdateGrant(ctx, public)
 		}
@@ -193,13 +193,12 @@ func (s *server) letIn(ctx context.Context, database string, everybody bool) err
 	return err
 }
 
-// deleteTenant deletes the database, if it is the tenant's, and then its owner with all that it has elsewhere. Whoever may
-// connect to another database has something there by its own doing, or by that of another tenant who granted it something.
-// Each step can be repeated, and from the first on the tenant cannot log in.
+// deleteTenant deletes the database, if it belongs to the tenant, and then the role with its objects and privileges in other
+// databases. The first step disables the login; each step can be repeated.
 func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
-	lockedOut := s.LockOut(ctx, name)
-	if lockedOut != nil && !postgresql.IsNotFound(lockedOut) {
-		return lockedOut
+	disabled := s.DisableLogin(ctx, name)
+	if disabled != nil && !postgresql.IsNotFound(disabled) {
+		return disabled
 	}
 	d, err := s.GetDatabase(ctx, name)
 	if err != nil && !postgresql.IsNotFound(err) {
@@ -211,8 +210,8 @@ func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
 			return err
 		}
 	}
-	if lockedOut != nil {
-		return lockedOut // There is no role.
+	if disabled != nil {
+		return disabled // there is no role
 	}
 	if err := s.DropOwned(ctx, name); err != nil {
 		return err
@@ -220,14 +219,14 @@ func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
 	return s.DeleteRole(ctx, name)
 }
 
-// untouched is the template that nobody can connect to: a session with another one is in the way of every copy.
-const untouched = "template0"
+// pristineTemplate permits no connections, which would block copies.
+const pristineTemplate = "template0"
 
-// codeInvalid is what PostgreSQL says of a value that it cannot take: invalid_parameter_value.
+// codeInvalid is SQLSTATE invalid_parameter_value.
 const codeInvalid = "22023"
 
-// everybodys is what every role of the server may do with a new database.
-func everybodys(database string) postgresql.Grant {
+// publicGrant are the default privileges of every role on a new database.
+func publicGrant(database string) postgresql.Grant {
 	return postgresql.Grant{
 		Role: postgresql.Public, On: postgresql.Target{Kind: postgresql.OnDatabase, Database: database},
 		Privileges: []string{"CONNECT", "TEMPORARY"},
@@ -243,7 +242,7 @@ func taken(what, name string) error {
 
 func ownerLabel(labels map[string]string) string { return labels[meta.ExternalLabelUID] }
 
-// major is 15 of 15.18.
+// major returns 15 for 15.18.
 func major(version string) string {
 	first, _, _ := strings.Cut(version, ".")
 	return first

@@ -14,20 +14,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// maxNameBytes is where PostgreSQL cuts names off without an error.
+// maxNameBytes is the length beyond which PostgreSQL truncates names without an error.
 const maxNameBytes = 63
 
-// A command is a statement in the making. Definition statements take no parameters, so names and texts have to be quoted;
-// its first unusable name or text is its error.
+// A command builds a statement. Definition statements take no parameters, so names and texts are quoted. err is that of the first
+// invalid name or text.
 type command struct {
 	text strings.Builder
 	err  error
 }
 
-// say begins a command with words that are SQL as they are.
-func say(words string) *command { return new(command).say(words) }
+// statement starts a command with SQL.
+func statement(words string) *command { return new(command).sql(words) }
 
-func (c *command) say(words string) *command {
+func (c *command) sql(words string) *command {
 	if c.text.Len() > 0 {
 		c.text.WriteByte(' ')
 	}
@@ -42,14 +42,14 @@ func (c *command) name(parts ...string) *command {
 			c.err = err
 		}
 	}
-	return c.say(pgx.Identifier(parts).Sanitize())
+	return c.sql(pgx.Identifier(parts).Sanitize())
 }
 
 // names adds a list of names.
 func (c *command) names(list []string) *command {
 	for i, name := range list {
 		if i > 0 {
-			c.say(",")
+			c.sql(",")
 		}
 		c.name(name)
 	}
@@ -61,12 +61,12 @@ func (c *command) value(text string) *command {
 	if err := checkText(text); err != nil && c.err == nil {
 		c.err = err
 	}
-	return c.say("'" + strings.ReplaceAll(text, "'", "''") + "'")
+	return c.sql("'" + strings.ReplaceAll(text, "'", "''") + "'")
 }
 
-func (c *command) number(n int) *command { return c.say(strconv.Itoa(n)) }
+func (c *command) number(n int) *command { return c.sql(strconv.Itoa(n)) }
 
-func (c *command) truth(b bool) *command { return c.say(strconv.FormatBool(b)) }
+func (c *command) boolean(b bool) *command { return c.sql(strconv.FormatBool(b)) }
 
 // An executor runs statements: a connection or a transaction.
 type executor interface {
@@ -75,9 +75,9 @@ type executor interface {
 	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
 }
 
-// run runs commands one after the other until one fails. None runs if any is not usable.
+// run runs commands until one fails. None runs if any has an error.
 func run(ctx context.Context, e executor, commands ...*command) error {
-	if err := unusable(commands...); err != nil {
+	if err := firstError(commands...); err != nil {
 		return err
 	}
 	for _, c := range commands {
@@ -96,8 +96,8 @@ func runTogether(ctx context.Context, conn *pgx.Conn, commands []*command) error
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return run(ctx, tx, commands...) })
 }
 
-// unusable returns the first error of commands.
-func unusable(commands ...*command) error {
+// firstError returns the first error of the commands.
+func firstError(commands ...*command) error {
 	for _, c := range commands {
 		if c.err != nil {
 			return c.err
@@ -119,17 +119,26 @@ func checkName(name string) error {
 
 func checkText(text string) error {
 	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
-		return &Error{Code: codeBadText, Message: "a name or text holds a NUL byte or is not UTF-8"}
+		return &Error{Code: codeBadText, Message: "a name or text contains a NUL byte or is not UTF-8"}
 	}
 	return nil
 }
 
-// notFound is the error for a missing object, in the words that PostgreSQL itself uses.
+// notFound is the error for a missing object, as PostgreSQL phrases it.
 func notFound(code, kind, name string) error {
 	return &Error{Code: code, Message: fmt.Sprintf("%s %q does not exist", kind, name)}
 }
 
-// differs reports whether something is wanted that is not so.
+// names returns the first column of a query.
+func names(ctx context.Context, e executor, query string, arguments ...any) ([]string, error) {
+	rows, err := e.Query(ctx, query, arguments...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// differs reports whether want is set and not equal to have.
 func differs[T comparable](have, want *T) bool {
 	return want != nil && (have == nil || *have != *want)
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// labelsMark begins the last line of a comment that holds labels.
+// labelsMark starts the last line of a comment with labels.
 const labelsMark = "bowline: "
 
-// splitComment takes what PostgreSQL stores as a comment apart into what people wrote and the labels below.
+// splitComment splits a stored comment into text and labels.
 func splitComment(stored string) (text string, labels map[string]string) {
 	text, line := "", stored
 	if end := strings.LastIndexByte(stored, '\n'); end >= 0 {
@@ -29,7 +29,7 @@ func splitComment(stored string) (text string, labels map[string]string) {
 		k, keyErr := url.QueryUnescape(key)
 		v, valueErr := url.QueryUnescape(value)
 		if !ok || keyErr != nil || valueErr != nil {
-			return stored, nil // It only looks like ours.
+			return stored, nil // it only resembles labels
 		}
 		labels[k] = v
 	}
@@ -40,7 +40,7 @@ func splitComment(stored string) (text string, labels map[string]string) {
 func joinComment(text string, labels map[string]string) (string, error) {
 	if _, mistaken := splitComment(text); mistaken != nil {
 		return "", &Error{Code: codeBadValue, Message: "the last line of a comment must not look like labels",
-			Detail: "Lines that begin with \"" + labelsMark + "\" are how labels are kept."}
+			Detail: "Lines that begin with \"" + labelsMark + "\" store labels."}
 	}
 	if len(labels) == 0 {
 		return text, nil
@@ -56,14 +56,14 @@ func joinComment(text string, labels map[string]string) (string, error) {
 	return text + "\n" + line, nil
 }
 
-// A remark is what is wanted of a comment and its labels; nil is what is there.
-type remark struct {
+// An objectComment is a desired comment with labels; nil fields are unchanged.
+type objectComment struct {
 	comment *string
 	labels  map[string]string
 }
 
-// commands returns what turns the stored comment of an object, say DATABASE "x", into the wanted one.
-func (r remark) commands(stored string, object *command) []*command {
+// commands returns the commands that change the stored comment of an object such as DATABASE "x".
+func (r objectComment) commands(stored string, object *command) []*command {
 	text, labels := splitComment(stored)
 	if r.comment != nil {
 		text = *r.comment
@@ -78,7 +78,7 @@ func (r remark) commands(stored string, object *command) []*command {
 	if wanted == stored {
 		return nil
 	}
-	c := say("COMMENT ON").say(object.text.String()).say("IS").value(wanted)
+	c := statement("COMMENT ON").sql(object.text.String()).sql("IS").value(wanted)
 	if object.err != nil {
 		c.err = object.err
 	}

@@ -10,51 +10,51 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Database is a database. Fields that are nil are not known or not wanted.
+// Database is a database. Fields that are nil are unset.
 // https://www.postgresql.org/docs/current/sql-createdatabase.html
 type Database struct {
 	// Name identifies the database.
 	Name string `json:"name"`
 	// Owner is the role that owns it. Default: the user who creates it.
 	Owner *string `json:"owner,omitempty"`
-	// Template is the database that it begins as a copy of. It cannot be told afterwards. Default: template1.
+	// Template is the database to copy. It is not returned. Default: template1.
 	Template *string `json:"template,omitempty"`
-	// Encoding of its texts, for example UTF8. It is fixed at creation. Default: that of the template.
+	// Encoding, for example UTF8. It is fixed at creation, as are the locale fields. Default: that of the template.
 	Encoding *string `json:"encoding,omitempty"`
-	// LCCollate is the libc locale of its order. It is fixed at creation. Default: that of the template.
+	// LCCollate is the libc locale for collation. Default: that of the template.
 	LCCollate *string `json:"lcCollate,omitempty"`
-	// LCCtype is the libc locale of its classes of characters. It is fixed at creation. Default: that of the template.
+	// LCCtype is the libc locale for character classification. Default: that of the template.
 	LCCtype *string `json:"lcCtype,omitempty"`
-	// LocaleProvider is libc, icu, or from version 17 on builtin. It is fixed at creation. Default: that of the template.
+	// LocaleProvider is libc, icu, or, since version 17, builtin. Default: that of the template.
 	LocaleProvider *string `json:"localeProvider,omitempty"`
-	// ICULocale is the locale where LocaleProvider is icu. It is fixed at creation.
+	// ICULocale is the locale if LocaleProvider is icu.
 	ICULocale *string `json:"icuLocale,omitempty"`
-	// ICURules are further rules of order, from version 16 on. They are fixed at creation.
+	// ICURules are additional collation rules, since version 16.
 	ICURules *string `json:"icuRules,omitempty"`
-	// BuiltinLocale is the locale where LocaleProvider is builtin. It is fixed at creation.
+	// BuiltinLocale is the locale if LocaleProvider is builtin.
 	BuiltinLocale *string `json:"builtinLocale,omitempty"`
-	// Tablespace is where its tables are by default. A change moves them, for which nobody may be connected.
+	// Tablespace is the default tablespace. Changing it moves the tables, which fails while sessions are connected.
 	Tablespace *string `json:"tablespace,omitempty"`
-	// AllowConnections is false where nobody can connect.
+	// AllowConnections permits connections.
 	AllowConnections *bool `json:"allowConnections,omitempty"`
-	// ConnectionLimit is the most connections at a time, of all but superusers; -1 is no limit.
+	// ConnectionLimit is the maximum number of connections, not counting superusers; -1 is no limit.
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
-	// IsTemplate lets everybody with CREATEDB copy it.
+	// IsTemplate lets every role with CREATEDB copy it.
 	IsTemplate *bool `json:"isTemplate,omitempty"`
-	// Settings are configuration parameters of its sessions. A map that is not nil is the whole truth: others are reset.
+	// Settings are configuration parameters for sessions. If not nil, all others are reset.
 	Settings map[string]string `json:"settings,omitempty"`
-	// Comment is for people.
+	// Comment without the labels.
 	Comment *string `json:"comment,omitempty"`
-	// Labels are kept at the end of the comment. A map that is not nil is the whole truth.
+	// Labels are stored at the end of the comment. If not nil, all others are removed.
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// OID is the server's number for it. Output only.
+	// OID is the object identifier. Output only.
 	OID uint32 `json:"oid,omitempty"`
-	// CurrentOwner is the role that owns it, also where Owner is not wanted. Output only.
+	// CurrentOwner is the role that owns it, also if Owner is unset. Output only.
 	CurrentOwner string `json:"currentOwner,omitempty"`
-	// CollationVersion is the version of the library that its indexes were ordered by. Output only.
+	// CollationVersion is the version of the collation library that the indexes were built with. Output only.
 	CollationVersion string `json:"collationVersion,omitempty"`
-	// Invalid is true after its deletion was interrupted: it can only be deleted. Output only.
+	// Invalid is true after an interrupted deletion: it can only be deleted. Output only.
 	Invalid bool `json:"invalid,omitempty"`
 }
 
@@ -67,7 +67,7 @@ func (s *Server) GetDatabase(ctx context.Context, name string) (d *Database, err
 	return d, err
 }
 
-// getDatabase also returns the comment as it is stored. Columns that only some versions have are reached through JSON.
+// getDatabase also returns the stored comment. Columns that only some versions have are read through JSON.
 func getDatabase(ctx context.Context, e executor, name string) (*Database, string, error) {
 	const invalid = -2
 	d := &Database{}
@@ -113,21 +113,21 @@ func (s *Server) SameEncoding(ctx context.Context, a, b string) (same bool, err 
 	return same, err
 }
 
-// CreateDatabase creates a database, IsExists if the name is taken. PostgreSQL creates databases outside of transactions:
-// settings, comment and labels follow in one of their own, and are missing if we are interrupted between the two. If they
-// are refused the database is deleted again.
+// CreateDatabase creates a database, IsExists if the name is taken. PostgreSQL creates databases outside of transactions, so
+// settings, comment and labels follow in a separate one and are missing after an interruption. If the server refuses them the
+// database is deleted again.
 func (s *Server) CreateDatabase(ctx context.Context, d Database) (created *Database, err error) {
 	template := "template1"
 	if d.Template != nil {
 		template = *d.Template
 	}
-	s.pool.Leave(template) // Nobody may be connected to it.
+	s.pool.CloseIdle(template) // no session may be connected to it
 	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		create, rest := d.create(), d.describe(&Database{}, "")
-		if err := unusable(append(rest, create)...); err != nil {
+		if err := firstError(append(rest, create)...); err != nil {
 			return err
 		}
-		return s.visit(ctx, c, c, given(d.Owner), func() error {
+		return s.asMember(ctx, c, c, given(d.Owner), func() error {
 			if err := run(ctx, c, create); err != nil {
 				return err
 			}
@@ -141,11 +141,11 @@ func (s *Server) CreateDatabase(ctx context.Context, d Database) (created *Datab
 	return created, err
 }
 
-// undoCreate deletes what was created a moment ago because the rest failed, and returns that failure.
+// undoCreate deletes a database that was just created, because failure occurred, and returns failure.
 func (s *Server) undoCreate(ctx context.Context, c *pgx.Conn, name string, failure error) error {
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	if run(undo, c, say("DROP DATABASE").name(name)) == nil {
+	if run(undo, c, statement("DROP DATABASE").name(name)) == nil {
 		return failure
 	}
 	failure = s.classify(ctx, s.config.Database, failure)
@@ -156,13 +156,13 @@ func (s *Server) undoCreate(ctx context.Context, c *pgx.Conn, name string, failu
 }
 
 func (d Database) create() *command {
-	c := say("CREATE DATABASE").name(d.Name)
+	c := statement("CREATE DATABASE").name(d.Name)
 	for _, o := range []struct {
 		words string
 		value *string
 	}{{"OWNER", d.Owner}, {"TEMPLATE", d.Template}, {"TABLESPACE", d.Tablespace}} {
 		if o.value != nil {
-			c.say(o.words).name(*o.value)
+			c.sql(o.words).name(*o.value)
 		}
 	}
 	for _, o := range []struct {
@@ -173,7 +173,7 @@ func (d Database) create() *command {
 		{"ICU_LOCALE", d.ICULocale}, {"ICU_RULES", d.ICURules}, {"BUILTIN_LOCALE", d.BuiltinLocale},
 	} {
 		if o.value != nil {
-			c.say(o.words).value(*o.value)
+			c.sql(o.words).value(*o.value)
 		}
 	}
 	return d.options(&Database{}, c)
@@ -182,41 +182,41 @@ func (d Database) create() *command {
 // options adds those options that can change and differ.
 func (d Database) options(have *Database, c *command) *command {
 	if differs(have.AllowConnections, d.AllowConnections) {
-		c.say("ALLOW_CONNECTIONS").truth(*d.AllowConnections)
+		c.sql("ALLOW_CONNECTIONS").boolean(*d.AllowConnections)
 	}
 	if differs(have.ConnectionLimit, d.ConnectionLimit) {
-		c.say("CONNECTION LIMIT").number(*d.ConnectionLimit)
+		c.sql("CONNECTION LIMIT").number(*d.ConnectionLimit)
 	}
 	if differs(have.IsTemplate, d.IsTemplate) {
-		c.say("IS_TEMPLATE").truth(*d.IsTemplate)
+		c.sql("IS_TEMPLATE").boolean(*d.IsTemplate)
 	}
 	return c
 }
 
 // describe returns the commands for settings, comment and labels.
 func (d Database) describe(have *Database, stored string) []*command {
-	object := say("DATABASE").name(d.Name)
-	return append(settingCommands(have.Settings, d.Settings, object), remark{d.Comment, d.Labels}.commands(stored, object)...)
+	object := statement("DATABASE").name(d.Name)
+	return append(settingCommands(have.Settings, d.Settings, object), objectComment{d.Comment, d.Labels}.commands(stored, object)...)
 }
 
 // UpdateDatabase changes what differs.
 func (s *Server) UpdateDatabase(ctx context.Context, d Database) error {
 	if d.Tablespace != nil {
-		s.pool.Leave(d.Name) // Nobody may be connected when it moves.
+		s.pool.CloseIdle(d.Name) // no session may be connected when it is moved
 	}
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		have, stored, err := getDatabase(ctx, c, d.Name)
 		if err != nil {
 			return err
 		}
-		return s.visit(ctx, c, c, given(have.Owner, d.Owner), func() error {
+		return s.asMember(ctx, c, c, given(have.Owner, d.Owner), func() error {
 			if err := runTogether(ctx, c, d.changes(have, stored)); err != nil {
 				return err
 			}
 			if !differs(have.Tablespace, d.Tablespace) {
 				return nil
 			}
-			return run(ctx, c, say("ALTER DATABASE").name(d.Name).say("SET TABLESPACE").name(*d.Tablespace))
+			return run(ctx, c, statement("ALTER DATABASE").name(d.Name).sql("SET TABLESPACE").name(*d.Tablespace))
 		})
 	})
 }
@@ -224,26 +224,26 @@ func (s *Server) UpdateDatabase(ctx context.Context, d Database) error {
 // changes returns the commands for all that can change in a transaction.
 func (d Database) changes(have *Database, stored string) []*command {
 	var commands []*command
-	alter := func() *command { return say("ALTER DATABASE").name(d.Name) }
+	alter := func() *command { return statement("ALTER DATABASE").name(d.Name) }
 	if options := d.options(have, new(command)); options.text.Len() > 0 {
-		commands = append(commands, alter().say(options.text.String()))
+		commands = append(commands, alter().sql(options.text.String()))
 	}
 	commands = append(commands, d.describe(have, stored)...)
 	if differs(have.Owner, d.Owner) {
-		commands = append(commands, alter().say("OWNER TO").name(*d.Owner))
+		commands = append(commands, alter().sql("OWNER TO").name(*d.Owner))
 	}
 	return commands
 }
 
-// DeleteDatabaseOptions say how to delete a database.
+// DeleteDatabaseOptions are the options of DeleteDatabase.
 type DeleteDatabaseOptions struct {
-	// Force ends the sessions that are connected to it. Default: the error is IsConflict while there are any.
+	// Force terminates sessions in the database. Default: the error is IsConflict while there are any.
 	Force bool
 }
 
-// DeleteDatabase deletes a database, IsNotFound if there is none. A template is made an ordinary database first.
+// DeleteDatabase deletes a database, also a template, IsNotFound if there is none.
 func (s *Server) DeleteDatabase(ctx context.Context, name string, o DeleteDatabaseOptions) error {
-	s.pool.Leave(name)
+	s.pool.CloseIdle(name)
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		have, _, err := getDatabase(ctx, c, name)
 		if err != nil {
@@ -251,37 +251,33 @@ func (s *Server) DeleteDatabase(ctx context.Context, name string, o DeleteDataba
 		}
 		roles := given(have.Owner)
 		if o.Force {
-			guests, err := connected(ctx, c, name)
+			connectedRoles, err := connected(ctx, c, name)
 			if err != nil {
 				return err
 			}
-			roles = append(roles, guests...)
+			roles = append(roles, connectedRoles...)
 		}
-		return s.visit(ctx, c, c, roles, func() error {
+		return s.asMember(ctx, c, c, roles, func() error {
 			if *have.IsTemplate && !have.Invalid {
-				if err := run(ctx, c, say("ALTER DATABASE").name(name).say("IS_TEMPLATE false")); err != nil {
+				if err := run(ctx, c, statement("ALTER DATABASE").name(name).sql("IS_TEMPLATE false")); err != nil {
 					return err
 				}
 			}
-			drop := say("DROP DATABASE").name(name)
+			drop := statement("DROP DATABASE").name(name)
 			if o.Force {
-				drop.say("WITH (FORCE)")
+				drop.sql("WITH (FORCE)")
 			}
 			return run(ctx, c, drop)
 		})
 	})
 }
 
-// connected returns whose sessions are in a database: only their members may end them.
+// connected returns the roles with sessions in a database: only their members may terminate them.
 func connected(ctx context.Context, e executor, database string) ([]string, error) {
-	rows, err := e.Query(ctx, "SELECT DISTINCT usename::text FROM pg_stat_activity WHERE datname = $1 AND usename IS NOT NULL", database)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return names(ctx, e, "SELECT DISTINCT usename::text FROM pg_stat_activity WHERE datname = $1 AND usename IS NOT NULL", database)
 }
 
-// given returns those roles that are given.
+// given returns the roles that are set.
 func given(roles ...*string) []string {
 	var names []string
 	for _, r := range roles {

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// sessionEnd is how long a session that is told to end may take.
-	sessionEnd = 5000 // milliseconds
-	// largeObjects is how many of them are deleted at once: each takes a lock, and the server has few thousands for all.
+	// terminateTimeout is for a session to terminate, in milliseconds.
+	terminateTimeout = 5000
+	// largeObjects are deleted at once: each takes a lock, of which the server has a few thousand.
 	largeObjects = 1000
 )
 
-// LockOut takes a role's login and ends its sessions, IsNotFound if there is none. It can be repeated. The sessions are ended
-// before as well, for one of them may have a lock on the role.
-func (s *Server) LockOut(ctx context.Context, role string) error {
+// DisableLogin removes a role's LOGIN and terminates its sessions, IsNotFound if there is none. It can be repeated. Sessions are
+// terminated before as well, since one may hold a lock on the role.
+func (s *Server) DisableLogin(ctx context.Context, role string) error {
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		return s.visit(ctx, c, c, []string{role}, func() error {
+		return s.asMember(ctx, c, c, []string{role}, func() error {
 			if err := endSessions(ctx, c, role); err != nil {
 				return err
 			}
-			if err := run(ctx, c, say("ALTER ROLE").name(role).say("NOLOGIN")); err != nil {
+			if err := run(ctx, c, statement("ALTER ROLE").name(role).sql("NOLOGIN")); err != nil {
 				return err
 			}
 			return endSessions(ctx, c, role)
@@ -40,22 +40,22 @@ func (s *Server) LockOut(ctx context.Context, role string) error {
 func endSessions(ctx context.Context, e executor, role string) error {
 	const sessions = "FROM pg_stat_activity WHERE usesysid = (SELECT oid FROM pg_roles WHERE rolname = $1)"
 	var n int
-	if err := e.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid, $2)) "+sessions, role, sessionEnd).Scan(&n); err != nil {
+	if err := e.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid, $2)) "+sessions, role, terminateTimeout).Scan(&n); err != nil {
 		return err
 	}
 	err := e.QueryRow(ctx, "SELECT count(*) "+sessions, role).Scan(&n)
 	if err == nil && n > 0 {
-		err = &Error{Code: codeInUse, Message: fmt.Sprintf("sessions of role %q do not end", role)}
+		err = &Error{Code: codeInUse, Message: fmt.Sprintf("sessions of role %q do not terminate", role)}
 	}
 	return err
 }
 
-// DropOwned deletes what a role owns in any database, and what depends on that, and takes back what it holds, also of what
-// others own. Databases that it owns stay. It can be repeated. The error is IsNotFound if there is no such role, and
-// IsConflict, after all else is done, where we may not connect to a database in which it has something.
+// DropOwned deletes the objects that a role owns in any database, with their dependents, and revokes its privileges on objects of
+// others. Databases that it owns are kept. It can be repeated. The error is IsNotFound if there is no such role, and IsConflict,
+// after all else is done, if we may not connect to a database in which it has objects or privileges.
 func (s *Server) DropOwned(ctx context.Context, role string) error {
-	return s.turn(ctx, func(ctx context.Context, use pool.Use) error {
-		h, err := s.home(ctx, use, role)
+	return s.sequence(ctx, func(ctx context.Context, use pool.Use) error {
+		h, err := s.footprint(ctx, use, role)
 		if err != nil || len(h.databases) == 0 {
 			return s.classify(ctx, s.config.Database, err)
 		}
@@ -71,13 +71,13 @@ func (s *Server) DropOwned(ctx context.Context, role string) error {
 	})
 }
 
-// A home is where a role has anything.
-type home struct {
-	databases []string // first that which we are always connected to, if the role has something that all databases share
-	roles     []string // those who decide about it: the role, who owns or grants the same things, who owns the databases
+// A footprint is where a role has objects or privileges.
+type footprint struct {
+	databases []string // the configured one comes first, if the role has shared objects
+	roles     []string // that must be joined to drop them: the role, other owners and grantors, the owners of the databases
 }
 
-func (s *Server) home(ctx context.Context, use pool.Use, role string) (h home, err error) {
+func (s *Server) footprint(ctx context.Context, use pool.Use, role string) (h footprint, err error) {
 	err = use(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
 		var exists bool
 		err := c.QueryRow(ctx, `
@@ -102,38 +102,38 @@ func (s *Server) home(ctx context.Context, use pool.Use, role string) (h home, e
 	return h, err
 }
 
-// joinAll is a visit to roles for as long as leave is not called, for what takes more than one connection.
+// joinAll is asMember for operations on several connections. The caller must call leaveAll.
 func (s *Server) joinAll(ctx context.Context, use pool.Use, roles []string) (leaveAll func() error, err error) {
-	if err := s.visiting.Acquire(ctx, 1); err != nil {
+	if err := s.joining.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	var strangers []string
+	var joined []string
 	err = use(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) (err error) {
 		if c.PgConn().ParameterStatus("is_superuser") != "on" {
-			strangers, err = join(ctx, c, c, roles)
+			joined, err = join(ctx, c, c, roles)
 		}
 		return err
 	})
-	if err != nil || len(strangers) == 0 {
-		s.visiting.Release(1)
+	if err != nil || len(joined) == 0 {
+		s.joining.Release(1)
 		return func() error { return nil }, err
 	}
 	return func() error {
-		defer s.visiting.Release(1)
-		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer s.joining.Release(1)
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 		defer cancel()
-		return use(leaving, s.config.Database, func(ctx context.Context, c *pgx.Conn) error { return leave(ctx, c, strangers) })
+		return use(leaving, s.config.Database, func(ctx context.Context, c *pgx.Conn) error { return leave(ctx, c, joined) })
 	}, nil
 }
 
-// dropOwnedIn is DropOwned in one database, and of what all databases share.
+// dropOwnedIn is DropOwned for one database and for shared objects.
 func (s *Server) dropOwnedIn(ctx context.Context, use pool.Use, database, role string) error {
 	err := use(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
 		if err := unlinkAll(ctx, c, role); err != nil {
 			return err
 		}
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if err := run(ctx, tx, say("DROP OWNED BY").name(role).say("CASCADE")); err != nil {
+			if err := run(ctx, tx, statement("DROP OWNED BY").name(role).sql("CASCADE")); err != nil {
 				return err
 			}
 			return revokeAsOthers(ctx, tx, role)
@@ -145,7 +145,7 @@ func (s *Server) dropOwnedIn(ctx context.Context, use pool.Use, database, role s
 	case err == nil:
 		return nil
 	case database != s.config.Database && outside && answered && refused.Code == codeNoDatabase:
-		return nil // It was deleted meanwhile, with all that is in it.
+		return nil // the database was deleted meanwhile
 	case database != s.config.Database && outside && answered:
 		return &Error{
 			Code: codeNotReady, Message: fmt.Sprintf("role %q has objects or privileges in a database that the provider may not connect to", role),
@@ -156,7 +156,7 @@ func (s *Server) dropOwnedIn(ctx context.Context, use pool.Use, database, role s
 	return fmt.Errorf("dropping what role %q has in database %q: %w", role, database, s.classify(ctx, database, err))
 }
 
-// unlinkAll deletes the large objects of a role, some at a time.
+// unlinkAll deletes the large objects of a role in batches.
 func unlinkAll(ctx context.Context, c *pgx.Conn, role string) error {
 	for {
 		var n int
@@ -169,8 +169,8 @@ func unlinkAll(ctx context.Context, c *pgx.Conn, role string) error {
 	}
 }
 
-// granted are the privileges of a role in this database, and of what all databases share, that others than the owners granted:
-// by whom, and what REVOKE has to name. Of a relation it names those that there are, for ALL would be about its columns, too.
+// granted selects the privileges of a role, in this database and on shared objects, that others than the owners granted: the
+// grantor, and the clause for REVOKE. It lists the privileges on a relation, since ALL would include those on its columns.
 const granted = `
 	SELECT DISTINCT g.rolname::text, format('%s ON %s %s', what.privileges,
 		CASE its.classid WHEN 'pg_class'::regclass THEN CASE whole.type WHEN 'sequence' THEN 'SEQUENCE' ELSE 'TABLE' END
@@ -190,7 +190,7 @@ const granted = `
 		'pg_foreign_data_wrapper'::regclass)
 	AND its.dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) ORDER BY 1, 2`
 
-// revokeAsOthers takes back what DROP OWNED leaves: what somebody granted who is not the owner, that one has to revoke.
+// revokeAsOthers revokes the privileges that DROP OWNED leaves: only the grantor can revoke what others than the owner granted.
 func revokeAsOthers(ctx context.Context, tx pgx.Tx, role string) error {
 	rows, err := tx.Query(ctx, granted, role)
 	if err != nil {
@@ -203,10 +203,10 @@ func revokeAsOthers(ctx context.Context, tx pgx.Tx, role string) error {
 	}
 	for _, g := range left {
 		err := pgx.BeginFunc(ctx, tx, func(nested pgx.Tx) error {
-			return run(ctx, nested, say("SET LOCAL ROLE").name(g.By),
-				say("REVOKE").say(g.What).say("FROM").name(role).say("CASCADE"), say("RESET ROLE"))
+			return run(ctx, nested, statement("SET LOCAL ROLE").name(g.By),
+				statement("REVOKE").sql(g.What).sql("FROM").name(role).sql("CASCADE"), statement("RESET ROLE"))
 		})
-		// Who may not revoke it did not grant it either; what nobody could revoke, DROP ROLE names.
+		// A role that may not revoke it is not the grantor. DROP ROLE reports what is left.
 		if refused, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || refused.Code != codeNoPrivilege) {
 			return err
 		}

@@ -56,7 +56,7 @@ func (w *scene) quoted(statements ...string) []string {
 // depart takes the rival away as the deletion of a tenant does.
 func (w *scene) depart(t *testing.T) error {
 	t.Helper()
-	if err := w.s.LockOut(t.Context(), w.rival); err != nil {
+	if err := w.s.DisableLogin(t.Context(), w.rival); err != nil {
 		return fmt.Errorf("locking out: %w", err)
 	}
 	if err := w.s.DropOwned(t.Context(), w.rival); err != nil {
@@ -121,7 +121,7 @@ func TestDeparture(t *testing.T) {
 				if err := w.depart(t); err != nil {
 					t.Error(err)
 				}
-				want(t, w.s.LockOut(t.Context(), w.rival), postgresql.IsNotFound, "not found")
+				want(t, w.s.DisableLogin(t.Context(), w.rival), postgresql.IsNotFound, "not found")
 				want(t, w.s.DropOwned(t.Context(), w.rival), postgresql.IsNotFound, "not found")
 				if own, _ := memberships(t, admin); own != 0 {
 					t.Errorf("the administrator is a member of %d roles afterwards", own)
@@ -152,7 +152,7 @@ func TestDepartureFromClosedDatabase(t *testing.T) {
 	}
 	err := w.depart(t)
 	want(t, err, postgresql.IsConflict, "a conflict")
-	if !strings.Contains(fmt.Sprint(err), fmt.Sprintf("has something in database %q", w.database)) {
+	if !strings.Contains(fmt.Sprint(err), fmt.Sprintf("cannot connect to database %q", w.database)) {
 		t.Errorf("R55 it does not say where: %v", err)
 	}
 	if _, err := open(t, "postgres", w.rival, scenePassword); err == nil {
@@ -173,7 +173,7 @@ func TestLockOut(t *testing.T) {
 	w := newScene(t, connect(t))
 	execute(t, w.asRival, w.quoted("BEGIN", "ALTER ROLE RIVAL PASSWORD 'another'")...)
 	began := time.Now()
-	if err := w.s.LockOut(t.Context(), w.rival); err != nil {
+	if err := w.s.DisableLogin(t.Context(), w.rival); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 4*time.Second {
@@ -185,7 +185,7 @@ func TestLockOut(t *testing.T) {
 	if _, err := open(t, "postgres", w.rival, scenePassword); err == nil {
 		t.Error("the role can log in")
 	}
-	if err := w.s.LockOut(t.Context(), w.rival); err != nil {
+	if err := w.s.DisableLogin(t.Context(), w.rival); err != nil {
 		t.Errorf("R38 repeated: %v", err)
 	}
 }

@@ -1,33 +1,32 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package postgresql manages what lives in a PostgreSQL server: databases, roles, grants, schemas and extensions.
+// Package postgresql manages databases, roles, grants, schemas and extensions of a PostgreSQL server, 15 or later.
 //
-// It is to the provider what a vendor's SDK is: typed operations on one server, 15 or later, that know nothing of
-// Kubernetes. Its one idea: a type such as Database says how something is or shall be, and a field that is nil says
-// nothing. Get fills in all fields; Create leaves what is nil to the server; Update changes what is set and differs, and
-// leaves the rest alone, so it may be repeated at will. Fields that PostgreSQL fixes at creation are not looked at by Update.
+// It is the provider's SDK and independent of Kubernetes. The one idea: a type such as Database is both observed and desired
+// state, and a field that is nil is unset. Get sets all fields; Create leaves unset fields to the server; Update changes the
+// fields that are set and differ, so it can be repeated. Update ignores fields that PostgreSQL fixes at creation.
 //
 //	server, err := postgresql.New(postgresql.Config{Endpoint: "db.example.org", Username: "admin", Password: password})
 //	defer server.Close()
 //	created, err := server.CreateDatabase(ctx, postgresql.Database{Name: "orders", Owner: &owner})
 //	if postgresql.IsExists(err) { … }
 //
-// Get, Update and Delete of what does not exist return an error for which IsNotFound is true. Refusals of the server are
-// *Error with an SQLSTATE; *ConnectionError means that there was no answer. Operations are tried once.
+// Get, Update and Delete of a missing object return an error for which IsNotFound is true. Refusals of the server are *Error
+// with an SQLSTATE; *ConnectionError means that there was no answer. Operations are not retried.
 //
 // # Ownership
 //
-// PostgreSQL has no labels, but databases, roles, schemas and extensions have a comment. Labels are kept as the last line of
-// it, below what people wrote there: "bowline: owner=42;team=a%3Bb". Grants have no comment and no labels.
+// PostgreSQL has no labels, but databases, roles, schemas and extensions have a comment. Labels are stored in its last
+// line: "bowline: owner=42;team=a%3Bb". Grants have no comment and no labels.
 //
 // # Secrets
 //
-// Passwords of roles never reach the server, which gets a verifier made by package scram; no error holds a password or a
-// statement. Names of any kind are quoted, and refused where PostgreSQL would shorten them.
+// Passwords of roles are sent as verifiers (package scram); no error contains a password or a statement. All names are quoted,
+// and refused if PostgreSQL would truncate them.
 //
 // # Privileges
 //
-// The user of Config need not be a superuser: CREATEDB and CREATEROLE suffice for what they allow. To give something to a
-// role that it is no member of, it joins the role for as long as that takes.
+// The user of Config need not be a superuser: CREATEDB and CREATEROLE suffice. To give an object to another role it becomes a
+// member of that role during the operation.
 package postgresql

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql/internal/pool"
 )
 
-// SQLSTATEs that this package itself gives to errors, or treats apart from their class.
+// SQLSTATEs that this package uses or treats differently from their class.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	codeNotSupported      = "0A000"
@@ -55,16 +55,16 @@ type Error struct {
 	Message string
 	// Detail and Hint may be empty, and may name objects and sessions of others.
 	Detail, Hint string
-	// sent is true when the statement was on its way: an error that ends the session leaves open what came of it.
+	// sent is true if the statement was sent: after an error that ends the session its outcome is unknown.
 	sent bool
-	// left is true when part of what was asked for is done all the same.
+	// left is true if part of the operation was done.
 	left bool
 }
 
-// Error returns the server's words and the SQLSTATE. Details are left out where they change from moment to moment.
+// Error returns message, detail, hint and SQLSTATE. A detail that changes from call to call is left out.
 func (e *Error) Error() string {
 	text := e.Message
-	fleeting := e.Code == codeInUse || e.Code == codeDeadlock // How many sessions and which are in the way is news each time.
+	fleeting := e.Code == codeInUse || e.Code == codeDeadlock // it lists sessions
 	if e.Detail != "" && !fleeting {
 		text += ": " + strings.ReplaceAll(strings.TrimSuffix(e.Detail, "."), "\n", "; ")
 	}
@@ -74,14 +74,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (SQLSTATE %s)", text, e.Code)
 }
 
-// ConnectionError reports that the server could not be asked, or did not answer.
+// ConnectionError reports that the server could not be reached or did not answer.
 type ConnectionError struct {
 	// Endpoint is the host and port.
 	Endpoint string
-	// Sent is true when a statement was on its way: whether the server did it is unknown.
+	// Sent is true if a statement was sent: its outcome is unknown.
 	Sent bool
-	// InUse is how many connections we may have, where all of them were in use and none came free in time: nothing is known of
-	// the server then. Else it is 0.
+	// InUse is the size of the connection pool if all connections were in use and none was released in time, so that the server
+	// was not called. Else 0.
 	InUse int
 	// Err is the cause.
 	Err error
@@ -90,26 +90,26 @@ type ConnectionError struct {
 // Error names the server and the cause.
 func (e *ConnectionError) Error() string {
 	if e.InUse > 0 {
-		return fmt.Sprintf("none of our connections to PostgreSQL at %s came free in time: all %d are in use (what waits for locks "+
-			"keeps them; maxConnections of the provider configuration allows more): %v", e.Endpoint, e.InUse, e.Err)
+		return fmt.Sprintf("no connection to PostgreSQL at %s became free in time: all %d are in use (statements that wait for locks "+
+			"hold them; raise maxConnections in the ProviderConfig): %v", e.Endpoint, e.InUse, e.Err)
 	}
 	if e.Sent {
-		return fmt.Sprintf("PostgreSQL at %s did not answer, and may have done what was asked: %v", e.Endpoint, e.Err)
+		return fmt.Sprintf("PostgreSQL at %s did not answer, and the outcome is unknown: %v", e.Endpoint, e.Err)
 	}
-	return fmt.Sprintf("connecting to PostgreSQL at %s (does it run, and may we reach it?): %v", e.Endpoint, e.Err)
+	return fmt.Sprintf("connecting to PostgreSQL at %s (is it running and reachable?): %v", e.Endpoint, e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// Timeout reports whether time ran out. With Temporary it makes this a net.Error.
+// Timeout reports whether the deadline was exceeded. With Temporary it implements net.Error.
 func (e *ConnectionError) Timeout() bool { return errors.Is(e.Err, context.DeadlineExceeded) }
 
-// Temporary is true: another attempt may succeed.
+// Temporary is true: a retry may succeed.
 func (e *ConnectionError) Temporary() bool { return true }
 
-// classify turns what pgx says of an operation in a database into an *Error or a *ConnectionError. Other errors are not
-// about the server.
+// classify converts an error of pgx to an *Error or a *ConnectionError. Errors that do not come from the server or the
+// connection are returned unchanged.
 func (s *Server) classify(ctx context.Context, database string, err error) error {
 	if err == nil {
 		return nil
@@ -133,29 +133,29 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	case canceled:
 		return &ConnectionError{Endpoint: s.endpoint(), Err: ctx.Err()}
 	case beforehand && answered && refused.Code == codeNoDatabase && database == s.config.Database:
-		// It would pass for the absence of what the operation is about.
-		return &ConnectionError{Endpoint: s.endpoint(), Err: errors.New(refused.Message + ", which the configuration names")}
+		// It must not count as the absence of the object.
+		return &ConnectionError{Endpoint: s.endpoint(), Err: errors.New(refused.Message + " (database of the ProviderConfig)")}
 	case answered:
 		return refusal(refused, !beforehand)
 	case beforehand:
 		return &ConnectionError{Endpoint: s.endpoint(), Err: root(unconnected.Err)}
 	case isConnection(err):
-		// pgconn.SafeToRetry is no help: it says so too of a statement that was sent before the connection broke.
+		// pgconn.SafeToRetry is also true for a statement that was sent before the connection broke.
 		return &ConnectionError{Endpoint: s.endpoint(), Sent: true, Err: root(err)}
 	default:
 		return err
 	}
 }
 
-// refusal is what the server says, in clearer words where it takes knowledge of PostgreSQL to understand its own.
-func refusal(said *pgconn.PgError, sent bool) *Error {
-	e := &Error{Code: said.Code, Message: said.Message, Detail: said.Detail, Hint: said.Hint, sent: sent}
+// refusal converts an error of the server, and rewrites messages that need knowledge of PostgreSQL's internals.
+func refusal(from *pgconn.PgError, sent bool) *Error {
+	e := &Error{Code: from.Code, Message: from.Message, Detail: from.Detail, Hint: from.Hint, sent: sent}
 	switch {
-	case e.Code == codeInternal && strings.HasPrefix(said.Routine, "simple_heap_"):
-		e.Code = codeSerialization // Somebody changed the same row of the catalogue at the same time.
+	case e.Code == codeInternal && strings.HasPrefix(from.Routine, "simple_heap_"):
+		e.Code = codeSerialization // a concurrent change of the same catalog row
 	case e.Code == codeLockNotAvailable:
-		e.Message = fmt.Sprintf("another session holds a lock on what this would change, and did not release it within %s", lockTimeout)
-		e.Hint = "It is tried again; pg_locks and pg_blocking_pids() tell whose session it is."
+		e.Message = fmt.Sprintf("another session holds a lock on the object and did not release it within %s", lockTimeout)
+		e.Hint = "The call is retried; pg_locks and pg_blocking_pids() show the session."
 	}
 	return e
 }
@@ -169,8 +169,7 @@ func isConnection(err error) bool {
 		errors.Is(err, pgconn.ErrConnClosed)
 }
 
-// root leaves out what pgx and package net put around a cause: our own port, which differs from connection to connection,
-// and names that the caller knows.
+// root unwraps errors of pgx and package net, whose text contains the local port, which changes with each connection.
 func root(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
@@ -191,52 +190,52 @@ func root(err error) error {
 	return err
 }
 
-// IsNotFound reports whether err says that something the request names does not exist: its subject, or what it refers to,
-// such as the owner or the database.
+// IsNotFound reports whether an object of the request does not exist: its subject, or one that it refers to, such as the owner or
+// the database.
 func IsNotFound(err error) bool {
 	return hasCode(err, codeNoDatabase, codeNoSchema, codeNoObject, codeNoFunction, codeNoTable)
 }
 
-// IsExists reports whether err says that the name is taken.
+// IsExists reports whether the name is taken.
 func IsExists(err error) bool {
 	return hasCode(err, codeDuplicateDatabase, codeDuplicateObject, codeDuplicateSchema, codeUniqueViolation)
 }
 
-// IsAuthentication reports whether err says that the server does not accept the user, the password, or us as them.
+// IsAuthentication reports whether the server does not accept the credentials.
 func IsAuthentication(err error) bool { return hasClass(err, "28") }
 
-// IsPermission reports whether err says that the user may not do this.
+// IsPermission reports whether the user lacks a privilege.
 func IsPermission(err error) bool { return hasCode(err, codeNoPrivilege) }
 
-// IsConflict reports whether err says that the present state does not allow the request, though a later one may: sessions
-// are connected to the database, other objects depend on the role, somebody else changes the same thing.
+// IsConflict reports whether the present state does not permit the request and a retry may succeed: sessions are connected to the
+// database, other objects depend on the role, the same object is changed concurrently.
 func IsConflict(err error) bool {
 	return hasCode(err, codeInUse, codeNotReady, codeDependentObjects, codeDependentPrivs, codeSerialization, codeDeadlock,
 		codeLockNotAvailable)
 }
 
-// IsUnavailable reports whether err says that the server cannot be reached, is starting or ending, or is out of connections
-// or of other means.
+// IsUnavailable reports whether the server cannot be reached, is starting or shutting down, or is out of connections or other
+// resources.
 func IsUnavailable(err error) bool {
 	_, silent := errors.AsType[*ConnectionError](err)
 	return silent || hasClass(err, "08", "53", "57P", "58")
 }
 
-// IsBusy reports whether err says that the server has no connection left for us. Fewer of them may help.
+// IsBusy reports whether the server has no connection left for us. Fewer connections may help.
 func IsBusy(err error) bool { return hasCode(err, codeTooManyConns) }
 
-// IsPoolFull reports whether err says that all our own connections were in use, so that the server was not asked.
+// IsPoolFull reports whether all connections of the pool were in use, so that the server was not called.
 func IsPoolFull(err error) bool {
 	silent, ok := errors.AsType[*ConnectionError](err)
 	return ok && silent.InUse > 0
 }
 
-// IsInvalid reports whether err says that the request itself is wrong, so that repeating it will not help.
+// IsInvalid reports whether the request is wrong, so that repeating it cannot help.
 func IsInvalid(err error) bool {
 	return hasClass(err, "22", "42", "0A", "0L", "0P") && !IsNotFound(err) && !IsExists(err) && !IsPermission(err)
 }
 
-// IsOutcomeUnknown reports whether err leaves open whether the request was carried out.
+// IsOutcomeUnknown reports whether the request may have been executed despite the error.
 func IsOutcomeUnknown(err error) bool {
 	if silent, ok := errors.AsType[*ConnectionError](err); ok {
 		return silent.Sent

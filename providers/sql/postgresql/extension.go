@@ -10,27 +10,27 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Extension is an extension that is installed in a database. Fields that are nil are not known or not wanted.
+// Extension is an extension that is installed in a database. Fields that are nil are unset.
 // https://www.postgresql.org/docs/current/sql-createextension.html
 type Extension struct {
 	// Database and Name identify the extension.
 	Database string `json:"database"`
 	// Name of the extension.
 	Name string `json:"name"`
-	// Version to install or to update to. Default: the one that the server's packages prefer.
+	// Version to install or to update to. Default: the server's default version.
 	Version *string `json:"version,omitempty"`
-	// Schema that holds its objects. Not all extensions can be moved. Default: what the extension demands, else public.
+	// Schema for the objects. Not all extensions can be moved. Default: the one that the extension requires, else public.
 	Schema *string `json:"schema,omitempty"`
-	// Comment is for people. Default: what the extension says of itself.
+	// Comment without the labels. Default: that of the extension.
 	Comment *string `json:"comment,omitempty"`
-	// Labels are kept at the end of the comment. A map that is not nil is the whole truth.
+	// Labels are stored at the end of the comment. If not nil, all others are removed.
 	Labels map[string]string `json:"labels,omitempty"`
 	// InstallDependencies also installs the extensions that this one needs. Input of Create only.
 	InstallDependencies bool `json:"installDependencies,omitempty"`
 
-	// OID is the server's number for it. Output only.
+	// OID is the object identifier. Output only.
 	OID uint32 `json:"oid,omitempty"`
-	// InstalledVersion is the version that is installed, also where Version is not wanted. Output only.
+	// InstalledVersion is the version that is installed, also if Version is unset. Output only.
 	InstalledVersion string `json:"installedVersion,omitempty"`
 }
 
@@ -43,7 +43,7 @@ func (s *Server) GetExtension(ctx context.Context, database, name string) (x *Ex
 	return x, err
 }
 
-// getExtension also returns the comment as it is stored.
+// getExtension also returns the stored comment.
 func getExtension(ctx context.Context, e executor, database, name string) (*Extension, string, error) {
 	x := &Extension{Database: database}
 	var stored string
@@ -65,22 +65,22 @@ func getExtension(ctx context.Context, e executor, database, name string) (*Exte
 
 // CreateExtension installs an extension, IsExists if it is installed, IsInvalid if the server does not have it.
 func (s *Server) CreateExtension(ctx context.Context, x Extension) (created *Extension, err error) {
-	create := say("CREATE EXTENSION").name(x.Name)
+	create := statement("CREATE EXTENSION").name(x.Name)
 	if x.Schema != nil {
-		create.say("SCHEMA").name(*x.Schema)
+		create.sql("SCHEMA").name(*x.Schema)
 	}
 	if x.Version != nil {
-		create.say("VERSION").value(*x.Version)
+		create.sql("VERSION").value(*x.Version)
 	}
 	if x.InstallDependencies {
-		create.say("CASCADE")
+		create.sql("CASCADE")
 	}
 	err = s.within(ctx, x.Database, func(ctx context.Context, tx pgx.Tx) error {
-		// Where the extension does not care, the search path says which schema it goes to.
-		if err := run(ctx, tx, say("SET LOCAL search_path TO public")); err != nil {
+		// The search path decides about the schema of an extension that does not require one.
+		if err := run(ctx, tx, statement("SET LOCAL search_path TO public")); err != nil {
 			return err
 		}
-		return s.visit(ctx, tx.Conn(), tx, []string{databaseOwner}, func() error {
+		return s.asMember(ctx, tx.Conn(), tx, []string{databaseOwner}, func() error {
 			if err := run(ctx, tx, create); err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ func (s *Server) CreateExtension(ctx context.Context, x Extension) (created *Ext
 	return created, nil
 }
 
-// UpdateExtension changes what differs. There has to be a way from the present version to the wanted one.
+// UpdateExtension changes what differs. The server must have an update path to the desired version.
 func (s *Server) UpdateExtension(ctx context.Context, x Extension) error {
 	return s.within(ctx, x.Database, func(ctx context.Context, tx pgx.Tx) error {
 		have, _, err := getExtension(ctx, tx, x.Database, x.Name)
@@ -105,7 +105,7 @@ func (s *Server) UpdateExtension(ctx context.Context, x Extension) error {
 			return err
 		}
 		var commands []*command
-		alter := func(words string) *command { return say("ALTER EXTENSION").name(x.Name).say(words) }
+		alter := func(words string) *command { return statement("ALTER EXTENSION").name(x.Name).sql(words) }
 		if differs(have.Version, x.Version) {
 			commands = append(commands, alter("UPDATE TO").value(*x.Version))
 		}
@@ -119,7 +119,7 @@ func (s *Server) UpdateExtension(ctx context.Context, x Extension) error {
 	})
 }
 
-// DeleteExtensionOptions say how to delete an extension.
+// DeleteExtensionOptions are the options of DeleteExtension.
 type DeleteExtensionOptions struct {
 	// Cascade deletes what depends on it, such as columns of its types. Default: the error is IsConflict if anything does.
 	Cascade bool
@@ -127,18 +127,18 @@ type DeleteExtensionOptions struct {
 
 // DeleteExtension removes an extension from a database, IsNotFound if it is not installed or there is no such database.
 func (s *Server) DeleteExtension(ctx context.Context, database, name string, o DeleteExtensionOptions) error {
-	drop := say("DROP EXTENSION").name(name)
+	drop := statement("DROP EXTENSION").name(name)
 	if o.Cascade {
-		drop.say("CASCADE")
+		drop.sql("CASCADE")
 	}
 	return s.on(ctx, database, func(ctx context.Context, c *pgx.Conn) error { return run(ctx, c, drop) })
 }
 
-// describe brings about comment and labels, after what may have changed the comment.
+// describe sets comment and labels. Other commands may have changed the comment, so it runs last.
 func (x Extension) describe(ctx context.Context, e executor) error {
 	_, stored, err := getExtension(ctx, e, x.Database, x.Name)
 	if err != nil {
 		return err
 	}
-	return run(ctx, e, remark{x.Comment, x.Labels}.commands(stored, say("EXTENSION").name(x.Name))...)
+	return run(ctx, e, objectComment{x.Comment, x.Labels}.commands(stored, statement("EXTENSION").name(x.Name))...)
 }

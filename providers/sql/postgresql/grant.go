@@ -12,38 +12,37 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Public is the name that stands for all roles as the Role of a Grant, now and in future.
+// Public is the Role of a Grant to all roles, present and future.
 const Public = "public"
 
-// everything is the privilege that stands for all there are of a target.
+// everything is the name for all privileges on a target.
 const everything = "ALL"
 
-// Grant is all that one role holds of one target directly, not as a member of others. Role and On identify it.
+// Grant is a membership, or the privileges that a role holds directly on a target. Role and On identify it.
 // https://www.postgresql.org/docs/current/sql-grant.html
 type Grant struct {
-	// Role is who holds it; Public is everybody.
+	// Role that receives the grant; Public means every role.
 	Role string `json:"role"`
-	// On is what it is about.
+	// On is the target.
 	On Target `json:"on"`
-	// Privileges, such as SELECT or ALL, in any case and order. The whole truth: others that the role holds are extra.
-	// Memberships have none.
+	// Privileges, such as SELECT or ALL, in any case and order. All others are revoked. Memberships have none.
 	Privileges []string `json:"privileges,omitempty"`
-	// GrantOption lets the role pass the privileges on; for a membership it is the admin option. Default: false.
+	// GrantOption lets the role grant the privileges to others; for a membership it is the admin option. Default: false.
 	GrantOption *bool `json:"grantOption,omitempty"`
-	// Inherit gives a member the privileges of the role, from version 16 on. Default: what the member inherits otherwise.
+	// Inherit gives the member the privileges of the role, since version 16. Default: the member's attribute inherit.
 	Inherit *bool `json:"inherit,omitempty"`
-	// Set lets a member change to the role, from version 16 on. Default: true.
+	// Set lets the member use SET ROLE, since version 16. Default: true.
 	Set *bool `json:"set,omitempty"`
 
-	// Objects is the number of objects that On means at the moment. Output only.
+	// Objects is the number of objects that On matches. Output only.
 	Objects int `json:"objects,omitempty"`
 }
 
-// GetGrant returns what g.Role holds of g.On, IsNotFound if that is nothing, or if it was not granted by the owner or by us.
+// GetGrant returns the privileges of g.Role on g.On, IsNotFound if there are none that the owner or we granted.
 //
-// Of several objects it returns those of g.Privileges that are held on each, as they are spelled there, and others that are
-// held on any: it equals g when nothing is amiss. So where g.On means all objects of a schema that has none, it is g with
-// Objects 0, though there is nothing to delete.
+// For several objects it returns those of g.Privileges that are held on each, in the same spelling, and others that are held on
+// any, so that it equals g if nothing differs. If g.On matches all objects of an empty schema it is g with Objects 0, although
+// there is nothing to delete.
 func (s *Server) GetGrant(ctx context.Context, g Grant) (found *Grant, err error) {
 	if err := g.On.validate(); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func (s *Server) CreateGrant(ctx context.Context, g Grant) (created *Grant, err 
 		if err != nil {
 			return err
 		}
-		if before.Objects > 0 && before.mine() {
+		if before.Objects > 0 && before.revocable() {
 			return g.exists()
 		}
 		if err := s.change(ctx, tx, g, before); err != nil {
@@ -107,8 +106,8 @@ func (s *Server) UpdateGrant(ctx context.Context, g Grant) error {
 	})
 }
 
-// DeleteGrant revokes all that g.Role holds of g.On, whatever g.Privileges says. The error is IsNotFound if that is nothing,
-// IsConflict if the role passed it on to others.
+// DeleteGrant revokes all privileges of g.Role on g.On. The error is IsNotFound if there are none, IsConflict if the role granted
+// them to others.
 func (s *Server) DeleteGrant(ctx context.Context, g Grant) error {
 	return s.granting(ctx, g, func(ctx context.Context, tx pgx.Tx) error {
 		if g.On.Kind == OnRole {
@@ -118,10 +117,10 @@ func (s *Server) DeleteGrant(ctx context.Context, g Grant) error {
 		if err != nil {
 			return err
 		}
-		if !h.mine() {
+		if !h.revocable() {
 			return g.notFound()
 		}
-		err = s.visit(ctx, tx.Conn(), tx, h.Owners, func() error {
+		err = s.asMember(ctx, tx.Conn(), tx, h.Owners, func() error {
 			return run(ctx, tx, g.revoke("", h.extra(nil), h))
 		})
 		if err != nil {
@@ -131,10 +130,9 @@ func (s *Server) DeleteGrant(ctx context.Context, g Grant) error {
 	})
 }
 
-// granting makes f one operation and one transaction, one at a time in a database: those that change privileges of the same
-// object would fail instead of waiting for each other.
+// granting runs f in a transaction under a lock of the database: concurrent changes to the privileges of an object would fail.
 func (s *Server) granting(ctx context.Context, g Grant, f func(context.Context, pgx.Tx) error) error {
-	const lock = 0x626f776c696e65 // "bowline": any number that nobody else uses
+	const lock = 0x626f776c696e65 // "bowline"
 	if err := g.On.validate(); err != nil {
 		return err
 	}
@@ -146,23 +144,23 @@ func (s *Server) granting(ctx context.Context, g Grant, f func(context.Context, 
 	})
 }
 
-// change brings about what g says.
+// change grants what is missing and revokes what is extra.
 func (s *Server) change(ctx context.Context, tx pgx.Tx, g Grant, h *holdings) error {
 	want, err := h.canonical(g.Privileges)
 	if err != nil {
 		return err
 	}
 	if len(want) == 0 {
-		return &Error{Code: codeBadValue, Message: "a grant names no privilege"}
+		return &Error{Code: codeBadValue, Message: "a grant has no privileges"}
 	}
 	if len(h.Missing) > 0 {
 		return notFound(g.On.missingCode(), strings.ToLower(string(g.On.Kind)), h.Missing[0])
 	}
 	var commands []*command
 	if missing := h.missing(want, g.GrantOption); len(missing) > 0 {
-		c := say("GRANT " + strings.Join(missing, ", ") + " ON").say(g.On.phrase(h)).say("TO").say(g.grantee())
+		c := statement("GRANT " + strings.Join(missing, ", ") + " ON").sql(g.On.phrase(h)).sql("TO").sql(g.grantee())
 		if g.GrantOption != nil && *g.GrantOption {
-			c.say("WITH GRANT OPTION")
+			c.sql("WITH GRANT OPTION")
 		}
 		commands = append(commands, c)
 	}
@@ -170,21 +168,21 @@ func (s *Server) change(ctx context.Context, tx pgx.Tx, g Grant, h *holdings) er
 		commands = append(commands, g.revoke("", extra, h))
 	}
 	if g.GrantOption != nil && !*g.GrantOption {
-		if passable := h.passable(want); len(passable) > 0 {
-			commands = append(commands, g.revoke("GRANT OPTION FOR ", passable, h))
+		if grantable := h.grantable(want); len(grantable) > 0 {
+			commands = append(commands, g.revoke("GRANT OPTION FOR ", grantable, h))
 		}
 	}
 	if len(commands) == 0 {
 		return nil
 	}
-	if err := s.visit(ctx, tx.Conn(), tx, h.Owners, func() error { return run(ctx, tx, commands...) }); err != nil {
+	if err := s.asMember(ctx, tx.Conn(), tx, h.Owners, func() error { return run(ctx, tx, commands...) }); err != nil {
 		return err
 	}
 	return g.verify(ctx, tx, want)
 }
 
-// verify returns an error if the role does not hold just the wanted privileges. GRANT and REVOKE of those who have a part of
-// the privileges but may not pass it on do nothing, with no more than a warning.
+// verify returns an error if the role does not hold exactly the desired privileges. GRANT and REVOKE without the grant option
+// change nothing and only warn.
 func (g Grant) verify(ctx context.Context, e executor, want []string) error {
 	h, err := getHoldings(ctx, e, g)
 	if err != nil {
@@ -192,17 +190,17 @@ func (g Grant) verify(ctx context.Context, e executor, want []string) error {
 	}
 	if wrong := append(h.missing(want, nil), h.extra(want)...); len(wrong) > 0 {
 		return &Error{Code: codeNoPrivilege, Message: fmt.Sprintf("the user may not grant or revoke %s of %s",
-			strings.Join(wrong, ", "), g.On), Hint: "Let a superuser or the owner do it."}
+			strings.Join(wrong, ", "), g.On), Hint: "A superuser or the owner can."}
 	}
 	return nil
 }
 
-// revoke takes privileges, which are of the server's own list, away.
+// revoke returns the command that revokes privileges, given in the server's spelling.
 func (g Grant) revoke(what string, privileges []string, h *holdings) *command {
-	return say("REVOKE " + what + strings.Join(privileges, ", ") + " ON").say(g.On.phrase(h)).say("FROM").say(g.grantee())
+	return statement("REVOKE " + what + strings.Join(privileges, ", ") + " ON").sql(g.On.phrase(h)).sql("FROM").sql(g.grantee())
 }
 
-// grantee is the role as SQL. No role can be named public, so quoting would make it one that does not exist.
+// grantee is the role in SQL. PUBLIC is a keyword and must not be quoted.
 func (g Grant) grantee() string {
 	if g.Role == Public {
 		return "PUBLIC"
@@ -211,14 +209,14 @@ func (g Grant) grantee() string {
 }
 
 func (g Grant) exists() error {
-	return &Error{Code: codeDuplicateObject, Message: fmt.Sprintf("role %q already holds something of %s", g.Role, g.On)}
+	return &Error{Code: codeDuplicateObject, Message: fmt.Sprintf("role %q already has privileges on %s", g.Role, g.On)}
 }
 
 func (g Grant) notFound() error {
-	return &Error{Code: codeNoObject, Message: fmt.Sprintf("role %q was granted nothing of %s", g.Role, g.On)}
+	return &Error{Code: codeNoObject, Message: fmt.Sprintf("role %q has no privileges on %s", g.Role, g.On)}
 }
 
-// spelledAs returns privileges as wanted says them: ALL where they are all of the list, else in the wanted words.
+// spelledAs returns privileges in the spelling of wanted, such as ALL for the whole list.
 func spelledAs(wanted []string, held, all []string) []string {
 	var spelled, covered []string
 	for _, w := range wanted {
@@ -236,7 +234,7 @@ func spelledAs(wanted []string, held, all []string) []string {
 	return spelled
 }
 
-// expand returns the server's own words for a privilege.
+// expand returns a privilege in the server's spelling.
 func expand(privilege string, all []string) []string {
 	switch word := strings.ToUpper(privilege); word {
 	case everything, "ALL PRIVILEGES":

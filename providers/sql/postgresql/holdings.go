@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// holdings are what a role holds of the objects that a target means.
+// holdings are the privileges of a role on the objects that a target matches.
 type holdings struct {
-	Objects int      // how many there are
+	Objects int      // their number
 	Owners  []string // of the objects
-	Names   []string // of the objects, quoted; empty where the target means all of a schema
-	Missing []string // names that no object has
-	All     []string // every privilege that such objects have, sorted
+	Names   []string // of the objects, quoted; empty if the target matches all of a schema
+	Missing []string // names without an object
+	All     []string // every privilege on such objects, sorted
 	Held    []held   // sorted by privilege
 }
 
-// held counts the objects of which a role holds one privilege.
+// held counts the objects on which a role holds a privilege.
 type held struct {
 	Privilege string
 	Count     int // of objects
-	Grantable int // of those: may be passed on
-	Revocable int // of those: granted by the owner, as superusers and owners do, or by us
+	Grantable int // of those: with grant option
+	Revocable int // of those: granted by the owner (as superusers and owners do) or by us
 }
 
 // getHoldings returns IsNotFound if the role does not exist, or none of the objects that the target names.
@@ -72,7 +72,7 @@ func getHoldings(ctx context.Context, e executor, g Grant) (*holdings, error) {
 	return h, nil
 }
 
-// grant returns the holdings in the words of what was asked for.
+// grant returns the holdings in the spelling of asked.
 func (h *holdings) grant(asked Grant) (*Grant, error) {
 	want, err := h.canonical(asked.Privileges)
 	if err != nil {
@@ -83,30 +83,30 @@ func (h *holdings) grant(asked Grant) (*Grant, error) {
 		found.Privileges, found.GrantOption = asked.Privileges, asked.GrantOption
 		return found, nil
 	}
-	if !h.mine() {
+	if !h.revocable() {
 		return nil, asked.notFound()
 	}
 	have := h.extra(want)
-	passable := true
+	grantable := true
 	for _, p := range want {
 		if i := h.index(p); i >= 0 && h.complete(h.Held[i].Count) {
 			have = append(have, p)
-			passable = passable && h.complete(h.Held[i].Grantable)
+			grantable = grantable && h.complete(h.Held[i].Grantable)
 		}
 	}
-	if len(want) == 0 || asked.GrantOption == nil || !*asked.GrantOption { // Then any that can be passed on is one too many.
-		passable = len(h.passable(have)) > 0
+	if len(want) == 0 || asked.GrantOption == nil || !*asked.GrantOption { // then any grant option is a difference
+		grantable = len(h.grantable(have)) > 0
 	}
 	slices.Sort(have)
-	found.Privileges, found.GrantOption = spelledAs(asked.Privileges, have, h.All), &passable
+	found.Privileges, found.GrantOption = spelledAs(asked.Privileges, have, h.All), &grantable
 	return found, nil
 }
 
-// complete reports whether a number of objects is all that are meant.
+// complete reports whether n is the number of all objects.
 func (h *holdings) complete(n int) bool { return n == h.Objects && len(h.Missing) == 0 }
 
-// mine reports whether anything is held that we could revoke.
-func (h *holdings) mine() bool {
+// revocable reports whether the role holds privileges that we can revoke.
+func (h *holdings) revocable() bool {
 	return slices.ContainsFunc(h.Held, func(p held) bool { return p.Revocable > 0 })
 }
 
@@ -114,7 +114,7 @@ func (h *holdings) index(privilege string) int {
 	return slices.IndexFunc(h.Held, func(p held) bool { return p.Privilege == privilege })
 }
 
-// missing returns those of the privileges that are not held on each object, or that cannot be passed on but should be.
+// missing returns the privileges that are not held on each object, or lack the grant option.
 func (h *holdings) missing(want []string, grantable *bool) []string {
 	var missing []string
 	if h.Objects == 0 {
@@ -129,7 +129,7 @@ func (h *holdings) missing(want []string, grantable *bool) []string {
 	return missing
 }
 
-// extra returns what is held on any object beyond the privileges, and can be revoked.
+// extra returns further privileges that are held on any object and can be revoked.
 func (h *holdings) extra(want []string) []string {
 	var extra []string
 	for _, p := range h.Held {
@@ -140,24 +140,24 @@ func (h *holdings) extra(want []string) []string {
 	return extra
 }
 
-// passable returns those of the privileges that can be passed on, on any object.
-func (h *holdings) passable(want []string) []string {
-	var passable []string
+// grantable returns the privileges that are held with grant option on any object.
+func (h *holdings) grantable(want []string) []string {
+	var grantable []string
 	for _, p := range h.Held {
 		if p.Grantable > 0 && slices.Contains(want, p.Privilege) {
-			passable = append(passable, p.Privilege)
+			grantable = append(grantable, p.Privilege)
 		}
 	}
-	return passable
+	return grantable
 }
 
-// canonical returns privileges in the server's own words, sorted. Only those words may become part of a statement.
+// canonical returns privileges in the server's spelling, sorted. Only those may become part of a statement.
 func (h *holdings) canonical(privileges []string) ([]string, error) {
 	var words []string
 	for _, p := range privileges {
 		for _, word := range expand(p, h.All) {
 			if !slices.Contains(h.All, word) {
-				return nil, &Error{Code: codeBadValue, Message: fmt.Sprintf("privilege %q is none that the target has", p),
+				return nil, &Error{Code: codeBadValue, Message: fmt.Sprintf("the target has no privilege %q", p),
 					Hint: "It has ALL, or " + strings.Join(h.All, ", ") + "."}
 			}
 			words = append(words, word)

@@ -37,7 +37,7 @@ func createMembership(ctx context.Context, tx pgx.Tx, g Grant) (*Grant, error) {
 	if !IsNotFound(err) {
 		return nil, err
 	}
-	if err := run(ctx, tx, joining(tx.Conn(), g, &Grant{})); err != nil {
+	if err := run(ctx, tx, grantMembership(tx.Conn(), g, &Grant{})); err != nil {
 		return nil, err
 	}
 	return getMembership(ctx, tx, g)
@@ -51,9 +51,9 @@ func updateMembership(ctx context.Context, tx pgx.Tx, g Grant) error {
 	if !differs(have.GrantOption, g.GrantOption) && !differs(have.Inherit, g.Inherit) && !differs(have.Set, g.Set) {
 		return nil
 	}
-	commands := []*command{joining(tx.Conn(), g, have)}
+	commands := []*command{grantMembership(tx.Conn(), g, have)}
 	if g.GrantOption != nil && !*g.GrantOption { // Before version 16, GRANT can only add the option.
-		commands = append(commands, say("REVOKE ADMIN OPTION FOR").name(g.On.Role).say("FROM").name(g.Role))
+		commands = append(commands, statement("REVOKE ADMIN OPTION FOR").name(g.On.Role).sql("FROM").name(g.Role))
 	}
 	return run(ctx, tx, commands...)
 }
@@ -62,31 +62,31 @@ func deleteMembership(ctx context.Context, tx pgx.Tx, g Grant) error {
 	if _, err := getMembership(ctx, tx, g); err != nil {
 		return err
 	}
-	if err := run(ctx, tx, say("REVOKE").name(g.On.Role).say("FROM").name(g.Role)); err != nil {
+	if err := run(ctx, tx, statement("REVOKE").name(g.On.Role).sql("FROM").name(g.Role)); err != nil {
 		return err
 	}
-	if _, err := getMembership(ctx, tx, g); !IsNotFound(err) { // From version 16 on, each grantor's counts for itself.
+	if _, err := getMembership(ctx, tx, g); !IsNotFound(err) { // since version 16 there is one membership per grantor
 		if err != nil {
 			return err
 		}
-		return &Error{Code: codeDependentPrivs, Message: fmt.Sprintf("role %q is a member of %s by the grant of somebody else",
-			g.Role, g.On), Hint: "Let the one who granted it revoke it."}
+		return &Error{Code: codeDependentPrivs, Message: fmt.Sprintf("role %q is a member of %s through another grantor",
+			g.Role, g.On), Hint: "The grantor can revoke it."}
 	}
 	return nil
 }
 
 // joining makes g.Role a member with the options that differ.
-func joining(conn *pgx.Conn, g Grant, have *Grant) *command {
-	c := say("GRANT").name(g.On.Role).say("TO").name(g.Role)
+func grantMembership(conn *pgx.Conn, g Grant, have *Grant) *command {
+	c := statement("GRANT").name(g.On.Role).sql("TO").name(g.Role)
 	if g.Role == Public {
-		c.err = &Error{Code: codeBadValue, Message: "not everybody can be a member of a role"}
+		c.err = &Error{Code: codeBadValue, Message: "PUBLIC cannot be a member of a role"}
 	}
 	if olderThan16(conn) {
 		if g.Inherit != nil || g.Set != nil {
 			c.err = &Error{Code: codeNotSupported, Message: "inherit and set of a membership need PostgreSQL 16"}
 		}
 		if g.GrantOption != nil && *g.GrantOption {
-			c.say("WITH ADMIN OPTION")
+			c.sql("WITH ADMIN OPTION")
 		}
 		return c
 	}
@@ -96,7 +96,7 @@ func joining(conn *pgx.Conn, g Grant, have *Grant) *command {
 		have, want *bool
 	}{{"ADMIN", have.GrantOption, g.GrantOption}, {"INHERIT", have.Inherit, g.Inherit}, {"SET", have.Set, g.Set}} {
 		if differs(o.have, o.want) {
-			c.say(with + " " + o.word).truth(*o.want)
+			c.sql(with + " " + o.word).boolean(*o.want)
 			with = ","
 		}
 	}

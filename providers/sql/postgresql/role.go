@@ -14,45 +14,44 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql/scram"
 )
 
-// forever is how PostgreSQL writes a time that never comes.
+// forever is PostgreSQL's spelling of a time without end.
 const forever = "infinity"
 
-// Role is a role: a user, a group, or both. Fields that are nil are not known or not wanted. Which roles it is a member of
-// is a matter of Grant.
+// Role is a role: a user, a group, or both. Fields that are nil are unset. Memberships are
+// of type Grant.
 // https://www.postgresql.org/docs/current/sql-createrole.html
 type Role struct {
 	// Name identifies the role.
 	Name string `json:"name"`
-	// Superuser may do everything. Default: false.
+	// Superuser bypasses all permission checks. Default: false.
 	Superuser *bool `json:"superuser,omitempty"`
 	// CreateDB may create databases. Default: false.
 	CreateDB *bool `json:"createDb,omitempty"`
-	// CreateRole may create roles, and manage those. Default: false.
+	// CreateRole may create and manage roles. Default: false.
 	CreateRole *bool `json:"createRole,omitempty"`
-	// Inherit has the privileges of the roles that it is a member of without asking. Default: true.
+	// Inherit has the privileges of the roles that it is a member of, without SET ROLE. Default: true.
 	Inherit *bool `json:"inherit,omitempty"`
 	// Login may connect. Default: false.
 	Login *bool `json:"login,omitempty"`
 	// Replication may replicate the server. Default: false.
 	Replication *bool `json:"replication,omitempty"`
-	// BypassRLS is not bound by row security. Default: false.
+	// BypassRLS bypasses row-level security. Default: false.
 	BypassRLS *bool `json:"bypassRls,omitempty"`
-	// ConnectionLimit is the most connections at a time; -1, the default, is no limit.
+	// ConnectionLimit is the maximum number of connections; -1, the default, is no limit.
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 	// ValidUntil is when the password expires: a time such as 2027-01-31T00:00:00Z, in UTC and whole seconds, or infinity,
 	// the default.
 	ValidUntil *string `json:"validUntil,omitempty"`
-	// Password to log in with. It is never read; see PasswordIs. Empty is none at Create, and no change at Update.
+	// Password to log in with. It is never returned; see PasswordIs. Empty: none at Create, unchanged at Update.
 	Password Secret `json:"-"`
-	// Settings are configuration parameters of its sessions in every database. A map that is not nil is the whole truth:
-	// others are reset.
+	// Settings are configuration parameters for sessions in every database. If not nil, all others are reset.
 	Settings map[string]string `json:"settings,omitempty"`
-	// Comment is for people.
+	// Comment without the labels.
 	Comment *string `json:"comment,omitempty"`
-	// Labels are kept at the end of the comment. A map that is not nil is the whole truth.
+	// Labels are stored at the end of the comment. If not nil, all others are removed.
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// OID is the server's number for it. Output only.
+	// OID is the object identifier. Output only.
 	OID uint32 `json:"oid,omitempty"`
 }
 
@@ -65,7 +64,7 @@ func (s *Server) GetRole(ctx context.Context, name string) (r *Role, err error) 
 	return r, err
 }
 
-// getRole also returns the comment as it is stored.
+// getRole also returns the stored comment.
 func getRole(ctx context.Context, e executor, name string) (*Role, string, error) {
 	r := &Role{}
 	var settings []string
@@ -92,7 +91,7 @@ func getRole(ctx context.Context, e executor, name string) (*Role, string, error
 
 // CreateRole creates a role, IsExists if the name is taken.
 func (s *Server) CreateRole(ctx context.Context, r Role) (created *Role, err error) {
-	create := r.options(&Role{}, say("CREATE ROLE").name(r.Name))
+	create := r.options(&Role{}, statement("CREATE ROLE").name(r.Name))
 	r.passwordOption(create)
 	err = s.within(ctx, s.config.Database, func(ctx context.Context, tx pgx.Tx) error {
 		if err := run(ctx, tx, append([]*command{create}, r.describe(&Role{}, "")...)...); err != nil {
@@ -107,7 +106,7 @@ func (s *Server) CreateRole(ctx context.Context, r Role) (created *Role, err err
 	return created, nil
 }
 
-// UpdateRole changes what differs. A password is set without a look at the present one, for which PasswordIs is.
+// UpdateRole changes what differs. A password is always set; see PasswordIs.
 func (s *Server) UpdateRole(ctx context.Context, r Role) error {
 	return s.within(ctx, s.config.Database, func(ctx context.Context, tx pgx.Tx) error {
 		have, stored, err := getRole(ctx, tx, r.Name)
@@ -118,7 +117,7 @@ func (s *Server) UpdateRole(ctx context.Context, r Role) error {
 		r.passwordOption(options)
 		commands := r.describe(have, stored)
 		if options.text.Len() > 0 || options.err != nil {
-			alter := say("ALTER ROLE").name(r.Name).say(options.text.String())
+			alter := statement("ALTER ROLE").name(r.Name).sql(options.text.String())
 			alter.err = errors.Join(alter.err, options.err)
 			commands = append(commands, alter)
 		}
@@ -126,16 +125,16 @@ func (s *Server) UpdateRole(ctx context.Context, r Role) error {
 	})
 }
 
-// DeleteRole deletes a role, IsNotFound if there is none. The error is IsConflict while the role owns something or holds
-// privileges, in whatever database. Memberships in it and of it end.
+// DeleteRole deletes a role and its memberships, IsNotFound if there is none. The error is IsConflict while the role owns objects
+// or holds privileges in any database.
 func (s *Server) DeleteRole(ctx context.Context, name string) error {
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		return run(ctx, c, say("DROP ROLE").name(name))
+		return run(ctx, c, statement("DROP ROLE").name(name))
 	})
 }
 
-// PasswordIs reports whether a role has the password, without logging in. known is false where only the server itself may
-// see what it stores, as with most managed services; then the caller has to remember what it set.
+// PasswordIs reports whether a role has the password, without logging in. known is false if the user may not read the stored
+// verifier, as with most managed services; then the caller has to remember the password.
 func (s *Server) PasswordIs(ctx context.Context, name string, password Secret) (is, known bool, err error) {
 	var verifier *string
 	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
@@ -167,16 +166,16 @@ func (r Role) options(have *Role, c *command) *command {
 		switch {
 		case !differs(o.have, o.want):
 		case *o.want:
-			c.say(o.word)
+			c.sql(o.word)
 		default:
-			c.say("NO" + o.word)
+			c.sql("NO" + o.word)
 		}
 	}
 	if differs(have.ConnectionLimit, r.ConnectionLimit) {
-		c.say("CONNECTION LIMIT").number(*r.ConnectionLimit)
+		c.sql("CONNECTION LIMIT").number(*r.ConnectionLimit)
 	}
 	if differs(have.ValidUntil, r.ValidUntil) {
-		c.say("VALID UNTIL").value(*r.ValidUntil)
+		c.sql("VALID UNTIL").value(*r.ValidUntil)
 		if _, err := time.Parse(time.RFC3339, *r.ValidUntil); err != nil && *r.ValidUntil != forever {
 			c.err = &Error{Code: codeBadValue, Message: fmt.Sprintf("time %q is neither like 2027-01-31T00:00:00Z nor %s",
 				*r.ValidUntil, forever)}
@@ -194,11 +193,11 @@ func (r Role) passwordOption(c *command) {
 		c.err = &Error{Code: codeBadValue, Message: fmt.Sprintf("password of role %q cannot be used", r.Name), Detail: err.Error()}
 		return
 	}
-	c.say("PASSWORD").value(verifier)
+	c.sql("PASSWORD").value(verifier)
 }
 
 // describe returns the commands for settings, comment and labels.
 func (r Role) describe(have *Role, stored string) []*command {
-	object := say("ROLE").name(r.Name)
-	return append(settingCommands(have.Settings, r.Settings, object), remark{r.Comment, r.Labels}.commands(stored, object)...)
+	object := statement("ROLE").name(r.Name)
+	return append(settingCommands(have.Settings, r.Settings, object), objectComment{r.Comment, r.Labels}.commands(stored, object)...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Schema is a schema of a database. Fields that are nil are not known or not wanted.
+// Schema is a schema of a database. Fields that are nil are unset.
 // https://www.postgresql.org/docs/current/sql-createschema.html
 type Schema struct {
 	// Database and Name identify the schema.
@@ -19,14 +19,14 @@ type Schema struct {
 	Name string `json:"name"`
 	// Owner is the role that owns it. Default: the user who creates it.
 	Owner *string `json:"owner,omitempty"`
-	// Comment is for people.
+	// Comment without the labels.
 	Comment *string `json:"comment,omitempty"`
-	// Labels are kept at the end of the comment. A map that is not nil is the whole truth.
+	// Labels are stored at the end of the comment. If not nil, all others are removed.
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// OID is the server's number for it. Output only.
+	// OID is the object identifier. Output only.
 	OID uint32 `json:"oid,omitempty"`
-	// CurrentOwner is the role that owns it, also where Owner is not wanted. Output only.
+	// CurrentOwner is the role that owns it, also if Owner is unset. Output only.
 	CurrentOwner string `json:"currentOwner,omitempty"`
 }
 
@@ -39,7 +39,7 @@ func (s *Server) GetSchema(ctx context.Context, database, name string) (schema *
 	return schema, err
 }
 
-// getSchema also returns the comment as it is stored.
+// getSchema also returns the stored comment.
 func getSchema(ctx context.Context, e executor, database, name string) (*Schema, string, error) {
 	schema := &Schema{Database: database}
 	var stored string
@@ -60,12 +60,12 @@ func getSchema(ctx context.Context, e executor, database, name string) (*Schema,
 
 // CreateSchema creates a schema, IsExists if the name is taken.
 func (s *Server) CreateSchema(ctx context.Context, schema Schema) (created *Schema, err error) {
-	create := say("CREATE SCHEMA").name(schema.Name)
+	create := statement("CREATE SCHEMA").name(schema.Name)
 	if schema.Owner != nil {
-		create.say("AUTHORIZATION").name(*schema.Owner)
+		create.sql("AUTHORIZATION").name(*schema.Owner)
 	}
 	err = s.within(ctx, schema.Database, func(ctx context.Context, tx pgx.Tx) error {
-		return s.visit(ctx, tx.Conn(), tx, append(given(schema.Owner), databaseOwner), func() error {
+		return s.asMember(ctx, tx.Conn(), tx, append(given(schema.Owner), databaseOwner), func() error {
 			if err := run(ctx, tx, append([]*command{create}, schema.describe("")...)...); err != nil {
 				return err
 			}
@@ -88,17 +88,17 @@ func (s *Server) UpdateSchema(ctx context.Context, schema Schema) error {
 		}
 		commands := schema.describe(stored)
 		if differs(have.Owner, schema.Owner) {
-			commands = append(commands, say("ALTER SCHEMA").name(schema.Name).say("OWNER TO").name(*schema.Owner))
+			commands = append(commands, statement("ALTER SCHEMA").name(schema.Name).sql("OWNER TO").name(*schema.Owner))
 		}
-		return s.visit(ctx, tx.Conn(), tx, append(given(have.Owner, schema.Owner), databaseOwner), func() error {
+		return s.asMember(ctx, tx.Conn(), tx, append(given(have.Owner, schema.Owner), databaseOwner), func() error {
 			return run(ctx, tx, commands...)
 		})
 	})
 }
 
-// DeleteSchemaOptions say how to delete a schema.
+// DeleteSchemaOptions are the options of DeleteSchema.
 type DeleteSchemaOptions struct {
-	// Cascade deletes what is in it, and what depends on that. Default: the error is IsConflict unless it is empty.
+	// Cascade deletes its contents and all that depends on them. Default: the error is IsConflict unless it is empty.
 	Cascade bool
 }
 
@@ -109,15 +109,15 @@ func (s *Server) DeleteSchema(ctx context.Context, database, name string, o Dele
 		if err != nil {
 			return err
 		}
-		drop := say("DROP SCHEMA").name(name)
+		drop := statement("DROP SCHEMA").name(name)
 		if o.Cascade {
-			drop.say("CASCADE")
+			drop.sql("CASCADE")
 		}
-		return s.visit(ctx, tx.Conn(), tx, given(have.Owner), func() error { return run(ctx, tx, drop) })
+		return s.asMember(ctx, tx.Conn(), tx, given(have.Owner), func() error { return run(ctx, tx, drop) })
 	})
 }
 
 // describe returns the commands for comment and labels.
 func (s Schema) describe(stored string) []*command {
-	return remark{s.Comment, s.Labels}.commands(stored, say("SCHEMA").name(s.Name))
+	return objectComment{s.Comment, s.Labels}.commands(stored, statement("SCHEMA").name(s.Name))
 }

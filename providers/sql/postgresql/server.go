@@ -26,10 +26,9 @@ const (
 	defaultIdle     = 30 * time.Second
 
 	connectTimeout = 10 * time.Second
-	// cancelTimeout is how long the server may take to give up a statement that nobody waits for any more.
+	// cancelTimeout is for the server to cancel a statement whose caller has given up.
 	cancelTimeout = 2 * time.Second
-	// lockTimeout is how long a statement waits for a lock. Whoever keeps one would otherwise keep our connections too, and
-	// with them everybody else's.
+	// lockTimeout bounds how long a statement waits for a lock and occupies a connection.
 	lockTimeout = 5 * time.Second
 )
 
@@ -42,8 +41,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[hidden]")) }
 // MarshalText returns a placeholder.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }
 
-// Config says which server to manage and as whom. Endpoint and Username are required. Nothing is taken from the
-// environment.
+// Config is the address and the user of a server. Endpoint and Username are required. The environment is not read.
 type Config struct {
 	// Endpoint is the host name or address.
 	Endpoint string
@@ -51,33 +49,32 @@ type Config struct {
 	Port int
 	// Username is the role to connect as.
 	Username string
-	// Password is its password; empty where the server asks for none.
+	// Password of Username; may be empty.
 	Password Secret
-	// Database is the database to connect to for everything that is not inside another one. Default: postgres.
+	// Database to connect to for objects that belong to no database. Default: postgres.
 	Database string
-	// SSLMode is what is demanded of encryption. Default: SSLVerifyFull if RootCAs is set, else SSLPrefer.
+	// SSLMode is the required encryption. Default: SSLVerifyFull if RootCAs is set, else SSLPrefer.
 	SSLMode SSLMode
-	// RootCAs are the certificates, in PEM, that the server's must be signed by. Default: those of the system.
+	// RootCAs are PEM certificates of the authorities for the server's certificate. Default: those of the system.
 	RootCAs []byte
-	// MaxConns is the most connections at a time, to all databases of the server together. Default: 10.
+	// MaxConns is the maximum number of connections, across all databases. Default: 10.
 	MaxConns int
 	// IdleTimeout is how long a connection may be idle before it is closed. Default: 30 seconds.
 	IdleTimeout time.Duration
 	// Dial opens network connections. Default: that of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Limit is called around each operation, and may delay or refuse it: its error is returned as it is when it does not
-	// make the call. Default: no limit.
+	// Limit is called around each operation, and may delay or refuse it; its error is returned unchanged. Default: no limit.
 	Limit func(ctx context.Context, call func(context.Context) error) error
 }
 
 // Server manages one PostgreSQL server. It is safe for concurrent use.
 type Server struct {
-	config   Config
-	pool     *pool.Pool
-	visiting *semaphore.Weighted // of one; see visit
+	config  Config
+	pool    *pool.Pool
+	joining *semaphore.Weighted // binary; see asMember
 }
 
-// New returns a Server. It connects to nothing yet; the error names everything that is wrong with the configuration.
+// New returns a Server. It does not connect; the error lists all mistakes in the configuration.
 func New(c Config) (*Server, error) {
 	c = c.withDefaults()
 	connection, err := c.connection()
@@ -98,9 +95,9 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("configuring PostgreSQL client: %w", err)
 	}
 	return &Server{
-		config:   c,
-		pool:     pool.New(connection, pool.Limits{Conns: c.MaxConns, Idle: c.IdleTimeout}),
-		visiting: semaphore.NewWeighted(1),
+		config:  c,
+		pool:    pool.New(connection, pool.Limits{Conns: c.MaxConns, Idle: c.IdleTimeout}),
+		joining: semaphore.NewWeighted(1),
 	}, nil
 }
 
@@ -132,12 +129,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// neutral names every setting that pgx would otherwise take from the environment or from files of the account.
+// neutral sets everything that pgx would otherwise read from the environment or from files.
 const neutral = "host=localhost port=5432 user=nobody password=none passfile='' database=postgres connect_timeout=10 " +
 	"sslmode=disable sslrootcert='' sslcert='' sslkey='' sslcertmode=disable sslnegotiation=postgres " +
 	"target_session_attrs=any channel_binding=prefer require_auth='' min_protocol_version=3.0 max_protocol_version=3.0"
 
-// connection returns how pgx is to connect.
+// connection returns the configuration for pgx.
 func (c Config) connection() (*pgx.ConnConfig, error) {
 	tlsConfig, mayFallBack, err := c.tls()
 	if err != nil {
@@ -154,9 +151,8 @@ func (c Config) connection() (*pgx.ConnConfig, error) {
 	if mayFallBack {
 		p.Fallbacks = []*pgconn.FallbackConfig{{Host: p.Host, Port: p.Port}}
 	}
-	// With an empty search path nothing that users of a database put there stands in for what PostgreSQL brings. What is set
-	// here the settings of a database do not change, which its owner chooses: they could end our statements or forbid them, have
-	// us act as somebody else, or keep us from connecting.
+	// An empty search path protects against objects of users that shadow those of PostgreSQL. Parameters that are set here override
+	// the settings of a database, by which its owner could abort our statements, change our role or prevent connections.
 	p.RuntimeParams = map[string]string{
 		"application_name": "bowline", "client_encoding": "UTF8", "standard_conforming_strings": "on", "search_path": "",
 		"timezone": "UTC", "datestyle": "ISO",
@@ -164,7 +160,7 @@ func (c Config) connection() (*pgx.ConnConfig, error) {
 		"idle_in_transaction_session_timeout": "0", "default_transaction_read_only": "off", "role": "none",
 		"local_preload_libraries": "",
 	}
-	// Statements that are prepared by name break behind poolers such as PgBouncer.
+	// Named prepared statements break behind poolers such as PgBouncer.
 	p.DefaultQueryExecMode = pgx.QueryExecModeExec
 	p.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTimeout}
@@ -172,7 +168,7 @@ func (c Config) connection() (*pgx.ConnConfig, error) {
 	return p, nil
 }
 
-// Close closes all connections, those in use when their operation ends. Operations afterwards fail.
+// Close closes all connections, those in use at the end of their operation. Later operations fail.
 func (s *Server) Close() { s.pool.Close() }
 
 // Version returns the server's version, for example "15.18".
@@ -183,7 +179,7 @@ func (s *Server) Version(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// olderThan16 reports whether the server has the simpler memberships of earlier versions.
+// olderThan16 reports whether memberships have no options.
 func olderThan16(conn *pgx.Conn) bool {
 	var major int
 	_, err := fmt.Sscanf(conn.PgConn().ParameterStatus("server_version"), "%d", &major)
@@ -194,7 +190,7 @@ func (s *Server) endpoint() string {
 	return net.JoinHostPort(s.config.Endpoint, strconv.Itoa(s.config.Port))
 }
 
-// on makes f one operation: with a connection to the database, within the limits, and with errors of this package.
+// on runs f as one operation: with a connection to the database, under the limit, and with classified errors.
 func (s *Server) on(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
 	if err := checkName(database); err != nil {
 		return err
@@ -204,10 +200,10 @@ func (s *Server) on(ctx context.Context, database string, f func(context.Context
 	})
 }
 
-// turn makes f one operation that uses connections to one database after the other. The errors of f are its own to classify.
-func (s *Server) turn(ctx context.Context, f func(context.Context, pool.Use) error) error {
+// sequence runs f as one operation that uses connections to several databases, one at a time. f classifies its errors.
+func (s *Server) sequence(ctx context.Context, f func(context.Context, pool.Use) error) error {
 	return s.config.Limit(ctx, func(ctx context.Context) (err error) {
-		full := s.pool.Turn(ctx, func(use pool.Use) error {
+		full := s.pool.WithSlot(ctx, func(use pool.Use) error {
 			err = f(ctx, use)
 			return nil
 		})
@@ -215,7 +211,7 @@ func (s *Server) turn(ctx context.Context, f func(context.Context, pool.Use) err
 	})
 }
 
-// within makes f one operation and one transaction.
+// within runs f as one operation in a transaction.
 func (s *Server) within(ctx context.Context, database string, f func(context.Context, pgx.Tx) error) error {
 	return s.on(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return f(ctx, tx) })

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// parseSettings reads what PostgreSQL stores of ALTER ROLE … SET and ALTER DATABASE … SET.
+// parseSettings parses the stored settings of a role or database.
 func parseSettings(stored []string) map[string]string {
 	settings := make(map[string]string, len(stored))
 	for _, s := range stored {
@@ -21,14 +21,13 @@ func parseSettings(stored []string) map[string]string {
 	return settings
 }
 
-// settingCommands returns what turns the settings of an object, say ROLE "x", into the wanted ones; nil wants nothing.
-// What is not wanted any more is reset.
+// settingCommands returns the commands that change the settings of an object such as ROLE "x"; nil changes none.
 func settingCommands(have, want map[string]string, object *command) []*command {
 	if want == nil {
 		return nil
 	}
 	alter := func() *command {
-		c := say("ALTER").say(object.text.String())
+		c := statement("ALTER").sql(object.text.String())
 		c.err = object.err
 		return c
 	}
@@ -38,10 +37,10 @@ func settingCommands(have, want map[string]string, object *command) []*command {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		twice := wanted[strings.ToLower(name)]
 		if value, ok := present[name]; twice || !ok || value != want[name] {
-			c := alter().say("SET").name(strings.Split(name, ".")...).say("TO")
+			c := alter().sql("SET").name(strings.Split(name, ".")...).sql("TO")
 			if twice {
-				c.err = &Error{Code: codeBadName, Message: fmt.Sprintf("setting %q is given twice", name),
-					Detail: "Upper and lower case are the same: leave one out."}
+				c.err = &Error{Code: codeBadName, Message: fmt.Sprintf("setting %q occurs twice", name),
+					Detail: "Names are case-insensitive: remove one."}
 			}
 			commands = append(commands, settingValue(c, name, want[name]))
 		}
@@ -49,14 +48,14 @@ func settingCommands(have, want map[string]string, object *command) []*command {
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if !wanted[strings.ToLower(name)] {
-			commands = append(commands, alter().say("RESET").name(strings.Split(name, ".")...))
+			commands = append(commands, alter().sql("RESET").name(strings.Split(name, ".")...))
 		}
 	}
 	return commands
 }
 
-// SpellSettings returns the settings that an object has with the names and values that want uses for the same: PostgreSQL
-// stores work_mem of Work_Mem, and "a, b" of a search_path that is set to "a,b".
+// SpellSettings returns the settings of an object in the spelling of want: PostgreSQL stores Work_Mem as work_mem, and a
+// search_path "a,b" as "a, b".
 func SpellSettings(have, want map[string]string) map[string]string {
 	names := make(map[string]string, len(want))
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -75,22 +74,21 @@ func SpellSettings(have, want map[string]string) map[string]string {
 	return spelled
 }
 
-// settingValue adds the value of a setting. Those few that are lists of names are stored with each name quoted where it
-// has to be, and so they are read back; quoting all as one text would make one name of them.
+// settingValue adds the value of a setting. In lists of names each name is quoted by itself.
 func settingValue(c *command, name, value string) *command {
 	if !listsNames(name) {
 		return c.value(value)
 	}
 	for i, element := range splitNames(value) {
 		if i > 0 {
-			c.say(",")
+			c.sql(",")
 		}
 		c.value(element)
 	}
 	return c
 }
 
-// listsNames is true for settings whose values are lists of names.
+// listsNames is true for settings that are lists of names.
 func listsNames(setting string) bool {
 	switch strings.ToLower(setting) {
 	case "search_path", "temp_tablespaces", "session_preload_libraries", "local_preload_libraries":
@@ -99,7 +97,7 @@ func listsNames(setting string) bool {
 	return false
 }
 
-// splitNames takes a list such as `"$user", public` apart. As everywhere in SQL, names without quotes are in lower case.
+// splitNames splits a list such as `"$user", public`. Names without quotes are folded to lower case.
 func splitNames(list string) []string {
 	var names []string
 	var name strings.Builder
@@ -108,7 +106,7 @@ func splitNames(list string) []string {
 	for _, r := range list {
 		switch {
 		case r == '"':
-			if !quoted && before == '"' { // A doubled quote within quotes is one of the name.
+			if !quoted && before == '"' { // a doubled quote within quotes is part of the name
 				name.WriteRune(r)
 			}
 			quoted = !quoted

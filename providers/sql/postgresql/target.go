@@ -10,41 +10,40 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TargetKind says what sort of object a Grant is about.
+// TargetKind is the kind of a Target.
 type TargetKind string
 
 const (
-	// OnRole makes the holder a member of the role.
+	// OnRole is a membership in a role.
 	OnRole TargetKind = "Role"
-	// OnDatabase is about a database.
+	// OnDatabase is a database.
 	OnDatabase TargetKind = "Database"
-	// OnSchema is about a schema of a database.
+	// OnSchema is a schema of a database.
 	OnSchema TargetKind = "Schema"
-	// OnTable is about tables, views, materialized views and foreign tables of a schema.
+	// OnTable is tables, views, materialized views and foreign tables of a schema.
 	OnTable TargetKind = "Table"
-	// OnSequence is about sequences of a schema.
+	// OnSequence is sequences of a schema.
 	OnSequence TargetKind = "Sequence"
-	// OnRoutine is about functions, aggregates and procedures of a schema.
+	// OnRoutine is functions, aggregates and procedures of a schema.
 	OnRoutine TargetKind = "Routine"
 )
 
-// Target is what a Grant is about.
+// Target is the role, or the objects, of a Grant.
 type Target struct {
-	// Kind says which other fields count.
+	// Kind decides which other fields are used.
 	Kind TargetKind `json:"kind"`
-	// Role to become a member of. Only and always for OnRole.
+	// Role to become a member of. Required for OnRole only.
 	Role string `json:"role,omitempty"`
-	// Database where it is. For all kinds but OnRole.
+	// Database of the objects. Required for all kinds but OnRole.
 	Database string `json:"database,omitempty"`
 	// Schema in the database. For OnSchema, OnTable, OnSequence and OnRoutine.
 	Schema string `json:"schema,omitempty"`
-	// Names of objects in the schema, for OnTable, OnSequence and OnRoutine. Empty means all that there are when the grant is
-	// made; those that come later show up as a difference. A routine is named alone, which means all that share the name, or
-	// with the types of its arguments, as in "add(integer, integer)".
+	// Names of objects in the schema, for OnTable, OnSequence and OnRoutine. Default: all; objects that are created later are a
+	// difference. The name of a routine alone means all routines of that name; "add(integer, integer)" is one.
 	Names []string `json:"names,omitempty"`
 }
 
-// String says what the target is, for messages.
+// String describes the target in messages.
 func (t Target) String() string {
 	switch {
 	case t.Kind == OnRole:
@@ -60,7 +59,7 @@ func (t Target) String() string {
 	}
 }
 
-// validate demands just those fields that belong to the kind.
+// validate fails for missing fields, and for those that the kind does not use.
 func (t Target) validate() error {
 	inSchema := t.Kind == OnTable || t.Kind == OnSequence || t.Kind == OnRoutine
 	known := inSchema || t.Kind == OnRole || t.Kind == OnDatabase || t.Kind == OnSchema
@@ -86,8 +85,7 @@ func (t Target) validate() error {
 	return nil
 }
 
-// where returns the database to connect to: privileges on databases and roles are the same from everywhere, and are changed
-// from one place, so that changes wait for each other.
+// where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
 func (t Target) where(s *Server) string {
 	if t.Kind == OnRole || t.Kind == OnDatabase {
 		return s.config.Database
@@ -103,7 +101,7 @@ func (t Target) subject() string {
 	return t.Schema
 }
 
-// phrase is the target as GRANT says it. The names of objects come from the server, quoted.
+// phrase is the target in GRANT. The names of objects come from the server, quoted.
 func (t Target) phrase(h *holdings) string {
 	kind := strings.ToUpper(string(t.Kind))
 	if len(t.Names) > 0 || t.Kind == OnDatabase || t.Kind == OnSchema {
@@ -127,8 +125,8 @@ func (t Target) missingCode() string {
 	}
 }
 
-// objects returns the query for oid, owner, privileges and quoted name of the objects, with the words that Names may call
-// each by, and the letter by which acldefault knows the kind. Its parameters are the subject and Names.
+// objects returns the query for oid, owner, privileges, quoted name and accepted spellings (words) of the objects, and the letter
+// of the kind for acldefault. Its parameters are the subject and Names.
 func (t Target) objects() (query, letter string) {
 	const relations = `SELECT c.oid, c.relowner AS owner, c.relacl AS acl, format('%I.%I', n.nspname, c.relname) AS name,
 		ARRAY[c.relname::text] AS words FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

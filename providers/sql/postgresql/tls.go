@@ -10,30 +10,30 @@ import (
 	"fmt"
 )
 
-// SSLMode says what is demanded of the encryption of a connection, in the words of libpq.
+// SSLMode is the required encryption of a connection, as in libpq.
 // https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-SSLMODE-STATEMENTS
 type SSLMode string
 
 const (
 	// SSLDisable never encrypts.
 	SSLDisable SSLMode = "disable"
-	// SSLPrefer encrypts if the server can, whoever it is. Somebody between us and the server can prevent it.
+	// SSLPrefer encrypts if the server supports it, without authentication. An attacker on the network can prevent it.
 	SSLPrefer SSLMode = "prefer"
-	// SSLRequire encrypts, whoever the server is.
+	// SSLRequire encrypts without authentication of the server.
 	SSLRequire SSLMode = "require"
-	// SSLVerifyCA encrypts, and demands a certificate that is signed by one of the root certificates.
+	// SSLVerifyCA also requires a certificate that is signed by one of the root certificates.
 	SSLVerifyCA SSLMode = "verify-ca"
-	// SSLVerifyFull demands that the certificate is also one for the endpoint's name.
+	// SSLVerifyFull also requires that the certificate is for the endpoint's name.
 	SSLVerifyFull SSLMode = "verify-full"
 )
 
-// tls returns the settings of encryption, nil for none, and whether to connect without if the server cannot.
+// tls returns the TLS settings, nil for none, and whether to fall back to an unencrypted connection.
 func (c Config) tls() (settings *tls.Config, mayFallBack bool, err error) {
 	settings = &tls.Config{ServerName: c.Endpoint, MinVersion: tls.VersionTLS12}
 	if len(c.RootCAs) > 0 {
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM(c.RootCAs) {
-			return nil, false, errors.New("root certificates hold no certificate in PEM")
+			return nil, false, errors.New("root certificates contain no PEM certificate")
 		}
 	}
 	switch c.SSLMode {
@@ -46,7 +46,7 @@ func (c Config) tls() (settings *tls.Config, mayFallBack bool, err error) {
 		settings.VerifyConnection = func(seen tls.ConnectionState) error { return verifyChain(settings.RootCAs, seen) }
 	case SSLVerifyFull:
 	default:
-		return nil, false, fmt.Errorf("SSL mode %q is none of disable, prefer, require, verify-ca and verify-full", c.SSLMode)
+		return nil, false, fmt.Errorf("SSL mode %q is not one of disable, prefer, require, verify-ca and verify-full", c.SSLMode)
 	}
 	return settings, c.SSLMode == SSLPrefer, nil
 }

@@ -58,7 +58,7 @@ func certificate(t *testing.T) (folder string, inPEM []byte) {
 func TestEncryption(t *testing.T) {
 	t.Parallel()
 	folder, roots := certificate(t)
-	_, strangers := certificate(t)
+	_, joined := certificate(t)
 	server, err := postgresqltest.Start("ssl=on", "ssl_cert_file="+folder+"/cert.pem", "ssl_key_file="+folder+"/key.pem")
 	if err != nil {
 		t.Fatal(err)
@@ -79,12 +79,12 @@ func TestEncryption(t *testing.T) {
 		"prefer is the default":    {encrypted: true},
 		"require":                  {mode: postgresql.SSLRequire, encrypted: true},
 		"verify-ca, any name":      {mode: postgresql.SSLVerifyCA, roots: roots, encrypted: true},
-		"verify-ca, stranger":      {mode: postgresql.SSLVerifyCA, roots: strangers, says: "certificate"},
+		"verify-ca, stranger":      {mode: postgresql.SSLVerifyCA, roots: joined, says: "certificate"},
 		"verify-full":              {mode: postgresql.SSLVerifyFull, endpoint: "localhost", roots: roots, encrypted: true},
 		"verify-full, other name":  {mode: postgresql.SSLVerifyFull, roots: roots, says: "127.0.0.1"},
 		"verify-full, no roots":    {mode: postgresql.SSLVerifyFull, endpoint: "localhost", says: "certificate"},
-		"verify-full with roots":   {roots: strangers, endpoint: "localhost", says: "certificate"},
-		"prefer takes any, though": {mode: postgresql.SSLPrefer, roots: strangers, encrypted: true},
+		"verify-full with roots":   {roots: joined, endpoint: "localhost", says: "certificate"},
+		"prefer takes any, though": {mode: postgresql.SSLPrefer, roots: joined, encrypted: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

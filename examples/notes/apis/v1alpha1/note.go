@@ -16,13 +16,13 @@ type NoteParameters struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Text *string `json:"text,omitempty"`
 
-	// Mode says who may read the file, as three octal digits. Default: 600.
+	// Mode of the file, as three octal digits. Default: 600.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-7]{3}$`
 	Mode *string `json:"mode,omitempty"`
 }
 
-// NoteObservation is what the folder says of a note.
+// NoteObservation is the observed state of a note.
 type NoteObservation struct {
 	// Path of the file.
 	Path string `json:"path,omitempty" connection:"path"`

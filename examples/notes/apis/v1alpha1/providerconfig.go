@@ -9,17 +9,17 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// A ProviderConfigSpec says where notes are.
+// A ProviderConfigSpec configures the folder for notes.
 type ProviderConfigSpec struct {
 	xpv1.ProviderSpec `json:",inline"`
 
-	// Folder that holds the notes. It has to exist where the controllers run.
+	// Folder that holds the notes. It must exist on the machine of the controllers.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Folder string `json:"folder"`
 }
 
-// A ProviderConfig says where notes are.
+// A ProviderConfig configures the folder for notes.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced

@@ -18,7 +18,7 @@ type NoteInitParameters struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Text *string `json:"text,omitempty"`
 
-	// Mode says who may read the file, as three octal digits. Default: 600.
+	// Mode of the file, as three octal digits. Default: 600.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-7]{3}$`
 	Mode *string `json:"mode,omitempty"`

@@ -9,7 +9,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// A ProviderConfigSpec says how to reach the favourite cloud.
+// A ProviderConfigSpec configures access to the favourite cloud.
 type ProviderConfigSpec struct {
 	xpv1.ProviderSpec `json:",inline"`
 
@@ -26,8 +26,8 @@ type ProviderConfigSpec struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-// A ProviderConfig says how to reach the favourite cloud: where it is, which project, and with which API key. Managed
-// resources refer to it by name; those that name none use the one called "default".
+// A ProviderConfig configures access to the favourite cloud: endpoint, project and API key. Managed resources refer to it by
+// name; the default is the one named "default".
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="PROJECT",type=string,JSONPath=`.spec.projectID`

@@ -3,15 +3,14 @@
 
 // Package postgresqltest runs real PostgreSQL servers in temporary folders, for tests.
 //
-// It is to package postgresql what httptest is to net/http. Start one server for a test binary, in TestMain, and give each
-// test names of its own:
+// Start one server for a test binary, in TestMain, and use different names in each test:
 //
 //	server, err := postgresqltest.Start()
 //	defer server.Stop()
 //	client, err := postgresql.New(server.Config())
 //
-// PostgreSQL 15 or later has to be installed: on PATH or where Debian puts it. It refuses to run as root, so root starts it
-// as the account postgres. A server ends with the process that started it.
+// PostgreSQL 15 or later must be installed: on PATH or where Debian installs it. Root starts it as the account postgres. A server
+// ends with the process that started it.
 package postgresqltest
 
 import (
@@ -43,7 +42,7 @@ const (
 	retry        = 20 * time.Millisecond
 )
 
-// A Server is a PostgreSQL server that forgets everything when it stops. Its superuser is postgres.
+// A Server is a PostgreSQL server with temporary data. Its superuser is postgres.
 type Server struct {
 	folder   string
 	binaries string
@@ -54,7 +53,7 @@ type Server struct {
 	exited   chan struct{}
 }
 
-// Start makes and starts a server with settings such as "log_statement=all", and waits until it accepts connections.
+// Start creates and starts a server with settings such as "log_statement=all", and waits until it accepts connections.
 func Start(settings ...string) (*Server, error) {
 	binaries, err := find()
 	if err != nil {
@@ -74,12 +73,12 @@ func Start(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// Config is how to reach the server as its superuser.
+// Config connects to the server as its superuser.
 func (s *Server) Config() postgresql.Config {
 	return postgresql.Config{Endpoint: host, Port: s.port, Username: username, Password: postgresql.Secret(s.password)}
 }
 
-// Log returns what the server wrote to its log since it was made.
+// Log returns the server's log.
 func (s *Server) Log() (string, error) {
 	log, err := os.ReadFile(s.logFile())
 	return string(log), err
@@ -122,7 +121,7 @@ func (s *Server) Restart() error {
 	s.exited = make(chan struct{})
 	go func(process *exec.Cmd, exited chan struct{}) {
 		defer close(exited)
-		_ = process.Wait() // How it ended is in its log.
+		_ = process.Wait() // the log has the reason
 	}(s.process, s.exited)
 	return s.waitReady()
 }
@@ -139,15 +138,15 @@ func (s *Server) waitReady() error {
 		select {
 		case <-time.After(retry):
 		case <-s.exited:
-			log, _ := s.Log() // Empty is all there is to say then.
-			return fmt.Errorf("starting PostgreSQL: it ended: %s", log)
+			log, _ := s.Log() // may be empty
+			return fmt.Errorf("starting PostgreSQL: it exited: %s", log)
 		case <-ctx.Done():
 			return fmt.Errorf("starting PostgreSQL: %w", err)
 		}
 	}
 }
 
-// end sends a signal to the server, if it runs, and waits until it is gone.
+// end sends a signal to the server, if it runs, and waits for its exit.
 func (s *Server) end(signal syscall.Signal) error {
 	if s.process == nil {
 		return nil
@@ -163,7 +162,7 @@ func (s *Server) end(signal syscall.Signal) error {
 func (s *Server) data() string    { return filepath.Join(s.folder, "data") }
 func (s *Server) logFile() string { return filepath.Join(s.folder, "log") }
 
-// initialize makes the data folder and picks a port.
+// initialize creates the data folder and chooses a port.
 func (s *Server) initialize() error {
 	listener, err := net.Listen("tcp", host+":0")
 	if err != nil {
@@ -193,7 +192,7 @@ func (s *Server) initialize() error {
 	return os.Remove(passwordFile)
 }
 
-// command returns a program of PostgreSQL that runs under an account it accepts and dies with us.
+// command returns a program of PostgreSQL that runs under an unprivileged account and exits with this process.
 func (s *Server) command(program string, arguments ...string) (*exec.Cmd, error) {
 	cmd := exec.Command(filepath.Join(s.binaries, program), arguments...)
 	cmd.Dir, cmd.Env = s.folder, []string{"PATH=" + s.binaries + ":/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
@@ -211,7 +210,7 @@ func (s *Server) command(program string, arguments ...string) (*exec.Cmd, error)
 	return cmd, errors.Join(uidErr, gidErr)
 }
 
-// find returns the folder of PostgreSQL's programs: the real one, since initdb looks for its neighbours.
+// find returns the folder of PostgreSQL's programs, without symbolic links, since initdb finds the others beside it.
 func find() (string, error) {
 	folders := filepath.SplitList(os.Getenv("PATH"))
 	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")

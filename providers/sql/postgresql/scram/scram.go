@@ -1,11 +1,10 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scram makes and checks what PostgreSQL stores in place of a password.
+// Package scram computes and checks the verifiers that PostgreSQL stores instead of passwords.
 //
-// ALTER ROLE … PASSWORD 'secret' puts the secret where statements go: the server's log, pg_stat_statements, audit trails. A
-// server takes a verifier just as well, from which the password cannot be read, so a client that computes it never sends
-// the password at all.
+// ALTER ROLE … PASSWORD 'secret' exposes the password in logs, pg_stat_statements and audit trails. The server accepts a verifier
+// as well, so a client that computes it never sends the password.
 //
 //	verifier, err := scram.Verifier(password)   // SCRAM-SHA-256$4096:salt$StoredKey:ServerKey
 //	same := scram.Matches(verifier, "orders", password)
@@ -36,15 +35,15 @@ const (
 	mechanism  = "SCRAM-SHA-256"
 	iterations = 4096 // as PostgreSQL itself, whose clients compute it at each login
 	saltBytes  = 16
-	// maxIterations bounds the work that a stored verifier can ask of Matches.
+	// maxIterations bounds the work of Matches.
 	maxIterations = 1_000_000
 )
 
-// ErrUnusable says that clients would not agree on what a password is.
-var ErrUnusable = errors.New("the password is empty or holds characters that clients change before they use them, such as " +
+// ErrUnusable means that clients would encode the password differently.
+var ErrUnusable = errors.New("the password is empty or contains characters that clients normalize differently, such as " +
 	"control characters, special spaces and ligatures: use letters, digits and punctuation")
 
-// Verifier returns what to store for a password, with a salt of its own. The error is ErrUnusable.
+// Verifier returns the verifier of a password, with a random salt. The error is ErrUnusable.
 func Verifier(password string) (string, error) {
 	if !usable(password) {
 		return "", ErrUnusable
@@ -59,8 +58,8 @@ func Verifier(password string) (string, error) {
 	return fmt.Sprintf("%s$%d:%s$%s:%s", mechanism, iterations, text(salt), text(stored), text(server)), nil
 }
 
-// Matches reports whether a verifier that a server stores for a role is one of the password. It knows SCRAM-SHA-256 and
-// the older MD5, into which the role's name goes.
+// Matches reports whether a stored verifier of a role matches the password. It supports SCRAM-SHA-256 and MD5, which includes the
+// name of the role.
 func Matches(verifier, role, password string) bool {
 	if digest, ok := strings.CutPrefix(verifier, "md5"); ok {
 		sum := md5.Sum([]byte(password + role)) // What old servers store.
@@ -103,8 +102,8 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// usable reports whether every client computes with the password as it is written. SCRAM demands SASLprep, which libpq
-// does by old tables, other clients by new ones or not at all; they agree on text that no preparation changes.
+// usable reports whether all clients encode the password alike. SCRAM requires SASLprep, which clients implement by different
+// tables or not at all; they agree on text that it does not change.
 func usable(password string) bool {
 	const graphemeJoiner, mongolianHyphen = '\u034F', '\u1806'
 	odd := func(r rune) bool {

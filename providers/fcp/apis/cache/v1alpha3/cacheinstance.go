@@ -23,17 +23,17 @@ type CacheInstanceParameters struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Name *string `json:"name,omitempty"`
 
-	// MemoryMegabytes is how much memory the data may take, 8 to 16384 megabytes of 2^20 bytes. The server goes on while
-	// it changes. If there is more data than that, evictionPolicy decides what becomes of it.
+	// MemoryMegabytes is the memory limit for data, 8 to 16384 MiB. It changes without a restart. If the data exceeds it,
+	// evictionPolicy applies.
 	// +bowline:required
 	// +optional
 	// +kubebuilder:validation:Minimum=8
 	// +kubebuilder:validation:Maximum=16384
 	MemoryMegabytes *int `json:"memoryMegabytes,omitempty"`
 
-	// EvictionPolicy says what gives way when the memory is full: noeviction (nothing, writes are refused), or among all
-	// keys or those with an expiry (volatile) what was not used for longest (lru), is used least (lfu), anything (random)
-	// or what expires next (ttl). The favourite cloud chooses volatile-lru if it is not set.
+	// EvictionPolicy selects the keys to evict when the memory is full: noeviction (none, writes are refused), or among all keys
+	// or those with an expiry (volatile) the least recently used (lru), the least frequently used (lfu), any (random) or the
+	// next to expire (ttl). The favourite cloud chooses volatile-lru if it is not set.
 	// +optional
 	// +kubebuilder:validation:Enum=noeviction;allkeys-lru;allkeys-lfu;allkeys-random;volatile-lru;volatile-lfu;volatile-random;volatile-ttl
 	EvictionPolicy *string `json:"evictionPolicy,omitempty"`
@@ -47,13 +47,13 @@ type CacheInstanceParameters struct {
 	EngineVersion *string `json:"engineVersion,omitempty"`
 
 	// PasswordSecretRef selects the key of the Secret that holds the password that clients need: 8 to 128 characters
-	// without control characters. The favourite cloud generates a random one if it is not set. Either way the connection
-	// Secret shows it.
+	// without control characters. The favourite cloud generates a random one if it is not set. The connection
+	// Secret contains it.
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty" connection:"password"`
 
-	// Labels that the cache carries in the favourite cloud, beside those that say whose it is. Labels that others put
-	// there stay.
+	// Labels that the cache carries in the favourite cloud, in addition to the ownership labels. Labels
+	// that others add are kept.
 	// +bowline:labels
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
@@ -62,7 +62,7 @@ type CacheInstanceParameters struct {
 
 // CacheInstanceObservation is what the favourite cloud reports of a cache.
 type CacheInstanceObservation struct {
-	// ID that the favourite cloud gave the cache.
+	// ID that the favourite cloud assigned to the cache.
 	ID int `json:"id,omitempty"`
 
 	// Name of the cache in the favourite cloud.
@@ -71,10 +71,10 @@ type CacheInstanceObservation struct {
 	// Status of the cache: CREATING, ONLINE, UPDATING, DELETING or FAILED.
 	Status string `json:"status,omitempty"`
 
-	// Message says why the status is FAILED.
+	// Message explains status FAILED.
 	Message string `json:"message,omitempty"`
 
-	// MemoryMegabytes that the data may take.
+	// MemoryMegabytes is the memory limit for data.
 	MemoryMegabytes int `json:"memoryMegabytes,omitempty"`
 
 	// EvictionPolicy that the cache has.
@@ -89,7 +89,7 @@ type CacheInstanceObservation struct {
 	// Port on which the cache can be reached.
 	Port int `json:"port,omitempty" connection:"port"`
 
-	// Username that the password is for. Clients that give a password only mean it.
+	// Username that the password belongs to. It is the default user of clients that send only a password.
 	Username string `json:"username,omitempty" connection:"username"`
 
 	// Labels that the cache carries in the favourite cloud.
@@ -99,9 +99,9 @@ type CacheInstanceObservation struct {
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
-// A CacheInstance is a cache of the favourite cloud: a Redis server of its own. How to connect is written to the Secret
-// that spec.writeConnectionSecretToRef names, under the keys endpoint, port, username and password. Its data survives
-// restarts, but do not keep in it what cannot be computed again.
+// A CacheInstance is a cache of the favourite cloud: a Redis server of its own. Connection details are written to the Secret
+// that spec.writeConnectionSecretToRef names, under the keys endpoint, port, username and password. The data survives
+// restarts, but store only data that can be recomputed.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster

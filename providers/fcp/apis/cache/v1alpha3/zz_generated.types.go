@@ -22,16 +22,16 @@ type CacheInstanceInitParameters struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Name *string `json:"name,omitempty"`
 
-	// MemoryMegabytes is how much memory the data may take, 8 to 16384 megabytes of 2^20 bytes. The server goes on while
-	// it changes. If there is more data than that, evictionPolicy decides what becomes of it.
+	// MemoryMegabytes is the memory limit for data, 8 to 16384 MiB. It changes without a restart. If the data exceeds it,
+	// evictionPolicy applies.
 	// +optional
 	// +kubebuilder:validation:Minimum=8
 	// +kubebuilder:validation:Maximum=16384
 	MemoryMegabytes *int `json:"memoryMegabytes,omitempty"`
 
-	// EvictionPolicy says what gives way when the memory is full: noeviction (nothing, writes are refused), or among all
-	// keys or those with an expiry (volatile) what was not used for longest (lru), is used least (lfu), anything (random)
-	// or what expires next (ttl). The favourite cloud chooses volatile-lru if it is not set.
+	// EvictionPolicy selects the keys to evict when the memory is full: noeviction (none, writes are refused), or among all keys
+	// or those with an expiry (volatile) the least recently used (lru), the least frequently used (lfu), any (random) or the
+	// next to expire (ttl). The favourite cloud chooses volatile-lru if it is not set.
 	// +optional
 	// +kubebuilder:validation:Enum=noeviction;allkeys-lru;allkeys-lfu;allkeys-random;volatile-lru;volatile-lfu;volatile-random;volatile-ttl
 	EvictionPolicy *string `json:"evictionPolicy,omitempty"`
@@ -44,13 +44,13 @@ type CacheInstanceInitParameters struct {
 	EngineVersion *string `json:"engineVersion,omitempty"`
 
 	// PasswordSecretRef selects the key of the Secret that holds the password that clients need: 8 to 128 characters
-	// without control characters. The favourite cloud generates a random one if it is not set. Either way the connection
-	// Secret shows it.
+	// without control characters. The favourite cloud generates a random one if it is not set. The connection
+	// Secret contains it.
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 
-	// Labels that the cache carries in the favourite cloud, beside those that say whose it is. Labels that others put
-	// there stay.
+	// Labels that the cache carries in the favourite cloud, in addition to the ownership labels. Labels
+	// that others add are kept.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
 	Labels map[string]string `json:"labels,omitempty"`

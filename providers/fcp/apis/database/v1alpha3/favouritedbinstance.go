@@ -42,15 +42,15 @@ type FavouriteDBInstanceParameters struct {
 	Version *string `json:"version,omitempty"`
 
 	// PasswordSecretRef selects the key of the Secret that holds the password of the server's superuser: 8 to 128
-	// characters without control characters. The favourite cloud generates a random one if it is not set. Either way
-	// the connection Secret shows it.
+	// characters without control characters. The favourite cloud generates a random one if it is not set. The
+	// connection Secret contains it.
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty" connection:"password"`
 }
 
 // FavouriteDBInstanceObservation is what the favourite cloud reports of a database instance.
 type FavouriteDBInstanceObservation struct {
-	// ID that the favourite cloud gave the instance.
+	// ID that the favourite cloud assigned to the instance.
 	ID int `json:"id,omitempty"`
 
 	// Name of the instance in the favourite cloud.
@@ -59,7 +59,7 @@ type FavouriteDBInstanceObservation struct {
 	// Status of the instance: CREATING, ONLINE, UPDATING, DELETING or FAILED.
 	Status string `json:"status,omitempty"`
 
-	// Message says why the status is FAILED.
+	// Message explains status FAILED.
 	Message string `json:"message,omitempty"`
 
 	// FancinessLevel that the instance has.
@@ -84,8 +84,8 @@ type FavouriteDBInstanceObservation struct {
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
-// A FavouriteDBInstance is a database instance of the favourite cloud: a PostgreSQL server of its own. How to connect
-// is written to the Secret that spec.writeConnectionSecretToRef names, under the keys endpoint, port, database, username
+// A FavouriteDBInstance is a database instance of the favourite cloud: a PostgreSQL server of its own. Connection details
+// are written to the Secret that spec.writeConnectionSecretToRef names, under the keys endpoint, port, database, username
 // and password.
 //
 // +kubebuilder:object:root=true

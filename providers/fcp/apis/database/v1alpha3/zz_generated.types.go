@@ -37,8 +37,8 @@ type FavouriteDBInstanceInitParameters struct {
 	Version *string `json:"version,omitempty"`
 
 	// PasswordSecretRef selects the key of the Secret that holds the password of the server's superuser: 8 to 128
-	// characters without control characters. The favourite cloud generates a random one if it is not set. Either way
-	// the connection Secret shows it.
+	// characters without control characters. The favourite cloud generates a random one if it is not set. The
+	// connection Secret contains it.
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 }

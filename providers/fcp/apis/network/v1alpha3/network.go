@@ -18,12 +18,12 @@ type NetworkParameters struct {
 	// +kubebuilder:validation:MaxLength=43
 	CIDRBlock *string `json:"cidrBlock,omitempty"`
 
-	// Description is for people.
+	// Description of the network, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Description *string `json:"description,omitempty"`
 
-	// DNSServers are the IP addresses of name servers, in the order in which they are asked.
+	// DNSServers are the IP addresses of name servers, in the order of queries.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -36,8 +36,8 @@ type NetworkParameters struct {
 	// +kubebuilder:validation:Maximum=9216
 	MTU *int `json:"mtu,omitempty"`
 
-	// Labels that the network carries in the favourite cloud, beside those that say whose it is. Labels that others put
-	// there stay.
+	// Labels that the network carries in the favourite cloud, in addition to the ownership labels. Labels
+	// that others add are kept.
 	// +bowline:labels
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
@@ -46,7 +46,7 @@ type NetworkParameters struct {
 
 // NetworkObservation is what the favourite cloud reports of a network.
 type NetworkObservation struct {
-	// ID that the favourite cloud gave the network.
+	// ID that the favourite cloud assigned to the network.
 	ID string `json:"id,omitempty"`
 
 	// Status of the network: CREATING, AVAILABLE or DELETING.
@@ -69,7 +69,7 @@ type NetworkObservation struct {
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
-// A Network is a private range of addresses in the favourite cloud, which makes up its id: the external name.
+// A Network is a private range of addresses in the favourite cloud, which assigns its id, the external name.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced

@@ -19,12 +19,12 @@ type NetworkInitParameters struct {
 	// +kubebuilder:validation:MaxLength=43
 	CIDRBlock *string `json:"cidrBlock,omitempty"`
 
-	// Description is for people.
+	// Description of the network, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Description *string `json:"description,omitempty"`
 
-	// DNSServers are the IP addresses of name servers, in the order in which they are asked.
+	// DNSServers are the IP addresses of name servers, in the order of queries.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -37,8 +37,8 @@ type NetworkInitParameters struct {
 	// +kubebuilder:validation:Maximum=9216
 	MTU *int `json:"mtu,omitempty"`
 
-	// Labels that the network carries in the favourite cloud, beside those that say whose it is. Labels that others put
-	// there stay.
+	// Labels that the network carries in the favourite cloud, in addition to the ownership labels. Labels
+	// that others add are kept.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
 	Labels map[string]string `json:"labels,omitempty"`

@@ -12,7 +12,7 @@ import (
 // DatabaseParameters are the settings of a database.
 // https://www.postgresql.org/docs/current/sql-createdatabase.html
 type DatabaseParameters struct {
-	// Owner is the role that owns the database. Default: the user of the provider configuration, until somebody gives it away.
+	// Owner is the role that owns the database. Default: the user of the provider configuration, unless the owner is changed outside.
 	// +crossplane:generate:reference:type=Role
 	// +bowline:compare=chosen
 	// +optional
@@ -23,84 +23,84 @@ type DatabaseParameters struct {
 	// +optional
 	OwnerRef *xpv1.Reference `json:"ownerRef,omitempty"`
 
-	// OwnerSelector chooses the Role that ownerRef becomes.
+	// OwnerSelector selects the Role for ownerRef.
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
 
-	// Template is the database that it begins as a copy of. It counts at creation only. Default: template1.
+	// Template is the database to copy. Used at creation only. Default: template1.
 	// +bowline:compare=writeOnly
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Template *string `json:"template,omitempty"`
 
-	// Encoding of its texts, for example UTF8. It cannot change. Default: that of the template.
+	// Encoding is the character set, for example UTF8. It cannot change. Default: that of the template.
 	// +bowline:compare=ignoreCase
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Encoding *string `json:"encoding,omitempty"`
 
-	// LCCollate is the libc locale of its order. It cannot change. Default: that of the template.
+	// LCCollate is the libc locale for collation. It cannot change. Default: that of the template.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	LCCollate *string `json:"lcCollate,omitempty"`
 
-	// LCCtype is the libc locale of its classes of characters. It cannot change. Default: that of the template.
+	// LCCtype is the libc locale for character classification. It cannot change. Default: that of the template.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	LCCtype *string `json:"lcCtype,omitempty"`
 
-	// LocaleProvider is libc, icu, or from version 17 on builtin. It cannot change. Default: that of the template.
+	// LocaleProvider is libc, icu, or, since version 17, builtin. It cannot change. Default: that of the template.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:Enum=libc;icu;builtin
 	LocaleProvider *string `json:"localeProvider,omitempty"`
 
-	// ICULocale is the locale where localeProvider is icu. It cannot change.
+	// ICULocale is the ICU locale if localeProvider is icu. It cannot change.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ICULocale *string `json:"icuLocale,omitempty"`
 
-	// ICURules are further rules of order, from version 16 on. They cannot change.
+	// ICURules are additional collation rules, since version 16. They cannot change.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ICURules *string `json:"icuRules,omitempty"`
 
-	// BuiltinLocale is the locale where localeProvider is builtin. It cannot change.
+	// BuiltinLocale is the builtin locale if localeProvider is builtin. It cannot change.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	BuiltinLocale *string `json:"builtinLocale,omitempty"`
 
-	// Tablespace is where its tables are by default. A change moves them, for which nobody may be connected.
+	// Tablespace is the default tablespace. Changing it moves the tables, which fails while sessions are connected.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Tablespace *string `json:"tablespace,omitempty"`
 
-	// AllowConnections is false where nobody may connect. Default: true.
+	// AllowConnections permits connections. Default: true.
 	// +optional
 	AllowConnections *bool `json:"allowConnections,omitempty"`
 
-	// ConnectionLimit is the most connections at a time, of all but superusers; -1, the default, is no limit.
+	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
-	// IsTemplate lets everybody who may create databases copy it. Default: false.
+	// IsTemplate lets every role with CREATEDB copy the database. Default: false.
 	// +optional
 	IsTemplate *bool `json:"isTemplate,omitempty"`
 
-	// Settings are configuration parameters of its sessions, by name, for example work_mem.
+	// Settings are configuration parameters for sessions, by name, for example work_mem.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 
-	// Comment is for people.
+	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -108,21 +108,21 @@ type DatabaseParameters struct {
 
 // DatabaseObservation is what PostgreSQL reports of a database.
 type DatabaseObservation struct {
-	// OID is the server's number for it.
+	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
 
-	// CurrentOwner is the role that owns it, whoever chose that.
+	// CurrentOwner is the role that owns it, also if the spec does not set it.
 	CurrentOwner string `json:"currentOwner,omitempty"`
 
-	// CollationVersion is the version of the library that its indexes were ordered by.
+	// CollationVersion is the version of the collation library that the indexes were built with.
 	CollationVersion string `json:"collationVersion,omitempty"`
 
-	// Invalid is true after its deletion was interrupted: it can only be deleted.
+	// Invalid is true after an interrupted deletion. An invalid database can only be deleted.
 	Invalid bool `json:"invalid,omitempty"`
 }
 
-// A Database is a database of a PostgreSQL server. Its name is the external name. Deleting it deletes its data and ends the
-// sessions that are connected to it.
+// A Database is a database of a PostgreSQL server. Its name is the external name. Deleting it deletes the data and terminates
+// connected sessions.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced

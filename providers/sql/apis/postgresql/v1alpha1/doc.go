@@ -3,7 +3,7 @@
 
 // Package v1alpha1 holds the managed resources of PostgreSQL servers: databases, roles, grants, schemas and extensions.
 //
-// Who writes them by hand writes what is in the files named after them; zz_generated files hold the rest.
+// The files named after the kinds are written by hand; zz_generated files are derived from them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=postgresql.sql.bowline.dev

@@ -25,29 +25,30 @@ type ExtensionParameters struct {
 	// +optional
 	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
 
-	// DatabaseSelector chooses the Database that databaseRef becomes.
+	// DatabaseSelector selects the Database for databaseRef.
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Version to install, or to update to. Default: the one that the server's packages prefer, until somebody updates it.
+	// Version to install or to update to. Default: the server's default version, unless it is updated outside.
 	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version *string `json:"version,omitempty"`
 
-	// Schema that holds its objects; not every extension can be moved. Default: what the extension demands, else public.
+	// Schema for the objects of the extension; not every extension can be moved. Default: the one the extension requires, else
+	// public.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Schema *string `json:"schema,omitempty"`
 
-	// InstallDependencies also installs the extensions that this one needs, which stay when it goes. It counts at creation
-	// only. Default: false.
+	// InstallDependencies also installs the extensions that this one needs, which are kept when it is deleted. Used at
+	// creation only. Default: false.
 	// +bowline:compare=writeOnly
 	// +optional
 	InstallDependencies *bool `json:"installDependencies,omitempty"`
 
-	// Cascade has the deletion of the extension delete what depends on it, such as columns of its types. Default: false,
-	// and an extension that is in use is not deleted.
+	// Cascade lets the deletion of the extension delete all objects that depend on it, such as columns of its types. Default:
+	// false, an extension that is in use is not deleted.
 	// +bowline:compare=writeOnly
 	// +optional
 	Cascade *bool `json:"cascade,omitempty"`
@@ -55,10 +56,10 @@ type ExtensionParameters struct {
 
 // ExtensionObservation is what PostgreSQL reports of an extension.
 type ExtensionObservation struct {
-	// OID is the server's number for it.
+	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
 
-	// InstalledVersion is the version that is installed, whoever chose that.
+	// InstalledVersion is the version that is installed, also if the spec does not set it.
 	InstalledVersion string `json:"installedVersion,omitempty"`
 }
 

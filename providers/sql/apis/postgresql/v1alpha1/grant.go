@@ -12,7 +12,7 @@ import (
 // GrantParameters are the settings of a grant.
 // https://www.postgresql.org/docs/current/sql-grant.html
 type GrantParameters struct {
-	// Role that holds the grant; public is everybody. It cannot change.
+	// Role that receives the grant; public means every role. It cannot change.
 	// +crossplane:generate:reference:type=Role
 	// +bowline:required
 	// +immutable
@@ -20,20 +20,19 @@ type GrantParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	Role *string `json:"role,omitempty"`
 
-	// RoleRef names the Role that holds the grant. It cannot change.
+	// RoleRef names the Role that receives the grant. It cannot change.
 	// +immutable
 	// +optional
 	RoleRef *xpv1.Reference `json:"roleRef,omitempty"`
 
-	// RoleSelector chooses the Role that roleRef becomes.
+	// RoleSelector selects the Role for roleRef.
 	// +optional
 	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
 
-	// Target is what the grant is about.
+	// Target of the grant.
 	Target GrantTarget `json:"target" vendor:"On"`
 
-	// Privileges, such as SELECT or ALL, are all that the role holds of the target directly: others are revoked. A
-	// membership has none.
+	// Privileges, such as SELECT or ALL, that the role holds on the target; all others are revoked. A membership has none.
 	// +bowline:compare=set;ignoreCase
 	// +listType=set
 	// +optional
@@ -41,25 +40,25 @@ type GrantParameters struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Privileges []string `json:"privileges,omitempty"`
 
-	// GrantOption lets the role pass the privileges on; for a membership it is the admin option. Default: false.
+	// GrantOption lets the role grant the privileges to others; for a membership it is the admin option. Default: false.
 	// +optional
 	GrantOption *bool `json:"grantOption,omitempty"`
 
-	// Inherit gives a member the privileges of the role, from version 16 on. Default: what the member inherits otherwise.
+	// Inherit gives the member the privileges of the role, since version 16. Default: the member's attribute inherit.
 	// +optional
 	Inherit *bool `json:"inherit,omitempty"`
 
-	// Set lets a member change to the role, from version 16 on. Default: true.
+	// Set lets the member use SET ROLE, since version 16. Default: true.
 	// +optional
 	Set *bool `json:"set,omitempty"`
 }
 
-// A GrantTarget is what a grant is about.
+// A GrantTarget is a role, or the objects that privileges are granted on.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.names) || (has(self.kind) && self.kind in ['Table', 'Sequence', 'Routine'])",message="only grants on a Table, Sequence or Routine have names"
 type GrantTarget struct {
-	// Kind says what sort of object it is: a Role makes the holder its member, a Table stands for views too, a Routine for
-	// functions, aggregates and procedures. It cannot change.
+	// Kind of the target: Role for a membership, Table also for views, Routine for functions, aggregates and procedures. It
+	// cannot change.
 	// +bowline:required
 	// +immutable
 	// +optional
@@ -78,27 +77,27 @@ type GrantTarget struct {
 	// +optional
 	RoleRef *xpv1.Reference `json:"roleRef,omitempty"`
 
-	// RoleSelector chooses the Role that roleRef becomes.
+	// RoleSelector selects the Role for roleRef.
 	// +optional
 	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
 
-	// Database where it is, for every kind but Role. It cannot change.
+	// Database of the target, for every kind but Role. It cannot change.
 	// +crossplane:generate:reference:type=Database
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Database *string `json:"database,omitempty"`
 
-	// DatabaseRef names the Database where it is. It cannot change.
+	// DatabaseRef names the Database of the target. It cannot change.
 	// +immutable
 	// +optional
 	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
 
-	// DatabaseSelector chooses the Database that databaseRef becomes.
+	// DatabaseSelector selects the Database for databaseRef.
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Schema in the database, for kinds Schema, Table, Sequence and Routine. It cannot change.
+	// Schema of the target, for kinds Schema, Table, Sequence and Routine. It cannot change.
 	// +crossplane:generate:reference:type=Schema
 	// +immutable
 	// +optional
@@ -110,13 +109,12 @@ type GrantTarget struct {
 	// +optional
 	SchemaRef *xpv1.Reference `json:"schemaRef,omitempty"`
 
-	// SchemaSelector chooses the Schema that schemaRef becomes.
+	// SchemaSelector selects the Schema for schemaRef.
 	// +optional
 	SchemaSelector *xpv1.Selector `json:"schemaSelector,omitempty"`
 
-	// Names of tables, sequences or routines in the schema. Without any, all are meant that there are; those that come later
-	// get the grant at the next look. A routine is named alone, which means all of that name, or with the types of its
-	// arguments, as in add(integer, integer). They cannot change.
+	// Names of tables, sequences or routines in the schema. Default: all; those that are created later get the grant at the next
+	// poll. The name of a routine alone means all routines of that name; add(integer, integer) is one. They cannot change.
 	// +immutable
 	// +listType=atomic
 	// +optional
@@ -127,12 +125,12 @@ type GrantTarget struct {
 
 // GrantObservation is what PostgreSQL reports of a grant.
 type GrantObservation struct {
-	// Objects is how many objects the target means.
+	// Objects is the number of objects that the target matches.
 	Objects int `json:"objects,omitempty"`
 }
 
-// A Grant is what one role holds of one target: a membership in another role, or privileges on a database, a schema, or the
-// tables, sequences or routines of a schema. One target of one role has one Grant: two would revoke each other's privileges.
+// A Grant is a membership of a role in another, or the privileges of a role on a database, a schema, or the tables, sequences
+// or routines of a schema. Create only one Grant per role and target: two would revoke each other's privileges.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced

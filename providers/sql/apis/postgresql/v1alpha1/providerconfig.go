@@ -9,58 +9,58 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// A ProviderConfigSpec says how to reach a PostgreSQL server. The password is what credentials name. What else is not set
-// here is taken from the keys endpoint, port, username and database of the same Secret, so that the connection secret of
-// any PostgreSQL managed resource will do: name it and its key password.
+// A ProviderConfigSpec configures access to a PostgreSQL server. The credentials are the password. Fields that are not set are
+// read from the keys endpoint, port and username of the same Secret, so credentials can refer to the connection Secret of a
+// managed PostgreSQL server, key password.
 type ProviderConfigSpec struct {
 	xpv1.ProviderSpec `json:",inline"`
 
-	// Endpoint is the host name or address of the server. Default: what the Secret has under the key endpoint.
+	// Endpoint is the host name or address of the server. Default: key endpoint of the Secret.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Endpoint *string `json:"endpoint,omitempty"`
 
-	// Port is the TCP port of the server. Default: what the Secret has under the key port, else 5432.
+	// Port is the TCP port of the server. Default: key port of the Secret, else 5432.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port *int `json:"port,omitempty"`
 
-	// Username is the role to connect as, which has to be allowed what it is to do: CREATEDB for databases, CREATEROLE for
-	// roles. Default: what the Secret has under the key username.
+	// Username is the role to connect as. It needs the privileges for its task: CREATEDB for databases, CREATEROLE for roles.
+	// Default: key username of the Secret.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Username *string `json:"username,omitempty"`
 
-	// Database is the one to connect to for what is in no other database. Default: postgres.
+	// Database to connect to for objects that belong to no database, such as roles. Default: postgres.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Database *string `json:"database,omitempty"`
 
-	// SSLMode is what is demanded of encryption, in the words of libpq. Default: verify-full if rootCAs is set, else prefer,
-	// with which somebody between here and the server can prevent encryption.
+	// SSLMode is the sslmode of libpq. Default: verify-full if rootCAs is set, else prefer, which does not protect against an
+	// attacker on the network.
 	// +optional
 	// +kubebuilder:validation:Enum=disable;prefer;require;verify-ca;verify-full
 	SSLMode *string `json:"sslMode,omitempty"`
 
-	// RootCAs are the certificates, in PEM, that the server's has to be signed by. Default: those that the controller's
-	// system trusts.
+	// RootCAs are the PEM certificates of the authorities that may sign the server's certificate. Default: those of the
+	// controller's system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	RootCAs *string `json:"rootCAs,omitempty"`
 
-	// MaxConnections is the most connections to the server at a time, to all its databases together. Default: 10.
+	// MaxConnections is the maximum number of concurrent connections to the server, across all databases. Default: 10.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxConnections *int `json:"maxConnections,omitempty"`
 }
 
-// A ProviderConfig says how to reach a PostgreSQL server. Managed resources refer to it by name; those that name none use
-// the one called "default".
+// A ProviderConfig configures access to a PostgreSQL server. Managed resources refer to it by name; the default is the one named
+// "default".
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced

@@ -9,15 +9,15 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// RoleParameters are the settings of a role. Which roles it is a member of Grants say.
+// RoleParameters are the settings of a role. Memberships are objects of kind Grant.
 // https://www.postgresql.org/docs/current/sql-createrole.html
 type RoleParameters struct {
 	// Login lets the role connect. Default: false.
 	// +optional
 	Login *bool `json:"login,omitempty"`
 
-	// PasswordSecretRef selects the key of the Secret that holds the password. A random value is generated when it is not
-	// set. Either way the connection Secret shows it, and the server is told a verifier only.
+	// PasswordSecretRef selects the key of the Secret that holds the password. A random value is generated if it is not
+	// set. The connection Secret contains the password; the server receives a verifier only.
 	// +bowline:generated=password
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
@@ -31,37 +31,37 @@ type RoleParameters struct {
 	// +optional
 	CreateDB *bool `json:"createDb,omitempty"`
 
-	// CreateRole lets the role create roles, and manage those. Default: false.
+	// CreateRole lets the role create and manage roles. Default: false.
 	// +optional
 	CreateRole *bool `json:"createRole,omitempty"`
 
-	// Inherit gives the role the privileges of the roles that it is a member of without asking. Default: true.
+	// Inherit gives the role the privileges of the roles that it is a member of, without SET ROLE. Default: true.
 	// +optional
 	Inherit *bool `json:"inherit,omitempty"`
 
-	// Superuser lets the role do everything. Default: false.
+	// Superuser bypasses all permission checks. Default: false.
 	// +optional
 	Superuser *bool `json:"superuser,omitempty"`
 
-	// Replication lets the role replicate the server. Default: false.
+	// Replication lets the role start replication. Default: false.
 	// +optional
 	Replication *bool `json:"replication,omitempty"`
 
-	// BypassRLS frees the role from row security. Default: false.
+	// BypassRLS lets the role bypass row-level security. Default: false.
 	// +optional
 	BypassRLS *bool `json:"bypassRls,omitempty"`
 
-	// ConnectionLimit is the most connections at a time; -1, the default, is no limit.
+	// ConnectionLimit is the maximum number of concurrent connections; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
-	// Settings are configuration parameters of its sessions in every database, by name, for example statement_timeout.
+	// Settings are configuration parameters for sessions in every database, by name, for example statement_timeout.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 
-	// Comment is for people.
+	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -69,12 +69,12 @@ type RoleParameters struct {
 
 // RoleObservation is what PostgreSQL reports of a role.
 type RoleObservation struct {
-	// OID is the server's number for it.
+	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
 }
 
-// A Role is a role of a PostgreSQL server: a user, a group, or both. Its name is the external name. Who it is and its
-// password are written to the Secret that spec.writeConnectionSecretToRef names.
+// A Role is a role of a PostgreSQL server: a user, a group, or both. Its name is the external name. Its
+// name and password are written to the Secret that spec.writeConnectionSecretToRef names.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced

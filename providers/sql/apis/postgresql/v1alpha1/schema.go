@@ -12,7 +12,7 @@ import (
 // SchemaParameters are the settings of a schema.
 // https://www.postgresql.org/docs/current/sql-createschema.html
 type SchemaParameters struct {
-	// Database that the schema is in. It cannot change.
+	// Database of the schema. It cannot change.
 	// +crossplane:generate:reference:type=Database
 	// +bowline:required
 	// +immutable
@@ -20,16 +20,16 @@ type SchemaParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	Database *string `json:"database,omitempty"`
 
-	// DatabaseRef names the Database that the schema is in. It cannot change.
+	// DatabaseRef names the Database of the schema. It cannot change.
 	// +immutable
 	// +optional
 	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
 
-	// DatabaseSelector chooses the Database that databaseRef becomes.
+	// DatabaseSelector selects the Database for databaseRef.
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Owner is the role that owns the schema. Default: the user of the provider configuration, until somebody gives it away.
+	// Owner is the role that owns the schema. Default: the user of the provider configuration, unless the owner is changed outside.
 	// +crossplane:generate:reference:type=Role
 	// +bowline:compare=chosen
 	// +optional
@@ -40,17 +40,17 @@ type SchemaParameters struct {
 	// +optional
 	OwnerRef *xpv1.Reference `json:"ownerRef,omitempty"`
 
-	// OwnerSelector chooses the Role that ownerRef becomes.
+	// OwnerSelector selects the Role for ownerRef.
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
 
-	// Comment is for people.
+	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
 
-	// Cascade has the deletion of the schema delete all that is in it, and what depends on that. Default: false, and a
-	// schema that is not empty is not deleted.
+	// Cascade lets the deletion of the schema delete its contents and all objects that depend on them. Default: false, a schema
+	// that is not empty is not deleted.
 	// +bowline:compare=writeOnly
 	// +optional
 	Cascade *bool `json:"cascade,omitempty"`
@@ -58,10 +58,10 @@ type SchemaParameters struct {
 
 // SchemaObservation is what PostgreSQL reports of a schema.
 type SchemaObservation struct {
-	// OID is the server's number for it.
+	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
 
-	// CurrentOwner is the role that owns it, whoever chose that.
+	// CurrentOwner is the role that owns it, also if the spec does not set it.
 	CurrentOwner string `json:"currentOwner,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 
 // DatabaseInitParameters are settings that only apply when a database is created.
 type DatabaseInitParameters struct {
-	// Owner is the role that owns the database. Default: the user of the provider configuration, until somebody gives it away.
+	// Owner is the role that owns the database. Default: the user of the provider configuration, unless the owner is changed outside.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Owner *string `json:"owner,omitempty"`
@@ -22,74 +22,74 @@ type DatabaseInitParameters struct {
 	// +optional
 	OwnerRef *xpv1.Reference `json:"ownerRef,omitempty"`
 
-	// OwnerSelector chooses the Role that ownerRef becomes.
+	// OwnerSelector selects the Role for ownerRef.
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
 
-	// Template is the database that it begins as a copy of. It counts at creation only. Default: template1.
+	// Template is the database to copy. Used at creation only. Default: template1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Template *string `json:"template,omitempty"`
 
-	// Encoding of its texts, for example UTF8. It cannot change. Default: that of the template.
+	// Encoding is the character set, for example UTF8. It cannot change. Default: that of the template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Encoding *string `json:"encoding,omitempty"`
 
-	// LCCollate is the libc locale of its order. It cannot change. Default: that of the template.
+	// LCCollate is the libc locale for collation. It cannot change. Default: that of the template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	LCCollate *string `json:"lcCollate,omitempty"`
 
-	// LCCtype is the libc locale of its classes of characters. It cannot change. Default: that of the template.
+	// LCCtype is the libc locale for character classification. It cannot change. Default: that of the template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	LCCtype *string `json:"lcCtype,omitempty"`
 
-	// LocaleProvider is libc, icu, or from version 17 on builtin. It cannot change. Default: that of the template.
+	// LocaleProvider is libc, icu, or, since version 17, builtin. It cannot change. Default: that of the template.
 	// +optional
 	// +kubebuilder:validation:Enum=libc;icu;builtin
 	LocaleProvider *string `json:"localeProvider,omitempty"`
 
-	// ICULocale is the locale where localeProvider is icu. It cannot change.
+	// ICULocale is the ICU locale if localeProvider is icu. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ICULocale *string `json:"icuLocale,omitempty"`
 
-	// ICURules are further rules of order, from version 16 on. They cannot change.
+	// ICURules are additional collation rules, since version 16. They cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ICURules *string `json:"icuRules,omitempty"`
 
-	// BuiltinLocale is the locale where localeProvider is builtin. It cannot change.
+	// BuiltinLocale is the builtin locale if localeProvider is builtin. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	BuiltinLocale *string `json:"builtinLocale,omitempty"`
 
-	// Tablespace is where its tables are by default. A change moves them, for which nobody may be connected.
+	// Tablespace is the default tablespace. Changing it moves the tables, which fails while sessions are connected.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Tablespace *string `json:"tablespace,omitempty"`
 
-	// AllowConnections is false where nobody may connect. Default: true.
+	// AllowConnections permits connections. Default: true.
 	// +optional
 	AllowConnections *bool `json:"allowConnections,omitempty"`
 
-	// ConnectionLimit is the most connections at a time, of all but superusers; -1, the default, is no limit.
+	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
-	// IsTemplate lets everybody who may create databases copy it. Default: false.
+	// IsTemplate lets every role with CREATEDB copy the database. Default: false.
 	// +optional
 	IsTemplate *bool `json:"isTemplate,omitempty"`
 
-	// Settings are configuration parameters of its sessions, by name, for example work_mem.
+	// Settings are configuration parameters for sessions, by name, for example work_mem.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 
-	// Comment is for people.
+	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -136,27 +136,28 @@ type ExtensionInitParameters struct {
 	// +optional
 	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
 
-	// DatabaseSelector chooses the Database that databaseRef becomes.
+	// DatabaseSelector selects the Database for databaseRef.
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Version to install, or to update to. Default: the one that the server's packages prefer, until somebody updates it.
+	// Version to install or to update to. Default: the server's default version, unless it is updated outside.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version *string `json:"version,omitempty"`
 
-	// Schema that holds its objects; not every extension can be moved. Default: what the extension demands, else public.
+	// Schema for the objects of the extension; not every extension can be moved. Default: the one the extension requires, else
+	// public.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Schema *string `json:"schema,omitempty"`
 
-	// InstallDependencies also installs the extensions that this one needs, which stay when it goes. It counts at creation
-	// only. Default: false.
+	// InstallDependencies also installs the extensions that this one needs, which are kept when it is deleted. Used at
+	// creation only. Default: false.
 	// +optional
 	InstallDependencies *bool `json:"installDependencies,omitempty"`
 
-	// Cascade has the deletion of the extension delete what depends on it, such as columns of its types. Default: false,
-	// and an extension that is in use is not deleted.
+	// Cascade lets the deletion of the extension delete all objects that depend on it, such as columns of its types. Default:
+	// false, an extension that is in use is not deleted.
 	// +optional
 	Cascade *bool `json:"cascade,omitempty"`
 }
@@ -193,40 +194,39 @@ type ExtensionList struct {
 
 // GrantInitParameters are settings that only apply when a grant is created.
 type GrantInitParameters struct {
-	// Role that holds the grant; public is everybody. It cannot change.
+	// Role that receives the grant; public means every role. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Role *string `json:"role,omitempty"`
 
-	// RoleRef names the Role that holds the grant. It cannot change.
+	// RoleRef names the Role that receives the grant. It cannot change.
 	// +optional
 	RoleRef *xpv1.Reference `json:"roleRef,omitempty"`
 
-	// RoleSelector chooses the Role that roleRef becomes.
+	// RoleSelector selects the Role for roleRef.
 	// +optional
 	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
 
-	// Target is what the grant is about.
+	// Target of the grant.
 	// +optional
 	Target *GrantTarget `json:"target,omitempty"`
 
-	// Privileges, such as SELECT or ALL, are all that the role holds of the target directly: others are revoked. A
-	// membership has none.
+	// Privileges, such as SELECT or ALL, that the role holds on the target; all others are revoked. A membership has none.
 	// +listType=set
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	Privileges []string `json:"privileges,omitempty"`
 
-	// GrantOption lets the role pass the privileges on; for a membership it is the admin option. Default: false.
+	// GrantOption lets the role grant the privileges to others; for a membership it is the admin option. Default: false.
 	// +optional
 	GrantOption *bool `json:"grantOption,omitempty"`
 
-	// Inherit gives a member the privileges of the role, from version 16 on. Default: what the member inherits otherwise.
+	// Inherit gives the member the privileges of the role, since version 16. Default: the member's attribute inherit.
 	// +optional
 	Inherit *bool `json:"inherit,omitempty"`
 
-	// Set lets a member change to the role, from version 16 on. Default: true.
+	// Set lets the member use SET ROLE, since version 16. Default: true.
 	// +optional
 	Set *bool `json:"set,omitempty"`
 }
@@ -276,8 +276,8 @@ type RoleInitParameters struct {
 	// +optional
 	Login *bool `json:"login,omitempty"`
 
-	// PasswordSecretRef selects the key of the Secret that holds the password. A random value is generated when it is not
-	// set. Either way the connection Secret shows it, and the server is told a verifier only.
+	// PasswordSecretRef selects the key of the Secret that holds the password. A random value is generated if it is not
+	// set. The connection Secret contains the password; the server receives a verifier only.
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 
@@ -290,37 +290,37 @@ type RoleInitParameters struct {
 	// +optional
 	CreateDB *bool `json:"createDb,omitempty"`
 
-	// CreateRole lets the role create roles, and manage those. Default: false.
+	// CreateRole lets the role create and manage roles. Default: false.
 	// +optional
 	CreateRole *bool `json:"createRole,omitempty"`
 
-	// Inherit gives the role the privileges of the roles that it is a member of without asking. Default: true.
+	// Inherit gives the role the privileges of the roles that it is a member of, without SET ROLE. Default: true.
 	// +optional
 	Inherit *bool `json:"inherit,omitempty"`
 
-	// Superuser lets the role do everything. Default: false.
+	// Superuser bypasses all permission checks. Default: false.
 	// +optional
 	Superuser *bool `json:"superuser,omitempty"`
 
-	// Replication lets the role replicate the server. Default: false.
+	// Replication lets the role start replication. Default: false.
 	// +optional
 	Replication *bool `json:"replication,omitempty"`
 
-	// BypassRLS frees the role from row security. Default: false.
+	// BypassRLS lets the role bypass row-level security. Default: false.
 	// +optional
 	BypassRLS *bool `json:"bypassRls,omitempty"`
 
-	// ConnectionLimit is the most connections at a time; -1, the default, is no limit.
+	// ConnectionLimit is the maximum number of concurrent connections; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
-	// Settings are configuration parameters of its sessions in every database, by name, for example statement_timeout.
+	// Settings are configuration parameters for sessions in every database, by name, for example statement_timeout.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 
-	// Comment is for people.
+	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
@@ -358,20 +358,20 @@ type RoleList struct {
 
 // SchemaInitParameters are settings that only apply when a schema is created.
 type SchemaInitParameters struct {
-	// Database that the schema is in. It cannot change.
+	// Database of the schema. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Database *string `json:"database,omitempty"`
 
-	// DatabaseRef names the Database that the schema is in. It cannot change.
+	// DatabaseRef names the Database of the schema. It cannot change.
 	// +optional
 	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
 
-	// DatabaseSelector chooses the Database that databaseRef becomes.
+	// DatabaseSelector selects the Database for databaseRef.
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
 
-	// Owner is the role that owns the schema. Default: the user of the provider configuration, until somebody gives it away.
+	// Owner is the role that owns the schema. Default: the user of the provider configuration, unless the owner is changed outside.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Owner *string `json:"owner,omitempty"`
@@ -380,17 +380,17 @@ type SchemaInitParameters struct {
 	// +optional
 	OwnerRef *xpv1.Reference `json:"ownerRef,omitempty"`
 
-	// OwnerSelector chooses the Role that ownerRef becomes.
+	// OwnerSelector selects the Role for ownerRef.
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
 
-	// Comment is for people.
+	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
 
-	// Cascade has the deletion of the schema delete all that is in it, and what depends on that. Default: false, and a
-	// schema that is not empty is not deleted.
+	// Cascade lets the deletion of the schema delete its contents and all objects that depend on them. Default: false, a schema
+	// that is not empty is not deleted.
 	// +optional
 	Cascade *bool `json:"cascade,omitempty"`
 }
@@ -427,28 +427,28 @@ type SchemaList struct {
 
 // TenantDatabaseInitParameters are settings that only apply when a tenant database is created.
 type TenantDatabaseInitParameters struct {
-	// EngineVersion is the major version that the server must have, for example "15". It is found out if it is not set.
+	// EngineVersion is the major version that the server must have, for example "15". Default: that of the server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*$`
 	EngineVersion *string `json:"engineVersion,omitempty"`
 
-	// PasswordSecretRef selects the key of the Secret that holds the password of the owner. A random value is generated when
-	// it is not set. Either way the connection Secret shows it, and the server is told a verifier only.
+	// PasswordSecretRef selects the key of the Secret that holds the password of the owner. A random value is generated if
+	// it is not set. The connection Secret contains the password; the server receives a verifier only.
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
 
-	// ConnectionLimit is the most connections at a time, of all but superusers; -1, the default, is no limit. It holds for the
-	// database, and for its owner in all databases of the server together.
+	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit. It applies
+	// to the database, and to its owner across all databases of the server.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
 
-	// Public lets every role of the server connect. Default: false, only the owner does.
+	// Public lets every role of the server connect. Default: false, only the owner can connect.
 	// +optional
 	Public *bool `json:"public,omitempty"`
 
-	// Settings are configuration parameters of its sessions, by name, for example work_mem.
+	// Settings are configuration parameters for sessions, by name, for example work_mem.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`

@@ -1,12 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pool keeps connections to all databases of one PostgreSQL server under one bound.
+// Package pool pools connections to all databases of one PostgreSQL server under one limit.
 //
-// A connection belongs to one database, and what a server is short of is connections in total: pools of one database
-// each, fifty of them, would take what everybody else needs. So there is one number for all, and when it is reached the
-// connection that was idle for longest makes room, whatever its database. Idle connections are also in the way of DROP
-// DATABASE, which is why Leave exists, and why none stays idle for long.
+// A connection belongs to one database, but a server limits the total. So there is one limit for all databases; when it is reached
+// the connection that was idle for longest is closed. Idle connections also block DROP DATABASE: CloseIdle closes those of one
+// database, and none stays idle for long.
 //
 //	p := pool.New(config, pool.Limits{Conns: 10, Idle: 30 * time.Second})
 //	err := p.Do(ctx, "orders", func(ctx context.Context, c *pgx.Conn) error { … })
@@ -25,17 +24,16 @@ import (
 )
 
 const (
-	// pingAfter is how long a connection may have been idle and still be used without asking whether it lives. No server
-	// restarts in that time.
+	// pingAfter is the idle time after which a connection is pinged before use. No server restarts faster.
 	pingAfter = 200 * time.Millisecond
-	// goodbye is how long telling the server that a connection ends may take.
-	goodbye = 2 * time.Second
+	// closeTimeout is for sending the termination of a connection.
+	closeTimeout = 2 * time.Second
 )
 
-// ErrClosed says that the pool was closed.
+// ErrClosed is returned after Close.
 var ErrClosed = errors.New("the connections to this PostgreSQL server were closed")
 
-// A ConnectError says that there was no connection to do anything with.
+// A ConnectError means that no connection was available and nothing was sent.
 type ConnectError struct{ Err error }
 
 // Error returns the cause.
@@ -44,24 +42,24 @@ func (e *ConnectError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// Limits bound a Pool.
+// Limits of a Pool.
 type Limits struct {
-	// Conns is the most connections at a time, to all databases together.
+	// Conns is the maximum number of connections, across all databases.
 	Conns int
-	// Idle is how long a connection may be idle before it is closed.
+	// Idle is the idle time after which a connection is closed.
 	Idle time.Duration
 }
 
-// A Pool keeps connections. It is safe for concurrent use.
+// A Pool of connections, safe for concurrent use.
 type Pool struct {
 	config *pgx.ConnConfig
 	limits Limits
-	turns  *semaphore.Weighted // one for each connection in use
+	slots  *semaphore.Weighted // one for each connection in use
 
 	mu     sync.Mutex
-	idle   []idle // the one that was used last is the last
+	idle   []idle // the most recently used one is the last
 	busy   int
-	sweep  *time.Timer // runs while there are idle connections
+	sweep  *time.Timer // active while there are idle connections
 	closed bool
 }
 
@@ -71,58 +69,58 @@ type idle struct {
 	since    time.Time
 }
 
-// New returns an empty pool. The database of config does not matter.
+// New returns an empty pool. The database of config is ignored.
 func New(config *pgx.ConnConfig, limits Limits) *Pool {
-	return &Pool{config: config, limits: limits, turns: semaphore.NewWeighted(int64(limits.Conns))}
+	return &Pool{config: config, limits: limits, slots: semaphore.NewWeighted(int64(limits.Conns))}
 }
 
-// A FullError says that all connections were in use, and none came free while the caller waited.
+// A FullError means that all connections were in use until the caller's context ended.
 type FullError struct {
-	// Conns is how many there are.
+	// Conns is the size of the pool.
 	Conns int
-	// Err is why the caller waits no longer.
+	// Err is the error of the context.
 	Err error
 }
 
-// Error says how many there are, and why nobody waits any more.
+// Error returns the size of the pool and the cause.
 func (e *FullError) Error() string {
 	return fmt.Sprintf("waiting for one of %d connections: %v", e.Conns, e.Err)
 }
 
-// Unwrap returns why the caller waits no longer.
+// Unwrap returns the error of the context.
 func (e *FullError) Unwrap() error { return e.Err }
 
-// A Use calls f with a connection to the database that nobody else uses meanwhile, and returns what f returns; a
-// *ConnectError means that f was not called.
+// A Use calls f with exclusive use of a connection to the database, and returns the error of f; a *ConnectError means that f was
+// not called.
 type Use func(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error
 
-// Do calls f with a connection to the database that nobody else uses meanwhile, waiting for one while all are in use. What
-// f returns is returned; a *ConnectError, which holds a *FullError if the wait was too long, means that f was not called.
+// Do calls f with exclusive use of a connection to the database, and waits while all are in use. A *ConnectError, which wraps a
+// *FullError if the wait was too long, means that f was not called.
 func (p *Pool) Do(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
-	return p.Turn(ctx, func(use Use) error { return use(ctx, database, f) })
+	return p.WithSlot(ctx, func(use Use) error { return use(ctx, database, f) })
 }
 
-// Turn calls f, which may use connections to one database after the other, but never two at a time: so it waits for no second
-// one while it keeps others from the first.
-func (p *Pool) Turn(ctx context.Context, f func(Use) error) error {
-	if err := p.turns.Acquire(ctx, 1); err != nil {
+// WithSlot calls f, which may use connections to several databases one at a time. It occupies one slot of the pool, so it cannot
+// deadlock with others.
+func (p *Pool) WithSlot(ctx context.Context, f func(Use) error) error {
+	if err := p.slots.Acquire(ctx, 1); err != nil {
 		return &ConnectError{&FullError{Conns: p.limits.Conns, Err: err}}
 	}
-	defer p.turns.Release(1)
+	defer p.slots.Release(1)
 	return f(p.use)
 }
 
 func (p *Pool) use(ctx context.Context, database string, f func(context.Context, *pgx.Conn) error) error {
-	conn, err := p.take(ctx, database)
+	conn, err := p.acquire(ctx, database)
 	if err != nil {
 		return &ConnectError{err}
 	}
-	defer p.giveBack(conn, database)
+	defer p.release(conn, database)
 	return f(ctx, conn)
 }
 
-// Leave closes the idle connections to a database.
-func (p *Pool) Leave(database string) {
+// CloseIdle closes the idle connections to a database.
+func (p *Pool) CloseIdle(database string) {
 	p.closeIdle(func(i idle) bool { return i.database == database })
 }
 
@@ -134,9 +132,9 @@ func (p *Pool) Close() {
 	p.closeIdle(func(idle) bool { return true })
 }
 
-func (p *Pool) take(ctx context.Context, database string) (*pgx.Conn, error) {
+func (p *Pool) acquire(ctx context.Context, database string) (*pgx.Conn, error) {
 	for {
-		found, spare, err := p.claim(database)
+		found, spare, err := p.reserve(database)
 		closeAll(spare)
 		if err != nil {
 			return nil, err
@@ -147,21 +145,20 @@ func (p *Pool) take(ctx context.Context, database string) (*pgx.Conn, error) {
 		if time.Since(found.since) < pingAfter || found.conn.Ping(ctx) == nil {
 			return found.conn, nil
 		}
-		p.forget(found.conn) // The server was restarted, or somebody ended the session.
+		p.discard(found.conn) // the server was restarted, or the session terminated
 	}
 	config := p.config.Copy()
 	config.Database = database
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		p.forget(nil)
+		p.discard(nil)
 		return nil, err
 	}
 	return conn, nil
 }
 
-// claim counts one more connection as in use: an idle one if it found any, else the caller's to open, for which spare ones
-// have to go.
-func (p *Pool) claim(database string) (found idle, spare []idle, err error) {
+// reserve counts one more connection as in use: an idle one if found, else one that the caller opens after closing the spare ones.
+func (p *Pool) reserve(database string) (found idle, spare []idle, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -182,8 +179,8 @@ func (p *Pool) claim(database string) (found idle, spare []idle, err error) {
 	return idle{}, spare, nil
 }
 
-// forget closes a connection that is in use, if there is one, and no longer counts it.
-func (p *Pool) forget(conn *pgx.Conn) {
+// discard closes a connection in use, which may be nil, and decrements the count.
+func (p *Pool) discard(conn *pgx.Conn) {
 	if conn != nil {
 		closeOne(conn)
 	}
@@ -192,14 +189,14 @@ func (p *Pool) forget(conn *pgx.Conn) {
 	p.busy--
 }
 
-func (p *Pool) giveBack(conn *pgx.Conn, database string) {
-	const quiet = 'I' // no transaction is open
-	if conn.IsClosed() || conn.PgConn().IsBusy() || conn.PgConn().TxStatus() != quiet || !p.keep(conn, database) {
-		p.forget(conn)
+func (p *Pool) release(conn *pgx.Conn, database string) {
+	const idle = 'I' // no open transaction
+	if conn.IsClosed() || conn.PgConn().IsBusy() || conn.PgConn().TxStatus() != idle || !p.keep(conn, database) {
+		p.discard(conn)
 	}
 }
 
-// keep makes a connection idle unless the pool was closed.
+// keep marks a connection idle unless the pool was closed.
 func (p *Pool) keep(conn *pgx.Conn, database string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +211,7 @@ func (p *Pool) keep(conn *pgx.Conn, database string) bool {
 	return true
 }
 
-// closeOld closes what was idle for too long and comes back while anything is idle.
+// closeOld closes connections that were idle for too long.
 func (p *Pool) closeOld() {
 	now := time.Now()
 	p.closeIdle(func(i idle) bool { return now.Sub(i.since) >= p.limits.Idle })
@@ -222,10 +219,10 @@ func (p *Pool) closeOld() {
 
 func (p *Pool) closeIdle(which func(idle) bool) {
 	p.mu.Lock()
-	var kept, gone []idle
+	var kept, closed []idle
 	for _, i := range p.idle {
 		if which(i) {
-			gone = append(gone, i)
+			closed = append(closed, i)
 		} else {
 			kept = append(kept, i)
 		}
@@ -239,7 +236,7 @@ func (p *Pool) closeIdle(which func(idle) bool) {
 		p.sweep = time.AfterFunc(p.limits.Idle-time.Since(kept[0].since), p.closeOld)
 	}
 	p.mu.Unlock()
-	closeAll(gone)
+	closeAll(closed)
 }
 
 func closeAll(conns []idle) {
@@ -249,7 +246,7 @@ func closeAll(conns []idle) {
 }
 
 func closeOne(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye) // The caller's time may be over.
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout) // the caller's context may have ended
 	defer cancel()
-	_ = conn.Close(ctx) // It is gone either way.
+	_ = conn.Close(ctx) // it is closed even on error
 }

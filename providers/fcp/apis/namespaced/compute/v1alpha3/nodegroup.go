@@ -9,7 +9,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// ScalingConfig says how many machines a node group has.
+// ScalingConfig is the size of a node group.
 type ScalingConfig struct {
 	// MinSize is the smallest number of machines, 0 to 1000.
 	// +bowline:required
@@ -25,7 +25,7 @@ type ScalingConfig struct {
 	// +kubebuilder:validation:Maximum=1000
 	MaxSize *int `json:"maxSize,omitempty"`
 
-	// DesiredSize is the number of machines, minSize to maxSize. The favourite cloud begins with minSize if it is not
+	// DesiredSize is the number of machines, minSize to maxSize. The favourite cloud starts with minSize if it is not
 	// set.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -33,7 +33,7 @@ type ScalingConfig struct {
 	DesiredSize *int `json:"desiredSize,omitempty"`
 }
 
-// UpgradeSpec says how all machines of a node group give way to others, which they do when the instance type changes.
+// UpgradeSpec configures how the machines of a node group are replaced when the instance type changes.
 type UpgradeSpec struct {
 	// Strategy is ROLLING, a few machines at a time, or RECREATE, all at once. The favourite cloud chooses one if it is not
 	// set.
@@ -41,25 +41,24 @@ type UpgradeSpec struct {
 	// +kubebuilder:validation:Enum=ROLLING;RECREATE
 	Strategy *string `json:"strategy,omitempty"`
 
-	// MaxUnavailable is how many machines may be away at a time, 1 to 1000. RECREATE does not look at it. The favourite
-	// cloud chooses a number if it is not set.
+	// MaxUnavailable is the maximum number of machines that are replaced at a time, 1 to 1000. RECREATE ignores it. The
+	// favourite cloud chooses a number if it is not set.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
 }
 
-// Repair says what becomes of broken machines.
+// Repair configures the repair of broken machines.
 type Repair struct {
-	// Enabled tells whether the favourite cloud replaces broken machines. It is required: without it, repair would say
-	// nothing.
+	// Enabled lets the favourite cloud replace broken machines.
 	Enabled bool `json:"enabled"`
 }
 
 // NodeGroupParameters are the settings of a node group.
 // https://favourite.example.org/api/v1/node-groups#NodeGroup
 type NodeGroupParameters struct {
-	// SubnetIDs are the ids of the subnets that the machines are in. They cannot change. Give them, or refer to Subnets by
+	// SubnetIDs are the ids of the subnets that the machines are in. They cannot change. Alternatively, refer to Subnets by
 	// subnetIdRefs or subnetIdSelector.
 	// +bowline:compare=set
 	// +bowline:required
@@ -71,18 +70,18 @@ type NodeGroupParameters struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	SubnetIDs []string `json:"subnetIds,omitempty"`
 
-	// SubnetIDRefs name the Subnets, in the namespace of the node group, whose ids subnetIds become. They cannot change.
+	// SubnetIDRefs name the Subnets, in the namespace of the node group, for subnetIds. They cannot change.
 	// +immutable
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	SubnetIDRefs []xpv1.Reference `json:"subnetIdRefs,omitempty"`
 
-	// SubnetIDSelector chooses the Subnets, in the namespace of the node group, that subnetIdRefs become: all that match.
+	// SubnetIDSelector selects the Subnets for subnetIdRefs, in the namespace of the node group: all that match.
 	// +optional
 	SubnetIDSelector *xpv1.Selector `json:"subnetIdSelector,omitempty"`
 
-	// ScalingConfig says how many machines there are. It has one entry.
+	// ScalingConfig is the number of machines. It has one entry.
 	// +bowline:required
 	// +optional
 	// +listType=atomic
@@ -90,22 +89,22 @@ type NodeGroupParameters struct {
 	// +kubebuilder:validation:MaxItems=1
 	ScalingConfig []ScalingConfig `json:"scalingConfig,omitempty"`
 
-	// InstanceType is the sort of the machines, for example small. The favourite cloud chooses one if it is not set.
+	// InstanceType of the machines, for example small. The favourite cloud chooses one if it is not set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	InstanceType *string `json:"instanceType,omitempty"`
 
-	// Upgrade says how all machines give way to others, which they do when the instance type changes.
+	// Upgrade configures how the machines are replaced when the instance type changes.
 	// +optional
 	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
 
-	// Repair says what becomes of broken machines. The favourite cloud replaces them if it is not set.
+	// Repair configures the repair of broken machines. The favourite cloud replaces them if it is not set.
 	// +optional
 	Repair *Repair `json:"repair,omitempty"`
 
-	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
-	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
+	// Labels that the node group carries in the favourite cloud, in addition to the ownership labels. Labels that
+	// others add are kept. The label autoscale with the value "true" lets the favourite cloud change the desired size.
 	// +bowline:labels
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
@@ -124,14 +123,14 @@ type NodeGroupObservation struct {
 	// +listType=atomic
 	SubnetIDs []string `json:"subnetIds,omitempty"`
 
-	// ScalingConfig says how many machines there are.
+	// ScalingConfig is the number of machines.
 	// +listType=atomic
 	ScalingConfig []ScalingConfigObservation `json:"scalingConfig,omitempty"`
 
-	// InstanceType is the sort of the machines.
+	// InstanceType of the machines.
 	InstanceType string `json:"instanceType,omitempty"`
 
-	// Upgrade is what the favourite cloud says of the present machines.
+	// Upgrade is the observed state of the machines.
 	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
 
 	// CreatedAt is when the favourite cloud accepted the node group.
@@ -140,14 +139,14 @@ type NodeGroupObservation struct {
 
 // UpgradeStatus is what the favourite cloud reports of upgrades.
 type UpgradeStatus struct {
-	// LastUpgradeAt is when the machines last gave way to others, if they ever did.
+	// LastUpgradeAt is when the machines were last replaced.
 	LastUpgradeAt *metav1.Time `json:"lastUpgradeAt,omitempty"`
 
 	// Version of the software of the machines.
 	Version string `json:"version,omitempty"`
 }
 
-// ScalingConfigObservation is how many machines the favourite cloud reports.
+// ScalingConfigObservation is the observed size of a node group.
 type ScalingConfigObservation struct {
 	// MinSize is the smallest number of machines.
 	MinSize int `json:"minSize,omitempty"`
@@ -155,13 +154,13 @@ type ScalingConfigObservation struct {
 	// MaxSize is the largest number of machines.
 	MaxSize int `json:"maxSize,omitempty"`
 
-	// DesiredSize is the present number of machines.
+	// DesiredSize is the current number of machines.
 	DesiredSize int `json:"desiredSize,omitempty"`
 }
 
-// A NodeGroup is a group of like machines in the favourite cloud that grows and shrinks. Its name in the cloud is the
-// external name. What spec.initProvider sets is sent when the group is created and left to the cloud from then on: give
-// the desired size there if the cloud's autoscaler is to change it.
+// A NodeGroup is a scalable group of identical machines in the favourite cloud. Its name in the cloud is the external name.
+// Fields of spec.initProvider are sent at creation and not enforced afterwards: set the desired size there if the cloud's
+// autoscaler shall change it.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Namespaced

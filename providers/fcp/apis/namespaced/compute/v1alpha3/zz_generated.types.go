@@ -13,7 +13,7 @@ import (
 
 // NodeGroupInitParameters are settings that only apply when a node group is created.
 type NodeGroupInitParameters struct {
-	// SubnetIDs are the ids of the subnets that the machines are in. They cannot change. Give them, or refer to Subnets by
+	// SubnetIDs are the ids of the subnets that the machines are in. They cannot change. Alternatively, refer to Subnets by
 	// subnetIdRefs or subnetIdSelector.
 	// +optional
 	// +listType=atomic
@@ -21,39 +21,39 @@ type NodeGroupInitParameters struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	SubnetIDs []string `json:"subnetIds,omitempty"`
 
-	// SubnetIDRefs name the Subnets, in the namespace of the node group, whose ids subnetIds become. They cannot change.
+	// SubnetIDRefs name the Subnets, in the namespace of the node group, for subnetIds. They cannot change.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	SubnetIDRefs []xpv1.Reference `json:"subnetIdRefs,omitempty"`
 
-	// SubnetIDSelector chooses the Subnets, in the namespace of the node group, that subnetIdRefs become: all that match.
+	// SubnetIDSelector selects the Subnets for subnetIdRefs, in the namespace of the node group: all that match.
 	// +optional
 	SubnetIDSelector *xpv1.Selector `json:"subnetIdSelector,omitempty"`
 
-	// ScalingConfig says how many machines there are. It has one entry.
+	// ScalingConfig is the number of machines. It has one entry.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1
 	ScalingConfig []ScalingConfig `json:"scalingConfig,omitempty"`
 
-	// InstanceType is the sort of the machines, for example small. The favourite cloud chooses one if it is not set.
+	// InstanceType of the machines, for example small. The favourite cloud chooses one if it is not set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	InstanceType *string `json:"instanceType,omitempty"`
 
-	// Upgrade says how all machines give way to others, which they do when the instance type changes.
+	// Upgrade configures how the machines are replaced when the instance type changes.
 	// +optional
 	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
 
-	// Repair says what becomes of broken machines. The favourite cloud replaces them if it is not set.
+	// Repair configures the repair of broken machines. The favourite cloud replaces them if it is not set.
 	// +optional
 	Repair *Repair `json:"repair,omitempty"`
 
-	// Labels that the node group carries in the favourite cloud, beside those that say whose it is. Labels that others
-	// put there stay. The label autoscale with the value "true" lets the favourite cloud change the desired size.
+	// Labels that the node group carries in the favourite cloud, in addition to the ownership labels. Labels that
+	// others add are kept. The label autoscale with the value "true" lets the favourite cloud change the desired size.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
 	Labels map[string]string `json:"labels,omitempty"`

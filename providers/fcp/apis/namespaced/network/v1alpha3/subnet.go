@@ -12,8 +12,8 @@ import (
 // SubnetParameters are the settings of a subnet.
 // https://favourite.example.org/api/v1/subnets#Subnet
 type SubnetParameters struct {
-	// NetworkID is the id of the network that the subnet is a part of. It cannot change. Give it, or refer to a Network
-	// by networkIdRef or networkIdSelector.
+	// NetworkID is the id of the network that the subnet is a part of. It cannot change. Alternatively, refer to a
+	// Network by networkIdRef or networkIdSelector.
 	// +bowline:required
 	// +crossplane:generate:reference:type=Network
 	// +immutable
@@ -22,12 +22,12 @@ type SubnetParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	NetworkID *string `json:"networkId,omitempty"`
 
-	// NetworkIDRef names the Network, in the namespace of the subnet, whose id networkId becomes. It cannot change.
+	// NetworkIDRef names the Network, in the namespace of the subnet, for networkId. It cannot change.
 	// +immutable
 	// +optional
 	NetworkIDRef *xpv1.Reference `json:"networkIdRef,omitempty"`
 
-	// NetworkIDSelector chooses the Network, in the namespace of the subnet, that networkIdRef becomes.
+	// NetworkIDSelector selects the Network for networkIdRef, in the namespace of the subnet.
 	// +optional
 	NetworkIDSelector *xpv1.Selector `json:"networkIdSelector,omitempty"`
 
@@ -48,8 +48,8 @@ type SubnetParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	Zone *string `json:"zone,omitempty"`
 
-	// Labels that the subnet carries in the favourite cloud, beside those that say whose it is. Labels that others put
-	// there stay.
+	// Labels that the subnet carries in the favourite cloud, in addition to the ownership labels. Labels
+	// that others add are kept.
 	// +bowline:labels
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
@@ -58,7 +58,7 @@ type SubnetParameters struct {
 
 // SubnetObservation is what the favourite cloud reports of a subnet.
 type SubnetObservation struct {
-	// ID that the favourite cloud gave the subnet.
+	// ID that the favourite cloud assigned to the subnet.
 	ID string `json:"id,omitempty"`
 
 	// Status of the subnet: CREATING, AVAILABLE or DELETING.
@@ -77,7 +77,7 @@ type SubnetObservation struct {
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
 
-// A Subnet is a part of a Network's range of addresses, in one zone of the favourite cloud, which makes up its id: the
+// A Subnet is a part of a Network's range of addresses, in one zone of the favourite cloud, which assigns its id, the
 // external name.
 //
 // +kubebuilder:object:root=true

@@ -33,7 +33,7 @@ type NetworkStatus struct {
 	AtProvider networkv1alpha3.NetworkObservation `json:"atProvider,omitempty"`
 }
 
-// A Network is a private range of addresses in the favourite cloud, which makes up its id: the external name.
+// A Network is a private range of addresses in the favourite cloud, which assigns its id, the external name.
 //
 // +kubebuilder:object:root=true
 type Network struct {
@@ -55,18 +55,18 @@ type NetworkList struct {
 
 // SubnetInitParameters are settings that only apply when a subnet is created.
 type SubnetInitParameters struct {
-	// NetworkID is the id of the network that the subnet is a part of. It cannot change. Give it, or refer to a Network
-	// by networkIdRef or networkIdSelector.
+	// NetworkID is the id of the network that the subnet is a part of. It cannot change. Alternatively, refer to a
+	// Network by networkIdRef or networkIdSelector.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	NetworkID *string `json:"networkId,omitempty"`
 
-	// NetworkIDRef names the Network, in the namespace of the subnet, whose id networkId becomes. It cannot change.
+	// NetworkIDRef names the Network, in the namespace of the subnet, for networkId. It cannot change.
 	// +optional
 	NetworkIDRef *xpv1.Reference `json:"networkIdRef,omitempty"`
 
-	// NetworkIDSelector chooses the Network, in the namespace of the subnet, that networkIdRef becomes.
+	// NetworkIDSelector selects the Network for networkIdRef, in the namespace of the subnet.
 	// +optional
 	NetworkIDSelector *xpv1.Selector `json:"networkIdSelector,omitempty"`
 
@@ -84,8 +84,8 @@ type SubnetInitParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	Zone *string `json:"zone,omitempty"`
 
-	// Labels that the subnet carries in the favourite cloud, beside those that say whose it is. Labels that others put
-	// there stay.
+	// Labels that the subnet carries in the favourite cloud, in addition to the ownership labels. Labels
+	// that others add are kept.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=60
 	Labels map[string]string `json:"labels,omitempty"`

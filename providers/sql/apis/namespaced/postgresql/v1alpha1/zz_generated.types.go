@@ -12,8 +12,8 @@ import (
 	postgresqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 )
 
-// A ClusterProviderConfig says how to reach a PostgreSQL server. It is for objects of all namespaces; the one named
-// "default" is for objects without a reference to a configuration.
+// A ClusterProviderConfig configures access to a PostgreSQL server. It serves the objects of all namespaces; those
+// that name no configuration use the one called "default".
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
@@ -41,11 +41,11 @@ type ClusterProviderConfigList struct {
 type DatabaseSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the desired settings of the database.
+	// ForProvider are the settings that the database is kept at.
 	ForProvider postgresqlv1alpha1.DatabaseParameters `json:"forProvider"`
 
-	// InitProvider are settings that only apply when the database is created; later changes in the external system are
-	// kept. Settings in forProvider take precedence.
+	// InitProvider are settings that the database is created with and that are left to the external system from then on.
+	// What forProvider sets too is not taken from here.
 	// +optional
 	InitProvider postgresqlv1alpha1.DatabaseInitParameters `json:"initProvider,omitzero"`
 }
@@ -58,8 +58,8 @@ type DatabaseStatus struct {
 	AtProvider postgresqlv1alpha1.DatabaseObservation `json:"atProvider,omitempty"`
 }
 
-// A Database is a database of a PostgreSQL server. Its name is the external name. Deleting it deletes its data and ends the
-// sessions that are connected to it.
+// A Database is a database of a PostgreSQL server. Its name is the external name. Deleting it deletes the data and terminates
+// connected sessions.
 //
 // +kubebuilder:object:root=true
 type Database struct {
@@ -83,11 +83,11 @@ type DatabaseList struct {
 type ExtensionSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the desired settings of the extension.
+	// ForProvider are the settings that the extension is kept at.
 	ForProvider postgresqlv1alpha1.ExtensionParameters `json:"forProvider"`
 
-	// InitProvider are settings that only apply when the extension is created; later changes in the external system are
-	// kept. Settings in forProvider take precedence.
+	// InitProvider are settings that the extension is created with and that are left to the external system from then
+	// on. What forProvider sets too is not taken from here.
 	// +optional
 	InitProvider postgresqlv1alpha1.ExtensionInitParameters `json:"initProvider,omitzero"`
 }
@@ -124,11 +124,11 @@ type ExtensionList struct {
 type GrantSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the desired settings of the grant.
+	// ForProvider are the settings that the grant is kept at.
 	ForProvider postgresqlv1alpha1.GrantParameters `json:"forProvider"`
 
-	// InitProvider are settings that only apply when the grant is created; later changes in the external system are
-	// kept. Settings in forProvider take precedence.
+	// InitProvider are settings that the grant is created with and that are left to the external system from then on.
+	// What forProvider sets too is not taken from here.
 	// +optional
 	InitProvider postgresqlv1alpha1.GrantInitParameters `json:"initProvider,omitzero"`
 }
@@ -141,8 +141,8 @@ type GrantStatus struct {
 	AtProvider postgresqlv1alpha1.GrantObservation `json:"atProvider,omitempty"`
 }
 
-// A Grant is what one role holds of one target: a membership in another role, or privileges on a database, a schema, or the
-// tables, sequences or routines of a schema. One target of one role has one Grant: two would revoke each other's privileges.
+// A Grant is a membership of a role in another, or the privileges of a role on a database, a schema, or the tables, sequences
+// or routines of a schema. Create only one Grant per role and target: two would revoke each other's privileges.
 //
 // +kubebuilder:object:root=true
 type Grant struct {
@@ -162,8 +162,8 @@ type GrantList struct {
 	Items           []Grant `json:"items"`
 }
 
-// A ProviderConfig says how to reach a PostgreSQL server. It is for objects of its own namespace that refer to it,
-// and its Secret is in the same namespace.
+// A ProviderConfig configures access to a PostgreSQL server. It serves the objects of its own namespace that name
+// it, and its Secret is in that namespace too.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
@@ -191,11 +191,11 @@ type ProviderConfigList struct {
 type RoleSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the desired settings of the role.
+	// ForProvider are the settings that the role is kept at.
 	ForProvider postgresqlv1alpha1.RoleParameters `json:"forProvider"`
 
-	// InitProvider are settings that only apply when the role is created; later changes in the external system are kept.
-	// Settings in forProvider take precedence.
+	// InitProvider are settings that the role is created with and that are left to the external system from then on.
+	// What forProvider sets too is not taken from here.
 	// +optional
 	InitProvider postgresqlv1alpha1.RoleInitParameters `json:"initProvider,omitzero"`
 }
@@ -208,8 +208,8 @@ type RoleStatus struct {
 	AtProvider postgresqlv1alpha1.RoleObservation `json:"atProvider,omitempty"`
 }
 
-// A Role is a role of a PostgreSQL server: a user, a group, or both. Its name is the external name. Who it is and its
-// password are written to the Secret that spec.writeConnectionSecretToRef names.
+// A Role is a role of a PostgreSQL server: a user, a group, or both. Its name is the external name. Its
+// name and password are written to the Secret that spec.writeConnectionSecretToRef names.
 //
 // +kubebuilder:object:root=true
 type Role struct {
@@ -233,11 +233,11 @@ type RoleList struct {
 type SchemaSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the desired settings of the schema.
+	// ForProvider are the settings that the schema is kept at.
 	ForProvider postgresqlv1alpha1.SchemaParameters `json:"forProvider"`
 
-	// InitProvider are settings that only apply when the schema is created; later changes in the external system are
-	// kept. Settings in forProvider take precedence.
+	// InitProvider are settings that the schema is created with and that are left to the external system from then on.
+	// What forProvider sets too is not taken from here.
 	// +optional
 	InitProvider postgresqlv1alpha1.SchemaInitParameters `json:"initProvider,omitzero"`
 }
