@@ -3,9 +3,8 @@
 
 // Package event records what happened to an object as Kubernetes events.
 //
-// Unlike the recorders of client-go it writes each event at once and drops none under load: the managed reconciler
-// speaks only when something changed, so there is little to save. The same words about the same object become one
-// event with a count (R205).
+// Unlike the recorders of client-go it writes each event immediately and drops none under load; the reconcilers emit events only
+// on changes. Equal events about the same object become one event with a count (R205).
 package event
 
 import (
@@ -23,15 +22,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// A Reason is a CamelCase identifier of what happened.
+// A Reason is a CamelCase identifier of an event.
 type Reason string
 
-// An Explanation says what a reason means and what a person can do about it. The page docs/reasons.md is made of them.
+// An Explanation documents a reason. The page docs/reasons.md is generated from them.
 type Explanation struct {
 	Reason Reason
 	// Meaning of the reason.
 	Meaning string
-	// Action that helps; empty where none is called for.
+	// Action for the user; empty if none is required.
 	Action string
 }
 
@@ -44,26 +43,25 @@ func Explain(r Reason, meaning, action string) Explanation {
 type Event struct {
 	// Type is Normal or Warning.
 	Type string
-	// Reason is a CamelCase identifier of what happened.
+	// Reason is a CamelCase identifier.
 	Reason Reason
-	// Message says it for a person. It holds no changing text such as times or request ids, so that equal events
-	// aggregate.
+	// Message is for people. It has no changing text such as times or request ids, so that equal events aggregate.
 	Message string
 }
 
-// Normal returns an event that calls for no action.
+// Normal returns an event that requires no action.
 func Normal(r Reason, message string) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: r, Message: message}
 }
 
-// Warning returns an event that somebody may have to act on.
+// Warning returns an event that may require action.
 func Warning(r Reason, err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: r, Message: err.Error()}
 }
 
 // A Recorder records events.
 type Recorder interface {
-	// Event records that e happened to the object. An error means that it was not recorded.
+	// Event records an event about the object. An error means that it was not recorded.
 	Event(ctx context.Context, about client.Object, e Event) error
 }
 
@@ -87,8 +85,7 @@ func NewAPIRecorder(c client.Client, reader client.Reader, source string) *APIRe
 	return &APIRecorder{client: c, reader: reader, source: source, now: time.Now}
 }
 
-// Event creates the event, or counts it once more if the same words were said about the object within the hour for
-// which the API server keeps events.
+// Event creates the event, or increments the count of an equal event that the API server still has (one hour).
 func (r *APIRecorder) Event(ctx context.Context, about client.Object, e Event) error {
 	ev, err := r.build(about, e)
 	if err != nil {
@@ -135,7 +132,7 @@ func (r *APIRecorder) build(about client.Object, e Event) (*corev1.Event, error)
 	}, nil
 }
 
-// name is the same for the same words about the same object. Events are found by their object, not by name.
+// name is the same for equal events about the same object.
 func (r *APIRecorder) name(about client.Object, e Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%s", about.GetUID(), r.source, e.Type, e.Reason, e.Message))
 	const maxName = 253 - 17 // leaves room for the dot and 16 digits

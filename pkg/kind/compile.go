@@ -32,7 +32,7 @@ type compiled[C, P, O, V any] struct {
 
 	nullable   []string                    // fields in which the vendor's client distinguishes zero from unset
 	labelsIn   func(*P) *map[string]string // nil: the parameters have none
-	parameters []jsonField                 // of P
+	parameters []mapping.StructField       // of P
 	tags       [2]connectionTags           // of V and O
 	secretKeys map[string]string           // keys of the connection Secret, by the references whose values they hold
 }
@@ -45,7 +45,7 @@ func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*compiled[C, P, O
 			return nil, fmt.Errorf("kind with parameters %T: parameters, observation and vendor's type must be structs, and %s is none", *new(P), t)
 		}
 	}
-	c.parameters = namedFields(reflect.TypeFor[P]())
+	c.parameters = mapping.NamedFields(reflect.TypeFor[P]())
 	err := errors.Join(c.checkFunctions(), c.compileConversions(), c.findLabels(), c.readTags(), c.compileWant(), c.compileInputs(), c.findState())
 	if err != nil {
 		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)
@@ -149,23 +149,23 @@ func isReference(t reflect.Type) bool {
 // findState finds the vendor's fields for state and message.
 func (k *compiled[C, P, O, V]) findState() error {
 	if k.State == nil {
-		state, ok := fieldNamed[string](reflect.TypeFor[V](), "Status", "State")
+		state, ok := mapping.FieldNamed[string](reflect.TypeFor[V](), "Status", "State")
 		if !ok && k.States != nil {
 			return fmt.Errorf("there are States, but %T has no text field Status or State: give Kind.State", *new(V))
 		}
 		k.State = textOf[V](state, ok)
 	}
 	if k.Message == nil {
-		k.Message = textOf[V](fieldNamed[string](reflect.TypeFor[V](), "Message", "StatusMessage"))
+		k.Message = textOf[V](mapping.FieldNamed[string](reflect.TypeFor[V](), "Message", "StatusMessage"))
 	}
 	return nil
 }
 
-func textOf[V any](text accessor[string], ok bool) func(*V) string {
+func textOf[V any](text mapping.Accessor[string], ok bool) func(*V) string {
 	if !ok {
 		return func(*V) string { return "" }
 	}
-	return func(v *V) string { return text.get(reflect.ValueOf(v).Elem()) }
+	return func(v *V) string { return text.Get(reflect.ValueOf(v).Elem()) }
 }
 
 // findByLabel finds what an interrupted create left behind by the ownership label (N5).

@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -17,13 +18,13 @@ import (
 type connectionTags map[string][]int
 
 // taggedFields returns the fields with tag connection, by key. It fails for those whose values cannot be read.
-func taggedFields(of reflect.Type) (map[string]jsonField, error) {
-	found, wrong := map[string]jsonField{}, []error(nil)
-	for _, f := range fieldsOf(of) {
+func taggedFields(of reflect.Type) (map[string]mapping.StructField, error) {
+	found, wrong := map[string]mapping.StructField{}, []error(nil)
+	for _, f := range mapping.StructFields(of) {
 		key, tagged := f.Tag.Lookup("connection")
 		switch {
-		case tagged && f.unreachable != "":
-			wrong = append(wrong, fmt.Errorf("field %s in %s has tag connection: %s cannot be connection details", f.Name, of, f.unreachable))
+		case tagged && f.Unreachable != "":
+			wrong = append(wrong, fmt.Errorf("field %s in %s has tag connection: %s cannot be connection details", f.Name, of, f.Unreachable))
 		case tagged:
 			found[key] = f
 		}
@@ -46,7 +47,7 @@ func tagsOf(of reflect.Type) (connectionTags, error) {
 		if t.Kind() != reflect.String && (t.Kind() < reflect.Bool || t.Kind() > reflect.Uint64) {
 			return nil, fmt.Errorf("field %s.%s has tag connection: only texts and numbers can be connection details", of, f.Name)
 		}
-		tags[key] = f.index
+		tags[key] = f.Indices
 	}
 	return tags, nil
 }
@@ -85,7 +86,7 @@ func secretKeys(of reflect.Type) (map[string]string, error) {
 		if f.Type != reflect.TypeFor[*xpv1.SecretKeySelector]() && f.Type != reflect.TypeFor[*xpv1.LocalSecretKeySelector]() {
 			return keys, fmt.Errorf("field %s.%s has tag connection: of parameters only references to Secrets can be connection details", of, f.Name)
 		}
-		keys[f.path] = key
+		keys[f.Path] = key
 	}
 	return keys, err
 }

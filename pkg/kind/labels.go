@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -19,9 +20,9 @@ func (k *compiled[C, P, O, V]) findLabels() error {
 		return nil
 	}
 	for _, f := range k.parameters {
-		if f.path == k.rules.Labels && !f.pointer && holds[map[string]string](f.Type) {
+		if f.Path == k.rules.Labels && !f.Pointer && mapping.Holds[map[string]string](f.Type) {
 			k.labelsIn = func(p *P) *map[string]string {
-				field := reflect.ValueOf(p).Elem().FieldByIndex(f.index).Addr()
+				field := reflect.ValueOf(p).Elem().FieldByIndex(f.Indices).Addr()
 				labels, _ := field.Convert(reflect.TypeFor[*map[string]string]()).Interface().(*map[string]string)
 				return labels
 			}

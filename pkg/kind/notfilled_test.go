@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
@@ -30,7 +31,7 @@ func TestNotFilled(t *testing.T) {
 	}
 	k := &compiled[any, settings, struct{}, struct{}]{
 		rules:      parameters.Rules{Immutable: []string{"placement", "version"}, Extra: []string{"open"}},
-		parameters: namedFields(reflect.TypeFor[settings]()),
+		parameters: mapping.NamedFields(reflect.TypeFor[settings]()),
 	}
 	cases := map[string]struct {
 		reason string

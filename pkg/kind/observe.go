@@ -161,13 +161,13 @@ func (c *client[C, P, O, V]) assess(o *managed.ExternalObservation) {
 func (k *compiled[C, P, O, V]) notFilled(p *P) []string {
 	var paths []string
 	for _, f := range k.parameters {
-		v, err := reflect.ValueOf(p).Elem().FieldByIndexErr(f.index)
+		v, err := reflect.ValueOf(p).Elem().FieldByIndexErr(f.Indices)
 		if err != nil {
 			continue // in a struct that is nil
 		}
-		userSet := v.Kind() == reflect.Map && v.Len() > 0 && !slices.Contains(k.rules.Extra, f.path)
-		if userSet || slices.Contains(k.rules.Immutable, f.path) && !v.IsZero() {
-			paths = append(paths, f.path)
+		userSet := v.Kind() == reflect.Map && v.Len() > 0 && !slices.Contains(k.rules.Extra, f.Path)
+		if userSet || slices.Contains(k.rules.Immutable, f.Path) && !v.IsZero() {
+			paths = append(paths, f.Path)
 		}
 	}
 	return paths

@@ -28,15 +28,15 @@ func (k *compiled[C, P, O, V]) encoder(of reflect.Type) (encoder[P, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	name, named := fieldNamed[string](of, "Name")
-	labels, labelled := fieldNamed[map[string]string](of, "Labels", "Tags")
+	name, named := mapping.FieldNamed[string](of, "Name")
+	labels, labelled := mapping.FieldNamed[map[string]string](of, "Labels", "Tags")
 	return func(r *Request[P, V], to reflect.Value) error {
 		err := copyFields(&r.Parameters, to)
-		if named && k.ID == nil && name.get(to) == "" {
-			name.set(to, r.Name)
+		if named && k.ID == nil && name.Get(to) == "" {
+			name.Set(to, r.Name)
 		}
 		if labelled {
-			labels.set(to, r.Labels)
+			labels.Set(to, r.Labels)
 		}
 		return err
 	}, nil

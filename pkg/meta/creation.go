@@ -25,9 +25,8 @@ func GetExternalCreateFailed(o metav1.Object) time.Time {
 	return annotatedTime(o, AnnotationKeyExternalCreateFailed)
 }
 
-// SetExternalCreatePending records that a creation begins. Times have the precision of a second, so the order of the
-// annotations is kept by stamping a later second than any result before: neither a fast retry nor a clock that was set
-// back can hide a creation whose result nobody recorded (N25).
+// SetExternalCreatePending records that a creation begins. Times have a precision of one second, so the time is later than any
+// result before: neither a fast retry nor a clock that was set back can hide a creation without a recorded result (N25).
 func SetExternalCreatePending(o metav1.Object, now time.Time) {
 	setAnnotatedTime(o, AnnotationKeyExternalCreatePending, later(now, lastResult(o).Add(time.Second)))
 }
@@ -42,8 +41,8 @@ func SetExternalCreateFailed(o metav1.Object, now time.Time) {
 	setAnnotatedTime(o, AnnotationKeyExternalCreateFailed, later(now, GetExternalCreatePending(o)))
 }
 
-// ExternalCreateIncomplete is true if a creation began whose result was never recorded: the external resource may
-// exist without our knowing its name (R82, R83).
+// ExternalCreateIncomplete is true if a creation began and its result was not recorded: the external resource may exist under an
+// unknown name (R82, R83).
 func ExternalCreateIncomplete(o metav1.Object) bool {
 	pending := GetExternalCreatePending(o)
 	return !pending.IsZero() && pending.After(lastResult(o))
@@ -61,9 +60,8 @@ func ExternalCreateSucceededDuring(o metav1.Object, d time.Duration, now time.Ti
 	return !succeeded.IsZero() && now.Sub(succeeded) < d
 }
 
-// CreationToken returns an idempotency token for creating the external resource of the object. It is derived from the
-// object's UID, stays the same until the creation is recorded as succeeded, however often it is tried, and changes
-// afterwards, so that a resource that was deleted behind our back can be created anew (N22).
+// CreationToken returns an idempotency token for creating the external resource. It is derived from the object's UID and changes
+// only when a creation is recorded as succeeded, so that a resource that was deleted outside can be created again (N22).
 func CreationToken(o metav1.Object) string {
 	succeeded := GetExternalCreateSucceeded(o)
 	if succeeded.IsZero() {
@@ -83,8 +81,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// annotatedTime takes an annotation that is no RFC 3339 time for absent: nobody but us writes it, and a person who
-// empties it means to remove it.
+// annotatedTime treats an annotation that is not an RFC 3339 time as absent: a person who empties it means to remove it.
 func annotatedTime(o metav1.Object, key string) time.Time {
 	t, err := time.Parse(time.RFC3339, o.GetAnnotations()[key])
 	if err != nil {

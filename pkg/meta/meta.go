@@ -1,12 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meta reads and writes the metadata that managed resources carry: external names, creation annotations,
-// the pause annotation, finalizers and owner references. It also says which labels their external resources carry.
+// Package meta reads and writes the metadata of managed resources: external names, creation annotations, the pause annotation,
+// finalizers and owner references. It also defines the labels of external resources.
 //
-// Its functions change objects in memory only; package managed decides when to store them. What must survive a crash is
-// here and not in the status, which can be lost: above all when a creation began, succeeded and failed. The order of these
-// three alone tells whether an external resource may exist whose name nobody recorded.
+// The functions change objects in memory only. State that must survive a crash is kept in metadata and not in the status, which
+// can be lost: above all the times at which a creation began, succeeded and failed. Their order decides whether an external
+// resource may exist whose name was not recorded.
 package meta
 
 import (
@@ -32,45 +32,42 @@ const (
 	AnnotationKeyExternalCreateFailed = "crossplane.io/external-create-failed"
 	// AnnotationKeyReconciliationPaused pauses an object if its value is exactly "true" (R96).
 	AnnotationKeyReconciliationPaused = "crossplane.io/paused"
-	// AnnotationKeyPollInterval says how often the external resource is looked at, as a Go duration of at least a second.
+	// AnnotationKeyPollInterval is the interval between polls of the external resource, as a Go duration of at least a second.
 	AnnotationKeyPollInterval = "crossplane.io/poll-interval"
-	// AnnotationKeyReconcileRequestedAt makes the reconciler look at once when its value changes.
+	// AnnotationKeyReconcileRequestedAt triggers a reconciliation when its value changes.
 	AnnotationKeyReconcileRequestedAt = "crossplane.io/reconcile-requested-at"
-	// AnnotationKeyOrphanOnDelete lets the deletion of an object that is paused, or waits for a person because of a
-	// suspected leak, finish without touching the external resource, if its value is exactly "true" (N31).
+	// AnnotationKeyOrphanOnDelete lets the deletion of an object that is paused, or has an interrupted create, finish and orphan
+	// the external resource, if its value is exactly "true" (N31).
 	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
-	// AnnotationKeyExternalNameProposed says, if its value is exactly "true", that the external name was proposed by a claim:
-	// it names what is to be created and never adopts what exists, since who writes claims has no say over what exists (N6,
-	// N24).
+	// AnnotationKeyExternalNameProposed, if its value is exactly "true", marks an external name that a claim proposed. It never
+	// adopts an existing resource, over which authors of claims have no authority (N6, N24).
 	AnnotationKeyExternalNameProposed = "bowline.dev/external-name-proposed"
-	// AnnotationKeyAllowedNamespaces on a managed resource lists the namespaces, separated by commas, or * for all, whose
-	// claims and targets may have it (N27).
+	// AnnotationKeyAllowedNamespaces on a managed resource lists the namespaces, separated by commas, or * for all, whose claims
+	// and targets may use it (N27).
 	AnnotationKeyAllowedNamespaces = "bowline.dev/allowed-namespaces"
-	// AnnotationKeyClaimKinds on the definition of a class kind lists all claim kinds that its classes are for, each as
-	// <kind>.<group> in lower case, separated by commas (N10). Without it the value of LabelKeyClaimKind is the only one.
+	// AnnotationKeyClaimKinds on the CRD of a class kind lists the claim kinds of its classes, each as <kind>.<group> in lower
+	// case, separated by commas (N10). Default: the value of LabelKeyClaimKind.
 	AnnotationKeyClaimKinds = "bowline.dev/claim-kinds"
-	// AnnotationKeyDefaultClass on a class makes it the default one, if its value is exactly "true" (K28, R252).
+	// AnnotationKeyDefaultClass on a class marks the default class, if its value is exactly "true" (K28, R252).
 	AnnotationKeyDefaultClass = "resourceclass.crossplane.io/is-default-class"
 )
 
-// FinalizerClaim is on claims for which something was made or bound, or is about to be, until that was deleted or released (R279,
-// 9.1).
+// FinalizerClaim is on claims with a managed resource, or about to have one, until it is deleted or released (R279, 9.1).
 const FinalizerClaim = "finalizer.resourceclaim.crossplane.io"
 
-// LabelKeyClaimKind is the label by which definitions of class kinds are found. Its value is the first of the claim kinds that
-// the classes are for: a label holds one (N10).
+// LabelKeyClaimKind selects the CRDs of class kinds. Its value is the first of the claim kinds (N10).
 const LabelKeyClaimKind = "bowline.dev/claim-kind"
 
-// Labels that external resources carry where their system allows labels or tags. Where dots and slashes are not
-// allowed in keys these are already without (P13).
+// Labels of external resources whose systems support labels or tags. The keys have no dots or slashes, which not all systems
+// permit (P13).
 const (
-	// ExternalLabelKind is for people: the kind of the managed resource, as <kind>.<group> in lower case (P12).
+	// ExternalLabelKind is the kind of the managed resource, as <kind>.<group> in lower case; informational (P12).
 	ExternalLabelKind = "crossplane-kind"
-	// ExternalLabelName is for people: the name of the managed resource (P11).
+	// ExternalLabelName is the name of the managed resource; informational (P11).
 	ExternalLabelName = "crossplane-name"
-	// ExternalLabelProvider is for people: the name of the ProviderConfig that was used (P11).
+	// ExternalLabelProvider is the name of the ProviderConfig; informational (P11).
 	ExternalLabelProvider = "crossplane-provider"
-	// ExternalLabelUID proves ownership: the UID of the managed resource (N23).
+	// ExternalLabelUID is the UID of the managed resource, which proves ownership (N23).
 	ExternalLabelUID = "bowline-uid"
 )
 
@@ -97,19 +94,19 @@ func IsPaused(o metav1.Object) bool {
 // MinPollInterval is the shortest poll interval that an object may ask for.
 const MinPollInterval = time.Second
 
-// GetPollInterval returns how often the object asks its external resource to be looked at. It is not ok if the object
-// does not ask, or asks for what is no duration of at least MinPollInterval.
+// GetPollInterval returns the poll interval of the object. It is not ok if there is none, or it is not a duration of at least
+// MinPollInterval.
 func GetPollInterval(o metav1.Object) (d time.Duration, ok bool) {
 	d, err := time.ParseDuration(o.GetAnnotations()[AnnotationKeyPollInterval])
 	return d, err == nil && d >= MinPollInterval
 }
 
-// OrphansOnDelete is true if the object's deletion may finish without touching the external resource (N31).
+// OrphansOnDelete is true if the object's deletion orphans the external resource (N31).
 func OrphansOnDelete(o metav1.Object) bool {
 	return o.GetAnnotations()[AnnotationKeyOrphanOnDelete] == "true"
 }
 
-// WasDeleted is true once somebody asked for the object's deletion.
+// WasDeleted is true if the object has a deletion timestamp.
 func WasDeleted(o metav1.Object) bool {
 	return !o.GetDeletionTimestamp().IsZero()
 }
@@ -131,8 +128,7 @@ func RemoveFinalizer(o metav1.Object, finalizer string) {
 	o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == finalizer }))
 }
 
-// AsController returns an owner reference that makes the object of the given kind the controller of what carries it.
-// The owned object never blocks its owner's deletion.
+// AsController returns an owner reference to the object as controller. It does not block the owner's deletion.
 func AsController(o metav1.Object, of schema.GroupVersionKind) metav1.OwnerReference {
 	controller := true
 	return metav1.OwnerReference{
@@ -144,7 +140,7 @@ func AsController(o metav1.Object, of schema.GroupVersionKind) metav1.OwnerRefer
 	}
 }
 
-// AddOwnerReference adds an owner reference, in place of one to the same owner (A21).
+// AddOwnerReference adds an owner reference, or replaces the one to the same owner (A21).
 func AddOwnerReference(o metav1.Object, owner metav1.OwnerReference) {
 	references := slices.Clone(o.GetOwnerReferences())
 	for i := range references {
@@ -163,12 +159,12 @@ func HaveSameController(a, b metav1.Object) bool {
 	return of != nil && and != nil && of.UID == and.UID
 }
 
-// NamespacedNameOf returns the namespace and name that a reference holds (A20).
+// NamespacedNameOf returns the namespace and name in a reference (A20).
 func NamespacedNameOf(ref *corev1.ObjectReference) types.NamespacedName {
 	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// GetExternalLabels returns the labels that an external resource of the managed resource carries (P10, N23).
+// GetExternalLabels returns the labels for the external resource of the managed resource (P10, N23).
 func GetExternalLabels(o metav1.Object, kind schema.GroupKind, providerConfig string) map[string]string {
 	return map[string]string{
 		ExternalLabelKind:     lowerKind(kind),
@@ -178,7 +174,7 @@ func GetExternalLabels(o metav1.Object, kind schema.GroupKind, providerConfig st
 	}
 }
 
-// lowerKind names a kind as kubectl accepts it, so that a label of an external resource can be pasted after "kubectl get".
+// lowerKind names a kind as kubectl accepts it.
 func lowerKind(kind schema.GroupKind) string {
 	return strings.ToLower(kind.String())
 }

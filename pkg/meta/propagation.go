@@ -10,44 +10,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Annotations by which the content of one Secret goes on to another. Both sides must agree, by UID (R289, R290).
+// Annotations that permit copying the content of a Secret to another. Both Secrets must have them, with UIDs (R289, R290).
 const (
-	// AnnotationKeyPropagateFromNamespace on the destination names the namespace of its source.
+	// AnnotationKeyPropagateFromNamespace on the destination is the namespace of its source.
 	AnnotationKeyPropagateFromNamespace = "from.propagate.crossplane.io/namespace"
-	// AnnotationKeyPropagateFromName on the destination names its source.
+	// AnnotationKeyPropagateFromName on the destination is the name of its source.
 	AnnotationKeyPropagateFromName = "from.propagate.crossplane.io/name"
 	// AnnotationKeyPropagateFromUID on the destination is the UID of its source.
 	AnnotationKeyPropagateFromUID = "from.propagate.crossplane.io/uid"
-	// AnnotationPrefixPropagateTo and the UID of a destination are a key on the source, whose value is <namespace>/<name>.
+	// AnnotationPrefixPropagateTo and the UID of a destination are a key on the source; the value is <namespace>/<name>.
 	AnnotationPrefixPropagateTo = "to.propagate.crossplane.io/"
 )
 
-// A PropagationSource is what a destination says of where its content comes from.
+// A PropagationSource is the source in the annotations of a destination.
 type PropagationSource struct {
 	types.NamespacedName
 	UID types.UID
 }
 
-// AllowPropagation records on both objects, in memory, that the content of one goes on to the other (A21). Both need their
-// UIDs, hence must exist.
+// AllowPropagation permits, on both objects in memory, copying from one to the other (A21). Both must exist and have UIDs.
 func AllowPropagation(from, to metav1.Object) {
 	AllowPropagationFrom(to, from)
 	AllowPropagationTo(from, to)
 }
 
-// AllowPropagationFrom records on the destination where its content comes from.
+// AllowPropagationFrom records the source on the destination.
 func AllowPropagationFrom(to, from metav1.Object) {
 	setAnnotation(to, AnnotationKeyPropagateFromNamespace, from.GetNamespace())
 	setAnnotation(to, AnnotationKeyPropagateFromName, from.GetName())
 	setAnnotation(to, AnnotationKeyPropagateFromUID, string(from.GetUID()))
 }
 
-// AllowPropagationTo records on the source that its content goes on to the destination.
+// AllowPropagationTo records the destination on the source.
 func AllowPropagationTo(from, to metav1.Object) {
 	setAnnotation(from, AnnotationPrefixPropagateTo+string(to.GetUID()), to.GetNamespace()+"/"+to.GetName())
 }
 
-// ForbidPropagationTo takes back what AllowPropagationTo recorded on the source.
+// ForbidPropagationTo reverts AllowPropagationTo.
 func ForbidPropagationTo(from metav1.Object, to types.UID) {
 	annotations := map[string]string{}
 	for key, value := range from.GetAnnotations() {
@@ -58,7 +57,7 @@ func ForbidPropagationTo(from metav1.Object, to types.UID) {
 	from.SetAnnotations(annotations)
 }
 
-// PropagatesTo returns the destinations, by UID, to which the object lets its content go on (R291).
+// PropagatesTo returns the permitted destinations by UID (R291).
 func PropagatesTo(from metav1.Object) map[types.UID]types.NamespacedName {
 	destinations := map[types.UID]types.NamespacedName{}
 	for key, value := range from.GetAnnotations() {
@@ -71,7 +70,7 @@ func PropagatesTo(from metav1.Object) map[types.UID]types.NamespacedName {
 	return destinations
 }
 
-// PropagatedFrom returns where the content of an object comes from. It is not ok for one that does not say all of it.
+// PropagatedFrom returns the source of a destination. It is not ok unless namespace, name and UID are recorded.
 func PropagatedFrom(to metav1.Object) (source PropagationSource, ok bool) {
 	a := to.GetAnnotations()
 	source.Namespace, source.Name = a[AnnotationKeyPropagateFromNamespace], a[AnnotationKeyPropagateFromName]
@@ -79,7 +78,7 @@ func PropagatedFrom(to metav1.Object) (source PropagationSource, ok bool) {
 	return source, source.Namespace != "" && source.Name != "" && source.UID != ""
 }
 
-// PropagationAllowed is true if both objects agree that the content of one goes on to the other (R289).
+// PropagationAllowed is true if both objects permit the copy (R289).
 func PropagationAllowed(from, to metav1.Object) bool {
 	source, ok := PropagatedFrom(to)
 	if !ok || source.UID != from.GetUID() || source.Namespace != from.GetNamespace() || source.Name != from.GetName() {

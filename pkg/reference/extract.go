@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// An ExtractValueFn takes from a target what a field wants of it, empty if the target does not have it yet.
+// An ExtractValueFn returns the value of a field from its target, empty if the target does not have it yet.
 type ExtractValueFn func(resource.Managed) string
 
 // ExternalName extracts the external name (R161).
@@ -29,7 +29,7 @@ func FieldPath(path string) ExtractValueFn {
 	return func(mg resource.Managed) string {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
 		if err != nil {
-			return "" // what cannot be written as JSON was never read from an API server
+			return "" // objects that come from an API server have a JSON form
 		}
 		value, _, _ := unstructured.NestedFieldNoCopy(content, names...)
 		switch value := value.(type) {

@@ -15,21 +15,20 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// record notes that a dependent looks at a target. change makes the mode out of that so far in this pass, which record
-// returns, and the given one.
+// record notes that a dependent reads a target. change combines the mode so far in this pass, which record returns, with m.
 func (t *Tracker) record(
 	d Dependent, pass uint64, kind schema.GroupVersionKind, name types.NamespacedName, m mode, change func(before, m mode) mode,
 ) (before mode) {
 	if m > holds {
-		defer t.noteKind(kind) // after this is recorded: from then on the dependent counts among those that wait
+		defer t.noteKind(kind) // after the record, by which Waiting finds the dependent
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, at := t.recordOf(d), target{kind.GroupKind(), name}
-	if look := r.targets[at]; look.pass == pass {
-		before = look.mode
+	if last := r.targets[at]; last.pass == pass {
+		before = last.mode
 	}
-	r.targets[at] = look{mode: change(before, m), pass: pass}
+	r.targets[at] = interest{mode: change(before, m), pass: pass}
 	if t.targets[at] == nil {
 		t.targets[at] = map[*record]struct{}{}
 	}
@@ -54,7 +53,7 @@ func (t *Tracker) recordChoice(d Dependent, pass uint64, kind schema.GroupVersio
 	t.choices[in][text].records[r] = struct{}{}
 }
 
-// noteKind calls watch outside of the lock, since that may start whatever calls the tracker.
+// noteKind calls watch without the lock, since it may call the tracker.
 func (t *Tracker) noteKind(kind schema.GroupVersionKind) {
 	t.mu.Lock()
 	_, known := t.kinds[kind.GroupKind()]
@@ -68,7 +67,7 @@ func (t *Tracker) noteKind(kind schema.GroupVersionKind) {
 	delete(t.kinds, kind.GroupKind())
 }
 
-// prune forgets what a dependent did not look at in its last pass.
+// prune removes what a dependent did not read in its last pass.
 func (t *Tracker) prune(d Dependent, pass uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,10 +81,10 @@ func (t *Tracker) prune(d Dependent, pass uint64) {
 	}
 }
 
-// keep forgets what a dependent looked at in passes that the condition rejects.
+// keep removes what a dependent read in passes that the condition rejects.
 func (t *Tracker) keep(r *record, condition func(pass uint64) bool) {
-	for at, look := range r.targets {
-		if condition(look.pass) {
+	for at, i := range r.targets {
+		if condition(i.pass) {
 			continue
 		}
 		delete(r.targets, at)
@@ -112,14 +111,14 @@ func (t *Tracker) keep(r *record, condition func(pass uint64) bool) {
 func (t *Tracker) recordOf(d Dependent) *record {
 	r, ok := t.dependents[d]
 	if !ok {
-		r = &record{dependent: d, targets: map[target]look{}, choices: map[choice]uint64{}}
+		r = &record{dependent: d, targets: map[target]interest{}, choices: map[choice]uint64{}}
 		t.dependents[d] = r
 	}
 	return r
 }
 
-// extent is the least mode that an event concerns: none if nothing changed, awaits if the change may decide whether the
-// object counts as a target or is selected, follows for any other.
+// extent is the least mode that an event concerns: ignores if nothing changed, awaits if the change may decide whether the object is
+// a usable target or is selected, follows otherwise.
 func extent(before, after client.Object) mode {
 	switch {
 	case before == nil || after == nil || decisive(before, after):
@@ -138,7 +137,7 @@ func decisive(before, after client.Object) bool {
 		!maps.Equal(before.GetLabels(), after.GetLabels())
 }
 
-// obstacleMarks are the annotations that decide whether an object counts as a target, see obstacle.
+// obstacleMarks are the annotations that obstacle depends on.
 func obstacleMarks(o client.Object) [4]string {
 	annotations := o.GetAnnotations()
 	return [4]string{

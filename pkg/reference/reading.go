@@ -20,47 +20,47 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A question is a request in its widest form: a field with one value is a list of at most one.
-type question struct {
+// A query is a request for any field: a single value is a list of at most one.
+type query struct {
 	values     []string
 	references []xpv1.NamespacedReference
 	selector   *xpv1.NamespacedSelector
-	many       bool // a selector chooses all matches
+	many       bool // a selector selects all matches
 	to         To
 	extract    ExtractValueFn
 	namespace  string
 	field      string
 }
 
-// An answer is kept if the field stays as it is. Else it has one reference or more, and at least one value.
-type answer struct {
+// A result is kept if the field is unchanged. Otherwise it has at least one reference and one value.
+type result struct {
 	kept       bool
 	values     []string
 	references []xpv1.NamespacedReference
 }
 
-// A reading answers the questions of one object.
-type reading struct {
+// An objectReader resolves the fields of one object.
+type objectReader struct {
 	client client.Reader
 	from   resource.Managed
 }
 
-func (r reading) resolve(ctx context.Context, q question) (answer, error) {
+func (r objectReader) resolve(ctx context.Context, q query) (result, error) {
 	if q.to.Managed == nil {
-		return answer{}, fmt.Errorf("resolving %s: the request does not say which kind is referred to", q.field)
+		return result{}, fmt.Errorf("resolving %s: the request has no kind", q.field)
 	}
 	if q.extract == nil {
 		q.extract = ExternalName()
 	}
-	if !q.asks() {
+	if !q.unresolved() {
 		r.hold(q)
-		return answer{kept: true}, nil
+		return result{kept: true}, nil
 	}
 	references := q.references
 	if len(references) == 0 || q.selectsAlways() {
 		chosen, err := r.choose(ctx, q)
 		if err != nil {
-			return answer{kept: true}, q.unforgiven(err, q.selector.Policy)
+			return result{kept: true}, q.fatal(err, q.selector.Policy)
 		}
 		references = chosen
 	}
@@ -71,48 +71,48 @@ func (r reading) resolve(ctx context.Context, q question) (answer, error) {
 			values = append(values, value)
 			continue
 		}
-		if fatal := q.unforgiven(err, q.policy(reference)); fatal != nil || q.outlives(err) {
-			return answer{kept: true}, fatal
+		if failed := q.fatal(err, q.policy(reference)); failed != nil || q.outlives(err) {
+			return result{kept: true}, failed
 		}
 	}
-	return answer{values: values, references: references, kept: len(values) == 0}, nil
+	return result{values: values, references: references, kept: len(values) == 0}, nil
 }
 
-// asks is true if there is something to find out: a value is missing, or is to be had afresh in every pass.
-func (q question) asks() bool {
+// unresolved is true if a value is missing or must be resolved in every pass.
+func (q query) unresolved() bool {
 	if len(q.references) == 0 && q.selector == nil {
 		return false
 	}
 	return len(q.values) == 0 || q.selectsAlways() || slices.ContainsFunc(q.references, followed)
 }
 
-func (q question) selectsAlways() bool {
+func (q query) selectsAlways() bool {
 	return q.selector != nil && q.selector.Policy.IsResolvePolicyAlways()
 }
 
 func followed(r xpv1.NamespacedReference) bool { return r.Policy.IsResolvePolicyAlways() }
 
-// policy of a reference: its own, else that of the selector that may have chosen it.
-func (q question) policy(r xpv1.NamespacedReference) *xpv1.Policy {
+// policy of a reference: its own, else that of the selector.
+func (q query) policy(r xpv1.NamespacedReference) *xpv1.Policy {
 	if r.Policy == nil && q.selector != nil {
 		return q.selector.Policy
 	}
 	return r.Policy
 }
 
-// unforgiven returns the error unless the field can do without the target.
-func (q question) unforgiven(err error, p *xpv1.Policy) error {
+// fatal returns the error unless the target is optional.
+func (q query) fatal(err error, p *xpv1.Policy) error {
 	if IsUnresolved(err) && (p.IsResolutionPolicyOptional() || q.outlives(err)) {
 		return nil
 	}
 	return err
 }
 
-// outlives is true if the field goes on with the values it has, since their target is being deleted.
-func (q question) outlives(err error) bool { return isLeaving(err) && len(q.values) > 0 }
+// outlives is true if the field keeps its values although their target is being deleted.
+func (q query) outlives(err error) bool { return isLeaving(err) && len(q.values) > 0 }
 
-// hold tells the recorder what the kept values refer to.
-func (r reading) hold(q question) {
+// hold records the references of values that are kept.
+func (r objectReader) hold(q query) {
 	recorder, ok := r.client.(*Recorder)
 	if !ok {
 		return
@@ -122,13 +122,13 @@ func (r reading) hold(q question) {
 	}
 }
 
-// value reads the target of a reference.
-func (r reading) value(ctx context.Context, q question, reference xpv1.NamespacedReference) (string, error) {
+// value returns the value of the target of a reference.
+func (r objectReader) value(ctx context.Context, q query, reference xpv1.NamespacedReference) (string, error) {
 	namespace, ok := r.scope(q.to.Managed, r.namespace(q, reference.Namespace))
 	key := types.NamespacedName{Namespace: namespace, Name: reference.Name}
 	unresolved := &UnresolvedError{FieldPath: q.field, Kind: kindOf(q.to.Managed), Namespace: namespace, Name: key.Name}
 	if !ok {
-		unresolved.Problem = "needs a namespace: say in the reference in which one it is"
+		unresolved.Problem = "needs a namespace: set it in the reference"
 		return "", unresolved
 	}
 	target, ok := q.to.Managed.DeepCopyObject().(resource.Managed)
@@ -136,7 +136,7 @@ func (r reading) value(ctx context.Context, q question, reference xpv1.Namespace
 		return "", fmt.Errorf("%T does not copy to its own type", q.to.Managed)
 	}
 	recorder, _ := r.client.(*Recorder)
-	before := recorder.expect(target, key, follows) // the value may depend on anything, so until it is there miss nothing
+	before := recorder.expect(target, key, follows) // until the value exists any change may produce it
 	if err := r.client.Get(ctx, key, target); err != nil {
 		if apierrors.IsNotFound(err) {
 			unresolved.Problem = "does not exist yet"
@@ -155,26 +155,26 @@ func (r reading) value(ctx context.Context, q question, reference xpv1.Namespace
 	}
 	value := q.extract(target)
 	if value == "" {
-		unresolved.Problem = "exists, but does not have the value of this field yet"
+		unresolved.Problem = "does not have the value of this field yet"
 		return "", unresolved
 	}
 	relax(holds)
 	return value, nil
 }
 
-// advise adds what to do about a kind that is not installed.
+// advise adds advice to an error about a kind that is not installed.
 func advise(err error) error {
 	if apimeta.IsNoMatchError(err) {
-		return fmt.Errorf("%w: install the provider that has this kind", err)
+		return fmt.Errorf("%w: install the provider of this kind", err)
 	}
 	return err
 }
 
-// obstacle says why an object does not count as a target, if it does not (N36).
+// obstacle returns why an object cannot be referred to, empty if it can (N36).
 func obstacle(target resource.Managed) (problem string, leaving bool) {
 	switch {
 	case meta.WasDeleted(target):
-		return "is being deleted: refer to another one, or wait until there is a new one", true
+		return "is being deleted: refer to another object, or create it again after the deletion", true
 	case meta.ExternalCreateIncomplete(target):
 		return "has no external name yet: it is still being created", false
 	case meta.ExternalCreateUnacknowledged(target):
@@ -185,15 +185,15 @@ func obstacle(target resource.Managed) (problem string, leaving bool) {
 	return "", false
 }
 
-// choose returns references to what the selector selects: the oldest match, or all (R162 to R164, R169, R170).
-func (r reading) choose(ctx context.Context, q question) ([]xpv1.NamespacedReference, error) {
+// choose returns references to the oldest match of the selector, or to all (R162 to R164, R169, R170).
+func (r objectReader) choose(ctx context.Context, q query) ([]xpv1.NamespacedReference, error) {
 	if q.to.List == nil {
-		return nil, fmt.Errorf("resolving %s: the request does not say how to list the kind that is referred to", q.field)
+		return nil, fmt.Errorf("resolving %s: the request has no list of the kind", q.field)
 	}
 	namespace, ok := r.scope(q.to.Managed, r.namespace(q, q.selector.Namespace))
 	unresolved := &UnresolvedError{FieldPath: q.field, Kind: kindOf(q.to.Managed), Namespace: namespace}
 	if !ok {
-		unresolved.Problem = "can be chosen without a namespace: say in the selector in which one it is"
+		unresolved.Problem = "can be selected without a namespace: set it in the selector"
 		return nil, unresolved
 	}
 	matches, leaving, err := r.matches(ctx, q, namespace)
@@ -203,7 +203,7 @@ func (r reading) choose(ctx context.Context, q question) ([]xpv1.NamespacedRefer
 	if len(matches) == 0 {
 		unresolved.Problem, unresolved.leaving = describe(q.selector), leaving
 		if leaving {
-			unresolved.Problem += ", apart from what is being deleted"
+			unresolved.Problem += ", except objects that are being deleted"
 		}
 		return nil, unresolved
 	}
@@ -220,14 +220,14 @@ func (r reading) choose(ctx context.Context, q question) ([]xpv1.NamespacedRefer
 	}), nil
 }
 
-// namespace in which a target is: the named one, else that of the request, else that of the referring object (R172).
-func (r reading) namespace(q question, named string) string {
+// namespace of a target: the given one, else that of the request, else that of the referring object (R172).
+func (r objectReader) namespace(q query, named string) string {
 	return cmp.Or(named, q.namespace, r.from.GetNamespace())
 }
 
-// scope returns the namespace that an object of a kind has. It is not ok if the object needs one and none is given: a
-// read would then find nothing, or everything. If the scope of the kind is unknown it trusts what is given.
-func (r reading) scope(kind client.Object, namespace string) (string, bool) {
+// scope returns the namespace for reading a kind: none for a cluster-scoped one. It is not ok if a namespaced kind has none, with
+// which a read would find nothing, or everything. If the scope is unknown the given namespace is used.
+func (r objectReader) scope(kind client.Object, namespace string) (string, bool) {
 	scoped, ok := r.client.(interface {
 		IsObjectNamespaced(runtime.Object) (bool, error)
 	})
@@ -236,7 +236,7 @@ func (r reading) scope(kind client.Object, namespace string) (string, bool) {
 	}
 	namespaced, err := scoped.IsObjectNamespaced(kind)
 	if err != nil {
-		return namespace, true // the read that follows fails for the same reason, and says so
+		return namespace, true // the following read reports the error
 	}
 	if !namespaced {
 		return "", true

@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// A Recorder is the reader through which one object resolves its references once. It passes every read on, and tells
-// its Tracker of it beforehand: what changes after the read is then known to concern the object, so that no event falls
-// between reading and recording.
+// A Recorder is the reader for one resolution of one object. It records each read in its Tracker before it reads, so that no event
+// is missed between the two.
 type Recorder struct {
 	client    client.Client
 	tracker   *Tracker
@@ -26,7 +25,7 @@ type Recorder struct {
 	pass      uint64
 }
 
-// Get satisfies client.Reader.
+// Get implements client.Reader.
 func (r *Recorder) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if _, err := r.record(o, key, awaits, raise); err != nil {
 		return err
@@ -34,8 +33,7 @@ func (r *Recorder) Get(ctx context.Context, key client.ObjectKey, o client.Objec
 	return r.client.Get(ctx, key, o, opts...)
 }
 
-// List satisfies client.Reader. Options other than the namespace and labels to select are not recorded, so that more
-// events than necessary concern the object.
+// List implements client.Reader. Only namespace and label selector are recorded.
 func (r *Recorder) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	kind, err := r.client.GroupVersionKindFor(list)
 	if err != nil {
@@ -52,21 +50,20 @@ func (r *Recorder) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return r.client.List(ctx, list, opts...)
 }
 
-// IsObjectNamespaced tells resolvers the scope of a kind.
+// IsObjectNamespaced returns the scope of a kind.
 func (r *Recorder) IsObjectNamespaced(o runtime.Object) (bool, error) {
 	return r.client.IsObjectNamespaced(o)
 }
 
-// Done ends the resolution. Events about what only earlier ones looked at no longer concern the object, unless this
-// one ended early in an error: what it did not come to is still as it was.
+// Done ends the resolution. Without an error it removes what only earlier resolutions read.
 func (r *Recorder) Done(err error) {
 	if err == nil {
 		r.tracker.prune(r.dependent, r.pass)
 	}
 }
 
-// expect records that at least the given mode is wanted, and returns what was wanted before in this resolution. Kinds
-// that the client does not know are left to the read that follows, which says so. A nil recorder does nothing.
+// expect raises the mode for a target, and returns the mode so far in this resolution. An unknown kind is reported by the following
+// read. A nil recorder does nothing.
 func (r *Recorder) expect(o client.Object, key types.NamespacedName, m mode) mode {
 	if r == nil {
 		return ignores
@@ -75,7 +72,7 @@ func (r *Recorder) expect(o client.Object, key types.NamespacedName, m mode) mod
 	return before
 }
 
-// settle records that exactly the given mode is wanted. A nil recorder does nothing.
+// settle sets the mode for a target. A nil recorder does nothing.
 func (r *Recorder) settle(o client.Object, key types.NamespacedName, m mode) {
 	if r != nil {
 		_, _ = r.record(o, key, m, replace)
@@ -91,7 +88,7 @@ func (r *Recorder) record(o client.Object, key types.NamespacedName, m mode, cha
 	return r.tracker.record(r.dependent, r.pass, kind, key, m, change), nil
 }
 
-// namespace drops the namespace of a cluster-scoped kind, since its events have none.
+// namespace returns none for a cluster-scoped kind, whose events have none.
 func (r *Recorder) namespace(kind schema.GroupVersionKind, namespace string) string {
 	if namespace == "" {
 		return ""
@@ -102,14 +99,14 @@ func (r *Recorder) namespace(kind schema.GroupVersionKind, namespace string) str
 	return namespace
 }
 
-// mode is what of a target concerns a dependent.
+// mode is the set of changes of a target that a dependent reacts to.
 type mode int
 
 const (
 	ignores mode = iota
-	holds        // has a value of it; nothing, but its deletion has to wait
-	awaits       // whether it is there and can be used
-	follows      // everything
+	holds        // none, but its deletion has to wait: the dependent has its value
+	awaits       // whether it exists and can be referred to
+	follows      // all
 )
 
 func raise(before, m mode) mode { return max(before, m) }

@@ -12,15 +12,15 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// To says which kind is referred to. Both are examples of their type and stay as they are.
+// To is the kind of the targets. Both fields are examples of their types.
 type To struct {
 	// Managed is an object of the kind.
 	Managed resource.Managed
-	// List is a list of the kind. Only selectors need it.
+	// List is a list of the kind. Required for selectors only.
 	List client.ObjectList
 }
 
-// A Request asks what one field refers to; R and S are the types of its reference and its selector.
+// A Request is to resolve one field; R and S are the types of its reference and its selector.
 type Request[R, S any] struct {
 	// CurrentValue of the field, empty if there is none.
 	CurrentValue string
@@ -28,36 +28,35 @@ type Request[R, S any] struct {
 	Reference *R
 	// Selector beside the field, if any.
 	Selector *S
-	// To says which kind is referred to.
+	// To is the kind of the target.
 	To To
 	// Extract takes the value from the target. Default: ExternalName.
 	Extract ExtractValueFn
-	// Namespace of the target where neither reference nor selector names one. Default: that of the referring object.
-	// The namespace of a cluster-scoped target is ignored (R172).
+	// Namespace of the target if neither reference nor selector has one. Default: that of the referring object. Ignored for a
+	// cluster-scoped target (R172).
 	Namespace string
 	// FieldPath names the field in error messages, such as spec.forProvider.networkId.
 	FieldPath string
 }
 
-// A Response says what the field refers to. It holds what to store in the field and in the reference beside it (R165).
+// A Response has the value to store in the field, and the reference to store beside it (R165).
 type Response[R any] struct {
 	// ResolvedValue of the field; empty if there is none, and none is needed.
 	ResolvedValue string
-	// ResolvedReference is the reference that was given, or the choice of the selector.
+	// ResolvedReference is the given reference, or the one that was selected.
 	ResolvedReference *R
 }
 
-// A MultiRequest asks what a field refers to that is a list (R170).
+// A MultiRequest is to resolve a field that is a list (R170).
 type MultiRequest[R, S any] struct {
 	// CurrentValues of the field. If there are any they are kept as they are, unless a policy is Always.
 	CurrentValues []string
 	// References beside the field, resolved in their order.
 	References []R
-	// Selector beside the field, if any. It chooses every match, sorted by name: once, and what matches later is not
-	// added, unless its policy is Always. Then it chooses anew in every pass, and whoever comes to match or ceases to
-	// wakes the object.
+	// Selector beside the field, if any. It selects all matches, sorted by name: once, or, with policy Always, in every pass; then
+	// the object is enqueued when the matches change.
 	Selector *S
-	// To says which kind is referred to.
+	// To is the kind of the target.
 	To To
 	// Extract takes the value from each target. Default: ExternalName.
 	Extract ExtractValueFn
@@ -67,22 +66,21 @@ type MultiRequest[R, S any] struct {
 	FieldPath string
 }
 
-// A MultiResponse says what a field refers to that is a list. It holds what to store in the field and in the references
-// beside it.
+// A MultiResponse has the values to store in a list, and the references to store beside it.
 type MultiResponse[R any] struct {
-	// ResolvedValues of the field, without those that cannot be had and whose reference is optional.
+	// ResolvedValues of the field, without those of optional references without a target.
 	ResolvedValues []string
-	// ResolvedReferences are the references that were given, or the choices of the selector.
+	// ResolvedReferences are the given references, or those that were selected.
 	ResolvedReferences []R
 }
 
 // Requests and responses for references within a namespace, or between cluster-scoped objects.
 type (
-	// A ResolutionRequest asks what one field refers to.
+	// A ResolutionRequest is to resolve one field.
 	ResolutionRequest = Request[xpv1.Reference, xpv1.Selector]
 	// A ResolutionResponse answers a ResolutionRequest.
 	ResolutionResponse = Response[xpv1.Reference]
-	// A MultiResolutionRequest asks what a field refers to that is a list.
+	// A MultiResolutionRequest is to resolve a field that is a list.
 	MultiResolutionRequest = MultiRequest[xpv1.Reference, xpv1.Selector]
 	// A MultiResolutionResponse answers a MultiResolutionRequest.
 	MultiResolutionResponse = MultiResponse[xpv1.Reference]
@@ -90,17 +88,17 @@ type (
 
 // Requests and responses for references that may name a namespace.
 type (
-	// A NamespacedResolutionRequest asks what one field refers to.
+	// A NamespacedResolutionRequest is to resolve one field.
 	NamespacedResolutionRequest = Request[xpv1.NamespacedReference, xpv1.NamespacedSelector]
 	// A NamespacedResolutionResponse answers a NamespacedResolutionRequest.
 	NamespacedResolutionResponse = Response[xpv1.NamespacedReference]
-	// A MultiNamespacedResolutionRequest asks what a field refers to that is a list.
+	// A MultiNamespacedResolutionRequest is to resolve a field that is a list.
 	MultiNamespacedResolutionRequest = MultiRequest[xpv1.NamespacedReference, xpv1.NamespacedSelector]
 	// A MultiNamespacedResolutionResponse answers a MultiNamespacedResolutionRequest.
 	MultiNamespacedResolutionResponse = MultiResponse[xpv1.NamespacedReference]
 )
 
-// Validate returns an error if there is no value, for callers that cannot do without even where the policy is Optional.
+// Validate returns an error if there is no value, for callers that need one even with policy Optional.
 func (r Response[R]) Validate() error {
 	if r.ResolvedValue == "" {
 		return errNoValue
@@ -121,4 +119,4 @@ func (r MultiResponse[R]) Validate() error {
 	return nil
 }
 
-var errNoValue = errors.New("the field has no value: set it, or refer to an object that has one")
+var errNoValue = errors.New("the field has no value: set it, or refer to an object with a value")

@@ -12,11 +12,11 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A Resolver resolves the references of one object; R and S are the types of its references and selectors. It reads
-// only what it has to, and changes nothing.
+// A Resolver resolves the references of one object; R and S are the types of its references and selectors. It does not change the
+// object.
 type Resolver[R, S any] struct {
-	reading reading
-	shape   shape[R, S]
+	reader objectReader
+	shape  shape[R, S]
 }
 
 // An APIResolver resolves references within a namespace, or between cluster-scoped objects.
@@ -27,19 +27,19 @@ type APINamespacedResolver = Resolver[xpv1.NamespacedReference, xpv1.NamespacedS
 
 // NewAPIResolver returns a resolver of references of the given object, which reads through the given reader.
 func NewAPIResolver(c client.Reader, from resource.Managed) *APIResolver {
-	return &APIResolver{reading: reading{client: c, from: from}, shape: local}
+	return &APIResolver{reader: objectReader{client: c, from: from}, shape: local}
 }
 
 // NewAPINamespacedResolver returns a resolver of references of the given object, which reads through the given reader.
 func NewAPINamespacedResolver(c client.Reader, from resource.Managed) *APINamespacedResolver {
-	return &APINamespacedResolver{reading: reading{client: c, from: from}, shape: anywhere}
+	return &APINamespacedResolver{reader: objectReader{client: c, from: from}, shape: anywhere}
 }
 
-// Resolve returns what the field refers to. A value that is there is kept, and nothing is read, unless the policy of the
-// reference or the selector is Always (R168). If the target cannot be had the error is an *UnresolvedError; under
-// resolution policy Optional there is no error, and value and reference stay as they are.
+// Resolve resolves a field. A value that is set is kept, and nothing is read, unless the policy of the reference or the selector is
+// Always (R168). If there is no target the error is an *UnresolvedError; with resolution policy Optional there is no error, and
+// value and reference are unchanged.
 func (r *Resolver[R, S]) Resolve(ctx context.Context, req Request[R, S]) (Response[R], error) {
-	q := question{to: req.To, extract: req.Extract, namespace: req.Namespace, field: req.FieldPath}
+	q := query{to: req.To, extract: req.Extract, namespace: req.Namespace, field: req.FieldPath}
 	q.selector = r.shape.selector(req.Selector)
 	if req.CurrentValue != "" {
 		q.values = []string{req.CurrentValue}
@@ -48,7 +48,7 @@ func (r *Resolver[R, S]) Resolve(ctx context.Context, req Request[R, S]) (Respon
 		q.references = []xpv1.NamespacedReference{r.shape.widen(*req.Reference)}
 	}
 	kept := Response[R]{ResolvedValue: req.CurrentValue, ResolvedReference: req.Reference}
-	a, err := r.reading.resolve(ctx, q)
+	a, err := r.reader.resolve(ctx, q)
 	if err != nil || a.kept {
 		return kept, err
 	}
@@ -56,23 +56,22 @@ func (r *Resolver[R, S]) Resolve(ctx context.Context, req Request[R, S]) (Respon
 	return Response[R]{ResolvedValue: a.values[0], ResolvedReference: &reference}, nil
 }
 
-// ResolveMultiple returns what a field refers to that is a list (R170). All targets have to be there before there is any
-// value, but for those whose reference is optional. One that is optional and was not there is not added to values that
-// are kept later; give it policy Always if it should be.
+// ResolveMultiple resolves a field that is a list (R170). All targets must exist before it returns values, except those of optional
+// references. The value of an optional target that appears later is added only with policy Always.
 func (r *Resolver[R, S]) ResolveMultiple(ctx context.Context, req MultiRequest[R, S]) (MultiResponse[R], error) {
-	q := question{to: req.To, extract: req.Extract, namespace: req.Namespace, field: req.FieldPath, many: true}
+	q := query{to: req.To, extract: req.Extract, namespace: req.Namespace, field: req.FieldPath, many: true}
 	q.selector = r.shape.selector(req.Selector)
 	q.values = req.CurrentValues
 	q.references = each(req.References, r.shape.widen)
 	kept := MultiResponse[R]{ResolvedValues: req.CurrentValues, ResolvedReferences: req.References}
-	a, err := r.reading.resolve(ctx, q)
+	a, err := r.reader.resolve(ctx, q)
 	if err != nil || a.kept {
 		return kept, err
 	}
 	return MultiResponse[R]{ResolvedValues: a.values, ResolvedReferences: each(a.references, r.shape.narrow)}, nil
 }
 
-// A shape converts between the references of a field and the widest form, in which all are resolved.
+// A shape converts between the references of a field and namespaced references, in which form all are resolved.
 type shape[R, S any] struct {
 	widen    func(R) xpv1.NamespacedReference
 	narrow   func(xpv1.NamespacedReference) R

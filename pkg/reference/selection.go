@@ -18,9 +18,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// matches returns what the selector of a question selects and is not being deleted; leaving is true if some is. An
-// object never selects itself: it would wait for itself.
-func (r reading) matches(ctx context.Context, q question, namespace string) (found []client.Object, leaving bool, err error) {
+// matches returns the objects that the selector matches and that are not being deleted; leaving is true if there are others. An
+// object never selects itself.
+func (r objectReader) matches(ctx context.Context, q query, namespace string) (found []client.Object, leaving bool, err error) {
 	list, ok := q.to.List.DeepCopyObject().(client.ObjectList)
 	if !ok {
 		return nil, false, fmt.Errorf("%T does not copy to its own type", q.to.List)
@@ -71,7 +71,7 @@ func older(a, b client.Object) int {
 
 func byName(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) }
 
-// kindOf names the kind of an object for people. Objects of Go types seldom say it themselves.
+// kindOf names the kind of an object in messages. Typed objects often have no type metadata.
 func kindOf(o runtime.Object) string {
 	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
 		return kind

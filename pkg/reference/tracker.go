@@ -23,11 +23,10 @@ type Dependent struct {
 	Name types.NamespacedName
 }
 
-// A Tracker knows which objects refer to which: it answers whom an event about a target concerns, so that those who wait
-// for it need not poll, and who depends on a target, so that those go first. It is made for one process; what it forgets
-// when that ends comes back with the first resolution of each object. It may be used concurrently.
+// A Tracker records which objects refer to which: the dependents to enqueue after an event about a target, and those to delete
+// before it. It lives in memory and is rebuilt by the first resolution of each object. It is safe for concurrent use.
 //
-// A target is known by group, kind and name: its versions are one.
+// A target is identified by group, kind and name, without the version.
 type Tracker struct {
 	watch func(schema.GroupVersionKind) bool
 
@@ -45,13 +44,13 @@ type target struct {
 	name types.NamespacedName
 }
 
-// scope is where a selector looks; an empty namespace means everywhere.
+// scope of a selector; an empty namespace means all.
 type scope struct {
 	kind      schema.GroupKind
 	namespace string
 }
 
-// choice is a selector, as text, and where it looks.
+// choice is a selector, as text, and its scope.
 type choice struct {
 	scope
 	labels string
@@ -63,21 +62,21 @@ type choosers struct {
 	records  map[*record]struct{}
 }
 
-// record is what one dependent looked at, and in which of the tracker's passes last.
+// record is what one dependent read, and in which pass last.
 type record struct {
 	dependent Dependent
-	targets   map[target]look
+	targets   map[target]interest
 	choices   map[choice]uint64
 }
 
-type look struct {
+type interest struct {
 	mode mode
 	pass uint64
 }
 
-// NewTracker returns a Tracker. It calls watch for each kind that somebody waits for, before the first read, in the version
-// that is read: whoever starts an informer then, and passes its events to Handle, misses none. Where watch returns false,
-// such as for a kind that is not installed yet, it is called again before the next read. It may be nil.
+// NewTracker returns a Tracker. It calls watch for each kind of targets before the first read, in the version that is read, so that
+// an informer that is started then, whose events go to Handle, misses none. If watch returns false, such as for a kind that is
+// not installed yet, it is called again before the next read. It may be nil.
 func NewTracker(watch func(schema.GroupVersionKind) bool) *Tracker {
 	if watch == nil {
 		watch = func(schema.GroupVersionKind) bool { return true }
@@ -91,9 +90,8 @@ func NewTracker(watch func(schema.GroupVersionKind) bool) *Tracker {
 	}
 }
 
-// Recorder begins a resolution of the dependent's references: they are to be resolved through the Recorder, which reads
-// through the given client, and its Done is to be called in the end. No other resolution of the same object may go on
-// meanwhile.
+// Recorder begins a resolution of the dependent's references through the given client. Call Done at the end. Resolutions of the
+// same object must not run concurrently.
 func (t *Tracker) Recorder(d Dependent, c client.Client) *Recorder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +99,7 @@ func (t *Tracker) Recorder(d Dependent, c client.Client) *Recorder {
 	return &Recorder{client: c, tracker: t, dependent: d, pass: t.passes}
 }
 
-// Forget removes an object that is gone.
+// Forget removes a deleted object.
 func (t *Tracker) Forget(d Dependent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,8 +109,7 @@ func (t *Tracker) Forget(d Dependent) {
 	}
 }
 
-// Dependents returns the objects that refer to a target by name, in order of their kinds and names. What a selector
-// chose counts: it is referred to by name from then on.
+// Dependents returns the objects that refer to a target by name, also through a selector, sorted by kind and name.
 func (t *Tracker) Dependents(kind schema.GroupVersionKind, name types.NamespacedName) []Dependent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +120,7 @@ func (t *Tracker) Dependents(kind schema.GroupVersionKind, name types.Namespaced
 	return found
 }
 
-// Targets returns what an object was found to refer to, by group, kind and name; the version is left out.
+// Targets returns the targets of an object, without versions.
 func (t *Tracker) Targets(d Dependent) []Dependent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +133,7 @@ func (t *Tracker) Targets(d Dependent) []Dependent {
 	return all
 }
 
-// Waiting returns the dependents that wait for objects of a kind, or follow them, each once and in no order.
+// Waiting returns the dependents that wait for objects of a kind or follow them, each once, in no order.
 func (t *Tracker) Waiting(kind schema.GroupVersionKind) []Dependent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,8 +159,8 @@ func (t *Tracker) Waiting(kind schema.GroupVersionKind) []Dependent {
 	return dependents(waiting)
 }
 
-// Handle takes an event about an object of a kind, as an informer has it: before is nil for one that was created, after
-// for one that is gone. It returns the dependents that have to resolve again, each once and in no order.
+// Handle takes an event of an informer: before is nil for a created object, after for a deleted one. It returns the dependents to
+// enqueue, each once, in no order.
 func (t *Tracker) Handle(kind schema.GroupVersionKind, before, after client.Object) []Dependent {
 	o := cmp.Or(after, before)
 	if o == nil {
@@ -178,7 +175,7 @@ func (t *Tracker) Handle(kind schema.GroupVersionKind, before, after client.Obje
 	woken := map[*record]struct{}{}
 	name := target{kind.GroupKind(), client.ObjectKeyFromObject(o)}
 	for r := range t.targets[name] {
-		if look := r.targets[name]; look.mode >= changed {
+		if i := r.targets[name]; i.mode >= changed {
 			woken[r] = struct{}{}
 		}
 	}
@@ -199,7 +196,7 @@ func dependents(of map[*record]struct{}) []Dependent {
 	return all
 }
 
-// wakeChoosers adds those whose selector the object matches, or matched.
+// wakeChoosers adds dependents whose selector matches the object before or after.
 func (t *Tracker) wakeChoosers(s scope, before, after client.Object, woken map[*record]struct{}) {
 	for _, c := range t.choices[s] {
 		if !matched(c.selector, before) && !matched(c.selector, after) {

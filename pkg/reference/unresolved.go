@@ -8,9 +8,8 @@ import (
 	"fmt"
 )
 
-// An UnresolvedError says what a reference waits for (R167). It is no fault of the program: the object can go on as soon
-// as somebody changes the target, or the reference. Its text is for the user and holds no times or counts, so that it
-// stays the same while the state does.
+// An UnresolvedError reports a reference without a usable target (R167). Reconciliation resumes when the target or the reference
+// changes. The text is for users and has no times or counts, so that it does not change while the state is the same.
 type UnresolvedError struct {
 	// FieldPath of the referring field; empty if the request did not say.
 	FieldPath string
@@ -23,7 +22,7 @@ type UnresolvedError struct {
 	// Problem is the predicate of the message, whose subject is the target, or "no <Kind>" if a selector found none.
 	Problem string
 
-	// leaving is true for a target that is being deleted: whoever has a value of it already may go on with it.
+	// leaving is true for a target that is being deleted. Fields that have its value keep it.
 	leaving bool
 }
 
@@ -42,14 +41,13 @@ func (e *UnresolvedError) Error() string {
 	return subject + " " + e.Problem
 }
 
-// IsUnresolved is true if the error says that a reference waits for its target, or for a user: to try again makes sense
-// only after an event about either.
+// IsUnresolved is true for a reference without a usable target. Retry only after an event about the target or the object.
 func IsUnresolved(err error) bool {
 	var unresolved *UnresolvedError
 	return errors.As(err, &unresolved)
 }
 
-// isLeaving is true if the error says that the target is being deleted.
+// isLeaving is true if the target is being deleted.
 func isLeaving(err error) bool {
 	var unresolved *UnresolvedError
 	return errors.As(err, &unresolved) && unresolved.leaving

@@ -6,78 +6,51 @@ package resource
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// HasClassSelector is true for objects that choose their class by labels, be it by none of them (A37, R309).
+// HasClassSelector is true for objects that select their class by labels, also by an empty selector (A37, R309).
 func HasClassSelector() PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(ClassSelector)
-		return ok && !absent(obj) && o.GetClassSelector() != nil
-	}
+	return where(func(o ClassSelector) bool { return o.GetClassSelector() != nil })
 }
 
-// HasNoClassSelector is true for objects that could choose their class by labels and do not (A37, R309, R311).
+// HasNoClassSelector is true for objects that could select their class by labels and do not (A37, R309, R311).
 func HasNoClassSelector() PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(ClassSelector)
-		return ok && !absent(obj) && o.GetClassSelector() == nil
-	}
+	return where(func(o ClassSelector) bool { return o.GetClassSelector() == nil })
 }
 
-// HasNoClassReference is true for objects that could name a class and do not (A37, R310, R311).
+// HasNoClassReference is true for objects that could refer to a class and do not (A37, R310, R311).
 func HasNoClassReference() PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(ClassReferencer)
-		return ok && !absent(obj) && o.GetClassReference() == nil
-	}
+	return where(func(o ClassReferencer) bool { return o.GetClassReference() == nil })
 }
 
-// HasNoManagedResourceReference is true for objects that could name a managed resource and do not (A37, R310, R311).
+// HasNoManagedResourceReference is true for objects that could refer to a managed resource and do not (A37, R310, R311).
 func HasNoManagedResourceReference() PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(ManagedResourceReferencer)
-		return ok && !absent(obj) && o.GetResourceReference() == nil
-	}
+	return where(func(o ManagedResourceReferencer) bool { return o.GetResourceReference() == nil })
 }
 
-// HasClassReferenceKind is true for objects that name a class of the kind (A38, R312).
+// HasClassReferenceKind is true for objects that refer to a class of the kind (A38, R312).
 func HasClassReferenceKind(k ClassKind) PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(ClassReferencer)
-		return ok && !absent(obj) && refersTo(o.GetClassReference(), schema.GroupVersionKind(k))
-	}
+	return where(func(o ClassReferencer) bool { return refersTo(o.GetClassReference(), schema.GroupVersionKind(k)) })
 }
 
-// HasManagedResourceReferenceKind is true for objects that name a managed resource of the kind (A38, R313).
+// HasManagedResourceReferenceKind is true for objects that refer to a managed resource of the kind (A38, R313).
 func HasManagedResourceReferenceKind(k ManagedKind) PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(ManagedResourceReferencer)
-		return ok && !absent(obj) && refersTo(o.GetResourceReference(), schema.GroupVersionKind(k))
-	}
+	return where(func(o ManagedResourceReferencer) bool {
+		return refersTo(o.GetResourceReference(), schema.GroupVersionKind(k))
+	})
 }
 
-// IsPropagator is true for Secrets whose content goes on to other Secrets (A41, R316).
+// IsPropagator is true for Secrets whose content is copied to other Secrets (A41, R316).
 func IsPropagator() PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(metav1.Object)
-		return ok && !absent(obj) && len(meta.PropagatesTo(o)) > 0
-	}
+	return where(func(o metav1.Object) bool { return len(meta.PropagatesTo(o)) > 0 })
 }
 
-// IsPropagated is true for Secrets whose content comes from another Secret (A41, R316).
+// IsPropagated is true for Secrets whose content is a copy of another Secret (A41, R316).
 func IsPropagated() PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(metav1.Object)
-		if !ok || absent(obj) {
-			return false
-		}
-		_, propagated := meta.PropagatedFrom(o)
-		return propagated
-	}
+	return where(func(o metav1.Object) bool { _, propagated := meta.PropagatedFrom(o); return propagated })
 }
 
 func refersTo(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {

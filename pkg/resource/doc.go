@@ -1,19 +1,17 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resource is the vocabulary of managed resources: the interfaces they satisfy, predicates that choose among
-// them and small functions that every controller of theirs needs.
+// Package resource defines the interfaces of managed resources, claims, classes and targets, predicates over them, and functions
+// that their controllers share.
 //
-// A kind is a managed resource because its objects satisfy Managed, and offers more by role interfaces such as Orphanable
-// or Drifting. Nobody registers anything: who needs a role asks the object for it.
+// A kind is a managed resource if its objects implement Managed. Further capabilities are role interfaces such as Orphanable or
+// Drifting, found by type assertion.
 //
 //	policy, ok := mg.(resource.Orphanable)
 //
-// Package managed reconciles what satisfies Managed; providers implement it for their kinds, package unstructured for
-// kinds that have no Go type.
+// Package managed reconciles objects that implement Managed; package unstructured implements it for kinds without a Go type.
 //
 // # Names of older documents
 //
-// What older documents call resource.ExternalConnecter and resource.ExternalClient are ExternalConnecter and
-// ExternalClient of package managed (A45).
+// resource.ExternalConnecter and resource.ExternalClient of older documents are in package managed (A45).
 package resource

@@ -3,16 +3,12 @@
 
 package resource
 
-import (
-	"errors"
+import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-)
-
-// An ErrorIs function is true for errors of a certain kind (A44).
+// An ErrorIs function is true for a class of errors (A44).
 type ErrorIs func(err error) bool
 
-// Ignore returns nil if the error is of the given kind, else the error itself (R321).
+// Ignore returns nil if the error is of the given class, else the error itself (R321).
 func Ignore(is ErrorIs, err error) error {
 	if err == nil || is(err) {
 		return nil
@@ -20,21 +16,5 @@ func Ignore(is ErrorIs, err error) error {
 	return err
 }
 
-// IgnoreAny returns nil if the error is of one of the given kinds, else the error itself.
-func IgnoreAny(err error, is ...ErrorIs) error {
-	for _, of := range is {
-		if Ignore(of, err) == nil {
-			return nil
-		}
-	}
-	return err
-}
-
-// IgnoreNotFound returns nil if the error is the API server's saying that there is no such object, else the error itself.
+// IgnoreNotFound returns nil if the API server reported that the object does not exist, else the error itself.
 func IgnoreNotFound(err error) error { return Ignore(apierrors.IsNotFound, err) }
-
-// IsAPIError is true for an error, or one that wraps it, that the API server answered with.
-func IsAPIError(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status)
-}

@@ -16,61 +16,43 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// EnqueueRequestForClaim asks for a pass over the claim that a managed resource names (A42, R317). Of an update the old
-// object counts too, so that a claim that lost its managed resource is told (R318).
-type EnqueueRequestForClaim struct{}
+// EnqueueRequestForClaim enqueues the claim that a managed resource refers to (A42, R317). For an update it also enqueues the
+// claim of the old object, so that a claim that lost its managed resource is reconciled (R318).
+type EnqueueRequestForClaim struct{ enqueuer[claim] }
 
-var _ handler.EventHandler = (*EnqueueRequestForClaim)(nil)
+// EnqueueRequestForPropagated enqueues every Secret that a Secret is copied to (A42, R319), for an update also those of the old
+// object.
+type EnqueueRequestForPropagated struct{ enqueuer[copies] }
 
-// Create satisfies handler.EventHandler.
-func (*EnqueueRequestForClaim) Create(_ context.Context, e event.CreateEvent, q queue) {
-	enqueue(q, claimOf(e.Object))
+var (
+	_ handler.EventHandler = (*EnqueueRequestForClaim)(nil)
+	_ handler.EventHandler = (*EnqueueRequestForPropagated)(nil)
+)
+
+// An enqueuer enqueues the objects that the target of an event refers to.
+type enqueuer[R interface {
+	referredBy(client.Object) []types.NamespacedName
+}] struct{ references R }
+
+func (h enqueuer[R]) Create(_ context.Context, e event.CreateEvent, q queue) {
+	enqueue(q, h.references.referredBy(e.Object))
 }
 
-// Update satisfies handler.EventHandler.
-func (*EnqueueRequestForClaim) Update(_ context.Context, e event.UpdateEvent, q queue) {
-	enqueue(q, claimOf(e.ObjectOld), claimOf(e.ObjectNew))
+func (h enqueuer[R]) Update(_ context.Context, e event.UpdateEvent, q queue) {
+	enqueue(q, h.references.referredBy(e.ObjectOld), h.references.referredBy(e.ObjectNew))
 }
 
-// Delete satisfies handler.EventHandler.
-func (*EnqueueRequestForClaim) Delete(_ context.Context, e event.DeleteEvent, q queue) {
-	enqueue(q, claimOf(e.Object))
+func (h enqueuer[R]) Delete(_ context.Context, e event.DeleteEvent, q queue) {
+	enqueue(q, h.references.referredBy(e.Object))
 }
 
-// Generic satisfies handler.EventHandler.
-func (*EnqueueRequestForClaim) Generic(_ context.Context, e event.GenericEvent, q queue) {
-	enqueue(q, claimOf(e.Object))
-}
-
-// EnqueueRequestForPropagated asks for a pass over every Secret that a Secret's content goes on to (A42, R319). Of an
-// update the old object counts too.
-type EnqueueRequestForPropagated struct{}
-
-var _ handler.EventHandler = (*EnqueueRequestForPropagated)(nil)
-
-// Create satisfies handler.EventHandler.
-func (*EnqueueRequestForPropagated) Create(_ context.Context, e event.CreateEvent, q queue) {
-	enqueue(q, propagatedTo(e.Object))
-}
-
-// Update satisfies handler.EventHandler.
-func (*EnqueueRequestForPropagated) Update(_ context.Context, e event.UpdateEvent, q queue) {
-	enqueue(q, propagatedTo(e.ObjectOld), propagatedTo(e.ObjectNew))
-}
-
-// Delete satisfies handler.EventHandler.
-func (*EnqueueRequestForPropagated) Delete(_ context.Context, e event.DeleteEvent, q queue) {
-	enqueue(q, propagatedTo(e.Object))
-}
-
-// Generic satisfies handler.EventHandler.
-func (*EnqueueRequestForPropagated) Generic(_ context.Context, e event.GenericEvent, q queue) {
-	enqueue(q, propagatedTo(e.Object))
+func (h enqueuer[R]) Generic(_ context.Context, e event.GenericEvent, q queue) {
+	enqueue(q, h.references.referredBy(e.Object))
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueue adds each name once: a queue that wakes up between two additions would work twice.
+// enqueue adds each name once: a worker may take a name before the second addition.
 func enqueue(q queue, names ...[]types.NamespacedName) {
 	seen := map[types.NamespacedName]bool{}
 	for _, some := range names {
@@ -83,7 +65,9 @@ func enqueue(q queue, names ...[]types.NamespacedName) {
 	}
 }
 
-func claimOf(obj client.Object) []types.NamespacedName {
+type claim struct{}
+
+func (claim) referredBy(obj client.Object) []types.NamespacedName {
 	o, ok := obj.(ClaimReferencer)
 	if !ok || absent(obj) || o.GetClaimReference() == nil || o.GetClaimReference().Name == "" {
 		return nil
@@ -91,7 +75,9 @@ func claimOf(obj client.Object) []types.NamespacedName {
 	return []types.NamespacedName{meta.NamespacedNameOf(o.GetClaimReference())}
 }
 
-func propagatedTo(obj client.Object) []types.NamespacedName {
+type copies struct{}
+
+func (copies) referredBy(obj client.Object) []types.NamespacedName {
 	if obj == nil || absent(obj) {
 		return nil
 	}

@@ -19,14 +19,13 @@ type Conditioned interface {
 	GetCondition(ct xpv1.ConditionType) xpv1.Condition
 }
 
-// A Manageable object says what the reconciler may do with its external resource (R108).
+// A Manageable object has management policies: what the reconciler may do with its external resource (R108).
 type Manageable interface {
 	SetManagementPolicies(p xpv1.ManagementPolicies)
 	GetManagementPolicies() xpv1.ManagementPolicies
 }
 
-// A Managed object represents one external resource (K1, A31). What else a kind may offer is a role interface of this
-// package, found by assertion, so that a kind without that role is a managed resource too.
+// A Managed object represents one external resource (K1, A31). Further capabilities are role interfaces of this package.
 type Managed interface {
 	client.Object
 	Conditioned
@@ -51,13 +50,13 @@ type ProviderConfigReferencer interface {
 	GetProviderConfigReference() *xpv1.ProviderConfigReference
 }
 
-// An Orphanable object says what becomes of its external resource when it is deleted.
+// An Orphanable object has a deletion policy for its external resource.
 type Orphanable interface {
 	SetDeletionPolicy(p xpv1.DeletionPolicy)
 	GetDeletionPolicy() xpv1.DeletionPolicy
 }
 
-// A Reclaimer says what becomes of its external resource when it is deleted, and of itself when its claim is.
+// A Reclaimer has a policy for its external resource when it is deleted, and for itself when its claim is deleted.
 type Reclaimer interface {
 	SetReclaimPolicy(p xpv1.ReclaimPolicy)
 	GetReclaimPolicy() xpv1.ReclaimPolicy
@@ -69,25 +68,25 @@ type Bindable interface {
 	GetBindingPhase() xpv1.BindingPhase
 }
 
-// A ClaimReferencer names the claim that it is bound to.
+// A ClaimReferencer refers to the claim that it is bound to.
 type ClaimReferencer interface {
 	SetClaimReference(r *corev1.ObjectReference)
 	GetClaimReference() *corev1.ObjectReference
 }
 
-// A ClassReferencer names the class that it was made from.
+// A ClassReferencer refers to the class that it was created from.
 type ClassReferencer interface {
 	SetClassReference(r *corev1.ObjectReference)
 	GetClassReference() *corev1.ObjectReference
 }
 
-// A ClassSelector says by labels which class it wants.
+// A ClassSelector selects a class by labels.
 type ClassSelector interface {
 	SetClassSelector(s *metav1.LabelSelector)
 	GetClassSelector() *metav1.LabelSelector
 }
 
-// A ManagedResourceReferencer names the managed resource that it wants, or has.
+// A ManagedResourceReferencer refers to a managed resource.
 type ManagedResourceReferencer interface {
 	SetResourceReference(r *corev1.ObjectReference)
 	GetResourceReference() *corev1.ObjectReference
@@ -99,7 +98,7 @@ type LocalConnectionSecretWriterTo interface {
 	GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference
 }
 
-// A Claim asks, in the words of applications, for a managed resource (K30, A32).
+// A Claim requests a managed resource in provider-independent terms (K30, A32).
 type Claim interface {
 	client.Object
 	Conditioned
@@ -116,7 +115,7 @@ type ClaimList interface {
 	GetItems() []Claim
 }
 
-// A Class says how managed resources are made for claims (K20, A33).
+// A Class is a template of managed resources for claims (K20, A33).
 type Class interface {
 	client.Object
 	ProviderConfigReferencer
@@ -131,8 +130,8 @@ type ClassList interface {
 	GetItems() []Class
 }
 
-// A Target names a managed resource, usually a hosted Kubernetes cluster, and gets a copy of its connection Secret in its own
-// namespace (A30, K74).
+// A Target refers to a managed resource, usually a Kubernetes cluster, whose connection Secret is copied to its namespace (A30,
+// K74).
 type Target interface {
 	client.Object
 	Conditioned
@@ -146,13 +145,13 @@ type TargetList interface {
 	GetItems() []Target
 }
 
-// A ConnectionSecretsNamespacer says in which namespace the connection Secrets of what is made from it are.
+// A ConnectionSecretsNamespacer names the namespace for the connection Secrets of managed resources that are created from it.
 type ConnectionSecretsNamespacer interface {
 	SetWriteConnectionSecretsToNamespace(namespace string)
 	GetWriteConnectionSecretsToNamespace() string
 }
 
-// A ClaimLimiter says which claims may use it.
+// A ClaimLimiter limits the claims that may use it.
 type ClaimLimiter interface {
 	SetClaimLimits(l xpv1.ClaimLimits)
 	GetClaimLimits() xpv1.ClaimLimits
@@ -169,32 +168,31 @@ type BindableManaged interface {
 	ProviderConfigReferencer
 }
 
-// A ReferenceResolver has fields that refer to other managed resources. ResolveReferences fills in, in memory, what
-// they refer to (R158); package reference does the work. Everything that it reads of the API server it must read
-// through the given reader: that is how the reconciler learns which objects to watch.
+// A ReferenceResolver has fields that refer to other managed resources. ResolveReferences resolves them in memory (R158), by
+// package reference. It must read through the given reader, by which the reconciler learns which objects to watch.
 type ReferenceResolver interface {
 	ResolveReferences(ctx context.Context, c client.Reader) error
 }
 
-// A Drifting object shows in which settings its external resource differs (N8).
+// A Drifting object lists the fields in which its external resource differs (N8).
 type Drifting interface {
 	SetDrift(d []xpv1.FieldDifference)
 	GetDrift() []xpv1.FieldDifference
 }
 
-// A SecretInputRecorder remembers in its status which Secrets its external resource was last given (P61).
+// A SecretInputRecorder records the versions of the Secrets that were last sent to its external resource (P61).
 type SecretInputRecorder interface {
 	SetSecretInputs(i []xpv1.SecretInput)
 	GetSecretInputs() []xpv1.SecretInput
 }
 
-// A UserCounter shows how many objects use it.
+// A UserCounter has the number of objects that use it.
 type UserCounter interface {
 	SetUsers(n int64)
 	GetUsers() int64
 }
 
-// A ProviderConfig says how to reach an external system (K51).
+// A ProviderConfig configures access to an external system (K51).
 type ProviderConfig interface {
 	client.Object
 	Conditioned

@@ -23,8 +23,8 @@ type ClassKind schema.GroupVersionKind
 // A TargetKind is the kind of a target (A34).
 type TargetKind schema.GroupVersionKind
 
-// GetKind returns the kind of an object as the typer, usually a scheme, knows it. It is an error if the typer does not know
-// the type, or knows it by several kinds.
+// GetKind returns the kind of an object according to the typer, usually a scheme. It fails for a type that the typer does not know,
+// or knows by several kinds.
 func GetKind(obj runtime.Object, ot runtime.ObjectTyper) (schema.GroupVersionKind, error) {
 	if absent(obj) {
 		return schema.GroupVersionKind{}, errors.New("finding the kind of an object: there is no object")
@@ -41,7 +41,7 @@ func GetKind(obj runtime.Object, ot runtime.ObjectTyper) (schema.GroupVersionKin
 	return kinds[0], nil
 }
 
-// MustGetKind is GetKind for types that the program itself registered. It panics where GetKind returns an error.
+// MustGetKind is GetKind for types that the program registered. It panics on error.
 func MustGetKind(obj runtime.Object, ot runtime.ObjectTyper) schema.GroupVersionKind {
 	gvk, err := GetKind(obj, ot)
 	if err != nil {
@@ -50,12 +50,12 @@ func MustGetKind(obj runtime.Object, ot runtime.ObjectTyper) schema.GroupVersion
 	return gvk
 }
 
-// MustCreateObject returns an empty object of a kind that the program itself registered with the creater, usually a scheme.
-// It panics if the kind is not registered.
+// MustCreateObject returns an empty object of a kind that the program registered with the creater, usually a scheme. It panics if
+// the kind is not registered.
 func MustCreateObject(kind schema.GroupVersionKind, oc runtime.ObjectCreater) runtime.Object {
 	obj, err := oc.New(kind)
 	if err != nil {
-		panic(fmt.Errorf("making an object of kind %s: %w", kind, err))
+		panic(fmt.Errorf("creating an object of kind %s: %w", kind, err))
 	}
 	return obj
 }

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// A PredicateFn is true for the objects that a controller is interested in (A35). Those of this package are false for nil
-// and for objects that they do not understand (R320).
+// A PredicateFn selects the objects that a controller reconciles (A35). Those of this package are false for nil and for objects
+// without the role in question (R320).
 type PredicateFn func(obj runtime.Object) bool
 
-// NewPredicates returns predicates for a controller that is interested in the objects for which fn is true. Of an update
-// the new object counts (R307). fn never sees nil.
+// NewPredicates returns predicates that admit events about objects for which fn is true: for an update, about the new object
+// (R307). fn is never called with nil.
 func NewPredicates(fn PredicateFn) predicate.Funcs {
 	of := func(obj client.Object) bool { return !absent(obj) && fn(obj) }
 	return predicate.Funcs{
@@ -54,8 +54,7 @@ func AnyOf(fn ...PredicateFn) PredicateFn {
 	}
 }
 
-// IsManagedKind is true for objects of the kind. The typer, usually the manager's scheme, tells the kind of an object that
-// does not say it itself, as typed objects do not (R314).
+// IsManagedKind is true for objects of the kind, according to the typer, usually the manager's scheme (R314).
 func IsManagedKind(k ManagedKind, ot runtime.ObjectTyper) PredicateFn {
 	return func(obj runtime.Object) bool {
 		gvk, err := GetKind(obj, ot)
@@ -63,16 +62,19 @@ func IsManagedKind(k ManagedKind, ot runtime.ObjectTyper) PredicateFn {
 	}
 }
 
-// IsControlledByKind is true for objects whose controller is of the kind. Owners that do not control them do not count
-// (R315).
+// IsControlledByKind is true for objects whose controller is of the kind. Other owners do not count (R315).
 func IsControlledByKind(k schema.GroupVersionKind) PredicateFn {
-	return func(obj runtime.Object) bool {
-		o, ok := obj.(metav1.Object)
-		if !ok || absent(obj) {
-			return false
-		}
+	return where(func(o metav1.Object) bool {
 		ref := metav1.GetControllerOf(o)
 		return ref != nil && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == k
+	})
+}
+
+// where is true for objects of type T that satisfy the condition.
+func where[T any](condition func(T) bool) PredicateFn {
+	return func(obj runtime.Object) bool {
+		o, ok := obj.(T)
+		return ok && !absent(obj) && condition(o)
 	}
 }
 

@@ -10,12 +10,11 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// DefaultProviderConfig is the name of the ProviderConfig that objects use which name none (R228).
+// DefaultProviderConfig is the name of the ProviderConfig of objects that refer to none (R228).
 const DefaultProviderConfig = "default"
 
-// SetBindable marks a managed resource as ready to be bound to a claim. One that is bound, or was released by its
-// claim, stays as it is (A43, K40) until nothing names that claim any more: an administrator who clears spec.claimRef of a
-// released managed resource offers it to others (R279).
+// SetBindable marks a managed resource as ready to be bound to a claim. One that is bound or released is unchanged (A43, K40) while
+// it refers to a claim: clearing spec.claimRef of a released managed resource makes it available again (R279).
 func SetBindable(b Bindable) {
 	switch b.GetBindingPhase() {
 	case xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased:
@@ -26,10 +25,10 @@ func SetBindable(b Bindable) {
 	b.SetBindingPhase(xpv1.BindingPhaseUnbound)
 }
 
-// IsConditionTrue is true for a condition of status True; one that an object does not have is not.
+// IsConditionTrue is true for a condition of status True.
 func IsConditionTrue(c xpv1.Condition) bool { return c.Status == corev1.ConditionTrue }
 
-// ProviderConfigName returns the name of the ProviderConfig that the managed resource uses: the one it names, else
+// ProviderConfigName returns the name of the ProviderConfig that the managed resource uses: the one it refers to, else
 // DefaultProviderConfig (R227, R228).
 func ProviderConfigName(mg client.Object) string {
 	if r, ok := mg.(ProviderConfigReferencer); ok {
@@ -41,7 +40,7 @@ func ProviderConfigName(mg client.Object) string {
 }
 
 // ProviderConfigKind returns the kind of the provider configuration that the managed resource uses (N2): a cluster-scoped
-// object uses a ProviderConfig, a namespaced one what it names, by default a ClusterProviderConfig.
+// object uses a ProviderConfig, a namespaced one the kind in its reference, by default a ClusterProviderConfig.
 func ProviderConfigKind(mg client.Object) string {
 	if mg.GetNamespace() == "" {
 		return xpv1.ProviderConfigKind
@@ -54,8 +53,8 @@ func ProviderConfigKind(mg client.Object) string {
 	return xpv1.ClusterProviderConfigKind
 }
 
-// MayDeleteExternal is true if every policy that the managed resource has permits to delete its external resource when
-// the object is deleted (N3, R56). An unset deletion or reclaim policy permits it.
+// MayDeleteExternal is true if all policies of the managed resource permit deleting its external resource with the object (N3,
+// R56). An unset deletion or reclaim policy permits it.
 func MayDeleteExternal(mg Managed) bool {
 	if o, ok := mg.(Orphanable); ok && o.GetDeletionPolicy() == xpv1.DeletionOrphan {
 		return false
@@ -66,8 +65,8 @@ func MayDeleteExternal(mg Managed) bool {
 	return mg.GetManagementPolicies().Allow(xpv1.ManagementActionDelete)
 }
 
-// ConnectionSecretReference returns where the managed resource wants its connection details published. It is not ok
-// where the kind has none, or the object names none (R210). A namespaced object's Secret is in its own namespace (N2).
+// ConnectionSecretReference returns the Secret for the connection details of a managed resource. It is not ok if the kind has none
+// or the object refers to none (R210). The Secret of a namespaced object is in its namespace (N2).
 func ConnectionSecretReference(mg client.Object) (ref xpv1.SecretReference, ok bool) {
 	w, is := mg.(ConnectionSecretWriterTo)
 	if !is || w.GetWriteConnectionSecretToReference() == nil {

@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient returns a client that reads Managed objects from the given client's cache too, which holds them as plain
-// unstructured ones. In all else it is the given client.
+// NewClient returns a client that reads Managed objects as plain unstructured ones, so that they can come from a cache.
 func NewClient(c client.Client) client.Client { return unwrapper{c} }
 
 type unwrapper struct{ client.Client }

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A field is where the API holds a part of the common spec or status, for example spec.claimRef.
+// A field is the path of a part of the common spec or status, for example spec.claimRef.
 type field struct{ section, key string }
 
-// A holder makes an object of a value, as the converter of the API needs it. It leaves out a nil list, not an empty one.
+// A holder wraps a value in an object for the converter. It omits a nil list, but not an empty one.
 type holder[T any] struct {
 	Value T `json:"value,omitzero"`
 }
 
-// read returns the value of a field: the zero value if it is unset, malformed if it is not of the type.
+// read returns the value of a field: the zero value if it is unset, malformed if it has another type.
 func read[T any](m *Managed, from field, malformed T) T {
 	var held holder[T]
 	value, found, err := kube.NestedFieldNoCopy(m.Object, from.section, from.key)
@@ -48,7 +48,7 @@ func write[T any](m *Managed, to field, value T) {
 	}
 }
 
-// mustConvert returns a value as it stands in the API, where a zero value is not set. The types of the API all convert.
+// mustConvert returns the JSON form of a value; a zero value is not set. All types of the API convert.
 func mustConvert[T any](value T) (converted any, set bool) {
 	held, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder[T]{Value: value})
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A Managed is a managed resource of any kind. Spec and status of the kind must have the fields of ResourceSpec or
-// NamespacedResourceSpec, and of ResourceStatus, of package apis/common/v1. What is not of a field's type reads as unset, but
-// for policies, of which the most careful is taken.
+// A Managed is a managed resource of any kind. Spec and status must have the fields of ResourceSpec or NamespacedResourceSpec, and
+// of ResourceStatus, of package apis/common/v1. A field of another type reads as unset; a policy of another type reads as the
+// most restrictive one.
 type Managed struct {
 	kube.Unstructured
 }
@@ -42,11 +42,11 @@ func New(of schema.GroupVersionKind) *Managed {
 // Wrap returns the object as a managed resource, which shares the object's content.
 func Wrap(o *kube.Unstructured) *Managed { return &Managed{Unstructured: *o} }
 
-// GetUnstructured returns the object itself, for code that knows that type only, such as caches.
+// GetUnstructured returns the object itself, for code that requires that type, such as caches.
 func (m *Managed) GetUnstructured() *kube.Unstructured { return &m.Unstructured }
 
-// UnstructuredContent returns a copy of the object's content, so that whoever compares what was with what is need not
-// copy it first. SetUnstructuredContent changes the object.
+// UnstructuredContent returns a copy of the content, which does not change with the object. SetUnstructuredContent changes the
+// object.
 func (m *Managed) UnstructuredContent() map[string]any {
 	return runtime.DeepCopyJSON(m.Unstructured.UnstructuredContent())
 }
@@ -62,7 +62,7 @@ func (m *Managed) DeepCopy() *Managed {
 	return &Managed{Unstructured: *m.Unstructured.DeepCopy()}
 }
 
-// DeepCopyObject is DeepCopy for code that knows objects only.
+// DeepCopyObject implements runtime.Object.
 func (m *Managed) DeepCopyObject() runtime.Object {
 	if m == nil {
 		return nil
