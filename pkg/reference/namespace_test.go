@@ -91,11 +91,11 @@ func TestNamespaces(t *testing.T) {
 		},
 		"R172 a cluster-scoped object has to name a namespace": {
 			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x"}},
-			want: result{Ref: "/x", Err: `Room "x" needs a namespace: say in the reference in which one it is`},
+			want: result{Ref: "/x", Err: `Room "x" needs a namespace: set it in the reference`},
 		},
 		"R172 a cluster-scoped object does not select everywhere": {
 			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{}},
-			want: result{Err: "no Room can be chosen without a namespace: say in the selector in which one it is"},
+			want: result{Err: "no Room can be selected without a namespace: set it in the selector"},
 		},
 		"R172 a cluster-scoped target has no namespace": {
 			from: p.home,
@@ -186,7 +186,7 @@ func TestFieldPath(t *testing.T) {
 	}
 	s := newStage(t, network("a"))
 	req := reference.ResolutionRequest{Reference: s.ref("a", nil), Extract: reference.FieldPath("status.atProvider.arn")}
-	want := result{Ref: "a", Err: `Network "a" exists, but does not have the value of this field yet`}
+	want := result{Ref: "a", Err: `Network "a" does not have the value of this field yet`}
 	if diff := cmp.Diff(want, s.resolve(t, req)); diff != "" {
 		t.Errorf("R167 a value that the target does not have yet: -want +got:\n%s", diff)
 	}

@@ -283,12 +283,12 @@ func TestWaiting(t *testing.T) {
 		"R167 being deleted": {
 			given: objects{network("a", leaving)},
 			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
-			want:  result{Ref: "a", Err: `Network "a" is being deleted: refer to another one, or wait until there is a new one`},
+			want:  result{Ref: "a", Err: `Network "a" is being deleted: refer to another object, or create it again after the deletion`},
 		},
 		"R167 all matches are being deleted": {
 			given: objects{network("a", leaving)},
 			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
-			want:  result{Err: "no Network matches labels app=app, apart from what is being deleted"},
+			want:  result{Err: "no Network matches labels app=app, except objects that are being deleted"},
 		},
 		"R167 optional reference": {
 			ask:  func(s stage) request { return request{Reference: s.ref("a", optional)} },

@@ -4,6 +4,7 @@
 package fcp_test
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -83,15 +84,16 @@ func TestSetupWithManager(t *testing.T) {
 	})
 }
 
-// Controllers are made by package provider with the builder, and those of managed kinds see all events of their kind.
+// Controllers are built by packages provider and clients with the builder, and those of managed kinds see all events of their kind.
 func TestBuilder(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../pkg/provider/*.go")
-	if err != nil {
+	watches, errWatches := filepath.Glob("../../pkg/clients/*.go")
+	if err := errors.Join(err, errWatches); err != nil {
 		t.Fatal(err)
 	}
 	called := map[string]int{}
-	for _, name := range files {
+	for _, name := range slices.Concat(files, watches) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)

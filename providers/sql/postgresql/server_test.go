@@ -299,8 +299,8 @@ func TestConfig(t *testing.T) {
 	}{
 		"empty":   {postgresql.Config{}, []string{"endpoint is required", "username is required"}},
 		"numbers": {postgresql.Config{Port: 70000, MaxConns: -1}, []string{"port 70000", "max conns -1"}},
-		"mode":    {postgresql.Config{SSLMode: "always"}, []string{`"always" is none of`}},
-		"roots":   {postgresql.Config{RootCAs: []byte("x")}, []string{"no certificate in PEM"}},
+		"mode":    {postgresql.Config{SSLMode: "always"}, []string{`SSL mode "always"`}},
+		"roots":   {postgresql.Config{RootCAs: []byte("x")}, []string{"no PEM certificate"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
