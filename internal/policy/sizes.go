@@ -31,7 +31,6 @@ const (
 // largePackages lists the packages with more code than mostPackage, with the reason that they are one package.
 func largePackages() map[string]string {
 	return map[string]string{
-		"pkg/kind":                    "one kind is one idea: parameters, drift, late initialization and calls share their types",
 		"pkg/reconciler/claimbinding": "provisioning, binding and releasing share the pass",
 		"pkg/reconciler/managed":      "one lifecycle, one file for each step",
 		"providers/sql/postgresql":    "one client of PostgreSQL for all kinds",

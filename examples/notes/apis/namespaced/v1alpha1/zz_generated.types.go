@@ -12,8 +12,8 @@ import (
 	notesv1alpha1 "github.com/bowline-dev/bowline/examples/notes/apis/v1alpha1"
 )
 
-// A ClusterProviderConfig configures the folder for notes. It serves the objects of all namespaces; those that name
-// no configuration use the one called "default".
+// A ClusterProviderConfig configures the folder for notes. It is for objects of all namespaces; the one named
+// "default" is for objects without a reference to a configuration.
 //
 // +kubebuilder:object:root=true
 type ClusterProviderConfig struct {
@@ -37,11 +37,11 @@ type ClusterProviderConfigList struct {
 type NoteSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the note is kept at.
+	// ForProvider are the desired settings of the note.
 	ForProvider notesv1alpha1.NoteParameters `json:"forProvider"`
 
-	// InitProvider are settings that the note is created with and that are left to the folder from then on. What
-	// forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the note is created; later changes in the folder are kept. Settings
+	// in forProvider take precedence.
 	// +optional
 	InitProvider notesv1alpha1.NoteInitParameters `json:"initProvider,omitzero"`
 }
@@ -74,8 +74,8 @@ type NoteList struct {
 	Items           []Note `json:"items"`
 }
 
-// A ProviderConfig configures the folder for notes. It serves the objects of its own namespace that name it, and its
-// Secret is in that namespace too.
+// A ProviderConfig configures the folder for notes. It is for objects of its own namespace that refer to it, and its
+// Secret is in the same namespace.
 //
 // +kubebuilder:object:root=true
 type ProviderConfig struct {

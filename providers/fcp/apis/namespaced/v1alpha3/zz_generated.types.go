@@ -12,8 +12,8 @@ import (
 	fcpv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
 )
 
-// A ClusterProviderConfig configures access to the favourite cloud: endpoint, project and API key. It serves the
-// objects of all namespaces; those that name no configuration use the one called "default".
+// A ClusterProviderConfig configures access to the favourite cloud: endpoint, project and API key. It is for objects
+// of all namespaces; the one named "default" is for objects without a reference to a configuration.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="PROJECT",type=string,JSONPath=`.spec.projectID`
@@ -35,8 +35,8 @@ type ClusterProviderConfigList struct {
 	Items           []ClusterProviderConfig `json:"items"`
 }
 
-// A ProviderConfig configures access to the favourite cloud: endpoint, project and API key. It serves the objects of
-// its own namespace that name it, and its Secret is in that namespace too.
+// A ProviderConfig configures access to the favourite cloud: endpoint, project and API key. It is for objects of its
+// own namespace that refer to it, and its Secret is in the same namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="PROJECT",type=string,JSONPath=`.spec.projectID`

@@ -12,8 +12,8 @@ import (
 	postgresqlv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
 )
 
-// A ClusterProviderConfig configures access to a PostgreSQL server. It serves the objects of all namespaces; those
-// that name no configuration use the one called "default".
+// A ClusterProviderConfig configures access to a PostgreSQL server. It is for objects of all namespaces; the one
+// named "default" is for objects without a reference to a configuration.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
@@ -41,11 +41,11 @@ type ClusterProviderConfigList struct {
 type DatabaseSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the database is kept at.
+	// ForProvider are the desired settings of the database.
 	ForProvider postgresqlv1alpha1.DatabaseParameters `json:"forProvider"`
 
-	// InitProvider are settings that the database is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the database is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider postgresqlv1alpha1.DatabaseInitParameters `json:"initProvider,omitzero"`
 }
@@ -83,11 +83,11 @@ type DatabaseList struct {
 type ExtensionSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the extension is kept at.
+	// ForProvider are the desired settings of the extension.
 	ForProvider postgresqlv1alpha1.ExtensionParameters `json:"forProvider"`
 
-	// InitProvider are settings that the extension is created with and that are left to the external system from then
-	// on. What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the extension is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider postgresqlv1alpha1.ExtensionInitParameters `json:"initProvider,omitzero"`
 }
@@ -124,11 +124,11 @@ type ExtensionList struct {
 type GrantSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the grant is kept at.
+	// ForProvider are the desired settings of the grant.
 	ForProvider postgresqlv1alpha1.GrantParameters `json:"forProvider"`
 
-	// InitProvider are settings that the grant is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the grant is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider postgresqlv1alpha1.GrantInitParameters `json:"initProvider,omitzero"`
 }
@@ -162,8 +162,8 @@ type GrantList struct {
 	Items           []Grant `json:"items"`
 }
 
-// A ProviderConfig configures access to a PostgreSQL server. It serves the objects of its own namespace that name
-// it, and its Secret is in that namespace too.
+// A ProviderConfig configures access to a PostgreSQL server. It is for objects of its own namespace that refer to
+// it, and its Secret is in the same namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,JSONPath=`.spec.endpoint`
@@ -191,11 +191,11 @@ type ProviderConfigList struct {
 type RoleSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the role is kept at.
+	// ForProvider are the desired settings of the role.
 	ForProvider postgresqlv1alpha1.RoleParameters `json:"forProvider"`
 
-	// InitProvider are settings that the role is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the role is created; later changes in the external system are kept.
+	// Settings in forProvider take precedence.
 	// +optional
 	InitProvider postgresqlv1alpha1.RoleInitParameters `json:"initProvider,omitzero"`
 }
@@ -233,11 +233,11 @@ type RoleList struct {
 type SchemaSpec struct {
 	xpv1.NamespacedResourceSpec `json:",inline"`
 
-	// ForProvider are the settings that the schema is kept at.
+	// ForProvider are the desired settings of the schema.
 	ForProvider postgresqlv1alpha1.SchemaParameters `json:"forProvider"`
 
-	// InitProvider are settings that the schema is created with and that are left to the external system from then on.
-	// What forProvider sets too is not taken from here.
+	// InitProvider are settings that only apply when the schema is created; later changes in the external system are
+	// kept. Settings in forProvider take precedence.
 	// +optional
 	InitProvider postgresqlv1alpha1.SchemaInitParameters `json:"initProvider,omitzero"`
 }
