@@ -25,13 +25,13 @@ type ResourceClaimSpec struct {
 	ClassReference *corev1.ObjectReference `json:"classRef,omitempty"`
 
 	// ResourceReference names the managed resource that serves this claim. You may leave it out: it is filled in when one was
-	// made. Name an existing one to get that one, if whoever made it allows your namespace to.
+	// created. Name an existing one to get that one, if the platform team allows your namespace to use it.
 	// +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && has(self.kind) && has(self.name)",message="a managed resource is named by apiVersion, kind and name"
 	// +optional
 	ResourceReference *corev1.ObjectReference `json:"resourceRef,omitempty"`
 
-	// WriteConnectionSecretToReference names the Secret of your namespace that tells how to connect: it appears when the claim
-	// is ready and follows every change, such as a new password. It must not exist before. Without it there is none.
+	// WriteConnectionSecretToReference names the Secret of your namespace for the connection details: it is created when the claim is
+	// ready and follows every change, such as a new password. It must not exist before. Without it there is none.
 	// +optional
 	WriteConnectionSecretToReference *LocalSecretReference `json:"writeConnectionSecretToRef,omitempty"`
 }
@@ -40,7 +40,7 @@ type ResourceClaimSpec struct {
 type ResourceClaimStatus struct {
 	ConditionedStatus `json:",inline"`
 
-	// BindingPhase says how far the claim is: Unbound while it waits, Bound when it has what it asked for.
+	// BindingPhase is Unbound while the claim waits, and Bound when it has its managed resource.
 	// +optional
 	BindingPhase BindingPhase `json:"bindingPhase,omitempty"`
 }
@@ -65,17 +65,17 @@ type ClassSpecTemplate struct {
 	// +optional
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
 
-	// ReclaimPolicy says what becomes of a managed resource, and of its external resource with all data, when the claim goes:
+	// ReclaimPolicy is what happens to a managed resource, and to its external resource with all data, when the claim is deleted:
 	// Delete, the default, deletes both, Retain keeps them for an administrator (N4).
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 
-	// Claims says who may use the class, and how often. Without it everybody may.
+	// Claims limits which namespaces may use the class, and how often. Default: no limits.
 	// +optional
 	Claims ClaimLimits `json:"claims,omitzero"`
 }
 
-// ClaimLimits say which claims may use a class.
+// ClaimLimits limit which claims may use a class.
 type ClaimLimits struct {
 	// NamespaceSelector chooses, by their labels, the namespaces whose claims may use the class. Default: all namespaces.
 	// +optional
@@ -90,23 +90,23 @@ type ClaimLimits struct {
 
 // Reasons of a claim's condition Ready beside Available (N10, N17).
 const (
-	// ReasonNoMatchingClass says that no class has the labels asked for, or that there is no default class.
+	// ReasonNoMatchingClass: no class has the labels asked for, or that there is no default class.
 	ReasonNoMatchingClass ConditionReason = "NoMatchingClass"
-	// ReasonAmbiguousDefaultClass says that there are several default classes.
+	// ReasonAmbiguousDefaultClass: there are several default classes.
 	ReasonAmbiguousDefaultClass ConditionReason = "AmbiguousDefaultClass"
-	// ReasonClassNotFound says that the class that the claim names does not exist.
+	// ReasonClassNotFound: the class that the claim names does not exist.
 	ReasonClassNotFound ConditionReason = "ClassNotFound"
-	// ReasonNotAllowed says that the class, or the managed resource, is not for the claim's namespace.
+	// ReasonNotAllowed: the class, or the managed resource, is not for the claim's namespace.
 	ReasonNotAllowed ConditionReason = "NotAllowed"
-	// ReasonLimitReached says that as many claims use the class as may.
+	// ReasonLimitReached: as many claims use the class as may.
 	ReasonLimitReached ConditionReason = "LimitReached"
-	// ReasonBinding says that the claim waits for its managed resource.
+	// ReasonBinding: the claim waits for its managed resource.
 	ReasonBinding ConditionReason = "Binding"
-	// ReasonResourceLost says that the managed resource of a bound claim is gone.
+	// ReasonResourceLost: the managed resource of a bound claim is gone.
 	ReasonResourceLost ConditionReason = "ResourceLost"
 )
 
-// Waiting says that a claim cannot be used yet, and why (N10).
+// Waiting reports that a claim cannot be used yet, and why (N10).
 func Waiting(reason ConditionReason, message string) Condition {
 	return newCondition(TypeReady, corev1.ConditionFalse, reason).WithMessage(message)
 }

@@ -15,17 +15,17 @@ type ConditionType string
 
 // Condition types that the runtime itself sets. Providers may add their own (R193).
 const (
-	// TypeReady says whether the external resource can be used.
+	// TypeReady is whether the external resource can be used.
 	TypeReady ConditionType = "Ready"
-	// TypeSynced says whether the last pass over the object succeeded.
+	// TypeSynced is whether the last pass over the object succeeded.
 	TypeSynced ConditionType = "Synced"
-	// TypeInSync says whether the external resource is as declared after the last pass did what it may (P81).
+	// TypeInSync is whether the external resource is as declared after the last pass did what it may (P81).
 	TypeInSync ConditionType = "InSync"
-	// TypeUnknown says that something unexpected happened. The reconciler itself never sets it (R187).
+	// TypeUnknown is False when something unexpected happened. The reconciler itself never sets it (R187).
 	TypeUnknown ConditionType = "Unknown"
-	// TypeAsyncOperation says whether an operation goes on in the background (R188, R189).
+	// TypeAsyncOperation is whether an operation runs in the background (R188, R189).
 	TypeAsyncOperation ConditionType = "AsyncOperation"
-	// TypeLastAsyncOperation says how the last operation in the background ended (R190 to R192).
+	// TypeLastAsyncOperation is whether the last operation in the background succeeded (R190 to R192).
 	TypeLastAsyncOperation ConditionType = "LastAsyncOperation"
 	// TypeStalled is True while reconciliation cannot succeed before something changes: the spec, another object or the
 	// external system. Absent or False otherwise, as in the kstatus convention. See CurrentFailure.
@@ -35,7 +35,7 @@ const (
 	TypeReconciling ConditionType = "Reconciling"
 )
 
-// A ConditionReason is a CamelCase identifier that says why a condition has its status (N17).
+// A ConditionReason is a CamelCase code for why a condition has its status (N17).
 type ConditionReason string
 
 // Reasons of condition Ready (R180 to R183).
@@ -78,10 +78,10 @@ type Condition struct {
 	// LastTransitionTime is when status, reason or message last changed.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 
-	// Reason is a CamelCase identifier that says why the condition has its status.
+	// Reason is a CamelCase code for why the condition has its status.
 	Reason ConditionReason `json:"reason"`
 
-	// Message says the same for a person, and what to do about it.
+	// Message is the reason in words, and what to do about it.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -90,7 +90,7 @@ type Condition struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// Equal is true where two conditions say the same, whenever they came to say it.
+// Equal is true for conditions that differ in their transition time at most.
 func (c Condition) Equal(other Condition) bool {
 	c.LastTransitionTime = other.LastTransitionTime
 	return c == other
@@ -128,7 +128,7 @@ func (s *ConditionedStatus) GetCondition(ct ConditionType) Condition {
 }
 
 // SetConditions replaces the conditions of the given types and leaves all others alone (R194). Setting a condition
-// that already says the same is no change; its transition time moves only with status, reason or message (R195).
+// that has the same content already is no change; its transition time moves only with status, reason or message (R195).
 func (s *ConditionedStatus) SetConditions(conditions ...Condition) {
 	for _, c := range conditions {
 		i := slices.IndexFunc(s.Conditions, func(have Condition) bool { return have.Type == c.Type })
@@ -144,78 +144,78 @@ func (s *ConditionedStatus) SetConditions(conditions ...Condition) {
 	}
 }
 
-// Available says that the external resource exists and can be used (R180).
+// Available reports that the external resource exists and can be used (R180).
 func Available() Condition {
 	return newCondition(TypeReady, corev1.ConditionTrue, ReasonAvailable)
 }
 
-// Unavailable says that the external resource should be usable but is not (R183).
+// Unavailable reports that the external resource should be usable but is not (R183).
 func Unavailable() Condition {
 	return newCondition(TypeReady, corev1.ConditionFalse, ReasonUnavailable)
 }
 
-// Creating says that the external resource is being created (R181).
+// Creating reports that the external resource is being created (R181).
 func Creating() Condition {
 	return newCondition(TypeReady, corev1.ConditionFalse, ReasonCreating)
 }
 
-// Deleting says that the external resource is being deleted (R182).
+// Deleting reports that the external resource is being deleted (R182).
 func Deleting() Condition {
 	return newCondition(TypeReady, corev1.ConditionFalse, ReasonDeleting)
 }
 
-// ReconcileSuccess says that the last pass over the object succeeded (R184).
+// ReconcileSuccess reports that the last pass over the object succeeded (R184).
 func ReconcileSuccess() Condition {
 	return newCondition(TypeSynced, corev1.ConditionTrue, ReasonReconcileSuccess)
 }
 
-// ReconcileError says that the last pass over the object failed, and how (R185).
+// ReconcileError reports that the last pass over the object failed, and why (R185).
 func ReconcileError(err error) Condition {
 	return newCondition(TypeSynced, corev1.ConditionFalse, ReasonReconcileError).WithMessage(err.Error())
 }
 
-// ReconcilePaused says that nobody looks after the object because it is paused (R186).
+// ReconcilePaused reports that the object is not reconciled because it is paused (R186).
 func ReconcilePaused() Condition {
 	return newCondition(TypeSynced, corev1.ConditionFalse, ReasonReconcilePaused)
 }
 
-// InSync says that the external resource is as declared (P81).
+// InSync reports that the external resource is as declared (P81).
 func InSync() Condition {
 	return newCondition(TypeInSync, corev1.ConditionTrue, ReasonAsDeclared)
 }
 
-// Drifted says that the external resource is not as declared, and that the last pass could or may not change it; the
+// Drifted reports that the external resource is not as declared, and that the last pass could or may not change it; the
 // message names the fields (P81, N8).
 func Drifted(message string) Condition {
 	return newCondition(TypeInSync, corev1.ConditionFalse, ReasonDrifted).WithMessage(message)
 }
 
-// Unknown says that a provider met something that it did not expect (R187).
+// Unknown reports something that a provider did not expect (R187).
 func Unknown(err error) Condition {
 	return newCondition(TypeUnknown, corev1.ConditionFalse, ReasonUnknown).WithMessage(err.Error())
 }
 
-// AsyncOperationOngoing says that an operation goes on in the background (R189).
+// AsyncOperationOngoing reports that an operation runs in the background (R189).
 func AsyncOperationOngoing() Condition {
 	return newCondition(TypeAsyncOperation, corev1.ConditionTrue, ReasonOngoing)
 }
 
-// AsyncOperationFinished says that the operation in the background came to an end, good or bad (R188).
+// AsyncOperationFinished reports that the operation in the background ended, whether it succeeded or failed (R188).
 func AsyncOperationFinished() Condition {
 	return newCondition(TypeAsyncOperation, corev1.ConditionTrue, ReasonFinished)
 }
 
-// LastAsyncOperationSuccess says that the last operation in the background succeeded (R190).
+// LastAsyncOperationSuccess reports that the last operation in the background succeeded (R190).
 func LastAsyncOperationSuccess() Condition {
 	return newCondition(TypeLastAsyncOperation, corev1.ConditionTrue, ReasonSuccess)
 }
 
-// LastAsyncOperationApplyFailure says that creating or updating in the background failed, and how (R191).
+// LastAsyncOperationApplyFailure reports that creating or updating in the background failed, and why (R191).
 func LastAsyncOperationApplyFailure(err error) Condition {
 	return newCondition(TypeLastAsyncOperation, corev1.ConditionFalse, ReasonApplyFailure).WithMessage(err.Error())
 }
 
-// LastAsyncOperationDestroyFailure says that deleting in the background failed, and how (R192).
+// LastAsyncOperationDestroyFailure reports that deleting in the background failed, and why (R192).
 func LastAsyncOperationDestroyFailure(err error) Condition {
 	return newCondition(TypeLastAsyncOperation, corev1.ConditionFalse, ReasonDestroyFailure).WithMessage(err.Error())
 }

@@ -43,7 +43,7 @@ func (p ManagementPolicies) AllowAny(actions ...ManagementAction) bool {
 // Empty is true for policies that are present and empty, which pauses the object (R104).
 func (p ManagementPolicies) Empty() bool { return p != nil && len(p) == 0 }
 
-// A DeletionPolicy says what becomes of the external resource when its managed resource is deleted.
+// A DeletionPolicy is what happens to the external resource when its managed resource is deleted.
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
 
@@ -55,7 +55,7 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// A ReclaimPolicy says what becomes of the external resource when its managed resource is deleted, and of the managed
+// A ReclaimPolicy is what happens to the external resource when its managed resource is deleted, and to the managed
 // resource when its claim is (N4).
 // +kubebuilder:validation:Enum=Retain;Delete
 type ReclaimPolicy string
@@ -68,11 +68,11 @@ const (
 	ReclaimDelete ReclaimPolicy = "Delete"
 )
 
-// A BindingPhase says how far a managed resource and a claim are bound to each other (K40).
+// A BindingPhase is how far a managed resource and a claim are bound to each other (K40).
 // +kubebuilder:validation:Enum=Unbindable;Unbound;Bound;Released
 type BindingPhase string
 
-// Binding phases. An unset one means that nobody said yet.
+// Binding phases. An unset one means that it is not known yet.
 const (
 	// BindingPhaseUnbindable objects cannot be bound yet.
 	BindingPhaseUnbindable BindingPhase = "Unbindable"
@@ -80,6 +80,6 @@ const (
 	BindingPhaseUnbound BindingPhase = "Unbound"
 	// BindingPhaseBound objects are bound to each other.
 	BindingPhaseBound BindingPhase = "Bound"
-	// BindingPhaseReleased managed resources were bound to a claim that is gone.
+	// BindingPhaseReleased managed resources were bound to a claim that was deleted.
 	BindingPhaseReleased BindingPhase = "Released"
 )

@@ -10,8 +10,8 @@ type ProviderSpec struct {
 	// Credentials to authenticate to the external system with.
 	Credentials ProviderCredentials `json:"credentials"`
 
-	// PollInterval is how often the external resources of this configuration's users are looked at, unless an object
-	// says otherwise by the annotation crossplane.io/poll-interval. Default: that of the controller.
+	// PollInterval is how often the external resources of this configuration's users are observed, unless an object has
+	// the annotation crossplane.io/poll-interval. Default: that of the controller.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="pollInterval must be at least 1s"
 	// +optional
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`

@@ -75,7 +75,7 @@ type LocalSecretKeySelector struct {
 	Key string `json:"key"`
 }
 
-// A ResolutionPolicy says what happens while a reference cannot be resolved.
+// A ResolutionPolicy is what happens while a reference cannot be resolved.
 // +kubebuilder:validation:Enum=Required;Optional
 type ResolutionPolicy string
 
@@ -83,11 +83,11 @@ type ResolutionPolicy string
 const (
 	// ResolutionPolicyRequired waits until the reference can be resolved.
 	ResolutionPolicyRequired ResolutionPolicy = "Required"
-	// ResolutionPolicyOptional goes on without the value.
+	// ResolutionPolicyOptional continues without the value.
 	ResolutionPolicyOptional ResolutionPolicy = "Optional"
 )
 
-// A ResolvePolicy says when a reference is resolved.
+// A ResolvePolicy is when a reference is resolved.
 // +kubebuilder:validation:Enum=Always;IfNotPresent
 type ResolvePolicy string
 
@@ -99,15 +99,15 @@ const (
 	ResolvePolicyIfNotPresent ResolvePolicy = "IfNotPresent"
 )
 
-// A Policy says how a reference or selector is resolved.
+// A Policy is how a reference or selector is resolved.
 type Policy struct {
-	// Resolution says what happens while the reference cannot be resolved: Required, the default, waits; Optional goes
-	// on without the value.
+	// Resolution is what happens while the reference cannot be resolved: Required, the default, waits; Optional
+	// continues without the value.
 	// +kubebuilder:default=Required
 	// +optional
 	Resolution *ResolutionPolicy `json:"resolution,omitempty"`
 
-	// Resolve says when the reference is resolved: IfNotPresent, the default, does it once; Always follows the
+	// Resolve is when the reference is resolved: IfNotPresent, the default, does it once; Always follows the
 	// referenced object.
 	// +optional
 	Resolve *ResolvePolicy `json:"resolve,omitempty"`

@@ -13,7 +13,7 @@ type ResourceSpec struct {
 	// +optional
 	ManagementPolicies ManagementPolicies `json:"managementPolicies,omitzero"`
 
-	// ProviderConfigReference names the ProviderConfig that says how to reach the external system.
+	// ProviderConfigReference names the ProviderConfig with the address and credentials of the external system.
 	// +kubebuilder:default={"name": "default"}
 	// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind == 'ProviderConfig'",message="a cluster-scoped object uses a cluster-scoped ProviderConfig: leave kind out"
 	// +optional
@@ -21,21 +21,21 @@ type ResourceSpec struct {
 
 	// WriteConnectionSecretToReference names the Secret that receives the connection details of the external
 	// resource, such as its endpoint, user name and password. Without it none are published. What the external system
-	// tells only once, such as a generated password, is known from the moment of creation: name the Secret before, and
-	// do not delete it. If another Secret is named later, it takes over what the first one holds.
+	// returns only once, such as a generated password, is published at creation: name the Secret before, and do not delete
+	// it. If you name another Secret later, copy what it lacks from the earlier one.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) == has(self.namespace)",message="give both name and namespace of the connection secret, or neither"
 	// +optional
 	WriteConnectionSecretToReference *SecretReference `json:"writeConnectionSecretToRef,omitempty"`
 
-	// DeletionPolicy says what becomes of the external resource when this object is deleted: Delete deletes it too,
+	// DeletionPolicy is what happens to the external resource when this object is deleted: Delete deletes it too,
 	// Orphan leaves it as it is. It is deleted only if managementPolicies and reclaimPolicy permit it too.
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// ReclaimPolicy says what becomes of the external resource when this object is deleted: Delete deletes it too, if
-	// the other policies permit it, Retain leaves it as it is. It also says what becomes of this object when the claim
-	// that it is bound to goes.
+	// ReclaimPolicy is what happens to the external resource when this object is deleted: Delete deletes it too, if
+	// the other policies permit it, Retain leaves it as it is. It is also what happens to this object when the claim
+	// that it is bound to is deleted.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 
@@ -43,7 +43,7 @@ type ResourceSpec struct {
 	// +optional
 	ClaimReference *corev1.ObjectReference `json:"claimRef,omitempty"`
 
-	// ClassReference is the class that this object was made from.
+	// ClassReference is the class that this object was created from.
 	// +optional
 	ClassReference *corev1.ObjectReference `json:"classRef,omitempty"`
 }
@@ -56,20 +56,20 @@ type NamespacedResourceSpec struct {
 	// +optional
 	ManagementPolicies ManagementPolicies `json:"managementPolicies,omitzero"`
 
-	// ProviderConfigReference names the provider configuration that says how to reach the external system: a
+	// ProviderConfigReference names the configuration with the address and credentials of the external system: a
 	// ProviderConfig of the same namespace or a ClusterProviderConfig.
 	// +kubebuilder:default={"kind": "ClusterProviderConfig", "name": "default"}
 	// +optional
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
 
 	// WriteConnectionSecretToReference names the Secret, in the object's own namespace, that receives the connection
-	// details of the external resource. Without it none are published. What the external system tells only once, such
-	// as a generated password, is known from the moment of creation: name the Secret before, and do not delete it.
+	// details of the external resource. Without it none are published. What the external system returns only once, such
+	// as a generated password, is published at creation: name the Secret before, and do not delete it.
 	// +kubebuilder:validation:XValidation:rule="!has(self.namespace)",message="the connection secret of a namespaced object is in its own namespace: leave namespace out"
 	// +optional
 	WriteConnectionSecretToReference *SecretReference `json:"writeConnectionSecretToRef,omitempty"`
 
-	// DeletionPolicy says what becomes of the external resource when this object is deleted: Delete deletes it too,
+	// DeletionPolicy is what happens to the external resource when this object is deleted: Delete deletes it too,
 	// Orphan leaves it as it is. It is deleted only if managementPolicies permit it too.
 	// +kubebuilder:default=Delete
 	// +optional
@@ -92,7 +92,7 @@ type ResourceStatus struct {
 	// +optional
 	SecretInputs []SecretInput `json:"secretInputs,omitempty"`
 
-	// BindingPhase says whether this object is bound to a claim.
+	// BindingPhase is whether this object is bound to a claim.
 	// +optional
 	BindingPhase BindingPhase `json:"bindingPhase,omitempty"`
 }
@@ -111,7 +111,7 @@ type FieldDifference struct {
 	Observed string `json:"observed,omitempty"`
 }
 
-// A SecretInput says which state of a Secret an external resource was given. It tells nothing of the value.
+// A SecretInput identifies the state of a Secret that an external resource was given. It does not reveal the value.
 type SecretInput struct {
 	// Field below spec.forProvider that refers to the Secret, for example passwordSecretRef.
 	Field string `json:"field"`

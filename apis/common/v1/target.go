@@ -15,7 +15,7 @@ type TargetSpec struct {
 	// +kubebuilder:validation:XValidation:rule="(!has(self.apiVersion) || size(self.apiVersion) <= 253) && (!has(self.kind) || size(self.kind) <= 63) && (!has(self.name) || size(self.name) <= 253) && (!has(self.uid) || size(self.uid) <= 63)",message="no managed resource has an apiVersion, kind, name or uid as long as this"
 	ResourceReference *corev1.ObjectReference `json:"clusterRef"`
 
-	// WriteConnectionSecretToReference names the Secret of your namespace that tells how to connect: it appears as soon as the
+	// WriteConnectionSecretToReference names the Secret of your namespace for the connection details: it is created as soon as the
 	// managed resource has one, and follows every change, such as a new password. It must not exist before. You may leave it out:
 	// then the Secret has the UID of the target as its name, which is filled in here.
 	// +optional
