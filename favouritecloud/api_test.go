@@ -243,7 +243,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	if err := c.databases.DeleteInstance(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitGone(t, "orders")
+	c.awaitDeleted(t, databases(), "orders")
 	resp, got := request(t, "POST", url, c.apiKey, `{"name":"orders","fanciness_level":10}`, headers)
 	if resp.StatusCode != http.StatusCreated || got == bodies[0] {
 		t.Errorf("after the delete the key answers %d %s", resp.StatusCode, got)

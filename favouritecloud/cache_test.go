@@ -4,19 +4,13 @@
 package favouritecloud_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,62 +18,6 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 )
-
-// session is a connection of a client of Redis.
-type session struct {
-	conn    net.Conn
-	replies *bufio.Reader
-}
-
-// open connects with a password, as clients do.
-func open(t *testing.T, i *cache.Instance, password string) (*session, error) {
-	t.Helper()
-	conn, err := net.Dial("tcp", net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port)))
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	s := &session{conn: conn, replies: bufio.NewReader(conn)}
-	_, err = s.do("AUTH", password)
-	return s, err
-}
-
-// do sends one command and returns its reply.
-func (s *session) do(words ...string) (string, error) {
-	request := fmt.Sprintf("*%d\r\n", len(words))
-	for _, w := range words {
-		request += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
-	}
-	if _, err := io.WriteString(s.conn, request); err != nil {
-		return "", err
-	}
-	line, err := s.replies.ReadString('\n')
-	line = strings.TrimSpace(line)
-	if size, bulk := strings.CutPrefix(line, "$"); bulk && size != "-1" && err == nil {
-		n, _ := strconv.Atoi(size)
-		text := make([]byte, n+2)
-		_, err := io.ReadFull(s.replies, text)
-		return string(text[:n]), err
-	}
-	if refusal, refused := strings.CutPrefix(line, "-"); refused {
-		return "", errors.New(refusal)
-	}
-	return strings.TrimLeft(line, "+:$"), err
-}
-
-// ask sends one command on a connection of its own.
-func ask(t *testing.T, i *cache.Instance, password string, words ...string) string {
-	t.Helper()
-	s, err := open(t, i, password)
-	if err != nil {
-		t.Fatalf("connecting to %s: %v", i.Name, err)
-	}
-	reply, err := s.do(words...)
-	if err != nil {
-		t.Fatalf("%s: %v", words[0], err)
-	}
-	return reply
-}
 
 func (c *cloud) createCache(t *testing.T, in cache.CreateInstanceInput, opts ...sdk.CallOption) *cache.CreatedInstance {
 	t.Helper()
@@ -92,19 +30,12 @@ func (c *cloud) createCache(t *testing.T, in cache.CreateInstanceInput, opts ...
 
 func (c *cloud) awaitCache(t *testing.T, name string) *cache.Instance {
 	t.Helper()
-	var online *cache.Instance
-	eventually(t, name+" to be online", func() string {
-		i, err := c.caches.GetInstance(t.Context(), name)
-		if err != nil {
-			return err.Error()
-		}
-		online = i
-		if i.Status == cache.StatusOnline {
-			return ""
-		}
-		return i.Status + " " + i.Message
-	})
-	return online
+	c.await(t, caches(), name)
+	i, err := c.caches.GetInstance(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
 }
 
 func TestLifeOfACache(t *testing.T) {
@@ -140,12 +71,7 @@ func TestLifeOfACache(t *testing.T) {
 	if err := c.caches.DeleteInstance(t.Context(), "sessions"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cache to be gone", func() string {
-		if _, err := c.caches.GetInstance(t.Context(), "sessions"); !sdk.IsNotFound(err) {
-			return fmt.Sprint(err)
-		}
-		return ""
-	})
+	c.awaitDeleted(t, caches(), "sessions")
 	folders, err := os.ReadDir(filepath.Join(c.dir, "instances"))
 	if left := serversIn(t, c.dir); len(left) > 0 || len(folders) > 0 || err != nil {
 		t.Errorf("after the delete there are servers %v and folders %v, error %v", left, folders, err)
@@ -220,107 +146,6 @@ func TestClientsOfCachesAreNoAdministrators(t *testing.T) {
 	if all := string(config) + string(log) + string(arguments); strings.Contains(all, created.Password) {
 		t.Error("the password is in the configuration, log or arguments")
 	}
-}
-
-func TestCacheThatDiesIsRestarted(t *testing.T) {
-	t.Parallel()
-	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t), RetryInterval: 2 * time.Second})
-	created := c.createCache(t, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16})
-	online := c.awaitCache(t, "sessions")
-	ask(t, online, created.Password, "SET", "kept", "still there")
-	before := serversIn(t, c.dir)
-	if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "another server to answer", func() string {
-		i, err := c.caches.GetInstance(t.Context(), "sessions")
-		if err != nil || i.Status != cache.StatusOnline {
-			return fmt.Sprint(i, err)
-		}
-		if after := serversIn(t, c.dir); len(after) != 1 || after[0] == before[0] {
-			return fmt.Sprint(after) // Until the cloud notices, the dead server counts as online.
-		}
-		return ""
-	})
-	again := c.awaitCache(t, "sessions")
-	if got := ask(t, again, created.Password, "GET", "kept"); got != "still there" || again.Port != online.Port {
-		t.Errorf("read %q; port %d was %d", got, again.Port, online.Port)
-	}
-}
-
-func TestCachesOutliveAKilledCloud(t *testing.T) {
-	t.Parallel()
-	dir := newDataDir(t)
-	c, cloudProcess := spawnCloud(t, dir)
-	created := c.createCache(t, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16})
-	online := c.awaitCache(t, "sessions")
-	before := serversIn(t, dir)
-	if session, err := syscall.Getpgid(before[0]); err != nil || session != before[0] {
-		t.Errorf("server %d is in group %d, error %v: a terminal's Ctrl-C would reach it", before[0], session, err)
-	}
-	cloudProcess.end(t, syscall.SIGKILL)
-	ask(t, online, created.Password, "SET", "noticed", "by nobody")
-	c, _ = spawnCloud(t, dir)
-	i, err := c.caches.GetInstance(t.Context(), "sessions")
-	if err != nil || i.Status != cache.StatusOnline {
-		t.Errorf("an adopted server is not online from the first moment: %v, error %v", i, err)
-	}
-	if _, err := c.caches.UpdateInstance(t.Context(), "sessions", cache.UpdateInstanceInput{MemoryMegabytes: new(20)}); err != nil {
-		t.Fatal(err)
-	}
-	if info := ask(t, c.awaitCache(t, "sessions"), created.Password, "INFO", "memory"); !strings.Contains(info, "maxmemory:20971520\r") {
-		t.Errorf("an adopted server does not follow: it says\n%s", info)
-	}
-	if after := serversIn(t, dir); !slices.Equal(before, after) {
-		t.Errorf("servers before %v, after %v", before, after)
-	}
-	c.stop()
-	if left := serversIn(t, dir); len(left) > 0 {
-		t.Errorf("servers outlive a cloud that was asked to stop: %v", left)
-	}
-	c, _ = spawnCloud(t, dir)
-	if got := ask(t, c.awaitCache(t, "sessions"), created.Password, "GET", "noticed"); got != "by nobody" {
-		t.Errorf("after two restarts the value is %q", got)
-	}
-}
-
-func TestCacheLeftoversAreRemoved(t *testing.T) {
-	t.Parallel()
-	dir := newDataDir(t)
-	c, cloudProcess := spawnCloud(t, dir)
-	c.createCache(t, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16})
-	c.awaitCache(t, "sessions")
-	cloudProcess.end(t, syscall.SIGKILL)
-	if err := os.Remove(filepath.Join(dir, "state.db")); err != nil {
-		t.Fatal(err)
-	}
-	spawnCloud(t, dir)
-	folders, err := os.ReadDir(filepath.Join(dir, "instances"))
-	if left := serversIn(t, dir); len(left) > 0 || len(folders) > 0 || err != nil {
-		t.Errorf("without a record there are servers %v and folders %v, error %v", left, folders, err)
-	}
-}
-
-func TestCacheWithoutRedis(t *testing.T) {
-	t.Parallel()
-	programs := t.TempDir()
-	c := startCloud(t, favouritecloud.Config{
-		DataDir: newDataDir(t), RedisSearchPath: []string{programs}, RetryInterval: 200 * time.Millisecond,
-	})
-	created := c.createCache(t, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16})
-	eventually(t, "the reason to be shown", func() string {
-		i, err := c.caches.GetInstance(t.Context(), "sessions")
-		if err == nil && i.Status == cache.StatusFailed && strings.Contains(i.Message, "apt-get install redis-server") {
-			return ""
-		}
-		return fmt.Sprint(i, err)
-	})
-	script := "#!/bin/sh\nexec redis-server \"$@\"\n"
-	if err := errors.Join(os.Chmod(programs, 0o755), os.Chmod(filepath.Dir(programs), 0o755),
-		os.WriteFile(filepath.Join(programs, "redis-server"), []byte(script), 0o755)); err != nil { // executable
-		t.Fatal(err)
-	}
-	ask(t, c.awaitCache(t, "sessions"), created.Password, "PING")
 }
 
 func TestCacheRefusals(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,14 +16,6 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
-
-// errorCause returns the innermost error, for the os.Is functions, which do not unwrap.
-func errorCause(err error) error {
-	for errors.Unwrap(err) != nil {
-		err = errors.Unwrap(err)
-	}
-	return err
-}
 
 func TestUnreachableDataFolder(t *testing.T) {
 	t.Parallel()
@@ -50,7 +41,7 @@ func TestUnreachableDataFolder(t *testing.T) {
 	if err := c.databases.DeleteInstance(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitGone(t, "orders")
+	c.awaitDeleted(t, databases(), "orders")
 	c.stop()
 	if _, err := os.Stat(real); os.Geteuid() == 0 && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder is left outside of the data folder: %v", err)
@@ -158,28 +149,4 @@ func TestInstanceFolderIsKept(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func TestLostPortIsReplaced(t *testing.T) {
-	t.Parallel()
-	dir := newDataDir(t)
-	c := startCloud(t, favouritecloud.Config{DataDir: dir})
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	online := c.awaitOnline(t, "orders")
-	c.stop()
-	thief, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", online.Port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := thief.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	c = startCloud(t, favouritecloud.Config{DataDir: dir})
-	moved := c.awaitOnline(t, "orders")
-	if moved.Port == online.Port {
-		t.Errorf("port %d is said to be the server's, but is another program's", moved.Port)
-	}
-	query(t, moved, created.Password, "select 'moved'")
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,7 +67,7 @@ func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 	if err := c.databases.DeleteInstance(t.Context(), created.Name); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitGone(t, created.Name)
+	c.awaitDeleted(t, databases(), created.Name)
 	if left := serversIn(t, c.dir); len(left) > 0 {
 		t.Errorf("servers run after the delete: %v", left)
 	}
@@ -80,22 +81,6 @@ func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 	again := c.create(t, database.CreateInstanceInput{Name: created.Name, FancinessLevel: 20})
 	if again.ID <= created.ID {
 		t.Errorf("id %d was given after id %d", again.ID, created.ID)
-	}
-}
-
-func TestServerThatDiesIsRestarted(t *testing.T) {
-	t.Parallel()
-	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t), RetryInterval: 2 * time.Second})
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	online := c.awaitOnline(t, "orders")
-	execute(t, online, created.Password, "create table kept as select 'still there' as value")
-	killServer(t, c, created)
-	killServer(t, c, created)
-	if got := c.awaitOnline(t, "orders"); got.Port != online.Port {
-		t.Errorf("port changed from %d to %d", online.Port, got.Port)
-	}
-	if got := query(t, online, created.Password, "select value from kept"); got != "still there" {
-		t.Errorf("the table holds %q", got)
 	}
 }
 
@@ -116,7 +101,7 @@ func TestUpdateDuringUpdate(t *testing.T) {
 			return ""
 		})
 	}
-	online := c.awaitOnline(t, "orders") // Never for the first level, which is not wanted any more.
+	online := c.awaitOnline(t, "orders") // Never for the first level.
 	if got := query(t, online, created.Password, "show max_connections"); got != "40" || online.FancinessLevel != 40 {
 		t.Errorf("online with level %d and max_connections %s", online.FancinessLevel, got)
 	}
@@ -138,13 +123,7 @@ func TestReasonOfAFailureIsShown(t *testing.T) {
 	if err := syscall.Kill(serversIn(t, c.dir)[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the reason to be shown", func() string {
-		i, err := c.databases.GetInstance(t.Context(), "orders")
-		if err == nil && i.Status == database.StatusFailed && strings.Contains(i.Message, "contains errors") {
-			return ""
-		}
-		return "not"
-	})
+	c.awaitFailure(t, databases(), "orders", "contains errors")
 	shown := map[string]bool{}
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -166,67 +145,50 @@ func TestReasonOfAFailureIsShown(t *testing.T) {
 	query(t, c.awaitOnline(t, "orders"), created.Password, "select 'mended'")
 }
 
-func TestStopAndStart(t *testing.T) {
+func TestVersions(t *testing.T) {
 	t.Parallel()
-	dir := newDataDir(t)
-	c := startCloud(t, favouritecloud.Config{DataDir: dir})
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	online := c.awaitOnline(t, "orders")
-	execute(t, online, created.Password, "create table kept as select 'still there' as value")
-	c.stop()
-	if left := serversIn(t, dir); len(left) > 0 {
-		t.Errorf("servers outlive the cloud: %v", left)
-	}
-	if _, err := favouritecloud.ReadEndpoint(dir); !os.IsNotExist(errorCause(err)) {
-		t.Errorf("a stopped cloud still has an endpoint: %v", err)
-	}
-
-	c = startCloud(t, favouritecloud.Config{DataDir: dir})
-	if got := c.awaitOnline(t, "orders"); got.Port != online.Port || got.ID != online.ID {
-		t.Errorf("came back as id %d port %d, was id %d port %d", got.ID, got.Port, online.ID, online.Port)
-	}
-	if got := query(t, online, created.Password, "select value from kept"); got != "still there" {
-		t.Errorf("the table holds %q", got)
+	missing, installed := startPaperCloud(t), startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
+	missing.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Version: new("15")})
+	missing.awaitFailure(t, databases(), "orders", "apt-get install postgresql-15)")
+	_, err := installed.databases.CreateInstance(t.Context(), database.CreateInstanceInput{Name: "old", FancinessLevel: 20, Version: new("9")})
+	if !sdk.IsInvalid(err) {
+		t.Errorf("requesting a version that is not installed: %v", err)
 	}
 }
 
-func TestMissingPostgreSQLHealsWithoutRestart(t *testing.T) {
+// TestReusedPidIsNotBelieved creates the state after a crash of the machine: a pid file whose pid is that of another server.
+func TestReusedPidIsNotBelieved(t *testing.T) {
 	t.Parallel()
-	dir, programs := newDataDir(t), t.TempDir()
-	c := startCloud(t, favouritecloud.Config{
-		DataDir: dir, PostgresSearchPath: []string{programs}, RetryInterval: 200 * time.Millisecond,
-	})
-	version := "15"
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	c.create(t, database.CreateInstanceInput{Name: "versioned", FancinessLevel: 20, Version: &version})
-	for name, command := range map[string]string{"orders": "apt-get install postgresql)", "versioned": "apt-get install postgresql-15)"} {
-		eventually(t, name+" to say what is missing", func() string {
-			i, err := c.databases.GetInstance(t.Context(), name)
-			if err == nil && i.Status == database.StatusFailed && strings.Contains(i.Message, command) {
-				return ""
-			}
-			return "not"
-		})
-	}
-	if err := c.databases.DeleteInstance(t.Context(), "versioned"); err != nil {
+	dir := newDataDir(t)
+	c, cloudProcess := spawnCloud(t, dir)
+	stranger := c.create(t, database.CreateInstanceInput{Name: "stranger", FancinessLevel: 20})
+	c.awaitOnline(t, "stranger")
+	strangerPid := serversIn(t, dir)[0]
+	victim := c.create(t, database.CreateInstanceInput{Name: "victim", FancinessLevel: 20})
+	c.awaitOnline(t, "victim")
+
+	cloudProcess.end(t, syscall.SIGKILL)
+	pidFile := filepath.Join(dir, "instances", fmt.Sprintf("database-%d", victim.ID), "data", "postmaster.pid")
+	content, err := os.ReadFile(pidFile)
+	if err != nil {
 		t.Fatal(err)
 	}
-	c.awaitGone(t, "versioned")
-
-	installed, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if err != nil || len(installed) == 0 {
-		t.Fatalf("no /usr/lib/postgresql/*/bin (%v): apt-get install postgresql", err)
+	pid, rest, _ := strings.Cut(string(content), "\n")
+	victimPid, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, program := range []string{"initdb", "postgres"} {
-		if err := os.Symlink(filepath.Join(installed[len(installed)-1], program), filepath.Join(programs, program)); err != nil {
-			t.Fatal(err)
-		}
+	if err := syscall.Kill(victimPid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
-	query(t, c.awaitOnline(t, "orders"), created.Password, "select 'installed'")
+	if err := os.WriteFile(pidFile, fmt.Appendf(nil, "%d\n%s", strangerPid, rest), 0o600); err != nil {
+		t.Fatal(err)
+	}
 
-	other := "9"
-	_, err = c.databases.CreateInstance(t.Context(), database.CreateInstanceInput{Name: "old", FancinessLevel: 20, Version: &other})
-	if !sdk.IsInvalid(err) || !strings.Contains(err.Error(), "this cloud has PostgreSQL") {
-		t.Errorf("asking for a version that is not installed: %v", err)
+	c, _ = spawnCloud(t, dir)
+	query(t, c.awaitOnline(t, "victim"), victim.Password, "select 'restarted'")
+	query(t, c.awaitOnline(t, "stranger"), stranger.Password, "select 'left alone'")
+	if servers := serversIn(t, dir); len(servers) != 2 || !slices.Contains(servers, strangerPid) {
+		t.Errorf("servers %v; the other server was %d", servers, strangerPid)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -20,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
@@ -31,20 +28,20 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 )
 
-// dataDirVariable makes this test binary be a cloud on that folder, so that tests can kill one.
+// dataDirVariable is the data folder of a cloud that this test binary runs instead of tests, so that tests can kill it.
 const dataDirVariable = "FAVOURITECLOUD_TEST_DATA_DIR"
 
-// patience is how long anything may take on a busy machine.
+// patience is the timeout of eventually.
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(dataDirVariable); dir != "" {
-		os.Exit(beCloud(dir))
+		os.Exit(runCloud(dir))
 	}
 	os.Exit(m.Run())
 }
 
-func beCloud(dir string) int {
+func runCloud(dir string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	server, err := favouritecloud.New(favouritecloud.Config{
@@ -66,7 +63,7 @@ func beCloud(dir string) int {
 	return 0
 }
 
-// newDataDir returns a folder that the servers' account can reach. No server may be left in it when the test ends.
+// newDataDir returns a folder that the account of servers can reach. No server may be left in it when the test ends.
 func newDataDir(t *testing.T) string {
 	t.Helper()
 	requireServers(t)
@@ -99,8 +96,8 @@ func requireServers(t *testing.T) {
 	}
 }
 
-// serversIn finds the running servers below a folder, and what makes their data, the plain way: by the arguments of
-// all processes. A process that a server has just forked still has the server's arguments, and does not count.
+// serversIn returns the pids of servers and initdb below a folder, by the arguments of all processes. A process that a server has just
+// forked still has the arguments of the server, and does not count.
 func serversIn(t *testing.T, folder string) []int {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
@@ -113,7 +110,7 @@ func serversIn(t *testing.T, folder string) []int {
 		stat, statErr := os.ReadFile(filepath.Join(path, "stat"))
 		args := bytes.Split(cmdline, []byte{0})
 		if cmdlineErr != nil || statErr != nil || len(args) < 3 {
-			continue // It has ended, or is of no interest.
+			continue // It has ended, or is another program.
 		}
 		isPostgres := string(args[1]) == "-D" && strings.HasPrefix(string(args[2]), folder+"/")
 		isRedis := strings.HasPrefix(string(args[1]), folder+"/") && strings.HasSuffix(string(args[1]), "/redis.conf")
@@ -139,7 +136,7 @@ func serversIn(t *testing.T, folder string) []int {
 	return servers
 }
 
-// cloud is a running cloud as its users see it.
+// cloud is a running cloud with its clients.
 type cloud struct {
 	url       string
 	dir       string
@@ -148,8 +145,9 @@ type cloud struct {
 	networks  *network.Client
 	subnets   *subnet.Client
 	groups    *nodegroup.Client
+	client    *sdk.Client
 	apiKey    string
-	stop      func() // idempotent, reports failures
+	stop      func() // can be repeated
 }
 
 const project = "demo"
@@ -190,7 +188,7 @@ func startCloud(t *testing.T, c favouritecloud.Config) *cloud {
 	return connect(t, server.URL(), c.DataDir, stop)
 }
 
-// connect makes an API key, as an administrator of the machine would, and uses it.
+// connect creates an API key with the admin token, and clients with the key.
 func connect(t *testing.T, url, dir string, stop func()) *cloud {
 	t.Helper()
 	token, err := favouritecloud.ReadAdminToken(dir)
@@ -207,11 +205,11 @@ func connect(t *testing.T, url, dir string, stop func()) *cloud {
 	}
 	return &cloud{
 		url: url, dir: dir, databases: database.NewClient(client), caches: cache.NewClient(client), networks: network.NewClient(client),
-		subnets: subnet.NewClient(client), groups: nodegroup.NewClient(client), apiKey: key.Key, stop: stop,
+		subnets: subnet.NewClient(client), groups: nodegroup.NewClient(client), client: client, apiKey: key.Key, stop: stop,
 	}
 }
 
-// process is a cloud in a process of its own.
+// process is the process of a cloud.
 type process struct {
 	cmd *exec.Cmd
 	log *bytes.Buffer
@@ -253,7 +251,7 @@ func spawnCloud(t *testing.T, dir string) (*cloud, *process) {
 	return connect(t, strings.TrimSpace(url), dir, func() { p.end(t, syscall.SIGINT) }), p
 }
 
-// eventually waits until the check returns "", and says what it returned last when it gives up.
+// eventually waits until the check returns "", and fails with its last result after a timeout.
 func eventually(t *testing.T, what string, check func() string) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -273,37 +271,15 @@ func eventually(t *testing.T, what string, check func() string) {
 	}
 }
 
-// awaitOnline returns the instance once it is online.
+// awaitOnline returns the database instance once it is online.
 func (c *cloud) awaitOnline(t *testing.T, name string) *database.Instance {
 	t.Helper()
-	var online *database.Instance
-	eventually(t, name+" to be online", func() string {
-		i, err := c.databases.GetInstance(t.Context(), name)
-		if err != nil {
-			return err.Error()
-		}
-		online = i
-		if i.Status == database.StatusOnline {
-			return ""
-		}
-		return i.Status + " " + i.Message
-	})
-	return online
-}
-
-func (c *cloud) awaitGone(t *testing.T, name string) {
-	t.Helper()
-	eventually(t, name+" to be gone", func() string {
-		i, err := c.databases.GetInstance(t.Context(), name)
-		switch {
-		case sdk.IsNotFound(err):
-			return ""
-		case err != nil:
-			return err.Error()
-		default:
-			return i.Status + " " + i.Message
-		}
-	})
+	c.await(t, databases(), name)
+	i, err := c.databases.GetInstance(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
 }
 
 func (c *cloud) create(t *testing.T, in database.CreateInstanceInput, opts ...sdk.CallOption) *database.CreatedInstance {
@@ -313,30 +289,4 @@ func (c *cloud) create(t *testing.T, in database.CreateInstanceInput, opts ...sd
 		t.Fatal(err)
 	}
 	return created
-}
-
-// query asks a real client's question and returns the one value of the answer.
-func query(t *testing.T, i *database.Instance, password, sql string) (value string) {
-	t.Helper()
-	withConnection(t, i, password, func(conn *pgx.Conn) error { return conn.QueryRow(t.Context(), sql).Scan(&value) })
-	return value
-}
-
-func execute(t *testing.T, i *database.Instance, password, sql string) {
-	t.Helper()
-	withConnection(t, i, password, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(t.Context(), sql)
-		return err
-	})
-}
-
-func withConnection(t *testing.T, i *database.Instance, password string, use func(*pgx.Conn) error) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), i.URL(password))
-	if err != nil {
-		t.Fatalf("connecting to %s: %v", i.Name, err)
-	}
-	if err := errors.Join(use(conn), conn.Close(context.Background())); err != nil {
-		t.Fatalf("using %s: %v", i.Name, err)
-	}
 }

@@ -70,7 +70,7 @@ func TestChosenPassword(t *testing.T) {
 	c.stop()
 	c = startCloud(t, favouritecloud.Config{DataDir: dir})
 	c.awaitOnline(t, "orders")
-	killServer(t, c, &database.CreatedInstance{Instance: *online, Password: second})
+	killServer(t, c, databases(), "orders")
 	if online = c.awaitOnline(t, "orders"); !opens(t, online, second) || opens(t, online, oddPassword) {
 		t.Error("a restarted server has not the password that was asked for last")
 	}
@@ -164,13 +164,7 @@ func TestPasswordChangedWithSQL(t *testing.T) {
 	online := c.awaitOnline(t, "orders")
 	execute(t, online, "password-0", "alter role postgres password 'by-the-user'")
 	c.setPassword(t, "orders", "password-1")
-	eventually(t, "the reason to be shown", func() string {
-		i, err := c.databases.GetInstance(t.Context(), "orders")
-		if err == nil && i.Status == database.StatusFailed && strings.Contains(i.Message, "changed with SQL") {
-			return ""
-		}
-		return fmt.Sprint(i, err)
-	})
+	c.awaitFailure(t, databases(), "orders", "changed with SQL")
 	c.setPassword(t, "orders", "by-the-user")
 	if online = c.awaitOnline(t, "orders"); !opens(t, online, "by-the-user") {
 		t.Error("the password does not open the database")
@@ -207,7 +201,7 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	if err == nil { // Else the delete was quicker.
 		seen.Write(log)
 	}
-	c.awaitGone(t, "orders")
+	c.awaitDeleted(t, databases(), "orders")
 	cloudProcess.end(t, syscall.SIGINT)
 	seen.Write(cloudProcess.log.Bytes())
 	for _, secret := range []string{first, second} {

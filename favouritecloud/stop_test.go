@@ -50,5 +50,5 @@ func TestStopLeavesNothing(t *testing.T) {
 	c = startCloud(t, favouritecloud.Config{DataDir: dir}) // The lock is not left either.
 	c.awaitOnline(t, "kept")
 	c.awaitOnline(t, "half-made")
-	c.awaitGone(t, "deleted")
+	c.awaitDeleted(t, databases(), "deleted")
 }
