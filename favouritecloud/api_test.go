@@ -230,7 +230,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		}
 	}
 	if names := listNames(t, c, nil); len(names) != 1 {
-		t.Errorf("requests with one key made %v", names)
+		t.Errorf("requests with one key created %v", names)
 	}
 
 	for name, body := range map[string]string{"edited": `{"name":"other","fanciness_level":5}`, "broken": `{`, "empty": ""} {

@@ -60,7 +60,7 @@ func TestLifeOfACache(t *testing.T) {
 	}
 	if info := ask(t, online, created.Password, "INFO"); !strings.Contains(info, "redis_version:"+online.EngineVersion+".") ||
 		!strings.Contains(info, "maxmemory:16777216\r") || !strings.Contains(info, "maxmemory_policy:volatile-lru\r") {
-		t.Errorf("the API says version %s, the server says\n%s", online.EngineVersion, info)
+		t.Errorf("the API has version %s, the server\n%s", online.EngineVersion, info)
 	}
 	if got := ask(t, online, created.Password, "SET", "greeting", "hello"); got != "OK" {
 		t.Errorf("SET answers %q", got)
@@ -78,7 +78,7 @@ func TestLifeOfACache(t *testing.T) {
 	}
 }
 
-// updateCache changes all that can be changed, while the server goes on.
+// updateCache changes every setting, without a restart of the server.
 func updateCache(t *testing.T, c *cloud, created *cache.CreatedInstance) {
 	t.Helper()
 	before := serversIn(t, c.dir)
@@ -95,11 +95,11 @@ func updateCache(t *testing.T, c *cloud, created *cache.CreatedInstance) {
 	}
 	online := c.awaitCache(t, created.Name)
 	if online.MemoryMegabytes != 32 || online.EvictionPolicy != "allkeys-lfu" || online.Labels["team"] != "b" {
-		t.Errorf("after the update the API says %+v", online)
+		t.Errorf("after the update the API has %+v", online)
 	}
 	if info := ask(t, online, chosen, "INFO", "memory"); !strings.Contains(info, "maxmemory:33554432\r") ||
 		!strings.Contains(info, "maxmemory_policy:allkeys-lfu\r") {
-		t.Errorf("after the update the server says\n%s", info)
+		t.Errorf("after the update the server has\n%s", info)
 	}
 	if got, err := connected.do("GET", "greeting"); got != "hello" || err != nil {
 		t.Errorf("a client that was connected reads %q, %v", got, err)

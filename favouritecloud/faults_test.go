@@ -137,7 +137,7 @@ func TestFaultThrottling(t *testing.T) {
 		t.Errorf("advice to wait: %v", vendorNeutral)
 	}
 	if got := countNetworks(t, c, admin); got != 3 {
-		t.Errorf("%d networks were made", got)
+		t.Errorf("%d networks were created", got)
 	}
 	if got := stats(t, admin).Count("GET", "node-groups", sdk.OutcomeThrottled); got != 1 {
 		t.Errorf("%d calls are counted as throttled", got)
@@ -161,8 +161,8 @@ func TestFaultDroppedAnswers(t *testing.T) {
 			t.Fatalf("a read was dropped: %v", err)
 		}
 	}
-	if made := countNetworks(t, c, admin); made != calls {
-		t.Errorf("%d calls made %d networks: an answer was lost without the work", calls, made)
+	if networks := countNetworks(t, c, admin); networks != calls {
+		t.Errorf("%d calls created %d networks: an answer was lost but the call was not executed", calls, networks)
 	}
 	s := stats(t, admin)
 	if lost == 0 || lost == calls || s.Count("POST", "", sdk.OutcomeDropped) != lost || s.Count("POST", "networks", "") != calls {
@@ -193,21 +193,21 @@ func TestFaultStaleReads(t *testing.T) {
 	<-time.After(stale)
 	setFaults(t, admin, sdk.FaultRule{StaleReads: stale.String()})
 	began := time.Now()
-	made := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	created := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	_, networkErr := c.networks.GetNetwork(t.Context(), made.ID)
+	_, networkErr := c.networks.GetNetwork(t.Context(), created.ID)
 	list, listErr := c.networks.ListNetworks(t.Context(), nil)
 	_, databaseErr := c.databases.GetInstance(t.Context(), "orders")
 	names := listNames(t, c, nil)
 	if time.Since(began) < stale { // Else the machine was too busy to look in time.
 		if !sdk.IsNotFound(networkErr) || listErr != nil || len(list) != 1 || list[0].ID != before.ID {
-			t.Errorf("a new network: get says %v, list %v, error %v", networkErr, list, listErr)
+			t.Errorf("a new network: get %v, list %v, error %v", networkErr, list, listErr)
 		}
 		if !sdk.IsNotFound(databaseErr) || names != nil {
-			t.Errorf("a new database: get says %v, list %v", databaseErr, names)
+			t.Errorf("a new database: get %v, list %v", databaseErr, names)
 		}
 	}
-	if _, err := c.networks.UpdateNetwork(t.Context(), made.ID, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
+	if _, err := c.networks.UpdateNetwork(t.Context(), created.ID, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
 		t.Errorf("writes see everything, but: %v", err)
 	}
 	eventually(t, "the new objects to be seen", func() string {

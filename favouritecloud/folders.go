@@ -116,7 +116,8 @@ func (f *folders) adminToken() ([sha256.Size]byte, error) {
 		err = writeFile(filepath.Join(f.data, adminTokenFile), token+"\n")
 	}
 	if err == nil && token == "" {
-		err = fmt.Errorf("admin token file %s is empty: delete it and restart the cloud to get a new token", filepath.Join(f.data, adminTokenFile))
+		err = fmt.Errorf("admin token file %s is empty: delete it and restart the cloud to get a new token",
+			filepath.Join(f.data, adminTokenFile))
 	}
 	return sha256.Sum256([]byte(token)), err
 }
@@ -173,7 +174,8 @@ func (f *folders) keepInstances(chosen string) error {
 		return fmt.Errorf("creating instance folder: %w", err)
 	}
 	if !reachable {
-		return fmt.Errorf("account %s of the servers cannot reach the instance folder %s: choose another folder, or allow other accounts to enter its parent folders (chmod o+x)", f.account.Name, chosen)
+		return fmt.Errorf("account %s of the servers cannot reach the instance folder %s: choose another folder, or allow other accounts "+
+			"to enter its parent folders (chmod o+x)", f.account.Name, chosen)
 	}
 	link := filepath.Join(f.data, instancesLink)
 	if chosen == link {

@@ -40,7 +40,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 		t.Errorf("online instance, -want +got:\n%s", diff)
 	}
 	if v := query(t, online, created.Password, "show server_version"); !strings.HasPrefix(v, online.Version+".") {
-		t.Errorf("server has version %s, the API says %s", v, online.Version)
+		t.Errorf("server has version %s, the API has %s", v, online.Version)
 	}
 	if conn, err := pgx.Connect(t.Context(), online.URL("wrong")); err == nil {
 		t.Errorf("a wrong password opened the database: %v", conn.Close(t.Context()))
@@ -76,7 +76,7 @@ func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 		t.Errorf("after the delete the folder holds %v, error %v", folders, err)
 	}
 	if err := c.databases.DeleteInstance(t.Context(), created.Name); !sdk.IsNotFound(err) {
-		t.Errorf("deleting what is gone: %v", err)
+		t.Errorf("deleting it again: %v", err)
 	}
 	again := c.create(t, database.CreateInstanceInput{Name: created.Name, FancinessLevel: 20})
 	if again.ID <= created.ID {

@@ -80,7 +80,7 @@ func TestLifeOfANetwork(t *testing.T) {
 		t.Errorf("a deleted network: %v", err)
 	}
 	if err := c.networks.DeleteNetwork(t.Context(), full.ID); !sdk.IsNotFound(err) {
-		t.Errorf("deleting what is gone: %v", err)
+		t.Errorf("deleting it again: %v", err)
 	}
 }
 
@@ -93,8 +93,8 @@ func getNetwork(t *testing.T, c *cloud, id string) *network.Network {
 	return n
 }
 
-// TestNetworksAreFoundByLabelOnly shows what makes this service hard for its clients: nothing but labels tells a repeat
-// from a first request.
+// TestNetworksAreFoundByLabelOnly tests the difficulty of this service for its clients: only labels distinguish a repeated
+// request from a first one.
 func TestNetworksAreFoundByLabelOnly(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)

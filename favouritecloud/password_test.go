@@ -48,7 +48,7 @@ func TestChosenPassword(t *testing.T) {
 	c := startCloud(t, favouritecloud.Config{DataDir: dir})
 	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new(oddPassword)})
 	if created.Password != oddPassword {
-		t.Errorf("the create answered another password than was asked for")
+		t.Errorf("the create answered another password than was requested")
 	}
 	online := c.awaitOnline(t, "orders")
 	execute(t, online, oddPassword, "create table kept as select 'still there' as value")
@@ -72,7 +72,7 @@ func TestChosenPassword(t *testing.T) {
 	c.awaitOnline(t, "orders")
 	killServer(t, c, databases(), "orders")
 	if online = c.awaitOnline(t, "orders"); !opens(t, online, second) || opens(t, online, oddPassword) {
-		t.Error("a restarted server has not the password that was asked for last")
+		t.Error("a restarted server has not the password that was requested last")
 	}
 }
 
@@ -84,7 +84,7 @@ func TestPasswordChangedWhileTheServerIsMade(t *testing.T) {
 		c.setPassword(t, "orders", fmt.Sprintf("password-%d", n+1))
 	}
 	if online := c.awaitOnline(t, "orders"); !opens(t, online, "password-4") {
-		t.Error("the password that was asked for last does not open the database")
+		t.Error("the password that was requested last does not open the database")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestPasswordChangeSurvivesKill(t *testing.T) {
 		cloudProcess.end(t, syscall.SIGKILL)
 		c, cloudProcess = spawnCloud(t, dir)
 		switch round % 3 {
-		case 0: // The cloud goes on by itself.
+		case 0: // The cloud resumes automatically.
 		case 1:
 			c.setPassword(t, "orders", wanted)
 		case 2:
@@ -112,12 +112,12 @@ func TestPasswordChangeSurvivesKill(t *testing.T) {
 			c.setPassword(t, "orders", wanted)
 		}
 		if online := c.awaitOnline(t, "orders"); !opens(t, online, wanted) {
-			t.Fatalf("round %d: the password that was asked for last does not open the database", round)
+			t.Fatalf("round %d: the password that was requested last does not open the database", round)
 		}
 	}
 }
 
-// TestPasswordChangeOutlivesTheCloud makes the worst case: a change is under way, another one is asked for, the cloud is
+// TestPasswordChangeOutlivesTheCloud creates the worst case: a change is in progress, another one is requested, the cloud is
 // killed, and only then the first change takes effect. So the server has neither the password that the cloud last knew it
 // to have nor the one that is wanted.
 func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
@@ -152,11 +152,11 @@ func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
 	})
 	c, _ = spawnCloud(t, dir)
 	if online = c.awaitOnline(t, "orders"); !opens(t, online, "password-2") {
-		t.Error("the password that was asked for last does not open the database")
+		t.Error("the password that was requested last does not open the database")
 	}
 }
 
-// TestPasswordChangedWithSQL shows that nobody is locked out for ever.
+// TestPasswordChangedWithSQL recovers an instance whose password was changed without the cloud.
 func TestPasswordChangedWithSQL(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})

@@ -31,7 +31,7 @@ func TestRecordsSurviveKill(t *testing.T) {
 		var busy sync.WaitGroup
 		for client := range clients {
 			busy.Go(func() {
-				for n := 0; w.makeAll(t, c, fmt.Sprintf("group-%d-%d-%d", round, client, n)) == nil; n++ {
+				for n := 0; w.createAll(t, c, fmt.Sprintf("group-%d-%d-%d", round, client, n)) == nil; n++ {
 				}
 			})
 		}
@@ -69,16 +69,16 @@ type witness struct {
 	groups   map[string]*nodegroup.NodeGroup
 }
 
-// makeAll makes a network, a subnet and a node group, and fails when the cloud has been killed.
-func (w *witness) makeAll(t *testing.T, c *cloud, name string) error {
+// createAll creates a network, a subnet and a node group, and fails when the cloud has been killed.
+func (w *witness) createAll(t *testing.T, c *cloud, name string) error {
 	label := map[string]string{"attempt": name}
 	w.note(func() { w.attempts++ })
-	made, err := c.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: label})
+	created, err := c.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: label})
 	if err != nil {
 		return err
 	}
-	w.note(func() { w.networks[made.ID] = made })
-	part, err := c.subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{NetworkID: made.ID, CIDRBlock: "10.0.1.0/24"})
+	w.note(func() { w.networks[created.ID] = created })
+	part, err := c.subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{NetworkID: created.ID, CIDRBlock: "10.0.1.0/24"})
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
-// TestStopLeavesNothing is not parallel: it looks at all goroutines of the process, and the parallel tests wait for it.
+// TestStopLeavesNothing is not parallel: it checks all goroutines of the process, and the parallel tests wait for it.
 func TestStopLeavesNothing(t *testing.T) {
 	dir := newDataDir(t)
 	c := startCloud(t, favouritecloud.Config{DataDir: dir})
 	c.create(t, database.CreateInstanceInput{Name: "kept", FancinessLevel: 10})
-	c.create(t, database.CreateInstanceInput{Name: "half-made", FancinessLevel: 10})
+	c.create(t, database.CreateInstanceInput{Name: "half-created", FancinessLevel: 10})
 	c.create(t, database.CreateInstanceInput{Name: "deleted", FancinessLevel: 10})
 	c.awaitOnline(t, "kept")
 	if err := c.databases.DeleteInstance(t.Context(), "deleted"); err != nil {
@@ -49,6 +49,6 @@ func TestStopLeavesNothing(t *testing.T) {
 
 	c = startCloud(t, favouritecloud.Config{DataDir: dir}) // The lock is not left either.
 	c.awaitOnline(t, "kept")
-	c.awaitOnline(t, "half-made")
+	c.awaitOnline(t, "half-created")
 	c.awaitDeleted(t, databases(), "deleted")
 }

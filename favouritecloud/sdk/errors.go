@@ -126,7 +126,7 @@ func newAPIError(resp *http.Response, body []byte) error {
 	e := &APIError{Status: resp.StatusCode}
 	var answer ErrorBody
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Error.Code == "" {
-		e.Message = "unexpected answer: the endpoint is not the favourite cloud"
+		e.Message = "unexpected answer: the endpoint is not a favourite cloud"
 	} else {
 		e.Code, e.Message = answer.Error.Code, answer.Error.Message
 	}

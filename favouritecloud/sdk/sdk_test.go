@@ -47,7 +47,7 @@ func TestErrorsAreTyped(t *testing.T) {
 		"unauthorized": {status: 401, body: `{"error":{"code":"unauthorized","message":"who?"}}`, is: sdk.IsUnauthorized, message: "who? (unauthorized)"},
 		"forbidden":    {status: 403, body: `{"error":{"code":"forbidden","message":"no"}}`, is: sdk.IsForbidden, message: "no (forbidden)"},
 		"invalid":      {status: 422, body: `{"error":{"code":"invalid","message":"bad"}}`, is: sdk.IsInvalid, message: "bad (invalid)"},
-		"not ours":     {status: 502, body: `<html>bad gateway</html>`, is: func(error) bool { return true }, message: "unexpected answer: the endpoint is not the favourite cloud (HTTP 502)"},
+		"not ours":     {status: 502, body: `<html>bad gateway</html>`, is: func(error) bool { return true }, message: "unexpected answer: the endpoint is not a favourite cloud (HTTP 502)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestConnectionErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newClient(t, server.URL).Do(ctx, sdk.Request{Method: http.MethodGet, Path: "x"}, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled call says %v", err)
+		t.Errorf("error of a cancelled call: %v", err)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// Command is what `bowline generate` does: it writes what belongs into the folders and says which files it changed, or,
-// with check, writes nothing and fails if there are any.
+// Command implements `bowline generate`: it writes the generated files of the folders and prints the names of those that changed. With
+// check, it writes nothing and fails if any would change.
 func Command(ctx context.Context, to io.Writer, base string, check bool, folders ...string) error {
 	out, err := Generate(ctx, base, folders...)
 	if err != nil {

@@ -22,25 +22,25 @@ func TestCommand(t *testing.T) {
 		folders []string
 		want    string // in the error; empty if there is none
 	}{
-		"T25 check of what is up to date":  {[]string{"./testdata/cloud/apis/..."}, ""},
-		"T25 the dots may be left out":     {[]string{"testdata/cloud/apis"}, ""},
-		"no folder":                        {nil, "name the folder of the API types"},
-		"a folder that holds more":         {[]string{"testdata/cloud"}, "name the folder testdata/cloud/apis"},
-		"a folder that is not there":       {[]string{"./apis/..."}, "no such file or directory"},
-		"O23 what is wrong is told":        {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
-		"kubebuilder's mistakes are told":  {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go:12:2: expected integer"},
-		"T25 check of what is not written": {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
+		"T25 check of what is up to date":                {[]string{"./testdata/cloud/apis/..."}, ""},
+		"T25 the dots may be left out":                   {[]string{"testdata/cloud/apis"}, ""},
+		"no folder":                                      {nil, "name the folder of the API types"},
+		"a folder that contains more":                    {[]string{"testdata/cloud"}, "use the folder testdata/cloud/apis"},
+		"a missing folder":                               {[]string{"./apis/..."}, "no such file or directory"},
+		"problems are reported (O23)":                    {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
+		"problems of kubebuilder's markers are reported": {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go:12:2: expected integer"},
+		"T25 check of what is not written":               {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var said bytes.Buffer
-			err := codegen.Command(t.Context(), &said, ".", true, tc.folders...)
+			var output bytes.Buffer
+			err := codegen.Command(t.Context(), &output, ".", true, tc.folders...)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			names := strings.Contains(said.String(), "testdata/unwritten/apis/v1/zz_generated.types.go\n")
+			names := strings.Contains(output.String(), "testdata/unwritten/apis/v1/zz_generated.types.go\n")
 			if strings.Contains(tc.want, "not up to date") && !names {
-				t.Errorf("said %q", said.String())
+				t.Errorf("printed %q", output.String())
 			}
 		})
 	}

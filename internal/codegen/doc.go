@@ -1,21 +1,21 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codegen generates what follows from the types of an API, so that an author writes settings, observation and kind.
+// Package codegen generates the code and the custom resource definitions of an API. Authors only write settings, observation and kind.
 //
-//	bowline generate ./apis/...           # writes, and prints which files it changed
-//	bowline generate --check ./apis/...   # writes nothing, fails if it would
+//	bowline generate ./apis/...           # writes files and prints the names of those that changed
+//	bowline generate --check ./apis/...   # writes nothing, and fails if files are not up to date
 //
 //	//go:generate go run github.com/bowline-dev/bowline/cmd/bowline generate .
 //
-// The one idea: what an author wrote is read as syntax, without what earlier runs wrote, and everything that belongs into
-// the folder follows from that alone. So a run may be repeated, and a check is a comparison. What the author declared by
-// hand is not written again. An argument names the folder of an API, apis as a rule; all packages below it are read.
+// It reads the files of the author as syntax, without those of earlier runs; the generated files only depend on them. So a run can be
+// repeated, and a check is a comparison. Declarations of the author are not generated again. An argument is the folder of an API,
+// usually apis; all packages below it are read.
 //
 // # What an author writes
 //
 //	// apis/network/v1alpha1/doc.go
-//	// Package v1alpha1 holds the kinds of the cloud's network service.
+//	// Package v1alpha1 contains the kinds of the cloud's network service.
 //	//
 //	// +kubebuilder:object:generate=true
 //	// +groupName=network.cloud.example.org
@@ -48,10 +48,10 @@
 //		Status NetworkStatus `json:"status,omitempty"`
 //	}
 //
-// # What is written
+// # Generated files
 //
 //	apis/G/V/zz_generated.types.go      KSpec, KStatus, KList, KInitParameters; KClass, KClassSpecTemplate, KClassList
-//	apis/G/V/zz_generated.register.go   Group (but beside a kind called Group), GroupVersion, KKind, KKindAPIVersion,
+//	apis/G/V/zz_generated.register.go   Group (unless a kind is named Group), GroupVersion, KKind, KKindAPIVersion,
 //	                                    KGroupVersionKind, AddToScheme
 //	apis/G/V/zz_generated.accessors.go  the methods of the kind's role; Parameters, Observation, InitParameters, GetItems
 //	apis/G/V/zz_generated.rules.go      (*KParameters).FieldRules
@@ -61,59 +61,57 @@
 //	apis/zz_generated.register.go       AddToScheme of all packages
 //	apis/crds/                          one definition per kind, and the package that embeds them
 //
-// A kind is a managed resource if its spec embeds xpv1.ResourceSpec or xpv1.NamespacedResourceSpec, or is still to be
-// written; it is a provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds
+// A kind is a managed resource if its spec embeds xpv1.ResourceSpec or xpv1.NamespacedResourceSpec, or is
+// generated; it is a provider configuration if its spec embeds xpv1.ProviderSpec, a claim if that embeds
 // xpv1.ResourceClaimSpec, a target if that embeds xpv1.TargetSpec, and a class if its specTemplate embeds
 // xpv1.ClassSpecTemplate (T12). A ProviderConfig of both scopes becomes ProviderConfig, and in the second package ProviderConfig
-// and ClusterProviderConfig. The definitions get scope, categories, columns, the status subresource and the label of N29 where
-// markers of kubebuilder say nothing else.
+// and ClusterProviderConfig. Markers of kubebuilder override the scope, categories,
+// columns, status subresource and label (N29) of a definition.
 //
 // # Markers of a package, in doc.go
 //
-//	+bowline:generate                   opt in: some marker of ours has to be in the package, this one says nothing else
-//	+bowline:system=the cloud           what descriptions call the external system; default: the external system
+//	+bowline:generate                   opt in: required if the package has no other marker of bowline
+//	+bowline:system=the cloud           name of the external system in descriptions; default: the external system
 //	+bowline:provider=cloud             category of the kinds; default: first label of the group of the ProviderConfig
 //	+bowline:namespacedGroup=G          group of the second scope; default: .m before the last two labels
-//	+bowline:providerConfigGroup=G      group of the ProviderConfig; default: the longest that the package's group ends with
+//	+bowline:providerConfigGroup=G      group of the ProviderConfig; default: the longest suffix of the package's group
 //
 // # Markers of a kind
 //
 //	+bowline:scopes=Cluster,Namespaced  one or both
-//	+bowline:providerconfig             a provider configuration, where the spec does not say so
+//	+bowline:providerconfig             a provider configuration whose spec does not embed xpv1.ProviderSpec
 //	+bowline:class=Kind.group,…         the cluster-scoped managed kind K has a class, KClass, which satisfies these claim
-//	                                    kinds: controllers find it by them, the first of which is a label of its definition.
-//	                                    It takes the same settings, without what is immutable being so (R277)
-//	+bowline:claims=Kind.group,…        the same, on a class that is written by hand
+//	                                    kinds; the first one is a label of its definition. It has the same settings, but
+//	                                    none of them is immutable (R277)
+//	+bowline:claims=Kind.group,…        the same, on a class that the author declared
 //
 // # Markers of a field of the settings
 //
-//	+optional                           as everywhere; the field is a pointer, list or map with omitempty
-//	+immutable                          can be set once; enforced by the API server, which has to compare it, so that texts have
-//	                                    at most 1024 characters and lists and maps 64 items, in initProvider too, where it
-//	                                    stays as well unless forProvider sets it or it is in a list; validation markers of
-//	                                    the field say otherwise; a claim's own setting can be changed until the claim
-//	                                    has its managed resource
-//	+bowline:required                   demanded in forProvider or initProvider, by value, reference or selector, unless
-//	                                    managementPolicies exclude Create and Update; in the only item of a list with
-//	                                    MaxItems=1, too; in an optional struct only where that is given
+//	+optional                           the field is a pointer, list or map with omitempty
+//	+immutable                          can be set once; enforced by the API server. By default texts are limited to 1024
+//	                                    characters, and lists and maps to 64 items, because the rule compares them. It also
+//	                                    applies in initProvider, unless forProvider sets the field or it is in a list. A
+//	                                    setting of a claim can be changed until the claim has its managed resource
+//	+bowline:required                   required in forProvider or initProvider, by value, reference or selector, unless
+//	                                    managementPolicies exclude Create and Update; also in the only item of a list with
+//	                                    MaxItems=1; in an optional struct only if that is set
 //	+bowline:compare=W;W                set, ignoreCase, json, ignore, writeOnly, extra, chosen: see parameters.Rules;
-//	                                    chosen is for what others change where the user left it open, so that it must not be
-//	                                    taken over
-//	+bowline:default=JSON               what the vendor means where it answers with nothing, 0, false or an empty value, unless
-//	                                    the user asks for that or the vendor's field is a pointer; not in lists
+//	                                    chosen is for unset fields that others change, which must not be late-initialized
+//	+bowline:default=JSON               the value that an empty value of the external system stands for, unless the user sets
+//	                                    the empty value or the observed field is a pointer; not in lists
 //	+bowline:sensitive                  the value is never shown
-//	+bowline:labels                     this map[string]string holds the vendor's labels
-//	+bowline:generated=KEY              without this reference to a Secret a value is made, shown under the connection
-//	                                    secret's KEY; not in lists; the comment says that the value is random
+//	+bowline:labels                     this map[string]string contains the labels of the external resource
+//	+bowline:generated=KEY              without this reference to a Secret, a random value is generated and published as KEY of
+//	                                    the connection secret; not in lists; the comment must mention the random value
 //	+crossplane:generate:reference:type=Kind, or import/path.Kind; in the second scope it is that scope's kind
 //	+crossplane:generate:reference:extractor=import/path.Function(), refFieldName=…, selectorFieldName=…
-//	+bowline:nolint=RULE reason         turns a rule of package lint off here
+//	+bowline:nolint=RULE reason         disables a rule of package lint here
 //
-// Of these a claim's own settings have +optional, +immutable outside lists and maps, and +bowline:nolint only.
+// Settings of a claim may only have +optional, +bowline:nolint and, outside of lists and maps, +immutable.
 //
-// The field that refers has two beside it: NetworkIDRef *xpv1.Reference and NetworkIDSelector *xpv1.Selector for
+// A field with a reference has two fields beside it: NetworkIDRef *xpv1.Reference and NetworkIDSelector *xpv1.Selector for
 // NetworkID, SubnetIDRefs []xpv1.Reference and SubnetIDSelector for SubnetIDs; xpv1.NamespacedReference and
-// xpv1.NamespacedSelector where another namespace may be named.
+// xpv1.NamespacedSelector for references to other namespaces.
 //
-// Package model reads, lint judges, source writes Go, definition writes custom resource definitions.
+// Package model reads an API, lint checks it, source generates Go, definition generates custom resource definitions.
 package codegen

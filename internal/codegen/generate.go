@@ -21,19 +21,19 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/source"
 )
 
-// An Output is all that belongs into the folders of some APIs, and is not written by hand.
+// An Output is the generated files of some APIs.
 type Output struct {
 	// Base is the folder that paths are relative to.
 	Base string
 	// Files by path.
 	Files map[string][]byte
-	// Stale are the paths of files that an earlier run wrote and that are not wanted any more, sorted.
+	// Stale are the paths of files that an earlier run generated and that are obsolete, sorted.
 	Stale []string
 }
 
-// Generate finds out what belongs into the folders of APIs, whose names are absolute or relative to base; it writes
-// nothing. Each folder may end in "/...", which changes nothing: all packages below it are read. It fails with all
-// mistakes found in the source, one per line, each with file, line and column.
+// Generate returns the generated files of APIs, without writing them. Folders are absolute or relative to base. All packages below them
+// are read, with and without the suffix "/...". The error contains all problems of the source, one per line, with file, line and
+// column.
 func Generate(ctx context.Context, base string, folders ...string) (*Output, error) {
 	if len(folders) == 0 {
 		return nil, errors.New("name the folder of the API types: usually that is ./apis")
@@ -75,7 +75,7 @@ func (o *Output) add(ctx context.Context, folder string) error {
 	over := maps.Clone(files)
 	for name, text := range stale {
 		if _, wanted := files[name]; !wanted && strings.HasSuffix(name, ".go") {
-			over[name] = packageClause(text) // as if it were gone
+			over[name] = packageClause(text) // As if it were deleted.
 		}
 	}
 	rest, err := definition.Files(ctx, api, over)
@@ -93,7 +93,7 @@ func (o *Output) add(ctx context.Context, folder string) error {
 	return nil
 }
 
-// written returns the files below a folder that a generator wrote.
+// written returns the generated files below a folder.
 func written(base, dir string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	err := filepath.WalkDir(filepath.Join(base, dir), func(name string, entry fs.DirEntry, err error) error {
@@ -117,7 +117,7 @@ func written(base, dir string) (map[string][]byte, error) {
 	return found, err
 }
 
-// isOurs is true for files that a run may remove: what it wrote itself, or controller-gen in its place.
+// isOurs is true for files that a run may delete: its own, and those of controller-gen.
 func isOurs(name string, text []byte) bool {
 	return name == "zz_generated.deepcopy.go" || bytes.Contains(text, []byte(model.GeneratedBy)) ||
 		filepath.Ext(name) == ".yaml" && bytes.Contains(text, []byte("controller-gen.kubebuilder.io/version"))
@@ -132,7 +132,7 @@ func packageClause(text []byte) []byte {
 	return nil
 }
 
-// Differences returns the paths of files that are missing, stale or other than they should be, sorted.
+// Differences returns the paths of files that are missing, obsolete or different, sorted.
 func (o *Output) Differences() ([]string, error) {
 	differ := slices.Clone(o.Stale)
 	for name, want := range o.Files {
@@ -148,7 +148,7 @@ func (o *Output) Differences() ([]string, error) {
 	return differ, nil
 }
 
-// Write brings the disk in line and returns the paths of the files that it wrote or removed, sorted.
+// Write writes the files, deletes the obsolete ones, and returns the paths of all that changed, sorted.
 func (o *Output) Write() ([]string, error) {
 	changed, err := o.Differences()
 	if err != nil {

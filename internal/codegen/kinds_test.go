@@ -54,7 +54,7 @@ type anyConfig interface {
 	Settings() config.ProviderConfigSpec
 }
 
-// Roles are satisfied, says the compiler (T12).
+// Every kind implements the interfaces of its role (T12).
 var (
 	_ clusterManaged       = &compute.Machine{}
 	_ everyManaged         = &localcompute.Machine{}

@@ -43,7 +43,7 @@ func endAll(ctx context.Context, running []*Process, programs Signals, deadline 
 		if info, err := p.Inspect(); err == nil && programs[info.Command] != 0 && time.Now().Before(deadline) {
 			sig = programs[info.Command]
 		}
-		if err := p.Signal(sig); err != nil && !errors.Is(err, ErrGone) {
+		if err := p.Signal(sig); err != nil && !errors.Is(err, ErrEnded) {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func endAll(ctx context.Context, running []*Process, programs Signals, deadline 
 		if p.Wait(orderly) == nil {
 			continue
 		}
-		if err := p.Signal(unix.SIGKILL); err != nil && !errors.Is(err, ErrGone) {
+		if err := p.Signal(unix.SIGKILL); err != nil && !errors.Is(err, ErrEnded) {
 			return err
 		}
 		if err := p.Wait(ctx); err != nil {

@@ -147,7 +147,7 @@ func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) b
 // Shutdown ends the server in an orderly way, by the signal that asks for it, and closes it. After a timeout it ends the
 // server by Clear.
 func (s *Server) Shutdown(ctx context.Context, sig unix.Signal) error {
-	if err := s.Signal(sig); err != nil && !errors.Is(err, ErrGone) {
+	if err := s.Signal(sig); err != nil && !errors.Is(err, ErrEnded) {
 		return fmt.Errorf("stopping server: %w", err)
 	}
 	orderly, cancel := context.WithTimeout(ctx, shutdownTimeout)

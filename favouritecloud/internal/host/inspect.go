@@ -28,11 +28,11 @@ type Info struct {
 	Started time.Time
 }
 
-// Inspect returns the data of /proc. The error is ErrGone when the process has ended.
+// Inspect returns the data of /proc. The error is ErrEnded when the process has ended.
 func (p *Process) Inspect() (Info, error) {
 	info, err := inspect(p.pid)
 	if !p.alive() {
-		return Info{}, ErrGone // The data may be that of the next process with this pid.
+		return Info{}, ErrEnded // The data may be that of the next process with this pid.
 	}
 	if err != nil {
 		return Info{}, fmt.Errorf("inspecting process %d: %w", p.pid, err)
@@ -79,7 +79,7 @@ func processesIn(folder string, programs ...string) ([]*Process, error) {
 			continue
 		}
 		p, err := Open(candidate.PID)
-		if errors.Is(err, ErrGone) {
+		if errors.Is(err, ErrEnded) {
 			continue
 		}
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrGone reports that the process does not exist or has ended.
-var ErrGone = errors.New("process is gone")
+// ErrEnded reports that the process does not exist or has ended.
+var ErrEnded = errors.New("process has ended")
 
 // Process is one running or ended process. Close it to stop watching it.
 type Process struct {
@@ -40,13 +40,13 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Open watches the process with the given pid. The error is ErrGone when there is none.
+// Open watches the process with the given pid. The error is ErrEnded when there is none.
 func Open(pid int) (*Process, error) { return open(pid, nil) }
 
 func open(pid int, child *exec.Cmd) (*Process, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
-		return nil, ErrGone
+		return nil, ErrEnded
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening process %d: %w", pid, err)
@@ -92,7 +92,7 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 }
 
-// Signal sends sig. The error is ErrGone when the process has ended.
+// Signal sends sig. The error is ErrEnded when the process has ended.
 func (p *Process) Signal(sig unix.Signal) error {
 	conn, err := p.pidfd.SyscallConn()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Process) Signal(sig unix.Signal) error {
 	var failure error
 	err = conn.Control(func(fd uintptr) { failure = unix.PidfdSendSignal(int(fd), sig, nil, 0) })
 	if errors.Is(failure, unix.ESRCH) {
-		return ErrGone
+		return ErrEnded
 	}
 	if err := errors.Join(err, failure); err != nil {
 		return fmt.Errorf("signalling process %d: %w", p.pid, err)

@@ -80,11 +80,11 @@ func TestChildIsFoundEndedAndReaped(t *testing.T) {
 		t.Error("child was not reaped")
 	}
 	found[0].Close()
-	if err := child.Signal(unix.SIGKILL); !errors.Is(err, ErrGone) {
-		t.Errorf("signalling what is gone: %v", err)
+	if err := child.Signal(unix.SIGKILL); !errors.Is(err, ErrEnded) {
+		t.Errorf("signalling an ended process: %v", err)
 	}
-	if _, err := Open(child.Pid()); !errors.Is(err, ErrGone) {
-		t.Errorf("opening what is gone: %v", err)
+	if _, err := Open(child.Pid()); !errors.Is(err, ErrEnded) {
+		t.Errorf("opening an ended process: %v", err)
 	}
 }
 

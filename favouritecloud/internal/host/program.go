@@ -20,8 +20,8 @@ type NotInstalledError struct {
 
 // Error names the program and the package to install.
 func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("%s is not installed on the cloud's machine; install it (Debian: apt-get install %s): the instance then starts automatically",
-		e.Program, e.Package)
+	return fmt.Sprintf("%s is not installed on the cloud's machine; install it (Debian: apt-get install %s): "+
+		"the instance then starts automatically", e.Program, e.Package)
 }
 
 // Version runs a program with --version and returns the first submatch of its output. It is empty if the program cannot run,

@@ -82,7 +82,7 @@ func (c *Cluster) Running() (*Server, error) {
 		return nil, err
 	}
 	p, err := host.Open(file.pid)
-	if errors.Is(err, host.ErrGone) {
+	if errors.Is(err, host.ErrEnded) {
 		return nil, nil
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Cluster) Running() (*Server, error) {
 	info, err := p.Inspect()
 	if err != nil || !c.isServer(info, file) {
 		p.Close()
-		if err != nil && !errors.Is(err, host.ErrGone) {
+		if err != nil && !errors.Is(err, host.ErrEnded) {
 			return nil, err
 		}
 		return nil, nil

@@ -55,7 +55,7 @@ func (i *Instance) Running(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	p, err := host.Open(status.pid)
-	if errors.Is(err, host.ErrGone) {
+	if errors.Is(err, host.ErrEnded) {
 		return nil, nil
 	}
 	if err != nil {

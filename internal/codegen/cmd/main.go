@@ -1,8 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cmd is `bowline generate` as a program of its own: it is built in seconds, without the API server that the
-// command bowline brings along.
+// Command cmd is `bowline generate` as a separate program, which is built in seconds because it does not contain the API server.
 package main
 
 import (
@@ -15,7 +14,7 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "write nothing, and fail if there is something to write")
+	check := flag.Bool("check", false, "write nothing, and fail if files are not up to date")
 	flag.Parse()
 	if err := codegen.Command(context.Background(), os.Stdout, ".", *check, flag.Args()...); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -4,29 +4,18 @@
 package definition_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
-	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// machine returns what is generated for a kind of the test API: its package's golden test keeps the files up to date.
+// machine returns the generated definition of a kind of the test API.
 func machine(t *testing.T, group string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	all, err := crd.Load(os.DirFS("../testdata/cloud/apis/crds"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(all, func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == "machines."+group })
-	if i < 0 {
-		t.Fatalf("no definition of machines in %s", group)
-	}
-	return all[i]
+	return definitionOf(t, "machines."+group)
 }
 
 const cluster, namespaced = "compute.cloud.example.org", "compute.cloud.m.example.org"

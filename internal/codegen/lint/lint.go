@@ -31,8 +31,8 @@ func (p *Problem) Error() string { return fmt.Sprintf("%s: %s: %s", p.At, p.Rule
 type Rule struct {
 	// Name of the rule, for the marker +bowline:nolint.
 	Name string
-	// Says is the requirement, with the ids of the patterns that it implements.
-	Says string
+	// Requirement is the requirement, with the ids of the patterns that it implements.
+	Requirement string
 }
 
 // Rules returns all rules, in the order in which they are applied.

@@ -35,12 +35,12 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// A ProviderConfigSpec says how to reach things.
+// A ProviderConfigSpec has the settings for connections to things.
 type ProviderConfigSpec struct {
 	xpv1.ProviderSpec ` + "`json:\",inline\"`" + `
 }
 
-// A ProviderConfig says how to reach things.
+// A ProviderConfig has the settings for connections to things.
 //
 // +kubebuilder:object:root=true
 // +bowline:scopes=Cluster,Namespaced
@@ -53,7 +53,7 @@ type ProviderConfig struct {
 }
 `
 
-// load reads an API of one example. An example that says what package it is in brings doc.go and configurations itself.
+// load reads an API of one example. An example with a package comment contains doc.go and configurations itself.
 func load(t *testing.T, example []byte) *model.API {
 	t.Helper()
 	base := t.TempDir()
@@ -77,11 +77,11 @@ func load(t *testing.T, example []byte) *model.API {
 	return api
 }
 
-// Each rule has an example that breaks it, RULE.go, and what an author is told then, RULE.txt.
+// Each rule has an example that breaks it, RULE.go, and the expected messages, RULE.txt.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, rule := range lint.Rules() {
-		t.Run("O22 O23 "+rule.Name+": "+rule.Says, func(t *testing.T) {
+		t.Run("O22 O23 "+rule.Name+": "+rule.Requirement, func(t *testing.T) {
 			t.Parallel()
 			example, err := os.ReadFile(filepath.Join("testdata", rule.Name+".go"))
 			if err != nil {
@@ -126,7 +126,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	})
-	t.Run("O23 nothing is found where nothing is wrong, or the author says why", func(t *testing.T) {
+	t.Run("no problem in valid types, or where the author states a reason (O23)", func(t *testing.T) {
 		t.Parallel()
 		example, err := os.ReadFile("testdata/good.go")
 		if err != nil {
@@ -141,7 +141,7 @@ func TestExamples(t *testing.T) {
 func ExampleRules() {
 	for _, rule := range lint.Rules() {
 		if strings.HasPrefix(rule.Name, "secret-") {
-			fmt.Println(rule.Name+":", rule.Says)
+			fmt.Println(rule.Name+":", rule.Requirement)
 		}
 	}
 	// Output:

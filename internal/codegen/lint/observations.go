@@ -29,7 +29,8 @@ func statusOmitted(f *model.Field) string {
 func statusOptional(f *model.Field) string {
 	for _, marker := range []string{"optional", "immutable"} {
 		if f.Comment.Has(marker) {
-			return fmt.Sprintf("%s is an observation and not a setting: remove +%s, or use a separate struct if it is also a setting", f.Name, marker)
+			return fmt.Sprintf("%s is an observation and not a setting: remove +%s, or use a separate struct if it is also a setting",
+				f.Name, marker)
 		}
 	}
 	return ""

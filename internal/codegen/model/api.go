@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// An API is all below one folder: the groups and versions of a provider, or of the core.
+// An API is all packages below one folder: the groups and versions of a provider, or of the core.
 type API struct {
 	// Base is the folder that the paths of packages and positions are relative to.
 	Base string
@@ -23,7 +23,7 @@ type API struct {
 	Dir string
 	// Path is the import path of the folder.
 	Path string
-	// Packages below the folder, those that are to be written included, sorted by folder.
+	// Packages below the folder, including those that are generated, sorted by folder.
 	Packages []*Package
 
 	byPath map[string]*Package
@@ -32,7 +32,7 @@ type API struct {
 // Package returns the package of an import path, nil if it is not a part of the API.
 func (a *API) Package(path string) *Package { return a.byPath[path] }
 
-// Load reads all packages below a folder. Both dir and what the result says of files are relative to base.
+// Load reads all packages below a folder. dir and all paths of the result are relative to base.
 func Load(base, dir string) (*API, error) {
 	dir = filepath.Clean(dir)
 	module, moduleDir, err := findModule(filepath.Join(base, dir))
@@ -48,7 +48,7 @@ func Load(base, dir string) (*API, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(absolute, "apis")); err == nil {
-		return nil, fmt.Errorf("%s holds more than API types: name the folder %s", dir, filepath.Join(dir, "apis"))
+		return nil, fmt.Errorf("%s contains more than API types: use the folder %s", dir, filepath.Join(dir, "apis"))
 	}
 	api := &API{Base: base, Dir: dir, Path: path.Join(module, filepath.ToSlash(below)), byPath: map[string]*Package{}}
 	if err := api.read(); err != nil {
@@ -103,8 +103,7 @@ func (a *API) add(pkg *Package) {
 	a.byPath[pkg.Path] = pkg
 }
 
-// addSecond adds the namespaced kinds that a kind of both scopes has, in the package of their own, unless the author wrote
-// them.
+// addSecond adds the namespaced kinds of a kind of both scopes, in their own package, unless the author wrote them.
 func (a *API) addSecond(k *Kind) {
 	pkg := a.secondPackage(k.Package)
 	if k.Role == ProviderConfig {
@@ -140,8 +139,8 @@ func (a *API) secondPackage(first *Package) *Package {
 	return pkg
 }
 
-// Config returns the group of the provider configurations that the kinds of a package use: what the package's marker
-// says, else the longest group that has a provider configuration for the scope and that the package's group ends with.
+// Config returns the group of the provider configurations of a package's kinds: the value of the package's marker, else the longest
+// suffix of the package's group that has a provider configuration for the scope.
 func (p *Package) Config(scope Scope) (group string, ok bool) {
 	if group := p.Comment.Value("bowline:providerConfigGroup"); group != "" {
 		return group, true
@@ -160,13 +159,13 @@ func (p *Package) Config(scope Scope) (group string, ok bool) {
 	return group, ok
 }
 
-// findModule returns the path and folder of the Go module that a folder is in.
+// findModule returns the path and folder of the Go module of a folder.
 func findModule(dir string) (module, moduleDir string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", "", err
 	}
 	if _, err := os.Stat(dir); err != nil {
-		return "", "", fmt.Errorf("looking for API types: %w", err)
+		return "", "", fmt.Errorf("reading API types: %w", err)
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		text, err := os.ReadFile(filepath.Join(at, "go.mod"))
@@ -176,13 +175,13 @@ func findModule(dir string) (module, moduleDir string, err error) {
 					return strings.Trim(strings.TrimSpace(module), `"`), at, nil
 				}
 			}
-			return "", "", fmt.Errorf("%s names no module", filepath.Join(at, "go.mod"))
+			return "", "", fmt.Errorf("%s has no module path", filepath.Join(at, "go.mod"))
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", "", err
 		}
 		if filepath.Dir(at) == at {
-			return "", "", fmt.Errorf("%s is in no Go module: run go mod init where the program is to live", dir)
+			return "", "", fmt.Errorf("%s is not in a Go module: run go mod init in the folder of the program", dir)
 		}
 	}
 }

@@ -5,22 +5,22 @@ package model
 
 import "strings"
 
-// classSuffix is what the name of a class adds to that of its managed kind (K29).
+// classSuffix is the suffix of the name of a class, after that of its managed kind (K29).
 const classSuffix = "Class"
 
-// ClassMarker says of a managed kind that it has a class, and which claim kinds that satisfies.
+// ClassMarker requests a class for a managed kind. Its value is the claim kinds that the class satisfies.
 const ClassMarker = "bowline:class"
 
-// ClaimsMarker says of a class that an author declared which claim kinds it satisfies.
+// ClaimsMarker has the claim kinds that a class of the author satisfies.
 const ClaimsMarker = "bowline:claims"
 
 // ClassName returns the name of a managed kind's class.
 func (k *Kind) ClassName() string { return k.Name + classSuffix }
 
-// MadeName returns the name of the kind that a class is a template for, be it there or not.
+// MadeName returns the name of the managed kind of a class. The kind may not exist.
 func (k *Kind) MadeName() string { return strings.TrimSuffix(k.Name, classSuffix) }
 
-// ManagedKind returns the managed kind that a class is a template for, nil if its package has none of the name.
+// ManagedKind returns the managed kind of a class, nil if its package has none of the name.
 func (k *Kind) ManagedKind() *Kind {
 	name, ok := strings.CutSuffix(k.Name, classSuffix)
 	if of := k.Package.Kind(name); ok && k.Role == Class && of != nil && of.Role == Managed {
@@ -29,7 +29,7 @@ func (k *Kind) ManagedKind() *Kind {
 	return nil
 }
 
-// ClaimKinds returns the claim kinds that a class satisfies, each as Kind.group, in the author's order.
+// ClaimKinds returns the claim kinds that a class satisfies, each as Kind.group, in the order of the marker.
 func (k *Kind) ClaimKinds() []string {
 	value := k.Struct.Comment.Value(ClaimsMarker)
 	if of := k.ManagedKind(); value == "" && of != nil {
@@ -44,8 +44,8 @@ func (k *Kind) ClaimKinds() []string {
 	return kinds
 }
 
-// addClass adds the class that a marker of a managed kind asks for, unless the author wrote it. Managed resources of a
-// namespaced kind have none (N28): their secrets are where teams read.
+// addClass adds the class that a marker of a managed kind requests, unless the author wrote it. A namespaced kind has none (N28): teams
+// could read the secrets of its managed resources.
 func (p *Package) addClass(k *Kind) {
 	if k.Role != Managed || k.Scope != Cluster || !k.Struct.Comment.Has(ClassMarker) || p.Declares(k.ClassName()) {
 		return

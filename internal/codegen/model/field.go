@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Type is the type of a field, as far as it can be known without looking at other packages.
+// A Type is the type of a field, as far as its own package defines it.
 type Type struct {
 	// Text of the type in Go.
 	Text string
@@ -29,7 +29,7 @@ type Type struct {
 	Import string
 	// Name of the type, or of that of the items. Empty for types without a name.
 	Name string
-	// Imports are the paths of all packages that Text names, by their names there.
+	// Imports are the paths of all packages in Text, by their names there.
 	Imports map[string]string
 }
 
@@ -55,16 +55,16 @@ type Field struct {
 	Comment Comment
 	// Struct that the field belongs to.
 	Struct *Struct
-	// At is where the field is.
+	// At is the position of the field.
 	At token.Position
 }
 
-// Omitted is true if JSON leaves the field out when it is empty.
+// Omitted is true if JSON omits the field when it is empty.
 func (f *Field) Omitted() bool {
 	return slices.Contains(f.Options, "omitempty") || slices.Contains(f.Options, "omitzero")
 }
 
-// Optional is true if the author marked the field as such.
+// Optional is true if the field has a marker for that.
 func (f *Field) Optional() bool {
 	return f.Comment.Has("optional") || f.Comment.Has("kubebuilder:validation:Optional")
 }
@@ -79,7 +79,7 @@ type Struct struct {
 	Fields []*Field
 	// Package that declares it.
 	Package *Package
-	// At is where it is declared.
+	// At is the position of the declaration.
 	At token.Position
 }
 
@@ -98,7 +98,7 @@ func (s *Struct) Embeds(path, name string) bool {
 	return slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.Embedded && f.Type.Is(path, name) })
 }
 
-// Below returns the struct that a field holds, points to or holds many of, nil if it is none that was read.
+// Below returns the struct of a field, or of its items; nil if it has none in this API.
 func (f *Field) Below() *Struct {
 	pkg := f.Struct.Package
 	if f.Type.Import != "" {

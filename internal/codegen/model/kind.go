@@ -8,22 +8,22 @@ import (
 	"unicode"
 )
 
-// Paths of packages whose types say what a kind is.
+// Paths of packages whose types define the role of a kind.
 const (
 	CommonPath = "github.com/bowline-dev/bowline/apis/common/v1"
 	MetaPath   = "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Scope says whether objects of a kind are in namespaces.
+// A Scope is the scope of a kind.
 type Scope string
 
-// Scopes, as the marker +bowline:scopes and custom resource definitions spell them.
+// Scopes, as in the marker +bowline:scopes and in custom resource definitions.
 const (
 	Cluster    Scope = "Cluster"
 	Namespaced Scope = "Namespaced"
 )
 
-// A Role says what a kind is for, and so which methods it needs (T12).
+// A Role is the purpose of a kind. It determines the methods (T12).
 type Role string
 
 // Roles of kinds.
@@ -35,7 +35,7 @@ const (
 	Target         Role = "target"
 )
 
-// A recognition says which struct that a kind's spec, or template of specs, embeds gives it a role and a scope.
+// A recognition is the role and scope of a kind whose spec, or template of specs, embeds a struct.
 type recognition struct {
 	embedded string
 	role     Role
@@ -72,21 +72,21 @@ type Kind struct {
 	Scope Scope
 	// Package that the kind is in.
 	Package *Package
-	// Struct is what the author declared: in another package, for a kind whose Source is set.
+	// Struct is the declaration of the author: in another package, for a kind whose Source is set.
 	Struct *Struct
-	// Source is the kind that this one follows from: the one that it is the second scope of, or the managed kind of a
-	// class. It is nil for a kind that the author declared.
+	// Source is the kind that this one is generated from: that of the first scope, or the managed kind of a class. It is nil for a
+	// kind that the author declared.
 	Source *Kind
 	// Spec and Status are the names of the types of the fields; Spec is that of the specTemplate of a class.
 	Spec, Status Ref
 	// Parameters, Init and Observation are the types of spec.forProvider, spec.initProvider and status.atProvider of a
-	// managed resource. Init has no name if the author's spec has no such field. A class has Parameters only.
+	// managed resource. Init has no name if the author's spec has no such field. A class only has Parameters.
 	Parameters, Init, Observation Ref
 	// InitPointer is true if the author's spec.initProvider is a pointer.
 	InitPointer bool
 }
 
-// Noun returns the name as it is written in a sentence: node group for NodeGroup, DB instance for DBInstance.
+// Noun returns the name for use in a sentence: node group for NodeGroup, DB instance for DBInstance.
 func (k *Kind) Noun() string {
 	var words []string
 	runes := []rune(k.Name)
@@ -103,7 +103,7 @@ func (k *Kind) Noun() string {
 	return strings.Join(words, " ")
 }
 
-// begins is true if a word begins at the index: at a capital behind a small letter, or before one.
+// begins is true if a word begins at the index: at an upper case letter after or before a lower case letter.
 func begins(runes []rune, i int) bool {
 	if !unicode.IsUpper(runes[i]) {
 		return false
@@ -128,7 +128,7 @@ func isObject(s *Struct) bool {
 	return s.Embeds(MetaPath, "TypeMeta") && s.Embeds(MetaPath, "ObjectMeta") && specOf(s) != nil
 }
 
-// specOf returns the field that says what a kind is for: a class has specTemplate in place of spec (K21).
+// specOf returns the field that defines the role of a kind: a class has specTemplate instead of spec (K21).
 func specOf(s *Struct) *Field {
 	if template := s.Field("SpecTemplate"); template != nil {
 		return template
@@ -136,7 +136,7 @@ func specOf(s *Struct) *Field {
 	return s.Field("Spec")
 }
 
-// readKind returns the kind that a struct declares, nil if it is none that has a role.
+// readKind returns the kind that a struct declares, nil if it has no role.
 func readKind(s *Struct) *Kind {
 	if !isObject(s) {
 		return nil
@@ -177,7 +177,7 @@ func readKind(s *Struct) *Kind {
 	return k
 }
 
-// readParts finds the types of the author's fields; those that are to be written have the usual names.
+// readParts sets the types of the fields: those of the author, or the default names of generated ones.
 func (k *Kind) readParts(spec *Struct) {
 	path := k.Package.Path
 	k.Parameters, k.Init = Ref{path, k.Name + "Parameters"}, Ref{path, k.Name + "InitParameters"}
@@ -201,7 +201,7 @@ func refOf(f *Field, in *Package) Ref {
 	return Ref{f.Type.Import, f.Type.Name}
 }
 
-// Scopes returns what the marker +bowline:scopes says, Cluster first, without words that are no scope.
+// Scopes returns the valid scopes of the marker +bowline:scopes, Cluster first.
 func Scopes(s *Struct) []Scope {
 	var scopes []Scope
 	for _, scope := range []Scope{Cluster, Namespaced} {

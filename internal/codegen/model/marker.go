@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A Marker is a line of a comment that is for programs: +name or +name=value.
+// A Marker is a line of a comment for programs: +name or +name=value.
 type Marker struct {
 	// Name without the plus sign, such as immutable.
 	Name string
-	// Value behind the first equals sign, if any.
+	// Value after the first equals sign, if any.
 	Value string
-	// At is where the marker is.
+	// At is the position of the marker.
 	At token.Position
 }
 
@@ -27,15 +27,15 @@ func (m Marker) String() string {
 	return "+" + m.Name + "=" + m.Value
 }
 
-// A Comment is what stands above a declaration.
+// A Comment is the comment above a declaration.
 type Comment struct {
-	// Prose is what is for people, line by line, without empty lines at either end.
+	// Prose is the text without markers, by line, without empty lines at either end.
 	Prose []string
-	// Markers are what is for programs.
+	// Markers are the markers, in order.
 	Markers []Marker
 }
 
-// Has is true if a marker of the name is there.
+// Has is true if there is a marker of the name.
 func (c Comment) Has(name string) bool {
 	_, ok := c.Get(name)
 	return ok

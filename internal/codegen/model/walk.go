@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A Place is a field together with the fields that lead to it from a struct.
+// A Place is the path of fields from a struct to a field.
 type Place []*Field
 
 // Field returns the field itself.
 func (p Place) Field() *Field { return p[len(p)-1] }
 
-// Path returns the names in JSON, joined by dots. Items of lists and maps have no name of their own.
+// Path returns the names in JSON, joined by dots. Items of lists and maps have no name.
 func (p Place) Path() string {
 	var names []string
 	for _, f := range p {
@@ -25,12 +25,12 @@ func (p Place) Path() string {
 	return strings.Join(names, ".")
 }
 
-// Walk returns all fields of a struct and of the structs below it that were read, each after the one that holds it.
+// Walk returns all fields of a struct and of the structs below it, each after its parent.
 func (s *Struct) Walk() []Place { return s.walk(nil, nil) }
 
 func (s *Struct) walk(above Place, seen []*Struct) []Place {
 	if slices.Contains(seen, s) {
-		return nil // a type that holds itself
+		return nil // A recursive type.
 	}
 	var all []Place
 	for _, f := range s.Fields {
@@ -55,27 +55,26 @@ func (p Place) sibling(names ...string) *Field {
 	return nil
 }
 
-// Markers of references, as authors of the ecosystem know them.
+// Markers of references, which are those of Crossplane.
 const (
 	referenceMarker = "crossplane:generate:reference"
-	// ReferenceType names the kind that a field refers to.
+	// ReferenceType is the marker with the kind that a field refers to.
 	ReferenceType      = referenceMarker + ":type"
 	referenceExtractor = referenceMarker + ":extractor"
 	referenceRefName   = referenceMarker + ":refFieldName"
 	referenceSelector  = referenceMarker + ":selectorFieldName"
 )
 
-// A Reference is a field whose value can be taken from another object (R158).
+// A Reference is a field whose value can be resolved from another object (R158).
 type Reference struct {
 	// Place of the field below the parameters.
 	Place Place
-	// Ref and Selector are the fields beside it; nil where the author did not declare them.
+	// Ref and Selector are the fields beside it; nil if the author did not declare them.
 	Ref, Selector *Field
-	// Target is the type of the kind that is referred to, in the scope of the referring kind. It has no name if there is
-	// no such kind.
+	// Target is the type of the referenced kind, in the scope of the referring kind. It has no name if there is no such kind.
 	Target Ref
-	// Extractor is the call that takes the value from the target, empty for its external name: Import is the package of
-	// the function, Name the call.
+	// Extractor is the call that returns the value of the target: Import is the package of the function, Name the call. It is empty
+	// for the external name.
 	Extractor Ref
 }
 
@@ -100,7 +99,7 @@ func (k *Kind) References() []Reference {
 	return all
 }
 
-// RefNames returns the names that the reference beside a field may have, the best first.
+// RefNames returns the possible names of the reference of a field, the preferred one first.
 func RefNames(f *Field) []string {
 	if name := f.Comment.Value(referenceRefName); name != "" {
 		return []string{name}
@@ -111,7 +110,7 @@ func RefNames(f *Field) []string {
 	return []string{f.Name + "Ref"}
 }
 
-// SelectorNames returns the names that the selector beside a field may have, the best first.
+// SelectorNames returns the possible names of the selector of a field, the preferred one first.
 func SelectorNames(f *Field) []string {
 	if name := f.Comment.Value(referenceSelector); name != "" {
 		return []string{name}
@@ -122,7 +121,7 @@ func SelectorNames(f *Field) []string {
 	return []string{f.Name + "Selector"}
 }
 
-// target finds the kind that a marker names, Kind or import/path.Kind, in the scope of the referring kind.
+// target returns the kind of a marker, Kind or import/path.Kind, in the scope of the referring kind.
 func (k *Kind) target(f *Field, value string) Ref {
 	named := Ref{f.Struct.Package.Path, value}
 	if i := strings.LastIndex(value, "."); i >= 0 {
@@ -130,7 +129,7 @@ func (k *Kind) target(f *Field, value string) Ref {
 	}
 	first := k.Package.API.Package(named.Import)
 	if first == nil {
-		return named // of another API: the author knows
+		return named // Of another API, which is not read.
 	}
 	for _, pkg := range k.Package.API.Packages {
 		if pkg != first && pkg.Source != first {

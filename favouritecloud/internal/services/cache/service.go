@@ -49,7 +49,8 @@ func New(env fleet.Environment) *Service {
 }
 
 // Create records a new instance and starts its creation: see fleet.Fleet.
-func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in api.CreateInstanceInput) (body []byte, replayed bool, err error) {
+func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in api.CreateInstanceInput,
+) (body []byte, replayed bool, err error) {
 	record := Record{
 		Instance: store.Instance{
 			Project: project, Name: in.Name, Version: *cmp.Or(in.EngineVersion, new(string)), Labels: maps.Clone(in.Labels),

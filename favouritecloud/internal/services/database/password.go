@@ -32,7 +32,8 @@ func (e *engine) applyPassword(ctx context.Context, s *postgres.Server, record R
 	desired := record.Password
 	current, err := s.FindPassword(ctx, append([]string{desired}, record.FormerPasswords...))
 	if errors.Is(err, postgres.ErrWrongPassword) {
-		return errors.New("the password cannot be changed because it was changed with SQL; first update it to the one that the server has now")
+		return errors.New("the password cannot be changed because it was changed with SQL: " +
+			"first update it to the one that the server has now")
 	}
 	if err != nil {
 		return fmt.Errorf("changing password: %w", err)

@@ -45,8 +45,8 @@ func newTestWorker(t *testing.T, status string) *worker[record, *record] {
 		Service:     "some",
 		NewServer:   func(Site[record]) Server[record] { return idle{} },
 	})
-	made := record{store.Instance{Project: "p", Name: "a"}}
-	if _, _, err := f.Create(made, nil, func(record) ([]byte, error) { return []byte("1"), nil }); err != nil {
+	created := record{store.Instance{Project: "p", Name: "a"}}
+	if _, _, err := f.Create(created, nil, func(record) ([]byte, error) { return []byte("1"), nil }); err != nil {
 		t.Fatal(err)
 	}
 	const first = 1
@@ -81,10 +81,10 @@ func TestPausesGrowToTheRetryInterval(t *testing.T) {
 func TestFailureIsShown(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ before, after string }{
-		"while being made":   {sdk.StatusCreating, sdk.StatusFailed},
-		"while it ran":       {sdk.StatusOnline, sdk.StatusFailed},
-		"while restarting":   {sdk.StatusUpdating, sdk.StatusFailed},
-		"deletions continue": {sdk.StatusDeleting, sdk.StatusDeleting},
+		"while being created": {sdk.StatusCreating, sdk.StatusFailed},
+		"while it ran":        {sdk.StatusOnline, sdk.StatusFailed},
+		"while restarting":    {sdk.StatusUpdating, sdk.StatusFailed},
+		"deletions continue":  {sdk.StatusDeleting, sdk.StatusDeleting},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,8 @@ func New(c Config) *Service {
 
 // Create creates a node group. It returns the answer as JSON, or that to an earlier request with the same idempotency key in the
 // same project; then replayed is true and in is ignored.
-func (s *Service) Create(_ context.Context, project, idempotencyKey string, in api.CreateNodeGroupInput) (body []byte, replayed bool, err error) {
+func (s *Service) Create(_ context.Context, project, idempotencyKey string, in api.CreateNodeGroupInput,
+) (body []byte, replayed bool, err error) {
 	now := time.Now()
 	created, problem := newGroup(in, now)
 	err = s.Store.Write(func(tx *store.Tx) error {

@@ -36,7 +36,7 @@ func TestUpgrade(t *testing.T) {
 			upgraded(&api.Upgrade{Strategy: "RECREATE", MaxUnavailable: 2, Version: "2025.1"}, now),
 			api.Upgrade{Strategy: "RECREATE", MaxUnavailable: 2, Version: api.Version, LastUpgradeAt: then},
 		},
-		"new machines of a group that an older cloud made": {
+		"new machines of a group of an older cloud": {
 			upgraded(nil, now), api.Upgrade{Strategy: "ROLLING", MaxUnavailable: 1, Version: api.Version, LastUpgradeAt: then},
 		},
 	}

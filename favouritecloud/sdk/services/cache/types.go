@@ -87,7 +87,7 @@ type CreateInstanceInput struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// UpdateInstanceInput describes a change. Fields that are nil stay as they are. The server goes on meanwhile.
+// UpdateInstanceInput describes a change. Fields that are nil do not change. The server does not restart.
 type UpdateInstanceInput struct {
 	// MemoryMegabytes is the new limit. The eviction policy applies to data beyond it.
 	MemoryMegabytes *int `json:"memory_megabytes,omitempty"`

@@ -80,7 +80,7 @@ type CreateInstanceInput struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// UpdateInstanceInput describes a change. Fields that are nil stay as they are.
+// UpdateInstanceInput describes a change. Fields that are nil do not change.
 type UpdateInstanceInput struct {
 	// FancinessLevel restarts the server if it changes.
 	FancinessLevel *int `json:"fanciness_level,omitempty"`
