@@ -67,6 +67,12 @@ func TestErrorsAreTyped(t *testing.T) {
 			if wait, ok := sdk.RetryAfter(err); wait != tc.wait || ok != (tc.wait > 0) {
 				t.Errorf("retry after %s, %t; want %s", wait, ok, tc.wait)
 			}
+			if got, want := sdk.IsRefused(err), tc.status < 500 && tc.status != 429; got != want {
+				t.Errorf("refused: %t", got)
+			}
+			if got := sdk.IsUnavailable(err); got != (tc.status >= 500) {
+				t.Errorf("unavailable: %t", got)
+			}
 			others := 0
 			for _, is := range []func(error) bool{sdk.IsNotFound, sdk.IsExists, sdk.IsConflict, sdk.IsThrottled, sdk.IsUnauthorized, sdk.IsForbidden, sdk.IsInvalid, sdk.IsConnection} {
 				if is(err) {
@@ -85,7 +91,7 @@ func TestConnectionErrors(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, err := newClient(t, server.URL).Do(t.Context(), sdk.Request{Method: http.MethodGet, Path: "x"}, nil)
-	if !sdk.IsConnection(err) || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "is the cloud running?") {
+	if !sdk.IsConnection(err) || !sdk.IsUnavailable(err) || sdk.IsRefused(err) || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "is the cloud running?") {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
