@@ -171,7 +171,7 @@ func TestStopAndStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer other.Close() //nolint:errcheck // The test is over.
+		defer other.Close()
 		c = startCloud(t, favouritecloud.Config{DataDir: dir})
 		moved := c.await(t, e, "orders")
 		if got := e.read(t, moved, password); got != "still there" || moved.Port == online.Port {
