@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -29,7 +28,7 @@ func TestOneClient(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.start(newProvider(s.journal.factory(0)))
-	s.create(s.teamConfig("team"))
+	s.Create(s.teamConfig("team"))
 	allSettled(s, s.teamItems(many, "team"))
 	t.Run("R232 one client for all users of a configuration", func(t *testing.T) {
 		if s.created() != 1 {
@@ -39,7 +38,7 @@ func TestOneClient(t *testing.T) {
 	other := s.teamConfig("other")
 	other.Spec.Endpoint += "/other"
 	item := s.teamItem("by-other", "other")
-	s.create(other, item)
+	s.Create(other, item)
 	s.settled(item)
 	t.Run("R227 R229 objects name different configurations", func(t *testing.T) {
 		made := s.journal.connections()
@@ -48,13 +47,13 @@ func TestOneClient(t *testing.T) {
 		}
 	})
 	t.Run("N2 every kind of configuration", func(t *testing.T) {
-		cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
-		config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+		cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
+		config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}}
 		byCluster := s.teamItem("by-cluster", cluster.Name)
 		byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
-		byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
+		byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.Meta("", s.Prefix+"by-config")}}
 		byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
-		s.create(cluster, config, byCluster, byConfig)
+		s.Create(cluster, config, byCluster, byConfig)
 		s.settled(byCluster, byConfig)
 		made := s.journal.connections()
 		if len(made) != 4 {
@@ -75,7 +74,7 @@ func TestRotation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(20*time.Millisecond))
-	s.create(s.teamConfig("team"))
+	s.Create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
 	allSettled(s, items)
 	keys := []string{"first", "second", "third", "fourth"}
@@ -115,7 +114,7 @@ func TestRevocation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(20*time.Millisecond))
-	s.create(s.teamConfig("team"))
+	s.Create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
 	allSettled(s, items)
 	s.depot.allow("second")
@@ -152,15 +151,15 @@ func TestLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
-	s.create(s.teamConfig("team"))
+	s.Create(s.teamConfig("team"))
 	held := s.teamItem("held", "team")
 	release := s.depot.hold()
-	s.create(held)
+	s.Create(held)
 	s.until("requests waiting", s.depot.waitingRequests, 1)
 	s.depot.allow("second")
 	s.rotate("second")
 	other := s.teamItem("other", "team")
-	s.create(other)
+	s.Create(other)
 	s.until("clients made", s.created, 2)
 	s.until("requests waiting", s.depot.waitingRequests, 2)
 	t.Run("R232 a client in use is not closed", func(t *testing.T) {
@@ -184,7 +183,7 @@ func TestReplaced(t *testing.T) {
 	s := newStage(t)
 	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	item := s.teamItem("item", "team")
-	s.create(s.teamConfig("team"), item)
+	s.Create(s.teamConfig("team"), item)
 	s.settled(item)
 	s.depot.allow("second")
 	s.rotate("second")
@@ -233,12 +232,12 @@ func TestClosing(t *testing.T) {
 	s := newStage(t)
 	stop := s.start(newProvider(s.journal.factory(200*time.Millisecond)), managed.WithPollInterval(time.Hour))
 	config, item := s.teamConfig("team"), s.teamItem("item", "team")
-	s.create(config, item)
+	s.Create(config, item)
 	s.settled(item)
 	t.Run("R232 unused for a while", func(t *testing.T) {
 		s.until("clients closed", s.journal.closedClients, 1)
 	})
-	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
 	s.settled(item)
 	s.until("clients made", s.created, 2)
 	s.until("clients closed", s.journal.closedClients, 2)
@@ -246,12 +245,8 @@ func TestClosing(t *testing.T) {
 
 	stop = s.start(newProvider(s.journal.factory(time.Hour)), managed.WithPollInterval(time.Hour))
 	s.until("clients made", s.created, 3)
-	if err := s.Client.Delete(t.Context(), config); err != nil { // it stays for its user's sake
-		t.Fatal(err)
-	}
-	if err := s.Client.Delete(t.Context(), item); err != nil {
-		t.Fatal(err)
-	}
+	s.Delete(config)
+	s.Delete(item)
 	t.Run("N12 R232 configuration gone with its last user", func(t *testing.T) {
 		s.Eventually(t, "it is gone", func(ctx context.Context) error {
 			err := s.Client.Get(ctx, client.ObjectKeyFromObject(config), config)
@@ -266,7 +261,7 @@ func TestClosing(t *testing.T) {
 		}
 	})
 	item = s.teamItem("item", "team")
-	s.create(s.teamConfig("team"), item)
+	s.Create(s.teamConfig("team"), item)
 	s.settled(item)
 	stop()
 	t.Run("R232 manager ends", func(t *testing.T) {
@@ -282,18 +277,16 @@ func TestForgotten(t *testing.T) {
 	s := newStage(t)
 	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	config, item := s.teamConfig("team"), s.teamItem("item", "team")
-	s.create(config, item)
+	s.Create(config, item)
 	s.settled(item)
 	refuse := func(context.Context) error { return limits.ErrRefused }
 	if err := s.journal.connections()[0].Limiter.Do(t.Context(), refuse); !errors.Is(err, limits.ErrRefused) {
 		t.Fatal(err)
 	}
-	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	if err := errors.Join(s.Client.Delete(t.Context(), config), s.Client.Patch(t.Context(), config, unhold)); err != nil {
-		t.Fatal(err)
-	}
+	s.Delete(config)
+	kinds.Release(t.Context(), s.Client, config)
 	s.until("clients closed", s.journal.closedClients, 1)
-	s.create(s.teamConfig("team"))
+	s.Create(s.teamConfig("team"))
 	t.Run("N12 R232 what was heard before is forgotten", func(t *testing.T) {
 		s.until("clients made", s.created, 2)
 		if err := s.journal.connections()[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {

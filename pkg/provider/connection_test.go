@@ -31,7 +31,7 @@ func TestWakeUps(t *testing.T) {
 	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
 	item := s.teamItem("item", "late")
 	item.Spec.ForProvider.Size = 1
-	s.create(item)
+	s.Create(item)
 	says := func(words string) {
 		t.Helper()
 		s.Eventually(t, "the object says "+words, func(ctx context.Context) error {
@@ -55,28 +55,28 @@ func TestWakeUps(t *testing.T) {
 	config := s.teamConfig("late")
 	config.Spec = s.spec("missing")
 	t.Run("R231 no configuration", func(*testing.T) { says(`cannot get ProviderConfig "late"`) })
-	s.create(config)
+	s.Create(config)
 	t.Run("R231 no Secret", func(*testing.T) { says(`cannot get credentials of ProviderConfig "late"`) })
-	secret := &corev1.Secret{ObjectMeta: s.meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
-	s.create(secret)
+	secret := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
+	s.Create(secret)
 	t.Run("R231 no key", func(*testing.T) { says(`has no key "key"`) })
 	if s.depot.allRequests() > 0 || s.created() > 0 {
 		t.Error("R231 the external system was called without credentials")
 	}
-	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("first")} })
+	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte("first")} })
 	t.Run("R232 credentials appear", func(*testing.T) { soon(func() { s.settled(item) }) })
 	second, stop := newDepot("first")
 	t.Cleanup(stop)
-	s.change(config, func() { config.Spec.Endpoint = second.URL })
+	s.Change(config, func() { config.Spec.Endpoint = second.URL })
 	t.Run("R227 another endpoint", func(*testing.T) { soon(func() { s.until("items", second.itemCount, 1) }) })
 	second.revoke("first")
 	second.allow("other")
-	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
 	t.Run("R232 key revoked", func(*testing.T) { says("cannot get item") })
-	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
+	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
 	t.Run("R232 key replaced", func(*testing.T) { soon(func() { s.settled(item) }) })
 	t.Run("R231 configuration of a kind that there is not", func(*testing.T) {
-		s.change(item, func() { item.Spec.ProviderConfigReference.Kind = "Letter" })
+		s.Change(item, func() { item.Spec.ProviderConfigReference.Kind = "Letter" })
 		says(`has no provider configurations of kind "Letter"`)
 	})
 }
@@ -88,7 +88,7 @@ func TestFailingNew(t *testing.T) {
 	s.start(newProvider(s.journal.factory(0)), managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
 	s.journal.fail(func(context.Context) error { return errors.New("no such depot for first") })
 	began := time.Now()
-	s.create(s.teamConfig("team"))
+	s.Create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
 	s.Eventually(t, "all fail", func(context.Context) error {
 		if n := len(s.events.warnings()); n < many {
@@ -128,14 +128,14 @@ func TestWholeSecret(t *testing.T) {
 	s := newStage(t)
 	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
 	details := &corev1.Secret{
-		ObjectMeta: s.meta(s.Namespace, "details"), Type: xpv1.SecretTypeConnection,
+		ObjectMeta: s.Meta(s.Namespace, "details"), Type: xpv1.SecretTypeConnection,
 		Data: map[string][]byte{"username": []byte("u"), "password": []byte("first")},
 	}
 	config := s.teamConfig("team")
 	config.Spec = s.spec("details")
 	config.Spec.Credentials.SecretRef.Key = ""
 	item := s.teamItem("item", "team")
-	s.create(details, config, item)
+	s.Create(details, config, item)
 	s.settled(item)
 	t.Run("R231 all keys are there", func(t *testing.T) {
 		c := s.journal.connections()[0]
@@ -143,18 +143,18 @@ func TestWholeSecret(t *testing.T) {
 			t.Errorf("credentials %q, secret %q", c.Credentials, c.Secret)
 		}
 	})
-	s.change(details, func() { details.Annotations = map[string]string{"note": "nothing of importance"} })
-	s.change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.Change(details, func() { details.Annotations = map[string]string{"note": "nothing of importance"} })
+	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
 	s.settled(item)
 	t.Run("R232 metadata is no reason for another client", func(t *testing.T) {
 		if s.created() != 1 {
 			t.Errorf("%d clients made", s.created())
 		}
 	})
-	s.change(details, func() { details.Data["username"] = []byte("v") })
+	s.Change(details, func() { details.Data["username"] = []byte("v") })
 	t.Run("R232 any key is", func(*testing.T) { s.until("clients made", s.created, 2) })
 	t.Run("N2 not of another namespace", func(t *testing.T) {
-		s.change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
+		s.Change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
 		s.Eventually(t, "it is refused", func(context.Context) error {
 			for _, w := range s.events.warnings() {
 				if strings.Contains(w, "its own namespace") {
@@ -174,7 +174,7 @@ func TestSettingsOfAll(t *testing.T) {
 	often := s.teamConfig("often")
 	often.Spec.PollInterval = &metav1.Duration{Duration: time.Second}
 	item := s.teamItem("item", "often")
-	s.create(often, item)
+	s.Create(often, item)
 	s.settled(item)
 	t.Run("R224 poll interval of the configuration", func(t *testing.T) {
 		before := s.depot.allRequests()
@@ -187,7 +187,7 @@ func TestSettingsOfAll(t *testing.T) {
 	})
 	slow := s.teamConfig("slow")
 	slow.Spec.Limits = &xpv1.CallLimits{CallsPerSecond: new(int32(1)), Burst: new(int32(1))}
-	s.create(slow)
+	s.Create(slow)
 	s.teamItems(5, "slow")
 	s.until("clients made", s.created, 2)
 	t.Run("R231 limits of the configuration", func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestTransport(t *testing.T) {
 	factory.ForbiddenIsRefusal = true
 	s.start(newProvider(factory), managed.WithPollInterval(time.Hour))
 	item := s.teamItem("item", "team")
-	s.create(s.teamConfig("team"), item)
+	s.Create(s.teamConfig("team"), item)
 	s.settled(item)
 	t.Run("R47 own transport", func(t *testing.T) {
 		if n := int(counted.Load()); n == 0 || n != s.depot.allRequests() {

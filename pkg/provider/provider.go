@@ -48,7 +48,7 @@ type Provider struct {
 	// Classes connect claim kinds with kinds of the provider (R8).
 	Classes []Class
 
-	// PropagatesSecrets makes the provider propagate connection Secrets to claims, for all kinds of all providers (O15). One
+	// PropagatesSecrets makes the provider propagate connection Secrets to claims, for all kinds of all providers (R7). One
 	// provider of an installation does it: the core.
 	PropagatesSecrets bool
 

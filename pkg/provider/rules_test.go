@@ -93,23 +93,19 @@ func TestRules(t *testing.T) {
 
 // live takes objects of all kinds from their creation to their end.
 func (s *stage) live() {
-	cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
-	config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+	cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
+	config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}}
 	team := s.teamConfig("team")
 	byTeam, byCluster := s.teamItem("by-team", "team"), s.teamItem("by-cluster", cluster.Name)
 	byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
 	byTeam.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "connection"}
-	byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.meta("", s.Prefix+"by-config")}}
+	byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.Meta("", s.Prefix+"by-config")}}
 	byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
-	s.create(cluster, config, team, byTeam, byCluster, byConfig)
+	s.Create(cluster, config, team, byTeam, byCluster, byConfig)
 	s.settled(byTeam, byCluster, byConfig)
-	s.change(byTeam, func() { byTeam.Spec.ForProvider.Size = 2 }) // and so the connection secret
+	s.Change(byTeam, func() { byTeam.Spec.ForProvider.Size = 2 }) // and so the connection secret
 	s.settled(byTeam)
-	for _, o := range []client.Object{byTeam, byCluster, byConfig, cluster, config, team} {
-		if err := s.Client.Delete(s.t.Context(), o); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+	s.Delete(byTeam, byCluster, byConfig, cluster, config, team)
 	s.Eventually(s.t, "all is gone", func(ctx context.Context) error {
 		for _, o := range []client.Object{byTeam, byCluster, byConfig, cluster, config, team} {
 			err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)

@@ -149,7 +149,7 @@ func TestPlainKind(t *testing.T) {
 		Options: []managed.ReconcilerOption{managed.WithDefaultName(func(resource.Managed) string { return "chosen" })},
 	}
 	s.start(p)
-	s.create(s.teamConfig("team"), s.teamItem("item", "team"))
+	s.Create(s.teamConfig("team"), s.teamItem("item", "team"))
 	t.Run("A52 own connecter, made once", func(t *testing.T) {
 		s.until("clients made", s.created, 1)
 		if setups != 1 {
@@ -173,7 +173,7 @@ func TestConcurrency(t *testing.T) {
 	p := newProvider(s.journal.factory(0))
 	p.Kinds[1].Concurrency = 3
 	s.start(p, managed.WithPollInterval(20*time.Millisecond))
-	s.create(s.teamConfig("team"))
+	s.Create(s.teamConfig("team"))
 	release := s.depot.hold()
 	items := s.teamItems(10, "team")
 	s.until("requests waiting", s.depot.waitingRequests, 3)

@@ -14,10 +14,8 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -38,13 +36,11 @@ func TestMain(m *testing.M) {
 	os.Exit(controlplanetest.Main(m, depotKinds().Definitions()...))
 }
 
-// mine marks the objects of one test among those of others on the shared server.
-const mine = "provider.test/of"
-
 // A stage is a depot, a share of the API server, and the provider's controllers between the two, which see the objects of
 // this test only.
 type stage struct {
 	*controlplanetest.Env
+	*kinds.Own
 	t       *testing.T
 	depot   *depot
 	journal *clientJournal
@@ -62,8 +58,8 @@ func newStage(t *testing.T) *stage {
 	var stop func()
 	s.depot, stop = newDepot("first")
 	t.Cleanup(stop)
-	t.Cleanup(s.strike)
-	s.create(&corev1.Secret{ObjectMeta: s.meta(s.Namespace, "key"), Data: map[string][]byte{"key": []byte("first")}})
+	s.Own = depotKinds().NewOwn(t, s.Client, s.Namespace)
+	s.Create(&corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "key"), Data: map[string][]byte{"key": []byte("first")}})
 	return s
 }
 
@@ -80,7 +76,7 @@ func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.Recon
 		s.t.Fatal(err)
 	}
 	options := managed.CacheOptions()
-	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{mine: s.Namespace})
+	options.DefaultLabelSelector = labels.SelectorFromSet(s.Labels)
 	for object, by := range options.ByObject { // connection secrets carry no label
 		by.Namespaces = map[string]cache.Config{s.Namespace: {LabelSelector: labels.Everything()}}
 		options.ByObject[object] = by
@@ -98,85 +94,11 @@ func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.Recon
 	})
 }
 
-// strike removes what the test left on the shared server.
-func (s *stage) strike() {
-	ctx, unhold := context.Background(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	lists := []client.ObjectList{
-		&kinds.List[kinds.Item]{}, &kinds.List[kinds.TeamItem]{}, &kinds.List[kinds.ProviderConfig]{},
-		&kinds.List[kinds.ClusterProviderConfig]{}, &kinds.List[kinds.TeamProviderConfig]{}, &corev1.SecretList{},
-	}
-	for _, list := range lists {
-		if err := s.Client.List(ctx, list, client.MatchingLabels{mine: s.Namespace}); err != nil {
-			s.t.Error(err)
-		}
-		for _, o := range objects(list) {
-			_ = client.IgnoreNotFound(s.Client.Patch(ctx, o, unhold))
-			_ = client.IgnoreNotFound(s.Client.Delete(ctx, o))
-		}
-	}
-}
-
-// objects of a list.
-func objects(list client.ObjectList) (all []client.Object) {
-	switch l := list.(type) {
-	case *kinds.List[kinds.Item]:
-		all = pointers[kinds.Item, *kinds.Item](l.Items)
-	case *kinds.List[kinds.TeamItem]:
-		all = pointers[kinds.TeamItem, *kinds.TeamItem](l.Items)
-	case *kinds.List[kinds.ProviderConfig]:
-		all = pointers[kinds.ProviderConfig, *kinds.ProviderConfig](l.Items)
-	case *kinds.List[kinds.ClusterProviderConfig]:
-		all = pointers[kinds.ClusterProviderConfig, *kinds.ClusterProviderConfig](l.Items)
-	case *kinds.List[kinds.TeamProviderConfig]:
-		all = pointers[kinds.TeamProviderConfig, *kinds.TeamProviderConfig](l.Items)
-	case *corev1.SecretList:
-		all = pointers[corev1.Secret, *corev1.Secret](l.Items)
-	}
-	return all
-}
-
-func pointers[T any, P interface {
-	*T
-	client.Object
-}](items []T) (all []client.Object) {
-	for i := range items {
-		all = append(all, P(&items[i]))
-	}
-	return all
-}
-
-// meta is the metadata of an object of this test.
-func (s *stage) meta(namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{mine: s.Namespace}}
-}
-
-func (s *stage) create(objects ...client.Object) {
-	s.t.Helper()
-	for _, o := range objects {
-		if err := s.Client.Create(s.t.Context(), o); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
-// change edits the latest state of an object.
-func (s *stage) change(o client.Object, edit func()) {
-	s.t.Helper()
-	if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		s.t.Fatal(err)
-	}
-	before := o.DeepCopyObject().(client.Object)
-	edit()
-	if err := s.Client.Patch(s.t.Context(), o, client.MergeFrom(before)); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // rotate sets the key in the Secret "key".
 func (s *stage) rotate(to string) {
 	s.t.Helper()
-	secret := &corev1.Secret{ObjectMeta: s.meta(s.Namespace, "key")}
-	s.change(secret, func() { secret.Data = map[string][]byte{"key": []byte(to)} })
+	secret := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "key")}
+	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte(to)} })
 }
 
 // spec reaches the depot with the key in a Secret of the test's namespace.
@@ -191,12 +113,12 @@ func (s *stage) spec(secret string) kinds.ConfigSpec {
 
 // teamConfig is a configuration of the test's namespace with the Secret "key".
 func (s *stage) teamConfig(name string) *kinds.TeamProviderConfig {
-	return &kinds.TeamProviderConfig{Config: kinds.Config{ObjectMeta: s.meta(s.Namespace, name), Spec: s.spec("key")}}
+	return &kinds.TeamProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta(s.Namespace, name), Spec: s.spec("key")}}
 }
 
 // teamItem uses a configuration of the test's namespace.
 func (s *stage) teamItem(name, config string) *kinds.TeamItem {
-	i := &kinds.TeamItem{Stock: kinds.Stock{ObjectMeta: s.meta(s.Namespace, name)}}
+	i := &kinds.TeamItem{Stock: kinds.Stock{ObjectMeta: s.Meta(s.Namespace, name)}}
 	i.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: config}
 	return i
 }
@@ -206,7 +128,7 @@ func (s *stage) teamItems(n int, config string) (items []*kinds.TeamItem) {
 	s.t.Helper()
 	for i := range n {
 		items = append(items, s.teamItem(fmt.Sprintf("item-%d", i), config))
-		s.create(items[i])
+		s.Create(items[i])
 	}
 	return items
 }

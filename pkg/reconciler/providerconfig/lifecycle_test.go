@@ -31,12 +31,12 @@ func TestLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
-	s.create(secret, config)
+	s.Create(secret, config)
 	s.start()
 	const path = "/apis/pc.test.bowline.dev/v1/providerconfigs/c"
 	secretPath := "/api/v1/namespaces/" + s.env.Namespace + "/secrets/key"
 
-	s.create(item)
+	s.Create(item)
 	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 1, ""))
 	s.env.Eventually(t, "N12 the configuration is held", s.held(config, true))
 	s.env.Eventually(t, "N29 the secret is held", s.held(secret, true))
@@ -47,16 +47,16 @@ func TestLife(t *testing.T) {
 	s.touch(secret)
 	s.expectWrites("N13 passes over unchanged state")
 
-	s.delete(config)
+	s.Delete(config)
 	s.env.Eventually(t, "N32 it says why it stays", s.shows(config, 1, "InUse", "1 object: Item "+item.Name+".", "Delete"))
-	s.delete(secret)
+	s.Delete(secret)
 	s.touch(config)
 	s.expectWrites("N13 the deletion", "PATCH "+path+"/status")
 	if diff := cmp.Diff([]event.Reason{"InUse"}, s.events.Take()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 
-	s.delete(item)
+	s.Delete(item)
 	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
 	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
 	s.expectWrites("N13 the release", "PATCH "+secretPath, "PATCH "+path)
@@ -89,13 +89,13 @@ func TestUnused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
-	s.create(secret, config)
+	s.Create(secret, config)
 	s.start()
 	s.touch(config)
 	s.expectWrites("N12 an unused configuration")
-	s.create(item)
+	s.Create(item)
 	s.env.Eventually(t, "N12 held", s.held(secret, true))
-	s.delete(item)
+	s.Delete(item)
 	s.env.Eventually(t, "N12 the configuration is let go", s.held(config, false))
 	s.env.Eventually(t, "N29 the secret is let go", s.held(secret, false))
 	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 0, ""))
@@ -109,7 +109,7 @@ func TestBurst(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	config := s.config("c", "key")
-	s.create(config)
+	s.Create(config)
 	s.start()
 	began := time.Now()
 	var workers errgroup.Group
@@ -135,9 +135,9 @@ func TestBurst(t *testing.T) {
 	if others := len(all) - writes; others != 1 {
 		t.Errorf("N13 %d writes besides, where the finalizer needs one: %v", others, all)
 	}
-	s.delete(config)
+	s.Delete(config)
 	s.env.Eventually(t, "N29 pages are all read", s.shows(config, 1000, "InUse", "1000 objects: Item ", "u0004 and 995 more."))
-	if err := s.env.Client.DeleteAllOf(t.Context(), &kinds.Item{}, client.MatchingLabels{mine: s.env.Namespace}); err != nil {
+	if err := s.env.Client.DeleteAllOf(t.Context(), &kinds.Item{}, client.MatchingLabels(s.Labels)); err != nil {
 		t.Fatal(err)
 	}
 	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
@@ -155,24 +155,24 @@ func TestStrangers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	secret, config, item, other := s.secret("key"), s.config("c", "key"), s.item("a", "c"), stranger(s.env.Prefix+"s")
-	other.SetLabels(map[string]string{mine: s.env.Namespace})
+	other.SetLabels(s.Labels)
 	if err := unstructured.SetNestedField(other.Object, config.Name, "spec", "providerConfigRef", "name"); err != nil {
 		t.Fatal(err)
 	}
-	s.create(secret, config, item, other)
+	s.Create(secret, config, item, other)
 	s.start()
 	s.env.Eventually(t, "K60 its own users count", s.shows(config, 1, ""))
-	s.delete(item)
+	s.Delete(item)
 	s.env.Eventually(t, "K60 its own users have gone", s.shows(config, 0, ""))
 	if err := s.held(config, true)(t.Context()); err != nil {
 		t.Errorf("N29 in use elsewhere: %v", err)
 	}
-	s.delete(config)
+	s.Delete(config)
 	s.env.Eventually(t, "N29 it says who", s.shows(config, 0, "InUse", "Stranger "+other.GetName()))
 	if err := s.held(secret, true)(t.Context()); err != nil {
 		t.Errorf("N29 its secret: %v", err)
 	}
-	s.delete(other)
+	s.Delete(other)
 	s.env.Eventually(t, "N29 the configuration is gone", s.gone(config))
 	s.env.Eventually(t, "N29 the secret is let go", s.held(secret, false))
 }
@@ -190,10 +190,10 @@ func TestDoubt(t *testing.T) {
 		return nil
 	}
 	config, item := s.config("c", "key"), s.item("a", "c")
-	s.create(config, item)
+	s.Create(config, item)
 	s.start()
 	s.env.Eventually(t, "N12 held", s.held(config, true))
-	s.delete(config, item)
+	s.Delete(config, item)
 	s.env.Eventually(t, "N29 a kind cannot be listed", s.shows(config, 0, "UsersUnknown", "listing Stranger", "refused by the test"))
 	refuse.Store([]string{"/customresourcedefinitions", "/strangers"}) // a pass may have listed the kinds a moment ago
 	s.env.Eventually(t, "N29 kinds cannot be listed", s.shows(config, 0, "UsersUnknown", "listing the kinds"))
@@ -216,11 +216,11 @@ func TestCannotRelease(t *testing.T) {
 		return nil
 	}
 	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
-	s.create(secret, config, item)
+	s.Create(secret, config, item)
 	s.start()
 	s.env.Eventually(t, "N29 held", s.held(secret, true))
 	refuse.Store(true)
-	s.delete(item, config)
+	s.Delete(item, config)
 	s.env.Eventually(t, "N32 it says why", s.shows(config, 0, "CannotRelease", "secret "+s.env.Namespace+"/key", "refused by the test"))
 	refuse.Store(false)
 	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
@@ -251,7 +251,7 @@ func TestConflict(t *testing.T) {
 		}
 		return nil
 	}
-	s.create(secret, config, item)
+	s.Create(secret, config, item)
 	s.start()
 	for _, o := range []client.Object{config, secret} {
 		s.env.Eventually(t, "R17 both writes are there", func(ctx context.Context) error {

@@ -23,7 +23,7 @@ import (
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	cluster, team := newStage(t), newStage(t)
-	team.env = cluster.env
+	team.env, team.Own = cluster.env, cluster.Own
 	cluster.kind, cluster.user = groups().Namespaced.WithKind("ClusterProviderConfig"), groups().Namespaced.WithKind("Item")
 	team.kind, team.user = groups().Namespaced.WithKind("ProviderConfig"), cluster.user
 	name := cluster.env.Prefix + "c"
@@ -31,19 +31,19 @@ func TestScopes(t *testing.T) {
 		"team": &kinds.TeamProviderConfig{}}
 	clusterConfig := func(key, name string) {
 		configs[key].SetName(name)
-		configs[key].SetLabels(map[string]string{mine: cluster.env.Namespace})
-		cluster.create(configs[key])
+		configs[key].SetLabels(cluster.Labels)
+		cluster.Create(configs[key])
 	}
 	clusterConfig("default", resource.DefaultProviderConfig)
 	clusterConfig("cluster", name)
-	configs["team"].(*kinds.TeamProviderConfig).ObjectMeta = team.meta(team.env.Namespace, name)
-	team.create(configs["team"])
+	configs["team"].(*kinds.TeamProviderConfig).ObjectMeta = team.Meta(team.env.Namespace, name)
+	team.Create(configs["team"])
 	elsewhere := cluster.teamItem("elsewhere", "ProviderConfig", name)
 	elsewhere.Namespace = "default"
 	elsewhere.Name = name
 	t.Cleanup(func() { _ = cluster.env.Client.Delete(context.Background(), elsewhere) })
 	moves := cluster.teamItem("moves", "ProviderConfig", name)
-	cluster.create(
+	cluster.Create(
 		cluster.teamItem("unsaid-1", "", ""), cluster.teamItem("unsaid-2", "", ""), cluster.teamItem("unsaid-3", "", ""),
 		cluster.teamItem("by-name", "", name), cluster.teamItem("by-kind", "ClusterProviderConfig", name),
 		moves, elsewhere,
@@ -71,7 +71,7 @@ func TestScopes(t *testing.T) {
 	})
 	cluster.env.Eventually(t, "N2 one moves", count(map[string]int64{"default": 4, "cluster": 2, "team": 0}))
 
-	cluster.delete(configs["cluster"], configs["team"])
+	cluster.Delete(configs["cluster"], configs["team"])
 	cluster.env.Eventually(t, "N2 the team's configuration is gone", cluster.gone(configs["team"]))
 	cluster.env.Eventually(t, "N2 the cluster's is in use", func(ctx context.Context) error {
 		if err := count(map[string]int64{"default": 4, "cluster": 2, "team": 0})(ctx); err == nil {
@@ -101,7 +101,7 @@ func TestCrash(t *testing.T) {
 func crash(t *testing.T, write int, done bool) {
 	s := newStage(t)
 	first, second, config, item := s.secret("first"), s.secret("second"), s.config("c", "first"), s.item("a", "c")
-	s.create(first, second, config, item)
+	s.Create(first, second, config, item)
 	var written atomic.Int32
 	var dead atomic.Bool
 	killed := make(chan struct{})
@@ -146,9 +146,9 @@ func crash(t *testing.T, write int, done bool) {
 	s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "second" })
 	eventually("its new secret is held", s.held(second, true))
 	eventually("its old secret is let go", s.held(first, false))
-	s.delete(config)
+	s.Delete(config)
 	eventually("it stays", s.shows(config, 1, "InUse"))
-	s.delete(item)
+	s.Delete(item)
 	eventually("it is gone", s.gone(config))
 	for _, secret := range []client.Object{first, second} {
 		if err := s.held(secret, false)(t.Context()); err != nil {

@@ -25,7 +25,7 @@ func TestSecretOfTwo(t *testing.T) {
 	s := newStage(t)
 	secret, a, b := s.secret("key"), s.config("a", "key"), s.config("b", "key")
 	ofA, ofB := s.item("a", "a"), s.item("b", "b")
-	s.create(secret, a, b, ofA, ofB)
+	s.Create(secret, a, b, ofA, ofB)
 	s.start()
 	s.env.Eventually(t, "N29 both hold it", func(ctx context.Context) error {
 		if err := s.held(secret, true)(ctx); err != nil || len(secret.Annotations) != 2 {
@@ -33,12 +33,12 @@ func TestSecretOfTwo(t *testing.T) {
 		}
 		return nil
 	})
-	s.delete(secret, ofA, a)
+	s.Delete(secret, ofA, a)
 	s.env.Eventually(t, "N12 one configuration is gone", s.gone(a))
 	if err := s.held(secret, true)(t.Context()); err != nil {
 		t.Errorf("N29 the other needs it: %v", err)
 	}
-	s.delete(ofB)
+	s.Delete(ofB)
 	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
 	s.env.Eventually(t, "N12 the other is let go", s.held(b, false))
 }
@@ -51,13 +51,13 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
-		s.create(secret, config, item)
+		s.Create(secret, config, item)
 		late := make(chan struct{})
 		s.write = s.once("/secrets/key", func() { // the other one finds no users and lets go
 			defer close(late)
-			s.delete(item)
+			s.Delete(item)
 			s.edit(config, func() { config.Finalizers = nil })
-			s.delete(config)
+			s.Delete(config)
 		})
 		s.start()
 		<-late
@@ -71,7 +71,7 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
-		s.create(secret, config, item)
+		s.Create(secret, config, item)
 		s.start()
 		s.env.Eventually(t, "its Secret is held", s.held(secret, true))
 		s.stop()
@@ -80,7 +80,7 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 			defer close(late)
 			s.edit(secret, func() { secret.Annotations, secret.Finalizers = again, []string{providerconfig.SecretFinalizer} })
 		})
-		s.delete(item, config)
+		s.Delete(item, config)
 		s.start()
 		<-late
 		s.env.Eventually(t, "the configuration is gone", s.gone(config))
@@ -110,12 +110,12 @@ func TestSecretChanges(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			before, after, config := s.secret("before"), s.secret("after"), s.config("c", "before")
-			s.create(before, config, s.item("a", "c"))
+			s.Create(before, config, s.item("a", "c"))
 			s.start(o...)
 			s.env.Eventually(t, "N29 the secret is held", s.held(before, true))
 			s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "after" })
 			s.env.Eventually(t, "N29 it is let go when it is no longer named", s.held(before, false))
-			s.create(after)
+			s.Create(after)
 			if o != nil {
 				s.touch(config) // nobody watches
 			}
@@ -149,9 +149,9 @@ func TestSecretOfOthers(t *testing.T) {
 	kept := s.secret("kept")
 	kept.Finalizers = []string{providerconfig.SecretFinalizer}
 	config, item := &kinds.TeamProviderConfig{}, s.teamItem("a", "ProviderConfig", "c")
-	config.ObjectMeta, config.Spec.Credentials = s.meta(s.env.Namespace, "c"), s.credentials(theirs.Namespace, theirs.Name)
+	config.ObjectMeta, config.Spec.Credentials = s.Meta(s.env.Namespace, "c"), s.credentials(theirs.Namespace, theirs.Name)
 	config.Annotations = map[string]string{"bowline.dev/held-secrets": s.env.Namespace + "/kept"}
-	s.create(theirs, kept, config, item)
+	s.Create(theirs, kept, config, item)
 	s.start()
 	s.env.Eventually(t, "K60 a pass has ended well", func(ctx context.Context) error {
 		if err := s.held(config, true)(ctx); err != nil || config.GetUsers() != 1 {
@@ -162,7 +162,7 @@ func TestSecretOfOthers(t *testing.T) {
 	if err := s.held(theirs, false)(t.Context()); err != nil {
 		t.Errorf("N2 a secret of another namespace: %v", err)
 	}
-	s.delete(config, item)
+	s.Delete(config, item)
 	s.env.Eventually(t, "N12 gone", s.gone(config))
 	if err := s.held(kept, true)(t.Context()); err != nil {
 		t.Errorf("N29 a secret that others keep: %v", err)
@@ -172,7 +172,7 @@ func TestSecretOfOthers(t *testing.T) {
 // teamItem is a namespaced user of a configuration.
 func (s *stage) teamItem(name, kind, of string) *kinds.TeamItem {
 	u := &kinds.TeamItem{}
-	u.ObjectMeta = s.meta(s.env.Namespace, name)
+	u.ObjectMeta = s.Meta(s.env.Namespace, name)
 	if of != "" {
 		u.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: kind, Name: of}
 	}

@@ -17,11 +17,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -48,11 +46,9 @@ func definitions() []*apiextensionsv1.CustomResourceDefinition {
 	return append(groups().Definitions(), stranger)
 }
 
-// mine marks the objects of one test among those of others on the shared server.
-const mine = "providerconfig.test/of"
-
 // A stage is a share of the API server and a controller as a provider runs it, which sees the objects of this test only.
 type stage struct {
+	*kinds.Own
 	t      *testing.T
 	env    *controlplanetest.Env
 	kind   schema.GroupVersionKind
@@ -75,7 +71,7 @@ func newStage(t *testing.T) *stage {
 		t: t, env: controlplanetest.NewWithScheme(t, newScheme(t)), events: &recorder{},
 		kind: groups().Cluster.WithKind("ProviderConfig"), user: groups().Cluster.WithKind("Item"),
 	}
-	t.Cleanup(s.strike)
+	s.Own = groups().NewOwn(t, s.env.Client, s.env.Namespace)
 	return s
 }
 
@@ -94,7 +90,7 @@ func (s *stage) start(o ...providerconfig.Option) {
 	rc := fault.Intercept(s.env.Config, s.answer)
 	options := manager.Options{
 		Scheme: newScheme(s.t),
-		Cache:  cache.Options{DefaultLabelSelector: labels.SelectorFromSet(labels.Set{mine: s.env.Namespace})},
+		Cache:  cache.Options{DefaultLabelSelector: labels.SelectorFromSet(s.Labels)},
 	}
 	s.stop = controlplanetest.RunManager(s.t, rc, options, func(mgr manager.Manager) error {
 		secrets, err := credentials.NewSecrets(mgr)
@@ -109,69 +105,14 @@ func (s *stage) start(o ...providerconfig.Option) {
 	})
 }
 
-// strike removes what the test left on the shared server.
-func (s *stage) strike() {
-	ctx, of := context.Background(), client.MatchingLabels{mine: s.env.Namespace}
-	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	for _, o := range []client.Object{&kinds.Item{}, stranger("")} {
-		if err := s.env.Client.DeleteAllOf(ctx, o, of); err != nil {
-			s.t.Error(err)
-		}
-	}
-	secrets, configs := &corev1.SecretList{}, &kinds.List[kinds.ProviderConfig]{}
-	clusterConfigs := &kinds.List[kinds.ClusterProviderConfig]{}
-	for _, list := range []client.ObjectList{secrets, configs, clusterConfigs} {
-		if err := s.env.Client.List(ctx, list, of); err != nil {
-			s.t.Error(err)
-		}
-	}
-	var left []client.Object
-	for i := range secrets.Items {
-		left = append(left, &secrets.Items[i])
-	}
-	for i := range configs.Items {
-		left = append(left, &configs.Items[i])
-	}
-	for i := range clusterConfigs.Items {
-		left = append(left, &clusterConfigs.Items[i])
-	}
-	for _, o := range left {
-		_ = client.IgnoreNotFound(s.env.Client.Patch(ctx, o, unhold))
-		_ = client.IgnoreNotFound(s.env.Client.Delete(ctx, o))
-	}
-}
-
-// meta is the metadata of an object of this test.
-func (s *stage) meta(namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{mine: s.env.Namespace}}
-}
-
-func (s *stage) create(objects ...client.Object) {
-	s.t.Helper()
-	for _, o := range objects {
-		if err := s.env.Client.Create(s.t.Context(), o); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
-func (s *stage) delete(objects ...client.Object) {
-	s.t.Helper()
-	for _, o := range objects {
-		if err := s.env.Client.Delete(s.t.Context(), o); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
 func (s *stage) secret(name string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: s.meta(s.env.Namespace, name), StringData: map[string]string{"key": "x"}}
+	return &corev1.Secret{ObjectMeta: s.Meta(s.env.Namespace, name), StringData: map[string]string{"key": "x"}}
 }
 
 // config is a cluster-scoped configuration that names a Secret of the test's namespace.
 func (s *stage) config(name, secret string) *kinds.ProviderConfig {
 	c := &kinds.ProviderConfig{}
-	c.ObjectMeta, c.Spec.Credentials = s.meta("", s.env.Prefix+name), s.credentials(s.env.Namespace, secret)
+	c.ObjectMeta, c.Spec.Credentials = s.Meta("", s.env.Prefix+name), s.credentials(s.env.Namespace, secret)
 	return c
 }
 
@@ -185,7 +126,7 @@ func (s *stage) credentials(namespace, secret string) xpv1.ProviderCredentials {
 // item is a user of a configuration.
 func (s *stage) item(name, of string) *kinds.Item {
 	u := &kinds.Item{}
-	u.ObjectMeta = s.meta("", s.env.Prefix+name)
+	u.ObjectMeta = s.Meta("", s.env.Prefix+name)
 	u.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: s.env.Prefix + of}
 	return u
 }
