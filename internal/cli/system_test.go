@@ -45,7 +45,7 @@ func TestLife(t *testing.T) {
 	first := checkRunning(t, m, dir)
 
 	t.Run("kubectl", func(t *testing.T) { checkKubectl(t, m, dir) })
-	t.Run("controllers are not the administrator", func(t *testing.T) { checkIdentity(t, m, dir) })
+	t.Run("controllers are not the administrator", func(t *testing.T) { checkIdentity(t, m) })
 	t.Run("cloud key", func(t *testing.T) { checkKey(t, m, dir, first) })
 	t.Run("second up", func(t *testing.T) { checkSecondUp(t, m, dir, first.PID) })
 	t.Run("files", func(t *testing.T) { checkModes(t, dir) })
@@ -133,15 +133,12 @@ func checkKubectl(t *testing.T, m *machine, dir string) {
 	}
 }
 
-// checkIdentity asks the server what the controllers' service account may do, with the token that they use.
-func checkIdentity(t *testing.T, m *machine, dir string) {
-	token, err := os.ReadFile(filepath.Join(dir, "controllers.token"))
-	if err != nil {
-		t.Fatal(err)
-	}
+// checkIdentity checks the rights of the controllers' service account.
+func checkIdentity(t *testing.T, m *machine) {
+	token := strings.TrimSpace(m.must("kubectl", "create", "token", plane.ControllersAccount, "-n", plane.SystemNamespace))
 	s := parseStatus(t, m.must("status", "-o", "json"))
 	as := []string{"kubectl", "--kubeconfig", os.DevNull, "--server", "https://" + s.Address,
-		"--certificate-authority", caFile(t, m), "--token", string(token)}
+		"--certificate-authority", caFile(t, m), "--token", token}
 	cases := map[string]struct {
 		question []string
 		want     string
@@ -218,7 +215,7 @@ func checkSecondUp(t *testing.T, m *machine, dir string, pid int) {
 
 // checkModes wants every file that may hold a secret readable by nobody else.
 func checkModes(t *testing.T, dir string) {
-	for _, name := range []string{"admin.kubeconfig", "controllers.token", "bowline.log", "run.json", "cloud/admin.token"} {
+	for _, name := range []string{"admin.kubeconfig", "bowline.log", "run.json", "cloud/admin.token"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Error(err)

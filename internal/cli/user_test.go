@@ -96,7 +96,7 @@ func TestUserUsage(t *testing.T) {
 		"no team":      {args: "user create --namespace shop", code: exitUsage, say: "name one team"},
 		"no namespace": {args: "user create shop", code: exitUsage, say: "--namespace NS"},
 		"bad name":     {args: "user create Shop --namespace shop", code: exitUsage, say: "lower case"},
-		"system's":     {args: "user create shop --namespace bowline-system", code: exitUsage, say: "one of its own"},
+		"system's":     {args: "user create shop --namespace bowline-system", code: exitUsage, say: "belongs to the system"},
 		"default":      {args: "user create shop --namespace default", code: exitUsage, say: "a namespace of its own"},
 		"bad role":     {args: "user create shop --namespace shop --role root", code: exitUsage, say: "there are edit, view, admin"},
 		"too long":     {args: "user create shop --namespace shop --duration 9999h", code: exitUsage, say: "from 10m to 2160h"},

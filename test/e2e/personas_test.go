@@ -112,7 +112,7 @@ func TestTeam(t *testing.T) {
 	t.Run("forged propagation", func(t *testing.T) { forgedSecretStaysEmpty(t, team, admin) })
 	t.Run("no credentials", func(t *testing.T) {
 		for namespace, why := range map[string]string{
-			plane.Namespace: "has the events of all that is in no namespace", "platform": "FavouriteDBInstance",
+			plane.Namespace: "has the events of all cluster-scoped objects", "platform": "FavouriteDBInstance",
 		} {
 			out, err := p.Run(t.Context(), "user", "create", "spy", "--namespace", namespace)
 			if err == nil || !strings.Contains(out, why) {

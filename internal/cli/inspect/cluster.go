@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	queriesPerSecond = 100 // a person waits for a handful of answers
-	pageSize         = 500 // objects in one answer
+	queriesPerSecond = 100 // for one person and a few dozen requests
+	pageSize         = 500 // objects in one response
 )
 
 // Kinds of Kubernetes itself.
@@ -41,7 +41,7 @@ type Cluster struct {
 	kinds  []Kind
 }
 
-// Connect asks an API server for its kinds.
+// Connect discovers the kinds of an API server.
 func Connect(cfg *rest.Config) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = queriesPerSecond, queriesPerSecond
@@ -55,36 +55,36 @@ func Connect(cfg *rest.Config) (*Cluster, error) {
 	}
 	groups, err := restmapper.GetAPIGroupResources(d)
 	if apierrors.IsUnauthorized(err) {
-		return nil, errors.New("the API server does not accept the credentials of the kubeconfig: they may have expired; ask whoever gave them " +
-			"to you to renew them")
+		return nil, errors.New("the API server does not accept the credentials of the kubeconfig, which may have expired; ask your platform team " +
+			"for new ones")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the API server for its kinds: %w", err)
+		return nil, fmt.Errorf("discovering kinds: %w", err)
 	}
 	return &Cluster{client: c, kinds: kindsOf(groups)}, nil
 }
 
-// Presence says what came of looking for an object.
+// Presence is the result of reading an object.
 type Presence string
 
-// What may come of looking for an object.
+// Results of reading an object.
 const (
 	Present    Presence = "present"
-	Missing    Presence = "missing"            // there is none of that name
-	NoKind     Presence = "kind not installed" // the server does not have such objects
-	NoAccess   Presence = "no access"          // this user may not read it, and cannot know whether it exists
-	Unreadable Presence = "unreadable"         // the server could not answer
+	Missing    Presence = "missing"            // no object has that name
+	NoKind     Presence = "kind not installed" // the server does not have the kind
+	NoAccess   Presence = "no access"          // this user may not read it, so it may or may not exist
+	Unreadable Presence = "unreadable"         // the request failed
 )
 
-// A Reading is what came of looking for an object.
+// A Reading is an object as one user can read it.
 type Reading struct {
 	Presence Presence
 	Object   *unstructured.Unstructured // nil unless it is present
-	Kind     Kind                       // without a name unless the server has it
-	Problem  string                     // why it is unreadable
+	Kind     Kind                       // zero if the server does not have it
+	Problem  string                     // error of an unreadable object
 }
 
-// Get looks for the object of a kind, in the version that the server prefers.
+// Get reads an object in the version that the server prefers.
 func (c *Cluster) Get(ctx context.Context, of schema.GroupKind, key types.NamespacedName) Reading {
 	kind, ok := c.Kind(of)
 	if !ok {
@@ -109,7 +109,7 @@ func (c *Cluster) Get(ctx context.Context, of schema.GroupKind, key types.Namesp
 	return r
 }
 
-// Follow looks for what a reference names. Without a namespace it is one of the given namespace.
+// Follow reads the object of a reference. A reference without a namespace uses the given one.
 func (c *Cluster) Follow(ctx context.Context, ref corev1.ObjectReference, namespace string) Reading {
 	if ref.Namespace == "" {
 		ref.Namespace = namespace
@@ -117,7 +117,7 @@ func (c *Cluster) Follow(ctx context.Context, ref corev1.ObjectReference, namesp
 	return c.Get(ctx, ref.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 }
 
-// Secret looks for a Secret. Its values are for comparing in memory only.
+// Secret reads a Secret. Its values must only be compared in memory.
 func (c *Cluster) Secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, Reading) {
 	r := c.Get(ctx, secrets, key)
 	if r.Presence != Present {
@@ -125,19 +125,19 @@ func (c *Cluster) Secret(ctx context.Context, key types.NamespacedName) (*corev1
 	}
 	secret := &corev1.Secret{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object.Object, secret); err != nil {
-		// What is wrong with it may repeat a value.
-		return nil, Reading{Presence: Unreadable, Kind: r.Kind, Problem: "it cannot be understood"}
+		// The error may contain a value.
+		return nil, Reading{Presence: Unreadable, Kind: r.Kind, Problem: "it cannot be decoded"}
 	}
 	return secret, r
 }
 
-// Namespace looks for a namespace.
+// Namespace reads a namespace.
 func (c *Cluster) Namespace(ctx context.Context, name string) Reading {
 	return c.Get(ctx, namespaces, types.NamespacedName{Name: name})
 }
 
-// Events returns the events about an object, the oldest first, as far as the API server still has them and this user may read
-// them. Those of cluster-scoped objects are in namespace default.
+// Events returns the events of an object, the oldest first. The server keeps them for an hour; those of cluster-scoped objects are in
+// namespace default.
 func (c *Cluster) Events(ctx context.Context, about *unstructured.Unstructured) ([]corev1.Event, Presence) {
 	kind, ok := c.Kind(events)
 	if !ok {

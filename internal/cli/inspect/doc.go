@@ -8,9 +8,9 @@
 //
 // # The one idea
 //
-// All is read as one user, and nothing is known beforehand: kinds are what the API server says it has, so that those of any
-// provider are found, and an object that this user may not read, or that is not there, is an answer like any other (see
-// Reading). Only what was asked for itself must be there; Find then says what to type instead.
+// Everything is read as one user. Kinds come from discovery, so that objects of any provider are found. An object that does not
+// exist, or that this user may not read, is a result like any other (see Reading). Only the object that a person named must exist:
+// otherwise the error of Find says what to type instead.
 //
-// Package trace and package why are made of it.
+// Packages trace and why are built on it.
 package inspect

@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// some is how many objects a message names.
+// some is the number of objects in a message.
 const some = 5
 
-// A Query is what a person typed to mean one object.
+// A Query is one object as a person names it.
 type Query struct {
-	// Words are KIND/NAME, KIND and NAME, or the NAME of a claim. A kind is what kubectl takes for one.
+	// Words are KIND/NAME, KIND and NAME, or the NAME of a claim, with kinds as kubectl takes them.
 	Words []string
 	// Namespace of the object, if its kind has any.
 	Namespace string
 }
 
-// NotFoundError reports that there is no such object, and what to try instead.
+// NotFoundError reports that an object does not exist, and what to type instead.
 type NotFoundError struct{ text string }
 
 // Error satisfies error.
@@ -34,13 +34,13 @@ func (e *NotFoundError) Error() string { return e.text }
 // ErrWords reports that the words of a query do not name one object.
 var ErrWords = errors.New("name one object as KIND/NAME or KIND NAME, or a claim by its NAME")
 
-// Check reports words that cannot name one object, without asking anybody.
+// Check reports words that cannot name one object. It sends no request.
 func (q Query) Check() error {
 	_, _, err := q.split()
 	return err
 }
 
-// Find returns the one object that a query means. Its errors say what to type instead.
+// Find returns the object of a query. Its errors say what to type instead.
 func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 	word, name, err := q.split()
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 			return Reading{}, err
 		}
 	} else if len(kinds) == 0 {
-		return Reading{}, &NotFoundError{fmt.Sprintf("the server has no kinds of claims; say what kind of object %q is: KIND/%s", name, name)}
+		return Reading{}, &NotFoundError{fmt.Sprintf("the server has no kinds of claims; give the kind of object %q: KIND/%s", name, name)}
 	}
 	var found []Reading
 	var refused []Kind
@@ -76,7 +76,7 @@ func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 	case unreadable != nil:
 		return Reading{}, unreadable
 	case len(refused) > 0:
-		return Reading{}, fmt.Errorf("you may not read %s%s; ask whoever gave you access, or name an object of your own namespace with -n",
+		return Reading{}, fmt.Errorf("you may not read %s%s; ask your platform team for access, or choose an object of your own namespace with -n",
 			listOf(refused), in(kinds, q.Namespace))
 	}
 	return Reading{}, c.notFound(ctx, kinds, word, name, q.Namespace)
@@ -102,17 +102,17 @@ func (q Query) split() (kind, name string, err error) {
 	return "", "", ErrWords
 }
 
-// ambiguous tells how to name one of several objects.
+// ambiguous lists the names of several objects.
 func ambiguous(name string, found []Reading) error {
 	var choices []string
 	for _, r := range found {
 		choices = append(choices, r.Kind.String()+"/"+name)
 	}
 	slices.Sort(choices)
-	return &NotFoundError{fmt.Sprintf("several objects are called %q; name one of them: %s", name, strings.Join(choices, ", "))}
+	return &NotFoundError{fmt.Sprintf("several objects have the name %q; choose one: %s", name, strings.Join(choices, ", "))}
 }
 
-// notFound tells what there is instead: an object of that name elsewhere, or others here.
+// notFound lists alternatives: an object of that name in another namespace, or others in this one.
 func (c *Cluster) notFound(ctx context.Context, kinds []Kind, word, name, namespace string) error {
 	what := "claim"
 	if word != "" {
@@ -123,7 +123,7 @@ func (c *Cluster) notFound(ctx context.Context, kinds []Kind, word, name, namesp
 	for _, kind := range kinds {
 		if kind.Namespaced {
 			selector := fields.OneTermEqualSelector("metadata.name", name).String()
-			items, _ := c.list(ctx, kind, "", selector) // whoever may not look elsewhere is told of nothing there
+			items, _ := c.list(ctx, kind, "", selector) // without access to other namespaces there are none
 			for _, o := range items {
 				elsewhere = append(elsewhere, o.GetNamespace())
 			}
@@ -151,12 +151,12 @@ func (c *Cluster) notFound(ctx context.Context, kinds []Kind, word, name, namesp
 		text += ", nor any other"
 	}
 	if word == "" {
-		text += "; for another kind of object say KIND/" + name
+		text += "; for another kind of object use KIND/" + name
 	}
 	return &NotFoundError{text}
 }
 
-// in says where was looked, if that makes a difference.
+// in names the namespace, if the kinds have one.
 func in(kinds []Kind, namespace string) string {
 	if slices.ContainsFunc(kinds, func(k Kind) bool { return k.Namespaced }) {
 		return fmt.Sprintf(" in namespace %q", namespace)

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// A Role is the part that objects of a kind play.
+// A Role is what a kind is for.
 type Role string
 
-// The roles that matter between a claim and its Secret.
+// Roles of the objects between a claim and its Secret.
 const (
 	RoleClaim          Role = "claim"
 	RoleClass          Role = "class"
@@ -25,7 +25,7 @@ const (
 	RoleOther          Role = "object"
 )
 
-// A Kind is one that the API server has, in the version that it prefers.
+// A Kind is a kind of the API server, in the version that the server prefers.
 type Kind struct {
 	schema.GroupVersionKind
 	Resource   string // plural
@@ -35,7 +35,7 @@ type Kind struct {
 	categories []string
 }
 
-// Role tells what objects of the kind are, by the categories of its definition.
+// Role derives the role from the categories of the definition.
 func (k Kind) Role() Role {
 	for _, c := range k.categories {
 		switch c {
@@ -53,10 +53,10 @@ func (k Kind) Role() Role {
 	return RoleOther
 }
 
-// String names the kind as kubectl takes it: <kind>.<group> in lower case.
+// String is the kind as kubectl takes it: <kind>.<group> in lower case.
 func (k Kind) String() string { return strings.ToLower(k.GroupKind().String()) }
 
-// is true for a word that kubectl takes for the kind.
+// is reports whether kubectl takes a word for the kind.
 func (k Kind) is(word string) bool {
 	word = strings.ToLower(word)
 	for _, name := range k.names {
@@ -67,7 +67,7 @@ func (k Kind) is(word string) bool {
 	return false
 }
 
-// kindsOf lists what discovery found, each kind once.
+// kindsOf lists the discovered kinds, each once.
 func kindsOf(groups []*restmapper.APIGroupResources) []Kind {
 	var kinds []Kind
 	seen := map[schema.GroupKind]bool{}
@@ -101,8 +101,7 @@ func (c *Cluster) OfRole(role Role) (kinds []Kind) {
 	return kinds
 }
 
-// Kind returns the kind, in the version that the API server prefers, whatever version is asked for. It is not ok if the server
-// has none.
+// Kind returns a kind in the version that the server prefers. It is not ok if the server does not have the kind.
 func (c *Cluster) Kind(of schema.GroupKind) (k Kind, ok bool) {
 	for _, k := range c.kinds {
 		if k.GroupKind() == of {
@@ -112,8 +111,8 @@ func (c *Cluster) Kind(of schema.GroupKind) (k Kind, ok bool) {
 	return Kind{}, false
 }
 
-// ProviderConfigKind returns the kind of configuration that objects of a managed kind use and name by its kind, empty for
-// ProviderConfig: that of the provider's group, which ends the group of the managed kind.
+// ProviderConfigKind returns the configuration kind of a managed kind by its name, empty for ProviderConfig. Its group is a suffix of the
+// managed kind's group.
 func (c *Cluster) ProviderConfigKind(of schema.GroupKind, name string) (best Kind, ok bool) {
 	if name == "" {
 		name = "ProviderConfig"
@@ -127,7 +126,7 @@ func (c *Cluster) ProviderConfigKind(of schema.GroupKind, name string) (best Kin
 	return best, ok
 }
 
-// called returns the kinds that a word may mean.
+// called returns the kinds that a word matches.
 func (c *Cluster) called(word string) ([]Kind, error) {
 	var found []Kind
 	for _, k := range c.kinds {
@@ -145,7 +144,7 @@ func (c *Cluster) called(word string) ([]Kind, error) {
 	return nil, &NotFoundError{text}
 }
 
-// listOf names kinds for a message.
+// listOf lists kinds for a message.
 func listOf(kinds []Kind) string {
 	var names []string
 	for _, k := range kinds {

@@ -15,13 +15,13 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// Text returns a field that is text, empty if there is none.
+// Text returns a string field, empty if there is none.
 func Text(o *unstructured.Unstructured, path ...string) string {
 	text, _, _ := unstructured.NestedString(o.Object, path...)
 	return text
 }
 
-// Conditions returns the conditions of an object; one that cannot be understood is left out.
+// Conditions returns the conditions of an object that can be decoded.
 func Conditions(o *unstructured.Unstructured) xpv1.ConditionedStatus {
 	var status xpv1.ConditionedStatus
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -35,7 +35,7 @@ func Conditions(o *unstructured.Unstructured) xpv1.ConditionedStatus {
 	return status
 }
 
-// Reference returns the object reference that a field holds. It is not ok without a name.
+// Reference returns the object reference in a field. It is not ok without a name.
 func Reference(o *unstructured.Unstructured, path ...string) (ref corev1.ObjectReference, ok bool) {
 	fields, _, _ := unstructured.NestedMap(o.Object, path...)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &ref) != nil {
@@ -44,8 +44,8 @@ func Reference(o *unstructured.Unstructured, path ...string) (ref corev1.ObjectR
 	return ref, ref.Name != ""
 }
 
-// ConnectionSecret returns the Secret that a claim or a managed resource names for connection details. It is not ok if it names
-// none. Namespaced objects have theirs in their own namespace.
+// ConnectionSecret returns the connection Secret of a claim or managed resource; that of a namespaced object is in its namespace. It
+// is not ok if the object names none.
 func ConnectionSecret(o *unstructured.Unstructured) (key types.NamespacedName, ok bool) {
 	ref, ok := Reference(o, "spec", "writeConnectionSecretToRef")
 	key = types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
@@ -55,7 +55,7 @@ func ConnectionSecret(o *unstructured.Unstructured) (key types.NamespacedName, o
 	return key, ok
 }
 
-// When returns the last time at which an event happened.
+// When returns the last time of an event.
 func When(e corev1.Event) time.Time {
 	last := e.EventTime.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time} {
@@ -69,7 +69,7 @@ func When(e corev1.Event) time.Time {
 	return last
 }
 
-// Plain makes a text fit for one line of a terminal: what others wrote may hold characters that steer it.
+// Plain returns a text as one line without control characters, which could manipulate a terminal.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

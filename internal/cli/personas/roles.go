@@ -19,11 +19,11 @@ const (
 	Browse = "bowline-browse"
 )
 
-// aggregateTo begins the label that adds a role's rules to one of Kubernetes' own.
+// aggregateTo is the prefix of the label that adds a role's rules to one of Kubernetes' own.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
-// Roles returns the cluster roles for the kinds of these definitions. What a kind is, its categories say; a kind of none of
-// the categories claims, targets, classes, managed and provider is in no role.
+// Roles returns the cluster roles for the kinds of these definitions, by their categories. A kind without one of the categories claims,
+// targets, classes, managed and provider is in no role.
 func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.ClusterRole {
 	k := classify(definitions)
 	return []rbacv1.ClusterRole{
@@ -37,17 +37,17 @@ func Roles(definitions ...*apiextensionsv1.CustomResourceDefinition) []rbacv1.Cl
 
 func read() []string { return []string{"get", "list", "watch"} }
 
-// write is on objects, not on their statuses: these are what controllers say.
+// write covers objects, not their statuses, which controllers write.
 func write() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 }
 
-// secrets lets people read how to connect. Secrets are made by the controllers; to write them is another right.
+// secrets grants reading connection Secrets. Only controllers write them.
 func secrets() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: read()}}
 }
 
-// events are what kubectl describe shows of an object.
+// events grants what kubectl describe shows.
 func events() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: read()}}
 }
@@ -64,9 +64,9 @@ func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterR
 	return r
 }
 
-// kinds are definitions by what their objects are.
+// kinds are resources by the role of their kind.
 type kinds struct {
-	claims, classes           byGroup // targets count as claims: a team writes them, and others decide what it gets
+	claims, classes           byGroup // targets count as claims: teams write them
 	clusterScoped, namespaced byGroup // managed resources and their configurations
 }
 
@@ -74,7 +74,7 @@ func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
 	k := kinds{claims: byGroup{}, classes: byGroup{}, clusterScoped: byGroup{}, namespaced: byGroup{}}
 	for _, d := range definitions {
 		is := func(category string) bool { return slices.Contains(d.Spec.Names.Categories, category) }
-		switch { // what is several things at once counts for the one that the fewest may write
+		switch { // a kind with several categories counts for the most restricted one
 		case (is("managed") || is("provider")) && d.Spec.Scope == apiextensionsv1.ClusterScoped:
 			k.clusterScoped.add(d)
 		case is("managed") || is("provider"):
@@ -95,7 +95,7 @@ func (b byGroup) add(d *apiextensionsv1.CustomResourceDefinition) {
 	b[d.Spec.Group] = append(b[d.Spec.Group], d.Spec.Names.Plural)
 }
 
-// may returns one rule for each group, always in the same order.
+// may returns one rule for each group, sorted.
 func (b byGroup) may(verbs []string) []rbacv1.PolicyRule {
 	groups := make([]string, 0, len(b))
 	for group := range b {

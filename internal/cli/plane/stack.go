@@ -15,10 +15,10 @@ type Service struct {
 	Name       string
 	ListenFlag string // the flag that chooses its address, if there is one
 	Run        func(ctx context.Context) error
-	Ready      <-chan struct{} // closed when others may use the service; nil if it needs no start
+	Ready      <-chan struct{} // closed when others may use the service; nil: at once
 }
 
-// maxServices bounds the services of one stack; up starts four.
+// maxServices bounds the services of one stack; up starts three.
 const maxServices = 8
 
 // A Stack holds services that stop in the reverse order of their start: the users of a service stop before it does.

@@ -5,78 +5,59 @@ package plane
 
 import (
 	"context"
-	"errors"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"strconv"
-	"sync/atomic"
+	"net/http"
+	"net/http/httptest"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 )
 
-func TestTokenIsRenewed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "token")
-	synctest.Test(t, func(t *testing.T) {
-		var (
-			asked  int
-			refuse atomic.Bool
-		)
-		file := &tokenFile{path: path, log: slog.New(slog.DiscardHandler), request: func(context.Context) (string, time.Time, error) {
-			if refuse.Load() {
-				return "", time.Time{}, errors.New("no")
-			}
-			asked++
-			return strconv.Itoa(asked), time.Now().Add(tokenLife), nil
-		}}
-		if err := file.refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- file.keepFresh(ctx) }()
-
-		steps := []struct {
-			wait   time.Duration
-			refuse bool
-			want   string
-		}{
-			{tokenLife/2 - time.Minute, false, "1"},
-			{time.Minute + time.Second, false, "2"},
-			{tokenLife / 2, true, "2"}, // refused; the old one has half of its life left
-			{time.Minute, false, "3"},
-		}
-		for _, step := range steps {
-			refuse.Store(step.refuse)
-			<-time.After(step.wait) // on the bubble's clock
-			synctest.Wait()
-			if got, err := os.ReadFile(path); err != nil || string(got) != step.want {
-				t.Errorf("after %s: want token %s, got %s, %v", step.wait, step.want, got, err)
-			}
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+// The controllers send tokens of their own account, which are renewed after half of their life, and nothing of the
+// administrator's identity.
+func TestControllersAccess(t *testing.T) {
+	t.Parallel()
+	var requested authenticationv1.TokenRequest
+	client := fake.NewClientset()
+	client.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		requested = *a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
+		requested.Status = authenticationv1.TokenRequestStatus{Token: "theirs", ExpirationTimestamp: metav1.NewTime(time.Now().Add(tokenLife))}
+		return true, &requested, nil
 	})
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the token's file: %v, %v", info, err)
-	}
-}
+	sent := http.Header{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header }))
+	defer server.Close()
+	admin := &rest.Config{Host: server.URL, BearerToken: "secret", Username: "admin", Password: "secret",
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("ca"), CertData: []byte("cert"), KeyData: []byte("key")}}
+	source := tokenSource{client: client}
 
-func TestTokenConfigLeavesTheAdministratorOut(t *testing.T) {
-	admin := &rest.Config{
-		Host: "https://localhost:1", BearerToken: "secret", Username: "admin", Password: "secret",
-		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("ca"), CertData: []byte("cert"), KeyData: []byte("key")},
+	cfg := controllersAccess(admin, source)
+	if cfg.BearerToken != "" || cfg.Username != "" || cfg.Password != "" || cfg.CertData != nil || cfg.KeyData != nil {
+		t.Errorf("the administrator's identity is passed on: %s", cfg)
 	}
-	got := (&tokenFile{path: "/token"}).config(admin)
-	if got.BearerToken != "" || got.Username != "" || got.Password != "" || got.CertData != nil || got.KeyData != nil {
-		t.Errorf("the administrator's identity is passed on: %s", got)
+	if string(cfg.CAData) != "ca" || cfg.Insecure {
+		t.Errorf("the server's authority is lost: %s", cfg)
 	}
-	if got.Host != admin.Host || string(got.CAData) != "ca" || got.BearerTokenFile != "/token" || got.Insecure {
-		t.Errorf("the address or authority of the server is lost: %s", got)
+	cfg.CAData = nil // the test's server has no TLS
+	c, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.RESTClient().Get().AbsPath("/readyz").Do(context.WithoutCancel(t.Context()))
+	if got := sent.Get("Authorization"); got != "Bearer theirs" {
+		t.Errorf("the controllers send %q", got)
+	}
+	if got := *requested.Spec.ExpirationSeconds; got != int64(tokenLife.Seconds()) {
+		t.Errorf("the token lives %d seconds", got)
+	}
+	token, err := source.Token()
+	if err != nil || time.Until(token.Expiry) > tokenLife/2 || time.Until(token.Expiry) < tokenLife/2-time.Minute {
+		t.Errorf("the token is renewed at %v, %v", token, err)
 	}
 }

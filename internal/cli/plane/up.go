@@ -96,7 +96,7 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
 	}
-	token := controllersToken(p.DataDir, client, log.Own("bowline"))
+	tokens := tokenSource{client: client}
 	group, preparing := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return provider.InstallDefinitions(preparing, admin, log.Controllers(), need.definitions)
@@ -105,22 +105,20 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 		if err := applyIdentities(preparing, admin, need.identities); err != nil {
 			return err
 		}
-		return token.refresh(preparing)
+		_, err := tokens.Token() // fails here rather than in each controller
+		return err
 	})
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	log.Own("bowline").Debug("Custom resource definitions, and the identities of controllers and people, are applied")
 	working, err := Controllers(ctx, ControllersConfig{
-		ControllerOptions: p.Controllers, Providers: p.Providers, REST: token.config(admin), Log: log.Controllers(), Version: p.Version,
+		ControllerOptions: p.Controllers, Providers: p.Providers, REST: controllersAccess(admin, tokens), Log: log.Controllers(), Version: p.Version,
 	})
 	if err != nil {
 		return err
 	}
 	log.Own("bowline").Debug("The controllers are configured")
-	if err := running.Start(ctx, Service{Name: "token refresh", Run: token.keepFresh}); err != nil {
-		return err
-	}
 	return running.Start(ctx, working)
 }
 

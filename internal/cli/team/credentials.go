@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// checkNamespace refuses a namespace with Secrets that a configuration, a class or a cluster-scoped managed resource names: a
-// team reads all Secrets of the namespace that it works in.
+// checkNamespace refuses a namespace with Secrets of a configuration, a class or a cluster-scoped managed resource: a team reads all
+// Secrets of its namespace.
 func (a *Accounts) checkNamespace(ctx context.Context, namespace string) error {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	all, err := a.dynamic.Resource(definitions).List(ctx, metav1.ListOptions{})
@@ -24,20 +24,20 @@ func (a *Accounts) checkNamespace(ctx context.Context, namespace string) error {
 		return fmt.Errorf("listing custom resource definitions: %w", err)
 	}
 	for _, definition := range all.Items {
-		what, ok := keeper(definition)
+		resource, ok := mayNameSecrets(definition)
 		if !ok {
 			continue
 		}
-		objects, err := a.dynamic.Resource(what).List(ctx, metav1.ListOptions{})
+		objects, err := a.dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			continue // just removed
 		}
 		if err != nil {
-			return fmt.Errorf("listing %s: %w", what.GroupResource(), err)
+			return fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
 		}
 		for _, o := range objects.Items {
-			if keepsSecretsIn(o, namespace) {
-				return fmt.Errorf("the team could read what %s %s keeps in the Secrets of namespace %q; give the team a namespace of its own",
+			if namesSecretsIn(o, namespace) {
+				return fmt.Errorf("namespace %[3]q has Secrets of %[1]s %[2]s, which the team could read; choose a namespace of its own for the team",
 					o.GetKind(), o.GetName(), namespace)
 			}
 		}
@@ -45,30 +45,30 @@ func (a *Accounts) checkNamespace(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// keeper returns the resource of a definition whose objects may name Secrets of the platform. A namespaced managed resource
-// names those of its own namespace only, and whoever made it there meant them for that namespace.
-func keeper(definition unstructured.Unstructured) (schema.GroupVersionResource, bool) {
+// mayNameSecrets returns the resource of a definition whose objects may name Secrets of the platform. A namespaced managed resource
+// names only Secrets of its own namespace, which are meant for that namespace.
+func mayNameSecrets(definition unstructured.Unstructured) (schema.GroupVersionResource, bool) {
 	categories, _, _ := unstructured.NestedStringSlice(definition.Object, "spec", "names", "categories")
 	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
 	is := func(category string) bool { return slices.Contains(categories, category) }
 	if !is("classes") && !is("provider") && !(is("managed") && scope == "Cluster") {
 		return schema.GroupVersionResource{}, false
 	}
-	what := schema.GroupVersionResource{}
-	what.Group, _, _ = unstructured.NestedString(definition.Object, "spec", "group")
-	what.Resource, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	resource := schema.GroupVersionResource{}
+	resource.Group, _, _ = unstructured.NestedString(definition.Object, "spec", "group")
+	resource.Resource, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "plural")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, v := range versions {
 		if version, ok := v.(map[string]any); ok && version["served"] == true {
-			what.Version, _ = version["name"].(string)
+			resource.Version, _ = version["name"].(string)
 		}
 	}
-	return what, what.Version != ""
+	return resource, resource.Version != ""
 }
 
-// keepsSecretsIn tells whether an object names Secrets of a namespace: as references, which say the namespace or mean that of
-// the object, or as the place for Secrets to come.
-func keepsSecretsIn(o unstructured.Unstructured, namespace string) bool {
+// namesSecretsIn reports whether an object names Secrets of a namespace: by references, which name the namespace or mean that of the
+// object, or as the namespace for new Secrets.
+func namesSecretsIn(o unstructured.Unstructured, namespace string) bool {
 	var named func(value any) bool
 	named = func(value any) bool {
 		switch v := value.(type) {
@@ -93,8 +93,7 @@ func keepsSecretsIn(o unstructured.Unstructured, namespace string) bool {
 	return named(o.Object["spec"]) || named(o.Object["specTemplate"])
 }
 
-// namesSecret tells by its key whether a reference is one to a Secret, be it to read (passwordSecretRef) or to write
-// (writeConnectionSecretToRef).
+// namesSecret reports whether a field refers to a Secret, to read (passwordSecretRef) or to write (writeConnectionSecretToRef).
 func namesSecret(key string) bool {
 	key = strings.ToLower(key)
 	return strings.HasSuffix(key, "secretref") || strings.HasSuffix(key, "secrettoref")

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// List returns all teams in the order of their names.
+// List returns all teams, sorted by name.
 func (a *Accounts) List(ctx context.Context) ([]Team, error) {
 	accounts, err := a.kube.CoreV1().ServiceAccounts(Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelTeam})
 	if err != nil {
@@ -47,9 +47,9 @@ func (a *Accounts) List(ctx context.Context) ([]Team, error) {
 	return teams, nil
 }
 
-// Revoke takes away all access of a team, and returns what it was. The bindings go first: with them gone no token opens
-// anything. Bindings that somebody else made for the team are returned, as kind and name: they would hold for a team of the
-// same name, too. The error is an UnknownError if nothing of such a team is left.
+// Revoke ends all access of a team, and returns the team. It deletes the bindings first, which disables all tokens. It returns other
+// bindings of the account, as kind and name: they would hold for a new team of the same name. The error is an UnknownError if there
+// is no such team.
 func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []string, err error) {
 	bindings, err := a.bindings(ctx, labelTeam+"="+name)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []st
 	return t, others, err
 }
 
-// boundByOthers returns the bindings that name a team's account, whoever made them.
+// boundByOthers returns all bindings of a team's account.
 func (a *Accounts) boundByOthers(ctx context.Context, name string) ([]string, error) {
 	var found []string
 	inNamespaces, err := a.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
@@ -97,7 +97,7 @@ func (a *Accounts) boundByOthers(ctx context.Context, name string) ([]string, er
 	return found, nil
 }
 
-// bindings returns those that were made for teams.
+// bindings returns the bindings of teams.
 func (a *Accounts) bindings(ctx context.Context, selector string) ([]rbacv1.RoleBinding, error) {
 	all, err := a.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -112,11 +112,11 @@ func subject(team string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: team}
 }
 
-// checkRole refuses to bind what does not exist: Kubernetes would not say so, and the team could do nothing.
+// checkRole refuses a missing role: Kubernetes would accept the binding, and the team would have no rights.
 func (a *Accounts) checkRole(ctx context.Context, name string) error {
 	_, err := a.kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no cluster role %s; install the roles with: bowline rbac | kubectl apply -f -", name)
+		return fmt.Errorf("cluster role %s does not exist; install the roles with: bowline rbac | kubectl apply -f -", name)
 	}
 	if err != nil {
 		return fmt.Errorf("reading cluster role %s: %w", name, err)
@@ -124,7 +124,7 @@ func (a *Accounts) checkRole(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkAccount refuses the account of somebody else, and of a team that works elsewhere.
+// checkAccount refuses an account that is not a team's, and a team with another namespace.
 func (a *Accounts) checkAccount(ctx context.Context, r Request) error {
 	account, err := a.kube.CoreV1().ServiceAccounts(Namespace).Get(ctx, r.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -134,16 +134,16 @@ func (a *Accounts) checkAccount(ctx context.Context, r Request) error {
 		return fmt.Errorf("reading service account %s/%s: %w", Namespace, r.Name, err)
 	}
 	if account.Labels[labelTeam] != r.Name {
-		return fmt.Errorf("service account %s/%s exists and is no team's; choose another name for the team", Namespace, r.Name)
+		return fmt.Errorf("service account %s/%s exists and is not a team's; choose another name for the team", Namespace, r.Name)
 	}
 	if elsewhere := account.Annotations[annotationNamespace]; elsewhere != r.Namespace {
-		return fmt.Errorf("team %q works in namespace %q; choose another name for the team in %q, or revoke this one first",
+		return fmt.Errorf("team %q has namespace %q; choose another name for the team in %q, or revoke this one first",
 			r.Name, elsewhere, r.Namespace)
 	}
 	return nil
 }
 
-func (a *Accounts) ensureNamespace(ctx context.Context, name string) (made bool, err error) {
+func (a *Accounts) ensureNamespace(ctx context.Context, name string) (created bool, err error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err = a.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsAlreadyExists(err) {
@@ -162,7 +162,7 @@ func (a *Accounts) ensureAccount(ctx context.Context, r Request) error {
 			Labels:      map[string]string{labelTeam: r.Name},
 			Annotations: map[string]string{annotationNamespace: r.Namespace},
 		},
-		AutomountServiceAccountToken: ptr.To(false), // no pod is a team
+		AutomountServiceAccountToken: ptr.To(false), // no pod acts as a team
 	}
 	_, err := a.kube.CoreV1().ServiceAccounts(Namespace).Create(ctx, account, metav1.CreateOptions{FieldManager: fieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -171,7 +171,7 @@ func (a *Accounts) ensureAccount(ctx context.Context, r Request) error {
 	return nil
 }
 
-// ensureBinding makes the binding anew if it is another: the role of a binding never changes.
+// ensureBinding replaces a binding with another role: the role of a binding is immutable.
 func (a *Accounts) ensureBinding(ctx context.Context, r Request) error {
 	want := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -199,24 +199,24 @@ func (a *Accounts) ensureBinding(ctx context.Context, r Request) error {
 	return nil
 }
 
-// newToken makes a token and notes on the account when it ends, which nobody can ask the server.
+// newToken creates a token and records its expiry on the account: the server does not list tokens.
 func (a *Accounts) newToken(ctx context.Context, name string, d time.Duration) (string, time.Time, error) {
 	accounts := a.kube.CoreV1().ServiceAccounts(Namespace)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(d.Seconds()))}}
 	answer, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("making a token of team %s: %w", name, err)
+		return "", time.Time{}, fmt.Errorf("creating a token of team %s: %w", name, err)
 	}
 	ends := answer.Status.ExpirationTimestamp.UTC()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{annotationTokenEnds: ends.Format(time.RFC3339)},
 	}})
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("encoding the end of the token: %w", err)
+		return "", time.Time{}, fmt.Errorf("encoding the expiry of the token: %w", err)
 	}
 	_, err = accounts.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("noting the end of the token of team %s: %w", name, err)
+		return "", time.Time{}, fmt.Errorf("recording the expiry of the token of team %s: %w", name, err)
 	}
 	return answer.Status.Token, ends, nil
 }

@@ -38,7 +38,7 @@ func refusals() map[string]refusal {
 		"with events of the platform": {
 			reason: "Events of cluster-scoped objects are in namespace default; they tell of the resources of all teams.",
 			change: func(r *team.Request) { r.Namespace = "default" },
-			want:   "give the team a namespace of its own",
+			want:   "choose a namespace of its own",
 		},
 		"the teams'": {
 			reason: "A team could act as another.",
@@ -63,11 +63,11 @@ func refusals() map[string]refusal {
 		"other account": {
 			reason: "A team takes over nobody's account.",
 			given:  func(w *world) client.Object { return w.account(nil) },
-			want:   "is no team's",
+			want:   "is not a team's",
 		},
 		"works elsewhere": {
 			reason: "One name is one namespace, so that its kubeconfig opens no second one by surprise.",
-			given:  func(w *world) client.Object { return w.account(map[string]string{"bowline.dev/team": w.name}) }, want: "works in namespace"},
+			given:  func(w *world) client.Object { return w.account(map[string]string{"bowline.dev/team": w.name}) }, want: "has namespace"},
 	}
 }
 

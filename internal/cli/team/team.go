@@ -23,44 +23,44 @@ import (
 // Namespace holds the service accounts of all teams, and nothing else.
 const Namespace = "bowline-teams"
 
-// Group has the accounts of all teams as its members.
+// Group contains the accounts of all teams.
 const Group = "system:serviceaccounts:" + Namespace
 
 const (
 	labelTeam           = "bowline.dev/team"           // on accounts and bindings: the name of the team
-	annotationNamespace = "bowline.dev/team-namespace" // on accounts: where the team works
-	annotationTokenEnds = "bowline.dev/token-ends"     // on accounts: when the last token ends, RFC 3339
+	annotationNamespace = "bowline.dev/team-namespace" // on accounts: the namespace of the team
+	annotationTokenEnds = "bowline.dev/token-ends"     // on accounts: expiry of the last token, RFC 3339
 
 	fieldManager = "bowline"
 )
 
-// Bounds of the life of a token.
+// Limits of the life of a token.
 const (
-	MinDuration = 10 * time.Minute // Kubernetes makes none that is shorter
+	MinDuration = 10 * time.Minute // the minimum of Kubernetes
 	MaxDuration = 90 * 24 * time.Hour
 )
 
-// Roles that a team can have in its namespace; package personas says what they are.
+// Roles returns the roles that a team can have in its namespace. Package personas defines them.
 func Roles() []string { return []string{"edit", "view", "admin"} }
 
-// A Team is who works in a namespace.
+// A Team has access to one namespace.
 type Team struct {
 	Name      string    `json:"name"`
 	Namespace string    `json:"namespace"`
 	Role      string    `json:"role"`               // one of Roles, or empty if the team has lost its binding
-	Since     time.Time `json:"since"`              // when the account was made
-	TokenEnds time.Time `json:"tokenEnds,omitzero"` // when the token that was made last ends; zero if there was none
+	Since     time.Time `json:"since"`              // creation of the account
+	TokenEnds time.Time `json:"tokenEnds,omitzero"` // expiry of the last token; zero without one
 }
 
-// A Request says what a team is to be.
+// A Request describes a team to create.
 type Request struct {
 	Name      string        // lower case letters, digits and hyphens
-	Namespace string        // where it works; made if it is missing
+	Namespace string        // created if it is missing
 	Role      string        // one of Roles
-	Duration  time.Duration // how long its token works, from MinDuration to MaxDuration
+	Duration  time.Duration // life of its token, from MinDuration to MaxDuration
 }
 
-// Validate returns all that is wrong with the request by itself.
+// Validate returns every mistake in the request.
 func (r Request) Validate() error {
 	var errs []error
 	for _, problem := range validation.IsDNS1123Label(r.Name) {
@@ -76,55 +76,55 @@ func (r Request) Validate() error {
 	return errors.Join(append(errs, validateDuration(r.Duration))...)
 }
 
-// validateNamespace refuses namespaces that are no team's.
+// validateNamespace refuses namespaces that cannot be a team's.
 func validateNamespace(name string) error {
 	if strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, "bowline-") {
-		return fmt.Errorf("namespace %q belongs to the system: give the team one of its own", name)
+		return fmt.Errorf("namespace %q belongs to the system; choose a namespace of its own for the team", name)
 	}
 	if name == metav1.NamespaceDefault {
-		return fmt.Errorf("namespace %q has the events of all that is in no namespace, such as managed resources, and "+
-			"the team could read them: give the team a namespace of its own", name)
+		return fmt.Errorf("namespace %q has the events of all cluster-scoped objects, such as managed resources, which the team "+
+			"could read; choose a namespace of its own for the team", name)
 	}
 	return nil
 }
 
 func validateDuration(d time.Duration) error {
 	if d < MinDuration || d > MaxDuration {
-		return fmt.Errorf("a token can work from 10m to %.0fh, not %s; it can be renewed at any time", MaxDuration.Hours(), d)
+		return fmt.Errorf("a token can be valid from 10m to %.0fh, not %s; it can be renewed at any time", MaxDuration.Hours(), d)
 	}
 	return nil
 }
 
-// A Grant is the access of a team: what Token opens until Team.TokenEnds.
+// A Grant is a team with a token, which expires at Team.TokenEnds.
 type Grant struct {
 	Team
 	Token            string
 	CreatedNamespace bool // the namespace did not exist before
 }
 
-// An UnknownError says that there is no team of a name.
+// An UnknownError reports that a team does not exist.
 type UnknownError struct {
 	Name  string
-	Known []string // the teams that there are
+	Known []string // the existing teams
 }
 
 func (e *UnknownError) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is no team %q, nor any other", e.Name)
+		return fmt.Sprintf("there is no team %q, and no other", e.Name)
 	}
 	return fmt.Sprintf("there is no team %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Accounts are the teams of one control plane. All methods need the rights of an administrator.
+// Accounts manages the teams of one control plane. All methods need the rights of an administrator.
 type Accounts struct {
 	kube    kubernetes.Interface
 	dynamic dynamic.Interface
 }
 
-// NewAccounts makes no request yet.
+// NewAccounts returns the accounts. It sends no request.
 func NewAccounts(cfg *rest.Config) (*Accounts, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1 // a person waits, and the server looks after itself
+	cfg.QPS = -1 // for one person; the server limits its load itself
 	kube, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
@@ -136,9 +136,9 @@ func NewAccounts(cfg *rest.Config) (*Accounts, error) {
 	return &Accounts{kube: kube, dynamic: objects}, nil
 }
 
-// Create makes a team and its first token. A team that exists gets the role of the request, if it has another, and a new
-// token; it stays in its namespace. Refused are namespaces that belong to the system, the one called default, where the events
-// of cluster-scoped objects are, and those where the platform keeps credentials: the team could read them.
+// Create creates a team and a token. An existing team gets the role of the request and a new token, and keeps its namespace. It refuses
+// namespaces of the system, namespace default, which has the events of cluster-scoped objects, and namespaces with credentials of the
+// platform: the team could read them.
 func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	if err := r.Validate(); err != nil {
 		return Grant{}, err
@@ -152,7 +152,7 @@ func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 	if err := a.checkAccount(ctx, r); err != nil {
 		return Grant{}, err
 	}
-	made, err := a.ensureNamespace(ctx, r.Namespace)
+	created, err := a.ensureNamespace(ctx, r.Namespace)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -170,13 +170,13 @@ func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
 		return Grant{}, err
 	}
 	grant, err := a.grant(ctx, t, r.Duration)
-	grant.CreatedNamespace = made
+	grant.CreatedNamespace = created
 	return grant, err
 }
 
-// Renew makes another token for a team. Those it has go on working until they end; to stop them, revoke the team. Refused are
-// the namespaces that Create refuses: the team may be older than what is there now. The error is an UnknownError if there is
-// no such team.
+// Renew creates another token for a team. Older tokens stay valid until they expire; to invalidate them, revoke the team. It refuses the
+// namespaces that Create refuses, since the team may be older than their content. The error is an UnknownError if there is no such
+// team.
 func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Grant, error) {
 	if err := validateDuration(d); err != nil {
 		return Grant{}, err
@@ -194,10 +194,10 @@ func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Gra
 	return a.grant(ctx, t, d)
 }
 
-// grant makes a token for a team.
+// grant creates a token for a team.
 func (a *Accounts) grant(ctx context.Context, t Team, d time.Duration) (Grant, error) {
 	if t.Role == "" {
-		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, a token would open nothing; create the team again",
+		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, so a token would have no rights; create the team again",
 			t.Name, t.Namespace)
 	}
 	token, ends, err := a.newToken(ctx, t.Name, d)

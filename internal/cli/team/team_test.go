@@ -275,5 +275,5 @@ func TestMissingNamespace(t *testing.T) {
 func ExampleRequest_Validate() {
 	r := team.Request{Name: "shop", Namespace: "kube-system", Role: "edit", Duration: time.Hour}
 	fmt.Println(r.Validate())
-	// Output: namespace "kube-system" belongs to the system: give the team one of its own
+	// Output: namespace "kube-system" belongs to the system; choose a namespace of its own for the team
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// Build follows the chain from a claim, or from a managed resource, which was found before.
+// Build follows the chain from a claim or a managed resource.
 func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node, error) {
 	b := builder{ctx, c}
 	switch role := from.Kind.Role(); role {
@@ -28,7 +28,7 @@ func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node
 		return root, nil
 	default:
 		path := from.Kind.String() + "/" + from.Object.GetName()
-		return nil, fmt.Errorf("%s is neither a claim nor a managed resource, where a trace begins; what it waits for says: bowline why %s",
+		return nil, fmt.Errorf("%s is neither a claim nor a managed resource, where a trace begins; for its state use: bowline why %s",
 			path, path)
 	}
 }
@@ -51,13 +51,13 @@ func (b builder) claim(from inspect.Reading) *Node {
 		managed, source = b.served(claim, ref)
 		root.add(managed)
 	} else {
-		root.add(&Node{Role: inspect.RoleManaged, State: StateMissing, Message: "None is made or bound yet."})
+		root.add(&Node{Role: inspect.RoleManaged, State: StateMissing, Message: "None is created or bound yet."})
 	}
 	root.add(b.copied(claim, source))
 	return root
 }
 
-// served makes the tree of the managed resource that a claim names.
+// served makes the tree of the managed resource of a claim.
 func (b builder) served(claim *unstructured.Unstructured, ref corev1.ObjectReference) (*Node, publication) {
 	r := b.cluster.Follow(b.ctx, ref, claim.GetNamespace())
 	if r.Presence == inspect.Present {
@@ -70,7 +70,7 @@ func (b builder) served(claim *unstructured.Unstructured, ref corev1.ObjectRefer
 	return n, publication{presence: r.Presence}
 }
 
-// managed makes the tree of a managed resource. Without the claim that led there, it has what it belongs to as children.
+// managed makes the tree of a managed resource. If the trace begins there, its claim and class are children.
 func (b builder) managed(r inspect.Reading, claim *unstructured.Unstructured) (*Node, publication) {
 	mg, kind := r.Object, r.Kind.GroupKind()
 	n := nodeOf(inspect.RoleManaged, kind, "", mg.GetName(), r)
@@ -84,17 +84,17 @@ func (b builder) managed(r inspect.Reading, claim *unstructured.Unstructured) (*
 	return n, source
 }
 
-// disowned says what is wrong if a managed resource does not name the claim that names it.
+// disowned returns the problem of a managed resource that is not bound to the claim that names it.
 func disowned(mg, claim *unstructured.Unstructured) string {
 	ref, ok := inspect.Reference(mg, "spec", "claimRef")
 	switch {
 	case !ok:
-		return "It does not name this claim in its spec.claimRef: it is not bound to it."
+		return "Its spec.claimRef does not name this claim: it is not bound to it."
 	case ref.UID == claim.GetUID():
 		return ""
 	case ref.Kind == claim.GetKind() && ref.Namespace == claim.GetNamespace() && ref.Name == claim.GetName():
 		if ref.UID == "" {
-			return "It is meant for this claim and not bound to it yet."
+			return "It is reserved for this claim and not bound to it yet."
 		}
 		return "It belongs to an earlier claim of the same name: an administrator may clear its spec.claimRef."
 	default:
@@ -102,7 +102,7 @@ func disowned(mg, claim *unstructured.Unstructured) string {
 	}
 }
 
-// owner makes a node of the claim that a managed resource names.
+// owner makes the node of the claim of a managed resource.
 func (b builder) owner(mg *unstructured.Unstructured) *Node {
 	ref, ok := inspect.Reference(mg, "spec", "claimRef")
 	if !ok {
@@ -111,7 +111,7 @@ func (b builder) owner(mg *unstructured.Unstructured) *Node {
 	r := b.cluster.Follow(b.ctx, ref, mg.GetNamespace())
 	n := nodeOf(inspect.RoleClaim, ref.GroupVersionKind().GroupKind(), ref.Namespace, ref.Name, r)
 	if r.Presence == inspect.Present && ref.UID != "" && ref.UID != r.Object.GetUID() {
-		n.problem("It is another claim than the one that the managed resource belongs to, which had the same name.")
+		n.problem("The managed resource belongs to an earlier claim of the same name.")
 	}
 	if inspect.Text(mg, "status", "bindingPhase") == string(xpv1.BindingPhaseReleased) {
 		n.problem("It has released the managed resource, which is kept until an administrator clears its spec.claimRef.")
@@ -119,7 +119,7 @@ func (b builder) owner(mg *unstructured.Unstructured) *Node {
 	return n
 }
 
-// classOf makes a node of the class of a claim. As long as nothing was made, it tells what it would be made with and lacks.
+// classOf makes the node of the class of a claim. Until there is a managed resource, its children are missing objects that it needs.
 func (b builder) classOf(claim *unstructured.Unstructured, open bool) *Node {
 	n := b.class(claim, "spec", "classRef")
 	if n == nil && open {
@@ -141,7 +141,7 @@ func (b builder) classOf(claim *unstructured.Unstructured, open bool) *Node {
 	return n
 }
 
-// class makes a node of the class that a field names, nil if it names none.
+// class makes the node of the class in a field, nil if there is none.
 func (b builder) class(o *unstructured.Unstructured, path ...string) *Node {
 	ref, ok := inspect.Reference(o, path...)
 	if !ok {
@@ -150,8 +150,8 @@ func (b builder) class(o *unstructured.Unstructured, path ...string) *Node {
 	return nodeOf(inspect.RoleClass, ref.GroupVersionKind().GroupKind(), "", ref.Name, b.cluster.Follow(b.ctx, ref, ""))
 }
 
-// config makes a node of the provider configuration that a field names, nil if it names none. The kind is that of the object
-// that uses it, or of a class of such objects.
+// config makes the node of the provider configuration in a field, nil if there is none. The kind is that of the object that uses it, or
+// of a class of such objects.
 func (b builder) config(of schema.GroupKind, o *unstructured.Unstructured, path ...string) *Node {
 	ref, ok := inspect.Reference(o, path...)
 	if !ok {
@@ -170,7 +170,7 @@ func (b builder) config(of schema.GroupKind, o *unstructured.Unstructured, path 
 	return nodeOf(inspect.RoleProviderConfig, kind.GroupKind(), key.Namespace, key.Name, b.cluster.Get(b.ctx, kind.GroupKind(), key))
 }
 
-// lost makes a node of a namespace that does not exist, nil of one that does, or may.
+// lost makes a node of a namespace that does not exist, nil if it exists or may exist.
 func (b builder) lost(namespace string) *Node {
 	if namespace == "" || b.cluster.Namespace(b.ctx, namespace).Presence != inspect.Missing {
 		return nil
@@ -178,15 +178,15 @@ func (b builder) lost(namespace string) *Node {
 	return &Node{Role: RoleNamespace, Name: namespace, State: StateMissing}
 }
 
-// external makes a node of the external resource of a managed resource.
+// external makes the node of the external resource.
 func external(mg *unstructured.Unstructured) *Node {
 	n := &Node{Role: RoleExternal, Name: meta.GetExternalName(mg), State: StateUnknown, Reported: reported(mg)}
 	ready := inspect.Conditions(mg)
 	switch {
 	case meta.ExternalCreateIncomplete(mg):
-		n.Message = "Its creation began at " + mg.GetAnnotations()[meta.AnnotationKeyExternalCreatePending] + ", and its result is not recorded."
+		n.Message = "Its create started at " + mg.GetAnnotations()[meta.AnnotationKeyExternalCreatePending] + ", and its result is not recorded."
 	case n.Reported == "" && ready.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue:
-		n.Message = "The provider has told nothing about it."
+		n.Message = "The provider has reported nothing about it."
 	case ready.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue:
 		n.State = StateReady
 	case ready.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse:
@@ -195,8 +195,7 @@ func external(mg *unstructured.Unstructured) *Node {
 	return n
 }
 
-// reported is what status.atProvider says of the state. Other fields are left out: they are the business of those who may read
-// the managed resource.
+// reported is the state in status.atProvider. Other fields are only for people who may read the managed resource.
 func reported(mg *unstructured.Unstructured) (text string) {
 	for _, field := range []string{"state", "status", "phase", "health", "message"} {
 		word := inspect.Text(mg, "status", "atProvider", field)

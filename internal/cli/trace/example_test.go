@@ -16,7 +16,7 @@ func ExampleWriteTree() {
 		Role: inspect.RoleClaim, Kind: "FancySQLInstance", Namespace: "shop", Name: "orders", State: trace.StateWaiting, Phase: "Unbound",
 		Children: []*trace.Node{
 			{Role: inspect.RoleClass, Kind: "FavouriteDBInstanceClass", Name: "small", State: trace.StateMissing},
-			{Role: inspect.RoleManaged, State: trace.StateMissing, Message: "None is made or bound yet."},
+			{Role: inspect.RoleManaged, State: trace.StateMissing, Message: "None is created or bound yet."},
 		},
 	}
 	_ = trace.WriteTree(os.Stdout, root)
@@ -24,5 +24,5 @@ func ExampleWriteTree() {
 	// FancySQLInstance shop/orders: waiting (Unbound)
 	// ├─ class FavouriteDBInstanceClass small: missing
 	// └─ managed resource (none): missing
-	//       None is made or bound yet.
+	//       None is created or bound yet.
 }

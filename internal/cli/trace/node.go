@@ -24,18 +24,18 @@ const (
 	RoleNamespace inspect.Role = "namespace"
 )
 
-// A State says in a word how a node fares.
+// A State is the state of a node in one word.
 type State string
 
-// States of nodes. Those of objects that are not there are values of inspect.Presence.
+// States of nodes. Those of absent objects are values of inspect.Presence.
 const (
 	StateReady     State = "ready"
-	StateWaiting   State = "waiting" // for something that its message tells
-	StateFailing   State = "failing" // the last pass over it failed
+	StateWaiting   State = "waiting" // for what its message names
+	StateFailing   State = "failing" // the last reconcile failed
 	StatePaused    State = "paused"
 	StateDeleting  State = "deleting"
 	StateUnknown   State = "unknown"
-	StateInStep    State = "in step"     // a Secret with the content that it should have
+	StateInStep    State = "in step"     // a Secret with the right content
 	StateOutOfStep State = "out of step" // a Secret with other content
 	StatePresent         = State(inspect.Present)
 	StateMissing         = State(inspect.Missing)
@@ -48,15 +48,15 @@ type Node struct {
 	Kind      string       `json:"kind,omitempty"`  // in CamelCase; empty for the external resource
 	Group     string       `json:"group,omitempty"` // of the kind
 	Namespace string       `json:"namespace,omitempty"`
-	Name      string       `json:"name,omitempty"` // empty if nothing is named
+	Name      string       `json:"name,omitempty"` // empty if there is no object
 	State     State        `json:"state"`
 	Phase     string       `json:"phase,omitempty"` // of binding
-	// Reported is what the external system last said about the state of the external resource.
+	// Reported is the state that the external system last reported.
 	Reported   string      `json:"reported,omitempty"`
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Message is what the object last said of why it is in this state.
+	// Message is the last message of the object about its state.
 	Message string `json:"message,omitempty"`
-	// Problems are what is wrong with the way from the parent node to this one.
+	// Problems are those of the link from the parent to this node.
 	Problems []string `json:"problems,omitempty"`
 	// Keys that a Secret has.
 	Keys     []string `json:"keys,omitempty"`
@@ -72,7 +72,7 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// nodeOf makes a node of what came of looking for an object that should be there.
+// nodeOf makes a node of an object that should exist.
 func nodeOf(role inspect.Role, of schema.GroupKind, namespace, name string, r inspect.Reading) *Node {
 	n := &Node{Role: role, Kind: of.Kind, Group: of.Group, Namespace: namespace, Name: name, State: State(r.Presence)}
 	switch r.Presence {
@@ -80,14 +80,14 @@ func nodeOf(role inspect.Role, of schema.GroupKind, namespace, name string, r in
 		n.Namespace = r.Object.GetNamespace()
 		n.describe(r.Object)
 	case inspect.NoKind:
-		n.Problems = append(n.Problems, "the server has no such kind; is the provider installed?")
+		n.Problems = append(n.Problems, "the server does not have this kind; check whether the provider is installed")
 	case inspect.Unreadable:
 		n.Message = r.Problem
 	}
 	return n
 }
 
-// describe takes state, phase, conditions and message from an object.
+// describe sets state, phase, conditions and message from an object.
 func (n *Node) describe(o *unstructured.Unstructured) {
 	n.Phase = inspect.Text(o, "status", "bindingPhase")
 	status := inspect.Conditions(o)
@@ -113,12 +113,12 @@ func (n *Node) describe(o *unstructured.Unstructured) {
 	case n.Role == inspect.RoleClaim || n.Role == inspect.RoleManaged:
 		n.State = StateWaiting
 		if n.Message == "" {
-			n.Message = "It has no condition Ready yet: nobody has looked after it so far."
+			n.Message = "It has no condition Ready yet: no controller has reconciled it."
 		}
 	}
 }
 
-// rank puts the conditions first that all objects have, whatever order they came in.
+// rank sorts the conditions that all objects have first.
 func rank(c xpv1.Condition) int {
 	switch c.Type {
 	case xpv1.TypeReady:
@@ -130,7 +130,7 @@ func rank(c xpv1.Condition) int {
 	}
 }
 
-// message is the most telling one: that of what failed, then of what is waited for, then any.
+// message is the most relevant message: of a failure, then of a wait, then any.
 func message(status xpv1.ConditionedStatus) string {
 	order := []xpv1.ConditionType{xpv1.TypeSynced, xpv1.TypeReady, xpv1.TypeLastAsyncOperation, xpv1.TypeInSync}
 	for _, t := range order {
@@ -151,5 +151,5 @@ func (n *Node) add(children ...*Node) {
 	n.Children = append(n.Children, slices.DeleteFunc(children, func(c *Node) bool { return c == nil })...)
 }
 
-// problem notes what is wrong with the way to the node.
+// problem adds a problem of the link to the node.
 func (n *Node) problem(text string) { n.Problems = append(n.Problems, text) }

@@ -21,13 +21,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// A publication is what came of looking for the connection Secret of a managed resource.
+// A publication is the connection Secret of a managed resource, as this user can read it.
 type publication struct {
 	secret   *corev1.Secret // nil unless it is present
 	presence inspect.Presence
 }
 
-// published makes a node of the connection Secret of a managed resource, nil if it names none.
+// published makes the node of the connection Secret of a managed resource, nil if it names none.
 func (b builder) published(mg *unstructured.Unstructured) (*Node, publication) {
 	key, ok := inspect.ConnectionSecret(mg)
 	if !ok {
@@ -38,12 +38,12 @@ func (b builder) published(mg *unstructured.Unstructured) (*Node, publication) {
 	case secret == nil && presence == inspect.Missing:
 		n.Message = "Nothing is published yet."
 	case secret != nil && !metav1.IsControlledBy(secret, mg):
-		n.problem("It does not belong to the managed resource, which therefore publishes nothing in it.")
+		n.problem("It is not controlled by the managed resource, which therefore publishes nothing in it.")
 	}
 	return n, publication{secret, presence}
 }
 
-// copied makes a node of the claim's Secret, nil if the claim wants none.
+// copied makes the node of the claim's Secret, nil if the claim names none.
 func (b builder) copied(claim *unstructured.Unstructured, source publication) *Node {
 	key, ok := inspect.ConnectionSecret(claim)
 	if !ok {
@@ -52,20 +52,20 @@ func (b builder) copied(claim *unstructured.Unstructured, source publication) *N
 	n, secret, presence := b.secret(key)
 	switch {
 	case secret == nil && presence == inspect.Missing:
-		n.Message = "It is made when the claim has its managed resource."
+		n.Message = "It is created when the claim is bound."
 		if inspect.Text(claim, "status", "bindingPhase") == string(xpv1.BindingPhaseBound) {
-			n.Message = "It is gone, though the claim is bound: it should be made again soon."
+			n.Message = "It is missing although the claim is bound: it should be created again soon."
 		}
 	case secret == nil:
 	case !metav1.IsControlledBy(secret, claim):
-		n.problem("It does not belong to this claim: name another one in spec.writeConnectionSecretToRef, or remove it.")
+		n.problem("It is not controlled by this claim: name another one in spec.writeConnectionSecretToRef, or delete it.")
 	default:
 		n.compare(claim, secret, source)
 	}
 	return n
 }
 
-// secret makes a node of a Secret, with the names of its keys.
+// secret makes the node of a Secret, with the names of its keys.
 func (b builder) secret(key types.NamespacedName) (*Node, *corev1.Secret, inspect.Presence) {
 	secret, r := b.cluster.Secret(b.ctx, key)
 	n := &Node{Role: RoleSecret, Kind: "Secret", Namespace: key.Namespace, Name: key.Name, State: State(r.Presence), Message: r.Problem}
@@ -81,11 +81,11 @@ func (b builder) secret(key types.NamespacedName) (*Node, *corev1.Secret, inspec
 	return n, secret, r.Presence
 }
 
-// compare says whether a claim's Secret holds what it should. Values are compared here and go nowhere.
+// compare checks the content of a claim's Secret. Values are not stored or printed.
 func (n *Node) compare(claim *unstructured.Unstructured, have *corev1.Secret, source publication) {
 	if source.secret == nil {
 		if source.presence != inspect.Missing {
-			n.Message = "Whether it is in step cannot be told without access to the Secret that it is copied from."
+			n.Message = "Without access to the Secret that it is copied from, its content cannot be checked."
 			return
 		}
 		n.State = StateOutOfStep
@@ -103,11 +103,11 @@ func (n *Node) compare(claim *unstructured.Unstructured, have *corev1.Secret, so
 	}
 	if !meta.PropagationAllowed(source.secret, have) {
 		n.State = StateOutOfStep
-		n.problem("The two Secrets do not agree by their annotations that changes go on from one to the other.")
+		n.problem("The annotations of the two Secrets do not allow copying changes from one to the other.")
 	}
 }
 
-// differences names the keys in which content differs from what it should be.
+// differences lists the keys that differ.
 func differences(wanted, have map[string][]byte) string {
 	var other, lacks, extra []string
 	for key, value := range wanted {
@@ -126,7 +126,7 @@ func differences(wanted, have map[string][]byte) string {
 	for _, p := range []struct {
 		what string
 		keys []string
-	}{{"other values of ", other}, {"lacks ", lacks}, {"has besides ", extra}} {
+	}{{"different values of ", other}, {"missing ", lacks}, {"additional ", extra}} {
 		if len(p.keys) > 0 {
 			slices.Sort(p.keys)
 			parts = append(parts, p.what+strings.Join(p.keys, ", "))

@@ -19,7 +19,7 @@ func WriteTree(w io.Writer, root *Node) error {
 	return out.Flush()
 }
 
-// write writes a node after its branch, and what is below it after the stem.
+// write writes a node after its branch, and its children after the stem.
 func write(out *bufio.Writer, n *Node, role, branch, stem string) {
 	fmt.Fprintln(out, branch+role+n.title()+": "+n.state())
 	bar := "   "
@@ -53,7 +53,7 @@ func (n *Node) title() string {
 	return inspect.Plain(strings.Join(words, " "))
 }
 
-// state is how a node fares, in one line.
+// state is the state of a node in one line.
 func (n *Node) state() string {
 	var details []string
 	if n.Phase != "" {
@@ -98,7 +98,7 @@ func WriteDOT(w io.Writer, root *Node) error {
 	return out.Flush()
 }
 
-// draw writes a node and what is below it, and returns the node's name in the graph.
+// draw writes a node with its children, and returns its name in the graph.
 func draw(out *bufio.Writer, n *Node, count *int) string {
 	name := fmt.Sprintf("n%d", *count)
 	*count++
@@ -120,7 +120,7 @@ func dotText(lines []string) string {
 	return `"` + label.String() + `"`
 }
 
-// colour tells states apart from afar.
+// colour is that of the state.
 func (n *Node) colour() string {
 	switch n.State {
 	case StateReady, StatePresent, StateInStep:
