@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // A leak is an object whose external resource may exist under an unknown name. `bowline leaks -o json` prints a list of leaks;
@@ -98,7 +98,7 @@ func findLeaks(ctx context.Context, kubeconfig string) ([]leak, error) {
 // leakOf returns false for an object that needs no manual intervention.
 func leakOf(o *unstructured.Unstructured) (l leak, ok bool) {
 	status := inspect.Conditions(o)
-	if status.GetCondition(xpv1.TypeSynced).Message != managed.MessageCreateIncomplete || !meta.ExternalCreateIncomplete(o) {
+	if xpv1.FailureOf(&status).Reason != failure.CreateInterrupted || !meta.ExternalCreateIncomplete(o) {
 		return leak{}, false
 	}
 	labels := meta.GetExternalLabels(o, o.GroupVersionKind().GroupKind(), inspect.Text(o, "spec", "providerConfigRef", "name"))

@@ -14,19 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
 func TestLeakOf(t *testing.T) {
 	t.Parallel()
-	object := func(message string, annotations map[string]any) *unstructured.Unstructured {
+	object := func(reason failure.Reason, annotations map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "network.example.org/v1",
 			"kind":       "Network",
 			"metadata":   map[string]any{"name": "net", "namespace": "team", "uid": "uid", "annotations": annotations},
 			"spec":       map[string]any{"providerConfigRef": map[string]any{"name": "prod"}},
 			"status": map[string]any{"conditions": []any{
-				map[string]any{"type": "Synced", "status": "False", "message": message},
+				map[string]any{"type": "Stalled", "status": "True", "reason": string(reason)},
 			}},
 		}}
 	}
@@ -38,18 +38,18 @@ func TestLeakOf(t *testing.T) {
 		object *unstructured.Unstructured
 		want   bool
 	}{
-		"O6 it waits for a person":            {object(managed.MessageCreateIncomplete, pending), true},
-		"O6 a person has acted":               {object(managed.MessageCreateIncomplete, ended), false},
-		"O6 its creation is under way":        {object("", pending), false},
-		"O6 it has another problem meanwhile": {object("cannot connect", pending), false},
+		"interrupted (O6)":               {object(failure.CreateInterrupted, pending), true},
+		"a person has acted (O6)":        {object(failure.CreateInterrupted, ended), false},
+		"in progress (O6)":               {object("", pending), false},
+		"another failure meanwhile (O6)": {object(failure.ProviderConfigUnavailable, pending), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, waits := leakOf(tc.object)
-			if waits != tc.want {
-				t.Fatalf("waits: %t, want %t", waits, tc.want)
+			got, ok := leakOf(tc.object)
+			if ok != tc.want {
+				t.Fatalf("a leak: %t, want %t", ok, tc.want)
 			}
-			if !waits {
+			if !ok {
 				return
 			}
 			want := leak{
@@ -72,11 +72,11 @@ func TestWriteLeaks(t *testing.T) {
 		leaks  []leak
 		want   string
 	}{
-		"O6 a table":   {"", leaks, "bowline-uid=uid"},
-		"O6 none":      {"", nil, "No object needs"},
-		"O6 as json":   {"json", leaks, `"since": "1970-01-01T00:00:00Z"`},
-		"O6 as yaml":   {"yaml", leaks, "bowline-uid: uid"},
-		"O6 none json": {"json", []leak{}, "[]"},
+		"a table (O6)":      {"", leaks, "bowline-uid=uid"},
+		"none (O6)":         {"", nil, "No object needs"},
+		"json (O6)":         {"json", leaks, `"since": "1970-01-01T00:00:00Z"`},
+		"yaml (O6)":         {"yaml", leaks, "bowline-uid: uid"},
+		"none as json (O6)": {"json", []leak{}, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
