@@ -12,9 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// InForce waits until the server lets a user do what a rule says, in a namespace or, if that is empty, everywhere. The server
-// learns of roles and bindings a moment after they were written; a test that acts as the user before is refused now and then.
-// Of the rule the first group, resource and verb count.
+// InForce waits until a rule applies to a user, in a namespace or, if that is empty, in the cluster. The server reads new roles and
+// bindings after a moment. It checks the first group, resource and verb of the rule.
 func (e *Env) InForce(t testing.TB, user, namespace string, rule rbacv1.PolicyRule) {
 	t.Helper()
 	e.Eventually(t, "the rules of "+user+" are in force", func(ctx context.Context) error {

@@ -4,9 +4,8 @@
 // Package controlplanetest gives tests a real API server with nothing to download: to package controlplane it is what
 // httptest is to net/http.
 //
-// All test binaries of one `go test` run share one server process, which is built from this module's source, started by
-// the first that needs it and gone when the run ends. Each test gets a namespace and a name prefix of its own, so tests
-// may run in parallel.
+// All test binaries of one go test run share one server process, which is built from this module's source, started by the first that
+// needs it and stopped when the run ends. Each test has its own namespace and name prefix, so tests may run in parallel.
 //
 //	func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, apis.CRDs()...)) }
 //

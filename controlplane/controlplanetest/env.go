@@ -26,21 +26,21 @@ import (
 )
 
 const (
-	requestLimit    = 30 * time.Second // for what New and its clean-up ask of the server
+	requestLimit    = 30 * time.Second // for requests of New and its clean-up
 	eventuallyLimit = 30 * time.Second
 )
 
-// Env is one test's share of the server.
+// Env is the part of the server of one test.
 type Env struct {
 	Config    *rest.Config     // administrator's access; a copy of this Env's own
 	Client    client.WithWatch // a client of Config without a cache
-	Scheme    *runtime.Scheme  // what Client knows
-	Namespace string           // exists for this test only
-	Prefix    string           // unique start for the names of cluster-scoped objects, such as "test-bucket-x7k2q-"
+	Scheme    *runtime.Scheme  // of Client
+	Namespace string           // of this test only
+	Prefix    string           // unique prefix for names of cluster-scoped objects, such as "test-bucket-x7k2q-"
 }
 
-// Main runs the tests of a package against the run's server, in which it installs the CRDs first. It returns the exit
-// code; when there is no server it says why on standard error and returns 1.
+// Main installs CRDs in the run's server and runs the tests of a package. It returns the exit code: without a server 1, with the
+// error on standard error.
 func Main(m *testing.M, crds ...*apiextensionsv1.CustomResourceDefinition) int {
 	config, err := shared()
 	if err == nil {
@@ -53,7 +53,7 @@ func Main(m *testing.M, crds ...*apiextensionsv1.CustomResourceDefinition) int {
 	return m.Run()
 }
 
-// Config returns the administrator's access to the run's server; New is for tests that also want a share of their own.
+// Config returns the administrator's access to the run's server, for tests that need no namespace.
 func Config(t testing.TB) *rest.Config {
 	t.Helper()
 	config, err := shared()
@@ -124,7 +124,7 @@ func (e *Env) adopt(obj client.Object) error {
 	return nil
 }
 
-// create creates an object with its status and has it deleted when the test ends.
+// create creates an object with its status, and deletes it when the test ends.
 func (e *Env) create(t testing.TB, obj client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestLimit)
@@ -147,7 +147,7 @@ func (e *Env) remove(t testing.TB, obj client.Object) {
 	}
 }
 
-// writeStatus writes the status an object was asked to have. A create drops it where status is a subresource.
+// writeStatus writes the status of an object, which a create drops if status is a subresource.
 func (e *Env) writeStatus(ctx context.Context, obj client.Object, wanted runtime.Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
@@ -162,10 +162,10 @@ func (e *Env) writeStatus(ctx context.Context, obj client.Object, wanted runtime
 		return fmt.Errorf("encoding: %w", err)
 	}
 	err = e.Client.Status().Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
-	return client.IgnoreNotFound(err) // where status is no subresource the create kept it
+	return client.IgnoreNotFound(err) // not found if status is no subresource: the create kept it
 }
 
-// isEmpty reports whether nothing in a value says anything: types write some empty fields.
+// isEmpty reports whether a value has only empty fields, which some types write.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -185,8 +185,7 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// Eventually calls check until it returns nil. If that takes longer than half a minute, the test fails with what it
-// waited for and why the last call was not satisfied; every new reason is logged on the way.
+// Eventually calls check until it returns nil, for at most half a minute. It logs each new error, and fails the test with the last.
 func (e *Env) Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), eventuallyLimit)
@@ -198,8 +197,8 @@ func (e *Env) Eventually(t testing.TB, what string, check func(ctx context.Conte
 	}
 }
 
-// poll calls check until it returns nil or ctx ends, and tells each new reason to wait.
-func poll(ctx context.Context, check func(context.Context) error, tell func(error)) error {
+// poll calls check until it returns nil or ctx ends, and reports each new error.
+func poll(ctx context.Context, check func(context.Context) error, report func(error)) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	var last error
@@ -208,9 +207,9 @@ func poll(ctx context.Context, check func(context.Context) error, tell func(erro
 		if err == nil {
 			return nil
 		}
-		if last == nil || ctx.Err() == nil { // a check cut short by the end of the wait says nothing
-			if tell != nil && (last == nil || err.Error() != last.Error()) {
-				tell(err)
+		if last == nil || ctx.Err() == nil { // an interrupted check has no meaning
+			if report != nil && (last == nil || err.Error() != last.Error()) {
+				report(err)
 			}
 			last = err
 		}

@@ -19,19 +19,19 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest/internal/process"
 )
 
-// folder holds all that belongs to one shared server.
+// folder contains everything of one shared server.
 type folder string
 
 func (f folder) data() string   { return filepath.Join(string(f), "data") }
 func (f folder) log() string    { return filepath.Join(string(f), "server.log") }
-func (f folder) ready() string  { return filepath.Join(string(f), "ready") } // the server makes it when it serves
+func (f folder) ready() string  { return filepath.Join(string(f), "ready") } // created when the server is ready
 func (f folder) binary() string { return filepath.Join(string(f), "testserver") }
 func (f folder) lock() string   { return filepath.Join(string(f), "start.lock") }
 
 func folderPrefix() string { return fmt.Sprintf("bowline-test-%d-", os.Getuid()) }
 
-// openFolder makes the folder of a run's server, or finds it. The temporary folder is everybody's, so it must be ours
-// and closed to others.
+// openFolder creates or finds the folder of a run's server. It must belong to this user and be private, since any user can write to the
+// temporary folder.
 func openFolder(p process.Process) (folder, error) {
 	path := filepath.Join(os.TempDir(), folderPrefix()+p.String())
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -43,12 +43,12 @@ func openFolder(p process.Process) (folder, error) {
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || info.Mode().Perm() != 0o700 || int(owner.Uid) != os.Getuid() {
-		return "", fmt.Errorf("server's folder %s belongs to somebody else", path)
+		return "", fmt.Errorf("server's folder %s belongs to another user", path)
 	}
 	return folder(path), nil
 }
 
-// removeStale removes the folders of servers that were killed before they could do it.
+// removeStale removes the folders of killed servers.
 func removeStale() error {
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix()+"*"))
 	if err != nil {
@@ -66,7 +66,7 @@ func removeStale() error {
 	return nil
 }
 
-// serves reports whether a server holds the folder's data.
+// serves reports whether a server uses the folder.
 func serves(f folder) bool {
 	lock, err := os.Open(filepath.Join(f.data(), "lock"))
 	if err != nil {
@@ -76,7 +76,7 @@ func serves(f folder) bool {
 	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// lockFile takes a file's lock, for which it waits until ctx ends. Closing the file releases it.
+// lockFile locks a file, and waits for the lock until ctx ends. Closing the file releases it.
 func lockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

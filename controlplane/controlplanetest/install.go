@@ -22,8 +22,8 @@ const (
 	installLimit = 30 * time.Second
 )
 
-// Install applies custom resource definitions to a server and returns when objects of their kinds can be created and
-// every served version is found by discovery. It may be repeated, by several test binaries at once too.
+// Install applies custom resource definitions and waits until objects of their kinds can be created and discovery contains every
+// served version. It may be repeated, also by several test binaries at once.
 func Install(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func Install(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.
 	return nil
 }
 
-// apply sends what the definition says, without the fields that are the server's.
+// apply applies a definition without the fields that the server owns.
 func apply(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {
@@ -65,7 +65,7 @@ func apply(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomReso
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// served returns nil when every served version of a definition answers, and else says what is missing.
+// served returns nil if every served version of a definition is available, else what is missing.
 func served(ctx context.Context, c client.Client, d discovery.DiscoveryInterface, crd *apiextensionsv1.CustomResourceDefinition) error {
 	for _, v := range crd.Spec.Versions {
 		if !v.Served {

@@ -13,19 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Run runs something, such as a server or a manager that is made already, until the test ends or somebody calls stop, which
-// returns when it has ended. Objects that are created after it is started are removed while it still runs. An error that it
-// ends with fails the test.
+// Run runs a function, such as a server, until the test ends or stop is called, which returns when the function has returned. Objects
+// that are created after Run are deleted while it still runs. An error of the function fails the test.
 func Run(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	_, stop = begin(t, run)
 	return stop
 }
 
-// RunManager makes a manager, lets setup add controllers to it, and runs it as Run does. It returns when the caches are
-// filled. What options leave open is set as tests need it: no metrics, no log, no warnings of the API server, names of
-// controllers that other managers of the process have too, and queues without priorities, since controller-runtime 0.24 may
-// hang for half a minute where a busy one with priorities is shut down.
+// RunManager creates a manager, calls setup to add controllers, and runs it as Run does. It returns when the caches are synced.
+// Defaults for tests: no metrics, no log, no warnings of the API server, no unique names of controllers, and queues without
+// priorities, since shutting down a busy priority queue of controller-runtime 0.24 may take half a minute.
 func RunManager(t testing.TB, config *rest.Config, o manager.Options, setup func(manager.Manager) error) (stop func()) {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -44,7 +42,7 @@ func RunManager(t testing.TB, config *rest.Config, o manager.Options, setup func
 	}
 	mgr, err := manager.New(config, o)
 	if err != nil {
-		t.Fatalf("controlplanetest: making manager: %v", err)
+		t.Fatalf("controlplanetest: creating manager: %v", err)
 	}
 	if err := setup(mgr); err != nil {
 		t.Fatalf("controlplanetest: setting up manager: %v", err)
@@ -56,7 +54,7 @@ func RunManager(t testing.TB, config *rest.Config, o manager.Options, setup func
 	return stop
 }
 
-// begin is Run that also returns how long it runs.
+// begin is Run, and returns the context of the function.
 func begin(t testing.TB, run func(context.Context) error) (life context.Context, stop func()) {
 	life, end := context.WithCancel(context.Background()) // the test's own ends before its clean-up
 	ended := make(chan error, 1)

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// kubeconfigVariable names a running server's kubeconfig, which is then used instead of a server of the run's own.
+	// kubeconfigVariable names the kubeconfig of a running server to use instead.
 	kubeconfigVariable = "BOWLINE_TEST_KUBECONFIG"
 
 	module = "github.com/bowline-dev/bowline"
@@ -39,7 +39,7 @@ const (
 // shared connects to the run's server once per test binary.
 var shared = sync.OnceValues(connect)
 
-// connect returns the administrator's access to the run's server, which it starts if no other test binary has.
+// connect returns the administrator's access to the run's server. The first test binary starts it.
 func connect() (*rest.Config, error) {
 	if path := os.Getenv(kubeconfigVariable); path != "" {
 		return load(path)
@@ -71,8 +71,8 @@ func connect() (*rest.Config, error) {
 	return config, nil
 }
 
-// owner returns the process whose life bounds the shared server's: the go command that started this test binary and its
-// siblings, or, when something else did, this process.
+// owner returns the process with which the shared server ends: the go command that started this test binary and its siblings, or
+// else this process.
 func owner() (process.Process, error) {
 	parent := os.Getppid()
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent)); err == nil && filepath.Base(exe) == "go" {
@@ -81,13 +81,13 @@ func owner() (process.Process, error) {
 	return process.LookUp(os.Getpid())
 }
 
-// load reads a kubeconfig and asks the server it names whether it is ready.
+// load reads a kubeconfig and checks that its server is ready.
 func load(path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
-	config.QPS = -1 // the server limits what it takes
+	config.QPS = -1 // the server limits its load itself
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("building client: %w", err)
@@ -95,12 +95,12 @@ func load(path string) (*rest.Config, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	if err := client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
-		return nil, fmt.Errorf("asking test server at %s whether it is ready: %w", config.Host, err)
+		return nil, fmt.Errorf("checking readiness of the test server at %s: %w", config.Host, err)
 	}
 	return config, nil
 }
 
-// start builds the server and runs it in the background for as long as p lives.
+// start builds the server and runs it in the background until p ends.
 func start(ctx context.Context, f folder, p process.Process) error {
 	if err := removeStale(); err != nil {
 		return err
@@ -114,7 +114,7 @@ func start(ctx context.Context, f folder, p process.Process) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(f.binary(), "-folder", string(f), "-data", f.data(), "-ready", f.ready(), "-for", p.String())
-	cmd.Stdout, cmd.Stderr = log, log // never ours: the go command waits until nobody holds them
+	cmd.Stdout, cmd.Stderr = log, log // not those of this process: the go command would wait for the server
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func start(ctx context.Context, f folder, p process.Process) error {
 	return awaitReady(ctx, f, ended)
 }
 
-// awaitReady waits until the server has made its ready file.
+// awaitReady waits for the ready file of the server.
 func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -144,8 +144,8 @@ func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
 	}
 }
 
-// build builds the server from this module's source, wherever the module is: in a checkout, or read-only in the module
-// cache. The result stays in the user's cache folder, where the go command sees whether it is up to date.
+// build builds the server from this module's source, in a checkout or in the module cache. The result stays in the user's cache folder,
+// where the go command checks whether it is up to date.
 func build(ctx context.Context, to string) error {
 	dir, err := sourceFolder(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func build(ctx context.Context, to string) error {
 	return linkOrCopy(binary, to)
 }
 
-// sourceFolder asks for this module's folder from where the test runs, since its module decides on the version.
+// sourceFolder returns this module's folder, in the version that the module of the test uses.
 func sourceFolder(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
 	out, err := output(cmd)
@@ -197,18 +197,18 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 	return output(cmd)
 }
 
-// output returns what a command prints, or an error with what it complains about.
+// output returns the standard output of a command, or an error with its standard error.
 func output(cmd *exec.Cmd) ([]byte, error) {
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(complaint.Bytes()))
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return out, nil
 }
 
-// linkOrCopy gives the running server a name of its own, so that a later build never touches it.
+// linkOrCopy gives the running server a file of its own, which a later build does not change.
 func linkOrCopy(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing old server: %w", err)

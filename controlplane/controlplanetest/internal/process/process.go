@@ -1,66 +1,49 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process tells one life of a process id from the next, and waits for its end.
+// Package process identifies processes that this program did not start, and waits for their end.
 package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/prometheus/procfs"
 )
 
-// Process is one life of a process id: ids are used again, start times are not.
+// A Process is identified by its id and its start time, since ids are reused.
 type Process struct {
 	PID   int
-	Start uint64 // in clock ticks since the machine started
+	Start uint64 // in clock ticks since the start of the machine
 }
 
 // String returns the process as PID-START.
 func (p Process) String() string { return fmt.Sprintf("%d-%d", p.PID, p.Start) }
 
 // Parse is the inverse of String.
-func Parse(text string) (Process, error) {
-	pid, start, ok := strings.Cut(text, "-")
-	if !ok {
-		return Process{}, fmt.Errorf("%q is not PID-START", text)
+func Parse(text string) (p Process, err error) {
+	if _, err := fmt.Sscanf(text, "%d-%d", &p.PID, &p.Start); err != nil || p.String() != text {
+		return Process{}, errors.Join(fmt.Errorf("%q is not PID-START", text), err)
 	}
-	p, err := strconv.Atoi(pid)
-	if err != nil {
-		return Process{}, fmt.Errorf("reading process id: %w", err)
-	}
-	s, err := strconv.ParseUint(start, 10, 64)
-	if err != nil {
-		return Process{}, fmt.Errorf("reading start time: %w", err)
-	}
-	return Process{PID: p, Start: s}, nil
+	return p, nil
 }
 
-// LookUp returns the process that has an id now.
+// LookUp returns the running process with an id.
 func LookUp(pid int) (Process, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	proc, err := procfs.NewProc(pid)
 	if err != nil {
 		return Process{}, fmt.Errorf("looking up process %d: %w", pid, err)
 	}
-	// The second field is the program's name in brackets, which may hold spaces and brackets; the state is the third and
-	// the start time the 22nd.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 20 {
-		return Process{}, fmt.Errorf("looking up process %d: %d fields", pid, len(fields))
+	stat, err := proc.Stat()
+	if err != nil {
+		return Process{}, fmt.Errorf("looking up process %d: %w", pid, err)
 	}
-	if fields[0] == "Z" {
+	if stat.State == "Z" {
 		return Process{}, fmt.Errorf("looking up process %d: it has ended", pid)
 	}
-	start, err := strconv.ParseUint(fields[19], 10, 64)
-	if err != nil {
-		return Process{}, fmt.Errorf("looking up process %d: %w", pid, err)
-	}
-	return Process{PID: pid, Start: start}, nil
+	return Process{PID: pid, Start: stat.Starttime}, nil
 }
 
 // Alive reports whether the process still runs.
@@ -69,26 +52,14 @@ func (p Process) Alive() bool {
 	return err == nil && now == p
 }
 
-// AwaitEnd returns when the process has ended or ctx has. A handle of the process tells at once; looking it up again
-// every second also covers systems without handles, and an id that another process has got before the handle was taken.
+// AwaitEnd returns when the process has ended, within a quarter of a second, or when ctx ends.
 func (p Process) AwaitEnd(ctx context.Context) {
-	const interval = time.Second
-	handle, err := unix.PidfdOpen(p.PID, 0)
-	if err != nil {
-		handle = -1
-	} else {
-		defer unix.Close(handle)
-	}
-	for ctx.Err() == nil && p.Alive() {
-		if handle < 0 {
-			select {
-			case <-time.After(interval):
-			case <-ctx.Done():
-			}
-			continue
-		}
-		fds := []unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}
-		if n, err := unix.Poll(fds, int(interval.Milliseconds())); err == nil && n > 0 {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for p.Alive() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	begin     = "---\n"                    // ends the first line of a file, which says why
-	separator = "\n=== "                   // begins what is asked, a line, and the answer
-	asTeam    = "as the team "             // before what is asked: by a user of the namespace
-	rewrite   = "BOWLINE_REWRITE_TESTDATA" // set, it writes the answers anew, to be read before they are kept
+	begin     = "---\n"                    // ends the first line of a file, its purpose
+	separator = "\n=== "                   // begins a query, a line, and the expected output
+	asTeam    = "as the team "             // prefix of a query by a user of the namespace
+	rewrite   = "BOWLINE_REWRITE_TESTDATA" // environment variable: write the outputs to the files; review them before you commit
 )
 
-// Hidden is the value that Secrets of testdata have, and that no answer may show.
+// Hidden is the value in Secrets of testdata, which no output may contain.
 const Hidden = "hidden-value-of-the-secret"
 
-// Files puts the objects of each file testdata/*.txt on a stage of its own, asks what the file asks, and compares the answers
-// with those in the file. An asked line is [as the team ]WORDS[ -o FORMAT]; answer gets what the words mean, and FORMAT.
-func Files(t *testing.T, answer func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string) {
+// Files creates the objects of each file testdata/*.txt on a stage of its own, and compares the output of each query in the file. A
+// query is [as the team ]WORDS[ -o FORMAT]; show gets the object of the words, and FORMAT.
+func Files(t *testing.T, show func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -45,15 +45,15 @@ func Files(t *testing.T, answer func(t *testing.T, c *inspect.Cluster, found ins
 			_, documents, _ := strings.Cut(parts[0], begin)
 			s.Put(t, documents)
 			for i, part := range parts[1:] {
-				asked, want, _ := strings.Cut(part, "\n")
-				got := s.Neutral(s.ask(t, asked, answer))
+				query, want, _ := strings.Cut(part, "\n")
+				got := s.Neutral(s.query(t, query, show))
 				if strings.Contains(got, Hidden) {
-					t.Error("the answer shows a value of a Secret")
+					t.Error("the output contains a value of a Secret")
 				}
 				if diff := cmp.Diff(strings.TrimRight(want, "\n"), strings.TrimRight(got, "\n")); diff != "" {
-					t.Errorf("%s: -want +got:\n%s", asked, diff)
+					t.Errorf("%s: -want +got:\n%s", query, diff)
 				}
-				parts[1+i] = asked + "\n" + got
+				parts[1+i] = query + "\n" + got
 			}
 			if os.Getenv(rewrite) == "" {
 				return
@@ -65,9 +65,9 @@ func Files(t *testing.T, answer func(t *testing.T, c *inspect.Cluster, found ins
 	}
 }
 
-func (s *Stage) ask(t *testing.T, asked string, answer func(*testing.T, *inspect.Cluster, inspect.Reading, string) string) string {
+func (s *Stage) query(t *testing.T, query string, show func(*testing.T, *inspect.Cluster, inspect.Reading, string) string) string {
 	t.Helper()
-	words, restricted := strings.CutPrefix(asked, asTeam)
+	words, restricted := strings.CutPrefix(query, asTeam)
 	words, format, _ := strings.Cut(words, " -o ")
 	cluster := s.Cluster(t)
 	if restricted {
@@ -79,5 +79,5 @@ func (s *Stage) ask(t *testing.T, asked string, answer func(*testing.T, *inspect
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer(t, cluster, found, format)
+	return show(t, cluster, found, format)
 }

@@ -1,16 +1,15 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inspecttest puts objects into an API server as tests of package inspect and its users want to see them, with no
-// controller that would change them.
+// Package inspecttest creates objects for tests of package inspect and its users, without controllers that would change them.
 //
 //	s := inspecttest.New(t)
 //	s.Put(t, "{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: $NS}}")
 //	text := s.Neutral(show(s.Cluster(t)))
 //
-// Its one idea: objects are YAML in which $NS is the test's namespace, $P the start of names of cluster-scoped objects and
-// $UID(Kind/name) the UID of an object put before, and Neutral puts the same words back into what was printed, so that the
-// expected output can be written down. An object that was put before is changed, which lets two objects name each other.
+// Objects are YAML in which $NS is the test's namespace, $P the prefix of names of cluster-scoped objects and $UID(Kind/name) the UID
+// of an object created before. Neutral replaces them back in output, so that testdata can contain it. Put updates an existing object,
+// so that two objects can name each other.
 package inspecttest
 
 import (
@@ -39,7 +38,7 @@ import (
 	fcpcrds "github.com/bowline-dev/bowline/providers/fcp/apis/crds"
 )
 
-// foreign are kinds of somebody else's provider, which no Go type is known of.
+// foreign are kinds of another provider, without Go types.
 const foreign = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -104,8 +103,7 @@ func New(t testing.TB) *Stage {
 	return &Stage{Env: controlplanetest.New(t), uids: map[string]string{}}
 }
 
-// Put creates or changes objects, in order, each with its status. They are gone when the test has ended, whatever finalizers
-// they have.
+// Put creates or updates objects, in order, each with its status. They are deleted when the test ends, whatever finalizers they have.
 func (s *Stage) Put(t testing.TB, documents string) {
 	t.Helper()
 	for document := range strings.SplitSeq(documents, "\n---\n") {
@@ -133,7 +131,7 @@ func (s *Stage) Put(t testing.TB, documents string) {
 
 func (s *Stage) put(t testing.TB, o *unstructured.Unstructured) {
 	t.Helper()
-	status, asked := o.Object["status"]
+	status, given := o.Object["status"]
 	have := &unstructured.Unstructured{}
 	have.SetGroupVersionKind(o.GroupVersionKind())
 	err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(o), have)
@@ -144,7 +142,7 @@ func (s *Stage) put(t testing.TB, o *unstructured.Unstructured) {
 	} else if err == nil {
 		err = s.Client.Patch(t.Context(), o, client.Merge)
 	}
-	if err == nil && asked {
+	if err == nil && given {
 		o.Object["status"] = status
 		stored := o.DeepCopy()
 		delete(stored.Object, "status")
@@ -168,21 +166,21 @@ func (s *Stage) remove(t testing.TB, o *unstructured.Unstructured) {
 	}
 }
 
-// uid is how a document asks for a UID.
+// uid matches a UID in a document.
 var uid = regexp.MustCompile(`\$UID\(([^)]*)\)`)
 
-// fill puts the names of this stage into a text.
+// fill replaces all variables in a text.
 func (s *Stage) fill(text string) string {
-	text = uid.ReplaceAllStringFunc(text, func(asked string) string { return s.uids[uid.FindStringSubmatch(asked)[1]] })
+	text = uid.ReplaceAllStringFunc(text, func(match string) string { return s.uids[uid.FindStringSubmatch(match)[1]] })
 	return s.Fill(text)
 }
 
-// Fill puts the namespace and the names' prefix of this stage into a text.
+// Fill replaces $NS and $P in a text.
 func (s *Stage) Fill(text string) string {
 	return strings.NewReplacer("$NS", s.Namespace, "$P", s.Prefix).Replace(text)
 }
 
-// Neutral undoes fill: what is printed then is the same each time.
+// Neutral puts the variables back, so that output is the same in each run.
 func (s *Stage) Neutral(text string) string {
 	text = strings.NewReplacer(s.Prefix, "$P", s.Namespace, "$NS").Replace(text)
 	for name, uid := range s.uids {
@@ -191,13 +189,13 @@ func (s *Stage) Neutral(text string) string {
 	return text
 }
 
-// Cluster is the server as its administrator sees it.
+// Cluster reads as the administrator.
 func (s *Stage) Cluster(t testing.TB) *inspect.Cluster {
 	t.Helper()
 	return connect(t, s.Config)
 }
 
-// As is the server as a user sees it who may do what the rules say in the test's namespace, and nothing else.
+// As reads as a user with these rules in the test's namespace and no other rights.
 func (s *Stage) As(t testing.TB, rules ...rbacv1.PolicyRule) *inspect.Cluster {
 	t.Helper()
 	user := s.Prefix + "user"
