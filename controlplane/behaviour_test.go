@@ -236,7 +236,7 @@ func testQuota(t *testing.T, _ *Server, c client.WithWatch) {
 			return nil
 		}
 	}
-	// Admission counts by optimistic writes, and says conflict when the quota's controller counts at the same time.
+	// Admission counts by optimistic writes, and returns a conflict when the quota's controller counts at the same time.
 	create := func(o client.Object) error {
 		return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return c.Create(t.Context(), o) })
 	}
@@ -270,9 +270,9 @@ func testCascade(how metav1.DeletionPropagation) func(*testing.T, *Server, clien
 		must(t, c.Create(t.Context(), child))
 
 		must(t, c.Delete(t.Context(), owner, client.PropagationPolicy(how)))
-		gone(t, c, secret)
-		gone(t, c, child)
-		gone(t, c, owner)
+		deleted(t, c, secret)
+		deleted(t, c, child)
+		deleted(t, c, owner)
 	}
 }
 
@@ -288,8 +288,8 @@ func testAbsentOwner(t *testing.T, _ *Server, c client.WithWatch) {
 	late := early.DeepCopy()
 	late.ObjectMeta = metav1.ObjectMeta{Namespace: "absent", Name: "late", OwnerReferences: early.OwnerReferences}
 	must(t, c.Create(t.Context(), late))
-	gone(t, c, late)
-	gone(t, c, early)
+	deleted(t, c, late)
+	deleted(t, c, early)
 }
 
 func testNamespaces(t *testing.T, _ *Server, c client.WithWatch) {
@@ -299,8 +299,8 @@ func testNamespaces(t *testing.T, _ *Server, c client.WithWatch) {
 	must(t, c.Create(t.Context(), g))
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "emptied"}}
 	must(t, c.Delete(t.Context(), ns))
-	gone(t, c, g)
-	gone(t, c, ns)
+	deleted(t, c, g)
+	deleted(t, c, ns)
 }
 
 func testSchemas(t *testing.T, s *Server, c client.WithWatch) {

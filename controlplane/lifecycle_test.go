@@ -99,7 +99,7 @@ func TestStartRefused(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"somebody's folder":  {Config{DataDir: busy, Listen: "127.0.0.1:0"}, "holds other files"},
+		"other folder":       {Config{DataDir: busy, Listen: "127.0.0.1:0"}, "holds other files"},
 		"data folder in use": {Config{DataDir: dir, Listen: "127.0.0.1:0"}, fmt.Sprintf("in use by process %d", os.Getpid())},
 		"port taken":         {Config{DataDir: t.TempDir(), Listen: running.Address()}, running.Address() + " is taken"},
 		"broken store":       {Config{DataDir: broken, Listen: "127.0.0.1:0"}, "starting store"},
@@ -193,7 +193,7 @@ func TestStopLeavesNothing(t *testing.T) {
 }
 
 // settled returns the number of goroutines once it has not changed for four seconds: a watch cache holds a goroutine for
-// three after a read, and a quota check that was under way gives up after ten.
+// three after a read, and a quota check that was in flight ends after ten.
 func settled() int {
 	const pause, quiet, limit = 100 * time.Millisecond, 40, 300
 	last, same := -1, 0
@@ -216,7 +216,7 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// Whenever it is told to stop during its start, Run returns in order; Kubernetes would end the process.
+// Run stops in order at any moment of its start; Kubernetes would end the process.
 func TestStopDuringStart(t *testing.T) {
 	for _, life := range []time.Duration{10, 100, 200, 300, 400, 500, 600, 700, 800} {
 		s, err := New(Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", NoSync: true})

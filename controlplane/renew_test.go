@@ -57,7 +57,7 @@ func TestRenewal(t *testing.T) {
 
 func served(t *testing.T, s *Server) *x509.Certificate {
 	t.Helper()
-	conn, err := tls.Dial("tcp", s.Address(), &tls.Config{InsecureSkipVerify: true}) // only looks at what is presented
+	conn, err := tls.Dial("tcp", s.Address(), &tls.Config{InsecureSkipVerify: true}) // only reads the certificate
 	must(t, err)
 	defer conn.Close()
 	return conn.ConnectionState().PeerCertificates[0]

@@ -164,10 +164,10 @@ func namespace(t *testing.T, c client.Client, name string) {
 	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// gone waits until an object no longer exists.
-func gone(t *testing.T, c client.Client, obj client.Object) {
+// deleted waits until an object no longer exists.
+func deleted(t *testing.T, c client.Client, obj client.Object) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s is gone", obj.GetName()), func(ctx context.Context) error {
+	eventually(t, fmt.Sprintf("%s is deleted", obj.GetName()), func(ctx context.Context) error {
 		err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object))
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -87,7 +87,7 @@ func TestNewCleansUp(t *testing.T) {
 	var inner *controlplanetest.Env
 	t.Run("inner", func(t *testing.T) { inner = controlplanetest.New(t, widget("a", "")) })
 	outer := controlplanetest.New(t)
-	outer.Eventually(t, "the inner test's namespace is gone", func(ctx context.Context) error {
+	outer.Eventually(t, "the inner test's namespace is deleted", func(ctx context.Context) error {
 		err := outer.Client.Get(ctx, client.ObjectKey{Name: inner.Namespace}, &corev1.Namespace{})
 		if client.IgnoreNotFound(err) != nil {
 			return err

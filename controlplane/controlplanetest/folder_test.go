@@ -62,7 +62,7 @@ func TestRemoveStale(t *testing.T) {
 		t.Errorf("the folder of a run that has ended must go: %v", err)
 	}
 	if _, err := os.Stat(string(used)); err != nil {
-		t.Errorf("the folder of a run that goes on must stay: %v", err)
+		t.Errorf("the folder of an active run must stay: %v", err)
 	}
 }
 
@@ -112,6 +112,6 @@ func TestPollReportsTheReason(t *testing.T) {
 		t.Errorf("want the last reason, got %v", err)
 	}
 	if reasons != 1 {
-		t.Errorf("the same reason was told %d times", reasons)
+		t.Errorf("the same error was reported %d times", reasons)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 )
 
-// Controllers that are busy end when they are told to, again and again.
+// Busy controllers stop when asked, each time.
 func TestRunManager(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
@@ -61,10 +61,10 @@ func TestRunManager(t *testing.T) {
 // A failing is a test that something fails.
 type failing struct {
 	testing.TB
-	said []string
+	errors []string
 }
 
-func (f *failing) Error(args ...any) { f.said = append(f.said, fmt.Sprint(args...)) }
+func (f *failing) Error(args ...any) { f.errors = append(f.errors, fmt.Sprint(args...)) }
 
 func (f *failing) Cleanup(func()) {}
 
@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 	<-began
 	stop()
 	stop()
-	if len(f.said) != 1 || !strings.Contains(f.said[0], "did not end well") {
-		t.Errorf("the test fails with %q", f.said)
+	if len(f.errors) != 1 || !strings.Contains(f.errors[0], "did not end well") {
+		t.Errorf("the test fails with %q", f.errors)
 	}
 }

@@ -38,13 +38,13 @@ func TestDownAfterKill(t *testing.T) {
 		t.Fatalf("the database server at %s died with the cloud: this test would prove nothing", address)
 	}
 	if got := m.must("down", "--data-dir", dir); !strings.Contains(got, "left behind") {
-		t.Errorf("down says %q", got)
+		t.Errorf("down prints %q", got)
 	}
 	if accepts(address) {
 		t.Errorf("the database server at %s still runs after down", address)
 	}
 	if got := m.must("down", "--data-dir", dir); !strings.Contains(got, "Nothing runs") {
-		t.Errorf("a second down says %q", got)
+		t.Errorf("a second down prints %q", got)
 	}
 }
 
@@ -76,7 +76,7 @@ func (m *machine) createDatabase(dataDir string) string {
 	return net.JoinHostPort(instance.Hostname, strconv.Itoa(instance.Port))
 }
 
-// accepts tells whether somebody listens.
+// accepts reports whether a server listens.
 func accepts(address string) bool {
 	connection, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {

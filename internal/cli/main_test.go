@@ -22,7 +22,7 @@ import (
 
 const commandTimeout = 90 * time.Second // for one command line; a healthy one takes a second or two
 
-// program is the built binary, made once for the run.
+// program is the binary, built once for the run.
 var program string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -126,7 +126,7 @@ func (m *machine) up(dataDir string, more ...string) string {
 	return m.must(append(args, more...)...)
 }
 
-// kill ends the server of a data folder as kill -9 does, and waits until it is gone.
+// kill ends the server of a data folder as kill -9 does, and waits until it has ended.
 func (m *machine) kill(dataDir string) {
 	m.t.Helper()
 	victim, err := daemon.Find(dataDir)
@@ -138,7 +138,7 @@ func (m *machine) kill(dataDir string) {
 		m.t.Fatal(err)
 	}
 	if ended, err := victim.WaitEnd(m.t.Context(), 10*time.Second); err != nil || !ended {
-		m.t.Fatalf("the killed server goes on: %v", err)
+		m.t.Fatalf("the killed server still runs: %v", err)
 	}
 	if pid, ok := controlplane.Holder(dataDir); ok {
 		m.t.Fatalf("process %d holds the lock of a killed server", pid)

@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 )
 
-// TestObservability looks at what a process tells about one network, from its creation to its deletion.
+// TestObservability checks the metrics, spans and log of one network, from its creation to its deletion.
 func TestObservability(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -32,7 +32,7 @@ func TestObservability(t *testing.T) {
 	cloud := regexp.MustCompile(`The local cloud is at (\S+);`).FindStringSubmatch(welcome)
 	key := strings.TrimSpace(m.must("cloud", "key", "create", "--project", "demo"))
 	m.apply(t, fmt.Sprintf(networkOfCloud, key, cloud[1]))
-	m.must("kubectl", "wait", "network.network.fcp.crossplane.io/told", "--for", "condition=Ready", "--timeout", "60s")
+	m.must("kubectl", "wait", "network.network.fcp.crossplane.io/watched", "--for", "condition=Ready", "--timeout", "60s")
 
 	metrics := m.metrics(t, dir)
 	for _, line := range []string{
@@ -48,20 +48,20 @@ func TestObservability(t *testing.T) {
 			t.Errorf("no metric %s", line)
 		}
 	}
-	m.must("kubectl", "delete", "network.network.fcp.crossplane.io/told")
+	m.must("kubectl", "delete", "network.network.fcp.crossplane.io/watched")
 	m.must("down", "--data-dir", dir) // what was recorded last is sent, too
 	sent := spans.received()
 	status := "patch networks.network.fcp.crossplane.io/status"
-	for _, name := range []string{"reconcile Network", "create", "delete", status, "told", "service.name"} {
+	for _, name := range []string{"reconcile Network", "create", "delete", status, "watched", "service.name"} {
 		if !strings.Contains(sent, name) {
-			t.Errorf("no span says %q", name)
+			t.Errorf("no span has %q", name)
 		}
 	}
 	log := m.log(t, dir)
-	about := "kind=network.network.fcp.crossplane.io object=told externalName="
+	about := "kind=network.network.fcp.crossplane.io object=watched externalName="
 	for _, part := range []string{"reason=CreatedExternalResource", about, "externalName=net-", "pass="} {
 		if !strings.Contains(log, part) {
-			t.Errorf("the log does not say %s", part)
+			t.Errorf("the log has no %s", part)
 		}
 	}
 	for where, text := range map[string]string{"metrics": metrics, "spans": sent, "the log": log} {
@@ -87,7 +87,7 @@ spec:
 ---
 apiVersion: network.fcp.crossplane.io/v1alpha3
 kind: Network
-metadata: {name: told}
+metadata: {name: watched}
 spec: {forProvider: {cidrBlock: 10.1.0.0/16}}
 `
 
@@ -109,12 +109,12 @@ func (m *machine) log(t *testing.T, dataDir string) string {
 	return string(text)
 }
 
-// metrics reads those of the server of a data folder, where its log says that they are.
+// metrics reads those of the server of a data folder, at the address in its log.
 func (m *machine) metrics(t *testing.T, dataDir string) string {
 	t.Helper()
 	found := regexp.MustCompile(`Metrics are served url=(\S+)`).FindStringSubmatch(m.log(t, dataDir))
 	if found == nil {
-		t.Fatalf("the log does not say where metrics are served:\n%s", m.log(t, dataDir))
+		t.Fatalf("the log has no address of metrics:\n%s", m.log(t, dataDir))
 	}
 	resp, err := http.Get(found[1])
 	if err != nil {

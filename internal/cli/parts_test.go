@@ -30,7 +30,7 @@ func TestParts(t *testing.T) {
 	}
 	lease := m.must("kubectl", "get", "lease", plane.ControllersAccount, "-n", plane.SystemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
 	if lease == "" {
-		t.Error("nobody holds the controllers' lease")
+		t.Error("the controllers' lease has no holder")
 	}
 	if key := m.must("cloud", "key", "create", "--project", "demo"); key == "" {
 		t.Error("no key")
@@ -39,7 +39,7 @@ func TestParts(t *testing.T) {
 		p.interrupt()
 	}
 	if got := m.must("down", "--data-dir", dir); !strings.Contains(got, "Nothing runs") {
-		t.Errorf("after Ctrl-C on each part, down says %q", got)
+		t.Errorf("after Ctrl-C on each part, down prints %q", got)
 	}
 }
 
@@ -76,14 +76,14 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// A part is a command that runs until it is told to stop.
+// A part is a command that runs until it is interrupted.
 type part struct {
 	m   *machine
 	cmd *exec.Cmd
 	err *strings.Builder
 }
 
-// start runs a command and waits until it says that it is ready.
+// start runs a command and waits until it reports that it is ready.
 func (m *machine) start(ready string, args ...string) *part {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)

@@ -40,7 +40,7 @@ func TestLife(t *testing.T) {
 
 	welcome := m.up(dir)
 	if lines := strings.Count(welcome, "\n"); lines >= 10 || !strings.Contains(welcome, "export KUBECONFIG="+dir) {
-		t.Errorf("up says:\n%s", welcome)
+		t.Errorf("up prints:\n%s", welcome)
 	}
 	first := checkRunning(t, m, dir)
 
@@ -205,15 +205,15 @@ func checkSecondUp(t *testing.T, m *machine, dir string, pid int) {
 	got := m.run(arguments...)
 	for _, part := range []string{fmt.Sprintf("process %d", pid), "bowline down --data-dir " + dir} {
 		if got.code != exitError || !strings.Contains(got.err, part) {
-			t.Errorf("a second up does not say %q: %s", part, got)
+			t.Errorf("the error of a second up has no %q: %s", part, got)
 		}
 	}
 	if got := m.must(append(arguments, "--detach")...); !strings.Contains(got, "already runs") {
-		t.Errorf("a second up --detach says %q", got)
+		t.Errorf("a second up --detach prints %q", got)
 	}
 }
 
-// checkModes wants every file that may hold a secret readable by nobody else.
+// checkModes checks that files with secrets are private.
 func checkModes(t *testing.T, dir string) {
 	for _, name := range []string{"admin.kubeconfig", "bowline.log", "run.json", "cloud/admin.token"} {
 		info, err := os.Stat(filepath.Join(dir, name))

@@ -46,7 +46,7 @@ func TestUsage(t *testing.T) {
 				t.Errorf("exit code %d\nstdout:\n%s\nstderr:\n%s", code, &out, &stderr)
 			}
 			if tc.code != exitOK && strings.Count(stderr.String(), "bowline: ") != 1 {
-				t.Errorf("the error is not said exactly once:\n%s", &stderr)
+				t.Errorf("the error is not printed exactly once:\n%s", &stderr)
 			}
 		})
 	}

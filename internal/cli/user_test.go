@@ -35,12 +35,12 @@ func TestUser(t *testing.T) {
 	m.must("kubectl", "apply", "-f", roles)
 
 	if got := m.must(create...); !strings.Contains(got, "created now") || !strings.Contains(got, "user renew shop --kubeconfig "+admin) {
-		t.Errorf("create says:\n%s", got)
+		t.Errorf("create prints:\n%s", got)
 	}
 	first := read(t, file)
 	m.must("kubectl", "--kubeconfig", file, "get", "secrets")
 	if got := m.must(append(create, "--role", "view")...); !strings.Contains(got, "role view") || strings.Contains(got, "created now") {
-		t.Errorf("a second create says:\n%s", got)
+		t.Errorf("a second create prints:\n%s", got)
 	}
 	if read(t, file) == first {
 		t.Error("a second create did not write another token")
@@ -51,7 +51,7 @@ func TestUser(t *testing.T) {
 		t.Errorf("list: %v, %v", teams, err)
 	}
 	if got := m.must("user", "list"); !strings.Contains(got, "shop") || !strings.Contains(got, "(in ") {
-		t.Errorf("list says:\n%s", got)
+		t.Errorf("list prints:\n%s", got)
 	}
 	if got := m.run("user", "list", "--kubeconfig", file); got.code != exitError || !strings.Contains(got.err, "needs an administrator") {
 		t.Errorf("the team lists teams: %s", got)
@@ -67,7 +67,7 @@ func TestUser(t *testing.T) {
 		}
 	}
 	if got := m.must("user", "list"); !strings.Contains(got, "There are no teams") {
-		t.Errorf("list says:\n%s", got)
+		t.Errorf("list prints:\n%s", got)
 	}
 }
 
@@ -90,25 +90,25 @@ func TestUserUsage(t *testing.T) {
 	cases := map[string]struct {
 		args string
 		code int
-		say  string // a part of what is printed, on either stream
+		want string // a part of what is printed, on either stream
 	}{
-		"help":         {args: "user --help", code: exitOK, say: "user revoke shop"},
-		"no team":      {args: "user create --namespace shop", code: exitUsage, say: "name one team"},
-		"no namespace": {args: "user create shop", code: exitUsage, say: "--namespace NS"},
-		"bad name":     {args: "user create Shop --namespace shop", code: exitUsage, say: "lower case"},
-		"system's":     {args: "user create shop --namespace bowline-system", code: exitUsage, say: "belongs to the system"},
-		"default":      {args: "user create shop --namespace default", code: exitUsage, say: "a namespace of its own"},
-		"bad role":     {args: "user create shop --namespace shop --role root", code: exitUsage, say: "there are edit, view, admin"},
-		"too long":     {args: "user create shop --namespace shop --duration 9999h", code: exitUsage, say: "from 10m to 2160h"},
-		"no server":    {args: "user create shop --namespace shop", code: exitError, say: "with --kubeconfig"},
-		"bad output":   {args: "user list -o xml", code: exitUsage, say: "use json"},
-		"bad verb":     {args: "user revok", code: exitUsage, say: "did you mean revoke?"},
+		"help":         {args: "user --help", code: exitOK, want: "user revoke shop"},
+		"no team":      {args: "user create --namespace shop", code: exitUsage, want: "name one team"},
+		"no namespace": {args: "user create shop", code: exitUsage, want: "--namespace NS"},
+		"bad name":     {args: "user create Shop --namespace shop", code: exitUsage, want: "lower case"},
+		"system's":     {args: "user create shop --namespace bowline-system", code: exitUsage, want: "belongs to the system"},
+		"default":      {args: "user create shop --namespace default", code: exitUsage, want: "a namespace of its own"},
+		"bad role":     {args: "user create shop --namespace shop --role root", code: exitUsage, want: "there are edit, view, admin"},
+		"too long":     {args: "user create shop --namespace shop --duration 9999h", code: exitUsage, want: "from 10m to 2160h"},
+		"no server":    {args: "user create shop --namespace shop", code: exitError, want: "with --kubeconfig"},
+		"bad output":   {args: "user list -o xml", code: exitUsage, want: "use json"},
+		"bad verb":     {args: "user revok", code: exitUsage, want: "did you mean revoke?"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			code := Run(t.Context(), append([]string{"bowline"}, strings.Fields(tc.args)...), Streams{Out: &out, Err: &out})
-			if code != tc.code || !strings.Contains(out.String(), tc.say) {
+			if code != tc.code || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("exit code %d\n%s", code, &out)
 			}
 		})
@@ -126,11 +126,11 @@ func TestUserKeepsOtherFiles(t *testing.T) {
 		content string
 		written bool
 	}{
-		"the team's":             {content: config("shop", "shop", "x"), written: true},
-		"another team's":         {content: config("audit", "audit", "x")},
-		"with somebody's access": {content: config("shop", "me", "x")},
-		"no kubeconfig":          {content: "important"},
-		"empty":                  {content: ""},
+		"the team's":        {content: config("shop", "shop", "x"), written: true},
+		"another team's":    {content: config("audit", "audit", "x")},
+		"with another user": {content: config("shop", "me", "x")},
+		"no kubeconfig":     {content: "important"},
+		"empty":             {content: ""},
 	}
 	for name, tc := range cases {
 		path := filepath.Join(folder, strings.ReplaceAll(name, " ", "-"))

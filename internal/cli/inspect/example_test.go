@@ -21,7 +21,7 @@ func Example() {
 		}
 		claim, err := cluster.Find(ctx, inspect.Query{Words: words, Namespace: "shop"})
 		if err != nil {
-			return err // says what to type instead
+			return err // has what to type instead
 		}
 		if ref, ok := inspect.Reference(claim.Object, "spec", "classRef"); ok {
 			fmt.Println("its class is", cluster.Follow(ctx, ref, "").Presence)

@@ -93,7 +93,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A user of one namespace is told what may not be read, and finds the own things.
+// A user of one namespace finds objects there, and gets an error for the others.
 func TestFindAsUser(t *testing.T) {
 	t.Parallel()
 	s := inspecttest.New(t)
@@ -105,7 +105,7 @@ func TestFindAsUser(t *testing.T) {
 		"own claim":         {words: "orders"},
 		"forbidden kind":    {words: "widget/$Pwidget", err: "widget.foreign.example.org"},
 		"claim of any kind": {words: "none", err: "widgetclaim.foreign.example.org in namespace"}, // other packages may have installed kinds, too
-		"nothing told of others": {words: "fancysqlinstance/none",
+		"nothing about other namespaces": {words: "fancysqlinstance/none",
 			err: `there is no fancysqlinstance.database.crossplane.io "none" in namespace "$NS"; there are fancysqlinstance/orders`},
 	} {
 		t.Run(name, func(t *testing.T) {

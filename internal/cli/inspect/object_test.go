@@ -32,7 +32,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Events of old and new recorders tell their time in different fields.
+// Events of old and new recorders have their time in different fields.
 func TestWhen(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -57,11 +57,11 @@ func TestProviderConfigKind(t *testing.T) {
 		kind string
 		want string
 	}{
-		"group of the provider":      {schema.GroupKind{Group: "database.fcp.crossplane.io", Kind: "Thing"}, "", "providerconfig.fcp.crossplane.io"},
-		"the group itself":           {schema.GroupKind{Group: "fcp.crossplane.io", Kind: "Thing"}, "ProviderConfig", "providerconfig.fcp.crossplane.io"},
-		"a name that ends like it":   {schema.GroupKind{Group: "otherfcp.crossplane.io", Kind: "Thing"}, "", ""},
-		"a kind that is not there":   {schema.GroupKind{Group: "fcp.crossplane.io", Kind: "Thing"}, "NoProviderConfig", ""},
-		"somebody else's, with none": {schema.GroupKind{Group: "foreign.example.org", Kind: "Widget"}, "", ""},
+		"group of the provider":         {schema.GroupKind{Group: "database.fcp.crossplane.io", Kind: "Thing"}, "", "providerconfig.fcp.crossplane.io"},
+		"the group itself":              {schema.GroupKind{Group: "fcp.crossplane.io", Kind: "Thing"}, "ProviderConfig", "providerconfig.fcp.crossplane.io"},
+		"a name that ends like it":      {schema.GroupKind{Group: "otherfcp.crossplane.io", Kind: "Thing"}, "", ""},
+		"a kind that is not there":      {schema.GroupKind{Group: "fcp.crossplane.io", Kind: "Thing"}, "NoProviderConfig", ""},
+		"another provider, without one": {schema.GroupKind{Group: "foreign.example.org", Kind: "Widget"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

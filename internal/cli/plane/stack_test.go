@@ -57,7 +57,7 @@ func TestStackFailures(t *testing.T) {
 		want   string // a part of the error
 	}{
 		"Failed":       {"The cause must be seen.", failing("cloud", broken), "running cloud: broken"},
-		"Ended":        {"A service that gives up silently is a failure too.", failing("cloud", nil), "cloud ended unexpectedly"},
+		"Ended":        {"A service that ends without an error is a failure too.", failing("cloud", nil), "cloud ended unexpectedly"},
 		"AddressTaken": {"The flag to change must be named.", failing("cloud", syscall.EADDRINUSE), "(the flag is --listen)"},
 	}
 	for name, tc := range cases {

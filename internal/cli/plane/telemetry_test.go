@@ -32,7 +32,7 @@ func TestMetricsAddress(t *testing.T) {
 		"free by default":  {MetricsAddress{Address: "127.0.0.1:0"}, true, "Metrics are served url=http://127.0.0.1:", ""},
 		"free, chosen":     {MetricsAddress{Address: "127.0.0.1:0", Chosen: true}, true, "Metrics are served url=http://127.0.0.1:", ""},
 		"none":             {MetricsAddress{Chosen: true}, false, "", ""},
-		"nobody's address": {MetricsAddress{Address: "192.0.2.1:8081"}, false, "", "(the flag is --metrics-listen)"},
+		"foreign address":  {MetricsAddress{Address: "192.0.2.1:8081"}, false, "", "(the flag is --metrics-listen)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -46,7 +46,7 @@ func TestMetricsAddress(t *testing.T) {
 				}
 			}
 			if !strings.Contains(log.String(), tc.log) || tc.log == "" && log.Len() > 0 {
-				t.Errorf("the log says %q", &log)
+				t.Errorf("the log is %q", &log)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ func TestSaveMemory(t *testing.T) {
 		want     int
 	}{
 		"our goal":           {"", gcPercent},
-		"somebody chose one": {"70", before},
+		"a goal of the user": {"70", before},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOGC", tc.variable)

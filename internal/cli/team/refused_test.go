@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-// A refusal is a team that nobody makes.
+// A refusal is a request that is refused.
 type refusal struct {
 	reason string
 	change func(*team.Request)
@@ -36,7 +36,7 @@ func refusals() map[string]refusal {
 			want:   "belongs to the system",
 		},
 		"with events of the platform": {
-			reason: "Events of cluster-scoped objects are in namespace default; they tell of the resources of all teams.",
+			reason: "Events of cluster-scoped objects are in namespace default; they name the resources of all teams.",
 			change: func(r *team.Request) { r.Namespace = "default" },
 			want:   "choose a namespace of its own",
 		},
@@ -61,7 +61,7 @@ func refusals() map[string]refusal {
 			want:   "to 2160h",
 		},
 		"other account": {
-			reason: "A team takes over nobody's account.",
+			reason: "A team must not take over another account.",
 			given:  func(w *world) client.Object { return w.account(nil) },
 			want:   "is not a team's",
 		},
@@ -94,7 +94,7 @@ func credentialRefusals() map[string]refusal {
 			},
 			want: "Class",
 		},
-		"Secrets of a managed resource that somebody made": {
+		"Secrets of a managed resource created by hand": {
 			reason: "The team could read how to connect to what no claim brought.",
 			given: func(w *world) client.Object {
 				return object("Database", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
@@ -103,7 +103,7 @@ func credentialRefusals() map[string]refusal {
 			want: "Database",
 		},
 		"Secrets that a managed resource reads": {
-			reason: "The team could read the password that somebody chose.",
+			reason: "The team could read the password of a user.",
 			given: func(w *world) client.Object {
 				return object("Database", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
 					"forProvider": map[string]any{"passwordSecretRef": map[string]any{"namespace": w.Namespace, "name": "chosen", "key": "p"}}}})
@@ -175,7 +175,7 @@ func TestRenewRefused(t *testing.T) {
 			_, created := w.accounts.Create(t.Context(), r)
 			_, renewed := w.accounts.Renew(t.Context(), w.name, r.Duration)
 			if created == nil || renewed == nil || created.Error() != renewed.Error() || !strings.Contains(renewed.Error(), tc.want) {
-				t.Errorf("%s\ncreate says: %v\n renew says: %v", tc.reason, created, renewed)
+				t.Errorf("%s\ncreate: %v\n renew: %v", tc.reason, created, renewed)
 			}
 		})
 	}

@@ -129,14 +129,14 @@ func TestLife(t *testing.T) {
 	begin := time.Now()
 	first := w.create(t, w.request())
 	if first.CreatedNamespace || first.Token == "" || first.TokenEnds.Sub(begin).Round(time.Minute) != time.Hour {
-		t.Errorf("granted until %s, namespace made: %t", first.TokenEnds, first.CreatedNamespace)
+		t.Errorf("granted until %s, namespace created: %t", first.TokenEnds, first.CreatedNamespace)
 	}
 	c := w.as(t, first.Token)
 	w.Eventually(t, "the token opens the namespace", func(ctx context.Context) error { return w.opens(ctx, c) })
 
 	second := w.create(t, w.request())
 	if second.Token == first.Token || second.Since != first.Since {
-		t.Error("made again, the team has the same token or another account")
+		t.Error("created again, the team has the same token or another account")
 	}
 	third, err := w.accounts.Renew(t.Context(), w.name, 2*time.Hour)
 	if err != nil || third.TokenEnds.Sub(begin).Round(time.Minute) != 2*time.Hour || third.Namespace != w.Namespace || third.Role != "edit" {
@@ -187,7 +187,7 @@ func (w *world) listed(t *testing.T) *team.Team {
 	return nil
 }
 
-// The account of a team is part of its tokens: one that is made anew under the same name revives none of them.
+// A token belongs to one account: a new account of the same name does not make old tokens valid.
 func TestTokensOfAnEarlierAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -206,7 +206,7 @@ func TestTokensOfAnEarlierAccount(t *testing.T) {
 	})
 }
 
-// What somebody else bound to a team stays, and is told.
+// Revoke keeps and returns bindings that others created for a team.
 func TestBindingsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -215,7 +215,7 @@ func TestBindingsOfOthers(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "more"},
 		Subjects: []rbacv1.Subject{
 			{Kind: rbacv1.ServiceAccountKind, Namespace: team.Namespace, Name: w.name},
-			{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "somebody"},
+			{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "another"},
 		},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
 	}
@@ -255,7 +255,7 @@ func TestRoleChanges(t *testing.T) {
 		t.Errorf("without its binding the team has role %q", got.Role)
 	}
 	if _, err := w.accounts.Renew(t.Context(), w.name, time.Hour); err == nil || !strings.Contains(err.Error(), "create the team again") {
-		t.Errorf("a token that opens nothing was made: %v", err)
+		t.Errorf("a token without rights was created: %v", err)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestMissingNamespace(t *testing.T) {
 	r := w.request()
 	r.Namespace = w.Prefix + "new"
 	if got := w.create(t, r); !got.CreatedNamespace {
-		t.Error("nobody is told that the namespace is new")
+		t.Error("the grant does not report the new namespace")
 	}
 	if err := w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}); err != nil {
 		t.Error(err)
