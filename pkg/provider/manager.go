@@ -126,21 +126,31 @@ func (c ManagerConfig) healthAddress() string {
 
 // serveMetrics adds a server of metrics to the manager.
 func (c ManagerConfig) serveMetrics(mgr ctrl.Manager) error {
-	if c.MetricsListen == "" {
-		return nil
-	}
-	server, err := telemetry.Listen(c.MetricsListen, metrics.Registry)
-	if errors.Is(err, syscall.EADDRINUSE) && c.MetricsGiveWay {
-		mgr.GetLogger().Info("Metrics are not served because another program uses the address", "address", c.MetricsListen)
-		return nil
-	}
-	if err != nil {
+	server, err := c.listenMetrics(mgr.GetLogger())
+	if server == nil || err != nil {
 		return err
 	}
 	if err := mgr.Add(server); err != nil {
 		return errors.Join(fmt.Errorf("adding the metrics server: %w", err), server.Close())
 	}
 	return nil
+}
+
+// listenMetrics returns nil if no metrics are wanted, or if they give way to another program.
+func (c ManagerConfig) listenMetrics(log logr.Logger) (*telemetry.Server, error) {
+	if c.MetricsListen == "" {
+		return nil, nil
+	}
+	server, err := telemetry.Listen(c.MetricsListen, metrics.Registry)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && c.MetricsGiveWay:
+		log.Info("Metrics are not served: the address is taken; choose one with --metrics-listen", "address", c.MetricsListen)
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%w (the flag is --metrics-listen)", err)
+	}
+	log.Info("Metrics are served", "url", "http://"+server.Address()+"/metrics")
+	return server, nil
 }
 
 // addHealthChecks adds the probes: alive when the process serves, ready when the caches are synced.

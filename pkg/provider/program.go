@@ -115,9 +115,9 @@ func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provi
 			return err
 		}
 	}
-	namespace := podNamespace()
+	namespace := ""
 	if s.leaderElect {
-		if err := ensureNamespace(ctx, cfg, namespace); err != nil {
+		if namespace, err = LeaseNamespace(ctx, cfg); err != nil {
 			return err
 		}
 	}

@@ -104,24 +104,21 @@ func apply(ctx context.Context, cfg *rest.Config, all []*apiextensionsv1.CustomR
 	return total, err
 }
 
-// podNamespace is the namespace of the pod, or the one of Bowline.
-func podNamespace() string {
+// LeaseNamespace returns the namespace of the leader's lease: the pod's own, or else bowline-system, which it creates if necessary. A
+// process without the right to create namespaces runs in an existing one.
+func LeaseNamespace(ctx context.Context, cfg *rest.Config) (string, error) {
 	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if namespace := strings.TrimSpace(string(content)); err == nil && namespace != "" {
-		return namespace
+	name := strings.TrimSpace(string(content))
+	if err != nil || name == "" {
+		name = "bowline-system"
 	}
-	return "bowline-system"
-}
-
-// ensureNamespace creates the namespace of the lease. Without the permission it must exist.
-func ensureNamespace(ctx context.Context, cfg *rest.Config, name string) error {
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
-		return fmt.Errorf("creating client: %w", err)
+		return "", fmt.Errorf("creating client: %w", err)
 	}
 	err = c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
-		return nil
+		return name, nil
 	}
-	return fmt.Errorf("creating namespace %s for the lease: %w", name, err)
+	return "", fmt.Errorf("creating namespace %s for the lease: %w", name, err)
 }

@@ -6,17 +6,11 @@ package plane
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -63,9 +57,9 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 	if err != nil {
 		return Service{}, err
 	}
-	namespace := ownNamespace()
+	namespace := ""
 	if cfg.LeaderElect {
-		if err := ensureNamespace(ctx, cfg.REST, namespace); err != nil {
+		if namespace, err = provider.LeaseNamespace(ctx, cfg.REST); err != nil {
 			return Service{}, err
 		}
 	}
@@ -76,12 +70,11 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		LeaseName:      ControllersAccount,
 		LeaseNamespace: namespace,
 		HealthListen:   cfg.HealthListen,
+		MetricsListen:  cfg.Metrics.Address,
+		MetricsGiveWay: !cfg.Metrics.Chosen,
 		Reconcilers:    append(spans.options(), managed.WithPollInterval(cfg.PollInterval)),
 	}, cfg.Providers...)
 	if err != nil {
-		return Service{}, err
-	}
-	if err := cfg.Metrics.serve(mgr); err != nil {
 		return Service{}, err
 	}
 	return Service{
@@ -92,27 +85,4 @@ func Controllers(ctx context.Context, cfg ControllersConfig) (Service, error) {
 		},
 		Ready: mgr.Elected(),
 	}, nil
-}
-
-// ownNamespace is the pod's namespace, or that of bowline up.
-func ownNamespace() string {
-	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if namespace := strings.TrimSpace(string(content)); err == nil && namespace != "" {
-		return namespace
-	}
-	return SystemNamespace
-}
-
-// ensureNamespace creates the namespace of the lease. A process without the right to create namespaces runs in an existing one.
-func ensureNamespace(ctx context.Context, cfg *rest.Config, name string) error {
-	c, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return fmt.Errorf("creating client: %w", err)
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err = c.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: FieldManager})
-	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
-		return nil
-	}
-	return fmt.Errorf("creating namespace %s for the lease: %w", name, err)
 }

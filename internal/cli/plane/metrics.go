@@ -4,14 +4,8 @@
 package plane
 
 import (
-	"errors"
 	"fmt"
 	"net"
-	"syscall"
-
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
@@ -36,33 +30,4 @@ func (a *MetricsAddress) Set(address string) error {
 	}
 	a.Address, a.Chosen = address, true
 	return nil
-}
-
-// serve makes a manager serve the metrics of its process.
-func (a *MetricsAddress) serve(mgr ctrl.Manager) error {
-	server, err := a.listen(mgr.GetLogger())
-	if server == nil || err != nil {
-		return err
-	}
-	if err := mgr.Add(server); err != nil {
-		return errors.Join(fmt.Errorf("adding the metrics server: %w", err), server.Close())
-	}
-	return nil
-}
-
-// listen returns nil if no metrics are wanted, or if the default address is taken.
-func (a *MetricsAddress) listen(log logr.Logger) (*telemetry.Server, error) {
-	if a.Address == "" {
-		return nil, nil
-	}
-	server, err := telemetry.Listen(a.Address, metrics.Registry)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE) && !a.Chosen:
-		log.Info("Metrics are not served: the address is taken; choose one with --metrics-listen", "address", a.Address)
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("%w (the flag is --metrics-listen)", err)
-	}
-	log.Info("Metrics are served", "url", "http://"+server.Address()+"/metrics")
-	return server, nil
 }

@@ -4,53 +4,9 @@
 package plane
 
 import (
-	"bytes"
-	"net"
 	"strings"
 	"testing"
-
-	"github.com/bowline-dev/bowline/internal/cli/logs"
 )
-
-// TestMetricsAddress starts servers of metrics on an address that another program has, and on others.
-func TestMetricsAddress(t *testing.T) {
-	t.Parallel()
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	taken := other.Addr().String()
-	for name, tc := range map[string]struct {
-		address MetricsAddress
-		serves  bool
-		log     string // a part of it
-		err     string // a part of it
-	}{
-		"taken by default": {MetricsAddress{Address: taken}, false, "choose one with --metrics-listen address=" + taken, ""},
-		"taken, chosen":    {MetricsAddress{Address: taken, Chosen: true}, false, "", taken + ": bind: address already in use (the flag is "},
-		"free by default":  {MetricsAddress{Address: "127.0.0.1:0"}, true, "Metrics are served url=http://127.0.0.1:", ""},
-		"free, chosen":     {MetricsAddress{Address: "127.0.0.1:0", Chosen: true}, true, "Metrics are served url=http://127.0.0.1:", ""},
-		"none":             {MetricsAddress{Chosen: true}, false, "", ""},
-		"foreign address":  {MetricsAddress{Address: "192.0.2.1:8081"}, false, "", "(the flag is --metrics-listen)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var log bytes.Buffer
-			server, err := tc.address.listen(logs.New(&log, 0).Controllers())
-			if (server != nil) != tc.serves || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
-				t.Errorf("server %v, error %v", server, err)
-			}
-			if server != nil {
-				if err := server.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-			if !strings.Contains(log.String(), tc.log) || tc.log == "" && log.Len() > 0 {
-				t.Errorf("the log is %q", &log)
-			}
-		})
-	}
-}
 
 func TestSpansWanted(t *testing.T) {
 	t.Parallel()
