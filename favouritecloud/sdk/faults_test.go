@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// One in twenty writes is done without an answer, and everything is slow.
+// One in twenty writes gets no answer, and every call is slow.
 func ExampleAdminClient_SetFaults() {
 	admin, err := sdk.NewAdminClient("http://127.0.0.1:7070", "fca_…")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 )
 
-// A subnet in whichever zone the cloud prefers.
+// A subnet in a zone that the cloud chooses.
 func ExampleClient_CreateSubnet() {
 	client, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: "fck_…"})
 	if err != nil {

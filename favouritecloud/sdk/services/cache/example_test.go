@@ -5,10 +5,8 @@ package cache_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
-	"testing"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
@@ -29,27 +27,4 @@ func ExampleClient_CreateInstance() {
 		log.Fatal(err)
 	}
 	fmt.Println(created.Status, "replayed:", created.Replayed)
-}
-
-func TestURLEscapesThePassword(t *testing.T) {
-	t.Parallel()
-	i := cache.Instance{Hostname: "127.0.0.1", Port: 6379, Username: "default"}
-	if got, want := i.URL("p@ss/word"), "redis://default:p%40ss%2Fword@127.0.0.1:6379"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestUpdateTellsKeepFromRemove(t *testing.T) {
-	t.Parallel()
-	for want, in := range map[string]cache.UpdateInstanceInput{
-		`{}`:                         {},
-		`{"memory_megabytes":20}`:    {MemoryMegabytes: new(20)},
-		`{"labels":{}}`:              {Labels: map[string]string{}},
-		`{"eviction_policy":"none"}`: {EvictionPolicy: new("none")},
-	} {
-		got, err := json.Marshal(in)
-		if err != nil || string(got) != want {
-			t.Errorf("got %s, error %v; want %s", got, err, want)
-		}
-	}
 }
