@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
 
 // AnnotationKeyConnectionKeys on a claim adds keys to its connection Secret: a JSON object whose keys are theirs and whose
@@ -27,7 +29,7 @@ const (
 )
 
 // Content returns what the connection Secret of a claim is to hold: all of the original, which is what the Secret of its
-// managed resource holds, and the keys that the claim derives. The error says what is wrong with the claim's templates;
+// managed resource holds, and the keys that the claim derives. The error describes mistakes in the claim's templates;
 // the content is good all the same, without the keys concerned. It has no value of a Secret in it.
 func Content(claim metav1.Object, original map[string][]byte) (map[string][]byte, error) {
 	content := make(map[string][]byte, len(original))
@@ -41,8 +43,8 @@ func Content(claim metav1.Object, original map[string][]byte) (map[string][]byte
 	return content, err
 }
 
-// Derive returns the keys that templates, which is what the annotation holds, make of the original ones. The error says
-// what is wrong, for all keys that are not returned.
+// Derive returns the keys that templates, the value of the annotation, derive from the original ones. The error describes the
+// mistake of every key that is not returned.
 func Derive(templates string, original map[string][]byte) (map[string][]byte, error) {
 	entries, wrong := read(templates)
 	derived, size := map[string][]byte{}, 0
@@ -64,12 +66,6 @@ func Derive(templates string, original map[string][]byte) (map[string][]byte, er
 	return derived, wrong.err()
 }
 
-// Validate says what is wrong with templates, as far as that does not depend on the original keys.
-func Validate(templates string) error {
-	_, wrong := read(templates)
-	return wrong.err()
-}
-
 // derive fills in the template of one key.
 func (e entry) derive(original map[string][]byte) ([]byte, error) {
 	if _, taken := original[e.key]; taken {
@@ -83,7 +79,7 @@ func (e entry) derive(original map[string][]byte) ([]byte, error) {
 	return fill(e.parts, original)
 }
 
-// choice tells which keys there are.
+// choice lists the keys that exist.
 func choice(original map[string][]byte) string {
 	const some = 20
 	keys := slices.Sorted(maps.Keys(original))
@@ -100,28 +96,19 @@ func choice(original map[string][]byte) string {
 // problems are what is wrong with templates, one for each key.
 type problems []string
 
-// err makes one message of them that is fit for a condition: one line, the same each time.
+// err joins them in one message for a condition: one line, the same each time.
 func (p problems) err() error {
 	const some = 5
 	if len(p) == 0 {
 		return nil
 	}
 	slices.Sort(p)
-	said := strings.Join(p[:min(some, len(p))], "; ")
+	list := strings.Join(p[:min(some, len(p))], "; ")
 	if len(p) > some {
-		said += fmt.Sprintf("; and %d more", len(p)-some)
+		list += fmt.Sprintf("; and %d more", len(p)-some)
 	}
-	return fmt.Errorf("annotation %s: %s", AnnotationKeyConnectionKeys, said)
+	return fmt.Errorf("annotation %s: %s", AnnotationKeyConnectionKeys, list)
 }
 
-// quote quotes a name that somebody else wrote.
-func quote(name string) string { return strconv.Quote(shorten(name)) }
-
-// shorten keeps messages readable whatever somebody wrote as a name.
-func shorten(name string) string {
-	const long = 80
-	if len(name) <= long {
-		return name
-	}
-	return strings.ToValidUTF8(name[:long], "") + "..."
-}
+// quote quotes a name that a user wrote.
+func quote(name string) string { return strconv.Quote(objects.Shorten(name, 80)) }

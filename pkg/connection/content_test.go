@@ -103,45 +103,43 @@ func TestProblems(t *testing.T) {
 	for name, tc := range map[string]struct {
 		templates string
 		says      []string
-		early     bool     // known before there is a Secret
 		derived   []string // all the same
 	}{
-		"empty":                  {"", []string{"no JSON object such as", "DATABASE_URL"}, true, nil},
-		"not JSON":               {"DATABASE_URL=x", []string{"no JSON object such as", "invalid character"}, true, nil},
-		"a list":                 {"[]", []string{"does not begin with a brace"}, true, nil},
-		"cut off":                {"{\"A\": \"x\"", []string{"no JSON object"}, true, nil},
-		"something behind":       {"{} {}", []string{"after top-level value"}, true, nil},
-		"no text":                {"{\"A\": {\"b\": 1}, \"B\": \"x\"}", []string{"key \"A\"", "double quotes"}, true, []string{"B"}},
-		"twice":                  {"{\"A\": \"x\", \"B\": \"\", \"A\": \"y\"}", []string{"key \"A\"", "twice"}, true, []string{"B"}},
-		"key no Secret can have": {"{\"A B\": \"x\", \"B\": \"x\"}", []string{"key \"A B\"", "letters, digits"}, true, []string{"B"}},
-		"no key name":            {"{\"\": \"x\"}", []string{"key \"\"", "letters, digits"}, true, nil},
-		"endless key name":       {annotation(strings.Repeat("x", 9999), "x"), []string{"xxx...\"", "up to 253"}, true, nil},
-		"not closed":             {annotation("A", "x $(password"), []string{"key \"A\"", "closing parenthesis", "$$("}, true, nil},
-		"names nothing":          {annotation("A", "$()"), []string{"key \"A\"", "\"$()\" names no connection key"}, true, nil},
-		"a command":              {annotation("A", "$(cat /etc)"), []string{"names no connection key", "$$("}, true, nil},
-		"too many":               {object(many), []string{"65 keys", "at most 64"}, true, nil},
+		"empty":                  {"", []string{"no JSON object such as", "DATABASE_URL"}, nil},
+		"not JSON":               {"DATABASE_URL=x", []string{"no JSON object such as", "invalid character"}, nil},
+		"a list":                 {"[]", []string{"does not begin with a brace"}, nil},
+		"cut off":                {"{\"A\": \"x\"", []string{"no JSON object"}, nil},
+		"something behind":       {"{} {}", []string{"after top-level value"}, nil},
+		"no text":                {"{\"A\": {\"b\": 1}, \"B\": \"x\"}", []string{"key \"A\"", "double quotes"}, []string{"B"}},
+		"twice":                  {"{\"A\": \"x\", \"B\": \"\", \"A\": \"y\"}", []string{"key \"A\"", "twice"}, []string{"B"}},
+		"key no Secret can have": {"{\"A B\": \"x\", \"B\": \"x\"}", []string{"key \"A B\"", "letters, digits"}, []string{"B"}},
+		"no key name":            {"{\"\": \"x\"}", []string{"key \"\"", "letters, digits"}, nil},
+		"endless key name":       {annotation(strings.Repeat("x", 9999), "x"), []string{"xxx…\"", "up to 253"}, nil},
+		"not closed":             {annotation("A", "x $(password"), []string{"key \"A\"", "closing parenthesis", "$$("}, nil},
+		"names nothing":          {annotation("A", "$()"), []string{"key \"A\"", "\"$()\" names no connection key"}, nil},
+		"a command":              {annotation("A", "$(cat /etc)"), []string{"names no connection key", "$$("}, nil},
+		"too many":               {object(many), []string{"65 keys", "at most 64"}, nil},
 		"many problems": {
 			object(map[string]string{"1": "$(", "2": "$(", "3": "$(", "4": "$(", "5": "$(", "6": "$("}),
-			[]string{"key \"5\"", "and 1 more"}, true, nil,
+			[]string{"key \"5\"", "and 1 more"}, nil,
 		},
 		"unknown key": {
 			object(map[string]string{"A": "$(user)", "B": "$(port)"}),
-			[]string{"key \"A\"", "no connection key \"user\"", "both, endpoint, password, port"}, false, []string{"B"},
+			[]string{"key \"A\"", "no connection key \"user\"", "both, endpoint, password, port"}, []string{"B"},
 		},
-		"another derived key": {object(map[string]string{"A": "x", "B": "$(A)"}), []string{"no connection key \"A\""}, false, []string{"A"}},
+		"another derived key": {object(map[string]string{"A": "x", "B": "$(A)"}), []string{"no connection key \"A\""}, []string{"A"}},
 		"replaces an original": {
-			object(map[string]string{"password": "x", "B": "x"}), []string{"key \"password\"", "choose another name"}, false, []string{"B"},
+			object(map[string]string{"password": "x", "B": "x"}), []string{"key \"password\"", "choose another name"}, []string{"B"},
 		},
 		"too long": {
-			object(map[string]string{"A": strings.Repeat("$(password)", 3000), "B": "x"}), []string{"key \"A\"", "64 KiB"}, false, []string{"B"},
+			object(map[string]string{"A": strings.Repeat("$(password)", 3000), "B": "x"}), []string{"key \"A\"", "64 KiB"}, []string{"B"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			derived, err := connection.Derive(tc.templates, database())
-			early := connection.Validate(tc.templates)
-			if err == nil || (early != nil) != tc.early {
-				t.Fatalf("with a Secret: %v, without: %v", err, early)
+			if err == nil {
+				t.Fatal("no error")
 			}
 			for _, words := range append(tc.says, "bowline.dev/connection-keys") {
 				if !strings.Contains(err.Error(), words) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,33 +87,28 @@ func decode(templates string) (written map[string]any, twice sets.Set[string], e
 	return written, twice, nil
 }
 
-// parse takes a template apart.
+// token is what stands for something else in a template.
+var token = regexp.MustCompile(`\$\$|\$\([^)]*\)?`)
+
+// parse splits a template into text and keys.
 func parse(template string) (parts []part, err error) {
-	var text strings.Builder
-	rest := template
-	for {
-		before, after, found := strings.Cut(rest, "$")
-		text.WriteString(before)
+	text, last := "", 0
+	for _, at := range token.FindAllStringIndex(template, -1) {
+		text += template[last:at[0]]
+		last = at[1]
+		found := template[at[0]:at[1]]
+		key, closed := strings.CutSuffix(strings.TrimPrefix(found, "$("), ")")
 		switch {
-		case !found:
-			return append(parts, part{text: text.String()}), nil
-		case strings.HasPrefix(after, "$"):
-			text.WriteByte('$')
-			rest = after[1:]
-		case strings.HasPrefix(after, "("):
-			key, next, closed := strings.Cut(after[1:], ")")
-			if !closed {
-				return nil, errors.New("$( has no closing parenthesis: write $(name), or $$( for the characters themselves")
-			}
-			if invalid := validation.IsConfigMapKey(key); len(invalid) > 0 {
-				return nil, fmt.Errorf("%s names no connection key: write $(name), or $$( for the characters themselves", quote("$("+key+")"))
-			}
-			parts = append(parts, part{text: text.String()}, part{key: key})
-			text.Reset()
-			rest = next
-		default:
-			text.WriteByte('$')
-			rest = after
+		case found == "$$":
+			text += "$"
+			continue
+		case !closed:
+			return nil, errors.New("$( has no closing parenthesis: write $(name), or $$( for the characters themselves")
+		case len(validation.IsConfigMapKey(key)) > 0:
+			return nil, fmt.Errorf("%s names no connection key: write $(name), or $$( for the characters themselves", quote(found))
 		}
+		parts = append(parts, part{text: text}, part{key: key})
+		text = ""
 	}
+	return append(parts, part{text: text + template[last:]}), nil
 }

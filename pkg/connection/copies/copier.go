@@ -19,13 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -39,15 +39,11 @@ type Copier struct {
 func New(c client.Client, live client.Reader) *Copier { return &Copier{client: c, live: live} }
 
 // A Confirmation asks the API server for what the caller knows from a cache, before something is written because of it. It returns
-// a conflict if the cache is behind. Nil: the caller is certain.
+// a conflict if the cache is behind.
 type Confirmation func(context.Context) error
 
-func (c Confirmation) ask(ctx context.Context) error {
-	if c == nil {
-		return nil
-	}
-	return c(ctx)
-}
+// Certain confirms what the caller knows from the API server.
+func Certain(context.Context) error { return nil }
 
 // A Result describes a copy after Copy.
 type Result struct {
@@ -95,7 +91,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	if have != nil && inStep(have, source, data) && agrees(source, have) {
 		return r, nil
 	}
-	if err := confirm.ask(ctx); err != nil {
+	if err := confirm(ctx); err != nil {
 		return r, err
 	}
 	have, r.Created, err = c.write(ctx, o, have, source, data)
@@ -119,14 +115,12 @@ func (c *Copier) Withdraw(ctx context.Context, o Owner, mg resource.BindableMana
 	}
 	from := uids(own)
 	if !connection.Allowed(mg, o.key().Namespace) {
-		from = from.Union(destinations(source, func(at types.NamespacedName) bool {
-			return at.Namespace == o.key().Namespace
-		}))
+		from = from.Union(destinations(source, inNamespace(o.key().Namespace)))
 	}
 	if len(from) == 0 {
 		return false, nil
 	}
-	if err := confirm.ask(ctx); err != nil {
+	if err := confirm(ctx); err != nil {
 		return false, err
 	}
 	return true, c.remove(ctx, o, source, from, own)
@@ -139,9 +133,7 @@ func (c *Copier) Revoke(ctx context.Context, mg resource.BindableManaged, namesp
 	if err != nil {
 		return err
 	}
-	return c.revoke(ctx, source, destinations(source, func(at types.NamespacedName) bool {
-		return namespace == "" || at.Namespace == namespace
-	}))
+	return c.revoke(ctx, source, destinations(source, inNamespace(namespace)))
 }
 
 // Discard removes the copies of an owner that is being deleted, also those that the garbage collector orphaned. The managed
@@ -280,21 +272,15 @@ func (c *Copier) write(ctx context.Context, o Owner, have, source *corev1.Secret
 
 // findLive returns the declared copy of which the cache does not know yet. The content of another Secret is not read.
 func (c *Copier) findLive(ctx context.Context, o Owner) (*corev1.Secret, error) {
-	found := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := c.live.Get(ctx, o.key(), found); err != nil {
-		return nil, err
+	found, secret := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), &corev1.Secret{}
+	err := c.live.Get(ctx, o.key(), found)
+	if err == nil && metav1.IsControlledBy(found, o.object) {
+		err = c.live.Get(ctx, o.key(), secret)
 	}
-	if !metav1.IsControlledBy(found, o.object) {
-		return nil, o.foreign()
+	if err == nil && !o.owns(secret) {
+		err = o.foreign()
 	}
-	secret := &corev1.Secret{}
-	if err := c.live.Get(ctx, o.key(), secret); err != nil {
-		return nil, err
-	}
-	if !o.owns(secret) {
-		return nil, o.foreign()
-	}
-	return secret, nil
+	return secret, err
 }
 
 // lostKeys returns the keys that only the creation of the external resource returned, and that the source lacks.
@@ -302,10 +288,7 @@ func lostKeys(mg resource.BindableManaged, source *corev1.Secret) []string {
 	if source == nil {
 		return nil
 	}
-	return slices.DeleteFunc(managed.CreatedKeys(mg), func(key string) bool {
-		_, has := source.Data[key]
-		return has
-	})
+	return connection.Missing(source, connection.CreatedKeys(mg))
 }
 
 // inStep is true for a copy that needs no write of a Copier.
@@ -313,7 +296,7 @@ func inStep(secret, source *corev1.Secret, data map[string][]byte) bool {
 	return isFrom(secret, source) && (!isImmutable(secret) || equal(secret.Data, data))
 }
 
-func isImmutable(secret *corev1.Secret) bool { return secret.Immutable != nil && *secret.Immutable }
+func isImmutable(secret *corev1.Secret) bool { return ptr.Deref(secret.Immutable, false) }
 
 func equal(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
 

@@ -17,15 +17,7 @@
 //
 // The Reconciler is the controller of Secrets: it carries each change of a source to its copies, and reverts edits of a copy.
 //
-// # Both sides agree
-//
-// A copy names its source, and the source names the copy, by UID (see package meta). An annotation on one side alone copies
-// nothing, nor does an object that took the name of another. Consent is revoked on the source before a copy is deleted, so that
-// a process that stops in between leaves nothing that still receives content.
-//
-// # What is copied
-//
-// Data and nothing else. Keys that the source loses vanish from the copy, and the owner reports those that only the creation of
-// the external resource returned; keys that a claim derives are added (see package connection). A Secret that the owner does not
-// control is neither read nor written.
+// A copy names its source, and the source names the copy, by UID (see package meta); otherwise nothing is copied. Consent is revoked
+// on the source before a copy is deleted, so that a process that stops in between leaves nothing that still receives content. Only
+// data is copied, and a Secret that the owner does not control is neither read nor written.
 package copies

@@ -115,8 +115,8 @@ func IsBlocked(err error) bool {
 	return ok
 }
 
-// refused turns a refused creation into a *BlockedError, unless the namespace is being deleted. The API server tells by no field
-// that a quota is the cause.
+// refused turns a refused creation into a *BlockedError, unless the namespace is being deleted. No field of the
+// error shows that a quota is the cause.
 func (o Owner) refused(err error) error {
 	if !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return err

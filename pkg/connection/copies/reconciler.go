@@ -174,8 +174,8 @@ func (v view) source(ctx context.Context, to *corev1.Secret) (*corev1.Secret, er
 	return from, nil
 }
 
-// content returns the data of a copy. If its claim cannot be read, the keys stay that only the claim determines, and the error says
-// why. Mistakes in templates are reported on the claim by its own controller.
+// content returns the data of a copy. If its claim cannot be read, the keys that only the claim determines stay, and the error is
+// returned. Mistakes in templates are reported on the claim by its own controller.
 func (v view) content(ctx context.Context, from, to *corev1.Secret) (map[string][]byte, error) {
 	claim, err := v.claim(ctx, to)
 	if err != nil {

@@ -28,12 +28,12 @@ func (c *Copier) Source(ctx context.Context, mg resource.BindableManaged) (*core
 }
 
 func readSource(ctx context.Context, from client.Reader, mg resource.BindableManaged) (*corev1.Secret, error) {
-	ref, declared := resource.ConnectionSecretReference(mg)
+	key, declared := sourceKey(mg)
 	if !declared {
 		return nil, nil
 	}
 	secret := &corev1.Secret{}
-	err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret)
+	err := from.Get(ctx, key, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading the connection Secret of the managed resource: %w", err)
 	}
@@ -54,9 +54,19 @@ func isFromManaged(secret *corev1.Secret, mg resource.BindableManaged) bool {
 	if secret == nil || mg == nil {
 		return false
 	}
-	ref, declared := resource.ConnectionSecretReference(mg)
+	key, declared := sourceKey(mg)
 	from, known := meta.PropagatedFrom(secret)
-	return declared && known && from.NamespacedName == types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	return declared && known && from.NamespacedName == key
+}
+
+func sourceKey(mg resource.BindableManaged) (key types.NamespacedName, declared bool) {
+	ref, declared := resource.ConnectionSecretReference(mg)
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, declared
+}
+
+// inNamespace accepts Secrets of a namespace; empty: all.
+func inNamespace(namespace string) func(types.NamespacedName) bool {
+	return func(at types.NamespacedName) bool { return namespace == "" || at.Namespace == namespace }
 }
 
 // destinations returns the UIDs of the Secrets that the source consents to and whose name is accepted.
@@ -89,7 +99,7 @@ func agrees(source, to *corev1.Secret) bool {
 }
 
 // revoke takes back the consent of the source to some Secrets, and updates source to what is stored then. A source that is nil
-// or gone consents to nothing.
+// or does not exist consents to nothing.
 func (c *Copier) revoke(ctx context.Context, source *corev1.Secret, from sets.Set[types.UID]) error {
 	if source == nil {
 		return nil

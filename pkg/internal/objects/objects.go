@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -67,3 +68,11 @@ func PatchStatus[T client.Object](ctx context.Context, c client.Client, o T, cha
 
 // IsAbsent is true for an error that says that an object, or its kind, does not exist.
 func IsAbsent(err error) bool { return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// Shorten returns at most so many bytes of a text, to repeat in a message what a user wrote.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

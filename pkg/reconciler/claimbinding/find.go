@@ -58,7 +58,7 @@ func (r *Reconciler) awaitDeletion(p *pass, mg resource.BindableManaged) flow.Ou
 func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) flow.Outcome {
 	if !isName(ref.Name) {
 		return refuse(xpv1.ReasonBinding, fmt.Errorf("%q in spec.resourceRef cannot be the name of a managed resource: delete the claim "+
-			"and create it again with another one", shortName(ref.Name)))
+			"and create it again with another one", objects.Shorten(ref.Name, mostBaseLength)))
 	}
 	r.waitForManaged(p, ref.Name)
 	mg := r.newManaged()

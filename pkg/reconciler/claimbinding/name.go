@@ -6,14 +6,12 @@ package claimbinding
 import (
 	"crypto/sha256"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// As the API server appends characters to a generateName: it cuts what leaves no room for them, and chooses among those that
-// make no words.
+// As the API server appends characters to a generateName: it shortens the base, and avoids vowels, which could spell words.
 const (
 	suffixLength   = 5
 	mostBaseLength = 63 - suffixLength
@@ -23,11 +21,6 @@ const (
 // isName is true for what can be the name of a managed resource. The client refuses anything else with an error that would be
 // retried forever.
 func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
-
-// shortName is what a message repeats of an invalid name, which may be of any length.
-func shortName(name string) string {
-	return strings.ToValidUTF8(name[:min(len(name), mostBaseLength)], "")
-}
 
 // nameFor returns a name as the API server would complete it (P2), and the same one for the same claim and attempt, so that a second
 // try finds what exists (R268). Further attempts are for the rare case that two claims get the same name.

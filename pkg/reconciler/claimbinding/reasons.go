@@ -10,23 +10,23 @@ import (
 
 // Reasons of events. Claims that wait or are refused have events of the reason of their condition Ready, too.
 const (
-	// ReasonProvisioned says that a managed resource was made for the claim.
+	// ReasonProvisioned: a managed resource was created for the claim.
 	ReasonProvisioned event.Reason = "ProvisionedManagedResource"
-	// ReasonBound says that claim and managed resource belong to each other from now on.
+	// ReasonBound: claim and managed resource are bound to each other.
 	ReasonBound event.Reason = "BoundManagedResource"
-	// ReasonDeleted says that the managed resource of a deleted claim was deleted.
+	// ReasonDeleted: the managed resource of a deleted claim was deleted.
 	ReasonDeleted event.Reason = "DeletedManagedResource"
-	// ReasonReleased says that the managed resource of a deleted claim was kept.
+	// ReasonReleased: the managed resource of a deleted claim was kept.
 	ReasonReleased event.Reason = "ReleasedManagedResource"
-	// ReasonBadConnectionKeys says that the claim's annotation bowline.dev/connection-keys is not as it should be, or that the
-	// connection Secret of its managed resource lost keys.
+	// ReasonBadConnectionKeys: the claim's annotation bowline.dev/connection-keys has mistakes, or the connection Secret of its
+	// managed resource lost keys.
 	ReasonBadConnectionKeys event.Reason = "BadConnectionKeys"
-	// ReasonCannotBind says that a pass failed and is tried again.
+	// ReasonCannotBind: a pass failed and is retried.
 	ReasonCannotBind event.Reason = "CannotBindClaim"
 )
 
-// Reasons returns an explanation of every reason that claims show, in condition Ready or in events, whichever controller gives
-// it: those first that keep a claim from being of use.
+// Reasons returns an explanation of every reason that claims show in condition Ready or in events, from all controllers: those first
+// that keep a claim from being ready.
 func Reasons() []event.Explanation {
 	return []event.Explanation{
 		event.Explain(event.Reason(xpv1.ReasonNoMatchingClass), "No class has the labels of the selector, or there is no default class.",

@@ -69,7 +69,7 @@ func WithPollInterval(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.poll = d }
 }
 
-// WithRecorder sets who records events. Default: the API server's events, source claimbinding/<controller name>.
+// WithRecorder sets where events are recorded. Default: the API server's events, source claimbinding/<controller name>.
 func WithRecorder(er event.Recorder) ReconcilerOption {
 	return func(r *Reconciler) { r.recorder = er }
 }

@@ -50,7 +50,7 @@ func (r *Reconciler) reclaim(ctx context.Context, p *pass) flow.Outcome {
 		return flow.Next()
 	}
 	if p.managed.GetReclaimPolicy() == xpv1.ReclaimDelete {
-		uid, version := p.managed.GetUID(), p.managed.GetResourceVersion() // nobody changed the policy since it was read
+		uid, version := p.managed.GetUID(), p.managed.GetResourceVersion() // the policy is as it was read
 		err := r.client.Delete(ctx, p.managed, client.Preconditions{UID: &uid, ResourceVersion: &version})
 		if client.IgnoreNotFound(err) != nil {
 			return fail("deleting the managed resource", err)

@@ -26,7 +26,7 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 		at := types.NamespacedName{Namespace: p.claim.GetNamespace(), Name: to.Name}
 		r.waiters.Wait(client.ObjectKeyFromObject(p.claim), watch.Topic{Kind: topicSecret, NamespacedName: at})
 	}
-	secret, err := r.copies.Copy(ctx, r.owner(p.claim), p.managed, nil)
+	secret, err := r.copies.Copy(ctx, r.owner(p.claim), p.managed, copies.Certain)
 	switch {
 	case copies.IsBlocked(err):
 		r.log.V(1).Info("The claim cannot have its Secret", "claim", client.ObjectKeyFromObject(p.claim), "cause", errors.Unwrap(err))

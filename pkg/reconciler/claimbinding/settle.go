@@ -22,7 +22,7 @@ type pass struct {
 	class   resource.Class           // nil for a claim that has its managed resource
 	planned resource.BindableManaged // to be created
 	managed resource.BindableManaged
-	bound   bool // both sides name each other and say so
+	bound   bool // claim and managed resource, on both sides
 	flow.TeamReport
 }
 

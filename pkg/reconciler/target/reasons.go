@@ -10,18 +10,18 @@ import (
 
 // Reasons of events. Targets that are refused have events of the reason of their condition Ready, too.
 const (
-	// ReasonConnected says that the target has its Secret.
+	// ReasonConnected: the target has its Secret.
 	ReasonConnected event.Reason = "Connected"
-	// ReasonWithdrawn says that the target lost its Secret, since the managed resource allows it no more.
+	// ReasonWithdrawn: the target's Secret was deleted, since the managed resource no longer allows it.
 	ReasonWithdrawn event.Reason = "WithdrewConnectionSecret"
-	// ReasonDetailsLost says that the connection Secret of the managed resource lost keys.
+	// ReasonDetailsLost: the connection Secret of the managed resource lost keys.
 	ReasonDetailsLost event.Reason = "ConnectionDetailsLost"
-	// ReasonCannotConnect says that a pass failed and is tried again.
+	// ReasonCannotConnect: a pass failed and is retried.
 	ReasonCannotConnect event.Reason = "CannotConnectTarget"
 )
 
-// Reasons returns an explanation of every reason that targets show, in condition Ready or in events: those first that keep a
-// target from being of use.
+// Reasons returns an explanation of every reason that targets show in condition Ready or in events: those first that keep a target
+// from being ready.
 func Reasons() []event.Explanation {
 	return []event.Explanation{
 		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The managed resource does not permit the target's namespace.",

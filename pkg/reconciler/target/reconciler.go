@@ -65,7 +65,7 @@ func WithPollInterval(d time.Duration) Option {
 	return func(r *Reconciler) { r.poll = d }
 }
 
-// WithRecorder sets who records events. Default: the API server's events, source target/<controller name>.
+// WithRecorder sets where events are recorded. Default: the API server's events, source target/<controller name>.
 func WithRecorder(er event.Recorder) Option {
 	return func(r *Reconciler) { r.recorder = er }
 }

@@ -66,7 +66,7 @@ func choose(ctx context.Context, from *watch.Classes, live client.Reader, claim 
 func match(all []watch.Class, wanted *metav1.LabelSelector) (matching []watch.Class, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(wanted)
 	if err != nil {
-		return nil, &noChoiceError{xpv1.ReasonNoMatchingClass, "spec.classSelector is invalid: " + shortened(err.Error())}
+		return nil, &noChoiceError{xpv1.ReasonNoMatchingClass, "spec.classSelector is invalid: " + objects.Shorten(err.Error(), mostSelector)}
 	}
 	for _, class := range all {
 		if selector.Matches(class.Labels) {
@@ -78,18 +78,10 @@ func match(all []watch.Class, wanted *metav1.LabelSelector) (matching []watch.Cl
 	}
 	why := "exists"
 	if !selector.Empty() {
-		why = fmt.Sprintf("has the labels that spec.classSelector asks for (%s)", shortened(selector.String()))
+		why = fmt.Sprintf("has the labels that spec.classSelector asks for (%s)", objects.Shorten(selector.String(), mostSelector))
 	}
 	return nil, &noChoiceError{xpv1.ReasonNoMatchingClass, "No class for claims of this kind " + why +
 		". See which labels classes have with kubectl get classes --show-labels, or ask your platform team for a class."}
-}
-
-// shortened is what a message repeats of a text that may be as long as an object.
-func shortened(text string) string {
-	if len(text) <= mostSelector {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostSelector], "") + "…"
 }
 
 // chooseDefault returns the default class if there is exactly one (R248, N10).
