@@ -152,12 +152,12 @@ func TestUpdate(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	const unknown, terminal, plain = "managed.unknownOutcomeError", "managed.terminalError", "*fmt.wrapError"
+	const unknown, terminal, plain, none = "outcome unknown", "terminal", "plain", "none"
 	cases := map[string]struct {
 		reason string
 		verb   string
 		err    error
-		want   string // type of the error
+		want   string // marks of the error
 	}{
 		"CreateBroken":    {reason: "The vendor may have done it all the same.", verb: "create", err: errBroken, want: unknown},
 		"CreateUnsent":    {reason: "Nobody heard the request.", verb: "create", err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
@@ -165,7 +165,7 @@ func TestErrors(t *testing.T) {
 		"CreateInvalid":   {reason: "Repeating it heals nothing.", verb: "create", err: errInvalid, want: terminal},
 		"UpdateInvalid":   {reason: "Repeating it heals nothing.", verb: "update", err: errInvalid, want: terminal},
 		"UpdateBroken":    {reason: "It is repeated, with backoff.", verb: "update", err: errBroken, want: plain},
-		"DeleteMissing":   {reason: "Gone is gone (R38).", verb: "delete", err: errNotFound, want: "<nil>"},
+		"DeleteMissing":   {reason: "Gone is gone (R38).", verb: "delete", err: errNotFound, want: none},
 		"DeleteBroken":    {reason: "It is repeated, with backoff.", verb: "delete", err: errBroken, want: plain},
 	}
 	for name, tc := range cases {
@@ -173,8 +173,17 @@ func TestErrors(t *testing.T) {
 			t.Parallel()
 			w := newWidget(nil)
 			err := verbs()[tc.verb](t, connect(t, widgets(), &vendor{err: tc.err}, w), w)
-			if got := fmt.Sprintf("%T", err); got != tc.want {
-				t.Errorf("%s\nThe error is a %s, want a %s: %v", tc.reason, got, tc.want, err)
+			got := plain
+			switch {
+			case err == nil:
+				got = none
+			case failure.IsTerminal(err):
+				got = terminal
+			case failure.IsOutcomeUnknown(err):
+				got = unknown
+			}
+			if got != tc.want {
+				t.Errorf("%s\nThe error is %s, want %s: %v", tc.reason, got, tc.want, err)
 			}
 		})
 	}
@@ -255,7 +264,7 @@ func TestNumberOutOfRange(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if fmt.Sprintf("%T %T", created, updated) != "managed.terminalError managed.terminalError" || len(v.calls) > 0 {
+	if !failure.IsTerminal(created) || !failure.IsTerminal(updated) || len(v.calls) > 0 {
 		t.Errorf("calls %v; repeating heals nothing, but the errors are %T and %T", v.calls, created, updated)
 	}
 	if err := c.Delete(t.Context(), w); err != nil {
@@ -315,7 +324,7 @@ func TestAwait(t *testing.T) {
 	w := newWidget(nil)
 	c := connect(t, k, &vendor{have: &vendorWidget{ID: "w-1"}}, w)
 	creation, err := c.Create(t.Context(), w)
-	if fmt.Sprintf("%T", err) != "managed.acceptedError" || string(creation.ConnectionDetails["token"]) != "told once" {
+	if !failure.IsAccepted(err) || string(creation.ConnectionDetails["token"]) != "told once" {
 		t.Errorf("what was accepted and never became ready is there, and what it told must be kept, but Create returns %T %v, %q",
 			err, err, creation.ConnectionDetails)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -77,7 +78,7 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	}
 	r.Have = created
 	if err := c.await(ctx, r); err != nil { // details may hold one-time values and are returned all the same
-		err = managed.Accepted(fmt.Errorf("waiting for the creation: %w", c.system.classified(err)))
+		err = failure.Accepted(fmt.Errorf("waiting for the creation: %w", c.system.classified(err)))
 		return managed.ExternalCreation{ConnectionDetails: details}, err
 	}
 	return managed.ExternalCreation{ConnectionDetails: details}, nil

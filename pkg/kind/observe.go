@@ -44,7 +44,7 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 	}
 	c.have = have
 	if *of.Observation(), err = c.observed(have); err != nil {
-		return managed.ExternalObservation{}, managed.Terminal(fmt.Errorf("cannot convert the %s to status.atProvider: %w", c.noun, err))
+		return managed.ExternalObservation{}, failure.Terminal(fmt.Errorf("cannot convert the %s to status.atProvider: %w", c.noun, err))
 	}
 	return c.report(of, d)
 }
@@ -104,7 +104,7 @@ func (c *client[C, P, O, V]) failureMessage() string {
 func (c *client[C, P, O, V]) compare(of Object[P, O], d declaration[P], labels map[string]string, o *managed.ExternalObservation) error {
 	declared, err := c.declared(c.have)
 	if err != nil {
-		return managed.Terminal(fmt.Errorf("cannot read the settings of the %s: %w", c.noun, err))
+		return failure.Terminal(fmt.Errorf("cannot read the settings of the %s: %w", c.noun, err))
 	}
 	observed, err := parameters.Tree(declared)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // A System is what the kinds of one external system have in common.
@@ -48,7 +47,7 @@ func (s System[C]) callError(verb, noun string, err error) error {
 	}
 	wrapped := fmt.Errorf("cannot %s %s: %w", verb, noun, s.classified(err))
 	if s.invalid(err) {
-		return managed.Terminal(wrapped)
+		return failure.Terminal(wrapped)
 	}
 	return wrapped
 }
@@ -78,5 +77,5 @@ func (s System[C]) createError(noun string, err error) error {
 	if unsent || is(s.Refused, err) || s.invalid(err) {
 		return wrapped
 	}
-	return managed.OutcomeUnknown(wrapped)
+	return failure.OutcomeUnknown(wrapped)
 }

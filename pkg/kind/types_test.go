@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -35,8 +34,8 @@ func (o *object[P, O]) DeepCopyObject() runtime.Object {
 	return &object[P, O]{widget: o.widget.copy(), parameters: o.parameters, observation: o.observation}
 }
 
-// lookAt observes an external resource of any type, through a kind that also can update it.
-func lookAt[P, O, V any](t *testing.T, have V, p P, change func(*kind.Kind[*vendor, P, O, V])) (
+// observeAndUpdate observes and updates an external resource of any type.
+func observeAndUpdate[P, O, V any](t *testing.T, have V, p P, change func(*kind.Kind[*vendor, P, O, V])) (
 	*object[P, O], managed.ExternalObservation, *kind.Request[P, V]) {
 	t.Helper()
 	var request *kind.Request[P, V]
@@ -49,15 +48,8 @@ func lookAt[P, O, V any](t *testing.T, have V, p P, change func(*kind.Kind[*vend
 	if change != nil {
 		change(&k)
 	}
-	connecter, _, err := kind.NewConnecter(system(), k, schema.GroupKind{Group: "test", Kind: "Widget"}, &vendor{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := &object[P, O]{widget: *newWidget(nil), parameters: p}
-	c, err := connecter.Connect(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connectTo(t, system(), k, &vendor{}, o)
 	seen, err := c.Observe(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +71,7 @@ func TestPointersAndNamedTypes(t *testing.T) {
 		Tags   labelMap
 	}
 	have := named{Status: ptr.To(status("GOING"))}
-	o, _, r := lookAt(t, have, nothing{}, func(k *kind.Kind[*vendor, nothing, nothing, named]) {
+	o, _, r := observeAndUpdate(t, have, nothing{}, func(k *kind.Kind[*vendor, nothing, nothing, named]) {
 		k.States = map[string]kind.State{"GOING": kind.Deleting}
 		k.Labels = func(*named) map[string]string { return nil }
 	})
@@ -108,12 +100,12 @@ func TestConnectionTags(t *testing.T) {
 	}
 	have := database{endpoint: &endpoint{Address: ptr.To("there"), TLS: ptr.To(false)}}
 	have.Replica.User = "reader"
-	_, seen, _ := lookAt[nothing, nothing](t, have, nothing{}, nil)
+	_, seen, _ := observeAndUpdate[nothing, nothing](t, have, nothing{}, nil)
 	want := map[string]string{"endpoint": "there", "tls": "false", "user": "reader"}
 	if diff := cmp.Diff(want, texts(seen.ConnectionDetails)); diff != "" {
 		t.Errorf("connection details in structs and behind pointers (-want +got):\n%s", diff)
 	}
-	if _, seen, _ := lookAt[nothing, nothing](t, database{}, nothing{}, nil); len(seen.ConnectionDetails) > 0 {
+	if _, seen, _ := observeAndUpdate[nothing, nothing](t, database{}, nothing{}, nil); len(seen.ConnectionDetails) > 0 {
 		t.Errorf("a resource that says nothing has connection details %v", texts(seen.ConnectionDetails))
 	}
 }
@@ -135,7 +127,7 @@ func TestManyChanges(t *testing.T) {
 	for i := range 40 {
 		p.Note[fmt.Sprint("k", i)] = "a"
 	}
-	_, seen, r := lookAt[noted, nothing](t, have, p, nil)
+	_, seen, r := observeAndUpdate[noted, nothing](t, have, p, nil)
 	if len(r.Changes) != 40 || len(seen.Drift) != 33 {
 		t.Errorf("the request has %d changes of 40, the status %d", len(r.Changes), len(seen.Drift))
 	}
@@ -143,7 +135,7 @@ func TestManyChanges(t *testing.T) {
 		t.Errorf("fields that cannot change ask for an update, or how many they are is read as a field: %v", seen.Failed)
 	}
 	p.Size = ptr.To(1)
-	if _, seen, _ = lookAt[noted, nothing](t, have, p, nil); seen.ResourceUpToDate {
+	if _, seen, _ = observeAndUpdate[noted, nothing](t, have, p, nil); seen.ResourceUpToDate {
 		t.Error("a field that can change is not updated, since it comes after many that cannot")
 	}
 }
@@ -178,15 +170,8 @@ func TestTreesAreMadeOnce(t *testing.T) {
 	k.Get = func(context.Context, *vendor, *kind.Request[settings, vendors]) (*vendors, error) {
 		return &vendors{}, nil
 	}
-	connecter, _, err := kind.NewConnecter(system(), k, schema.GroupKind{}, &vendor{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := &object[settings, nothing]{widget: *newWidget(nil), parameters: settings{Size: &counted{&ours}}}
-	c, err := connecter.Connect(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connectTo(t, system(), k, &vendor{}, o)
 	if _, err := c.Observe(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +182,7 @@ func TestTreesAreMadeOnce(t *testing.T) {
 
 func TestLabelsOfKindOnly(t *testing.T) {
 	t.Parallel()
-	_, seen, _ := lookAt(t, nothing{}, inlined{}, func(k *kind.Kind[*vendor, inlined, nothing, nothing]) {
+	_, seen, _ := observeAndUpdate(t, nothing{}, inlined{}, func(k *kind.Kind[*vendor, inlined, nothing, nothing]) {
 		k.Labels = func(*nothing) map[string]string { return ours() }
 	})
 	if len(seen.Drift) > 0 {
@@ -241,9 +226,9 @@ func TestZeroOfOthers(t *testing.T) {
 					t.Errorf("drift %v, late initialized %t", seen.Drift, seen.ResourceLateInitialized)
 				}
 			}
-			_, seen, _ := lookAt[sized, nothing](t, tc.value, sized{tc.declared}, nil)
+			_, seen, _ := observeAndUpdate[sized, nothing](t, tc.value, sized{tc.declared}, nil)
 			check(0, seen)
-			_, seen, _ = lookAt[sized, nothing](t, tc.pointer, sized{tc.declared}, nil)
+			_, seen, _ = observeAndUpdate[sized, nothing](t, tc.pointer, sized{tc.declared}, nil)
 			check(1, seen)
 		})
 	}

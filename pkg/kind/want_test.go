@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/pkg/kind"
@@ -35,15 +34,8 @@ func inputs(change func(*kind.Kind[*vendor, noted, nothing, nothing])) kind.Kind
 
 func call(t *testing.T, k kind.Kind[*vendor, noted, nothing, nothing], size int) (created, updated error) {
 	t.Helper()
-	connecter, _, err := kind.NewConnecter(system(), k, schema.GroupKind{Group: "test", Kind: "Widget"}, &vendor{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := &object[noted, nothing]{widget: *newWidget(nil), parameters: noted{Size: ptr.To(size)}}
-	c, err := connecter.Connect(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connectTo(t, system(), k, &vendor{}, o)
 	_, created = c.Create(t.Context(), o)
 	_, updated = c.Update(t.Context(), o)
 	return created, updated

@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // widgetParameters has a field for every rule.
@@ -203,13 +204,15 @@ func connect(t *testing.T, k widgetKind, v *vendor, w *widget) managed.ExternalC
 	return connectTo(t, system(), k, v, w)
 }
 
-func connectTo(t *testing.T, s kind.System[*vendor], k widgetKind, v *vendor, w *widget) managed.ExternalClient {
+func connectTo[P, O, V any](
+	t *testing.T, s kind.System[*vendor], k kind.Kind[*vendor, P, O, V], v *vendor, o resource.Managed,
+) managed.ExternalClient {
 	t.Helper()
 	connecter, _, err := kind.NewConnecter(s, k, schema.GroupKind{Group: "test", Kind: "Widget"}, v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := connecter.Connect(t.Context(), w)
+	c, err := connecter.Connect(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

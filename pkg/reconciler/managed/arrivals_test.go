@@ -54,7 +54,7 @@ func TestNoAttemptsUntilKindIsInstalled(t *testing.T) {
 			return 0
 		}))
 		l := s.addLodger(t)
-		s.sees(t, l, "install the provider that has this kind")
+		s.sees(t, l, "install the provider of this kind")
 		s.installHouses(t)
 		s.sees(t, l, "does not exist yet")
 		if n := failures.Load(); n > 0 {
@@ -87,7 +87,7 @@ func TestKindThatNobodyWaitsFor(t *testing.T) {
 				mg.Name = s.env.Prefix + "second"
 			})
 			for _, l := range []*lodger{first, second} {
-				s.sees(t, l, "install the provider that has this kind")
+				s.sees(t, l, "install the provider of this kind")
 			}
 			s.wantDefinitionsWatched(t, watches, 1)
 			leave(t, s, first)

@@ -250,7 +250,7 @@ func TestReferenceToKindThatIsInstalledLater(t *testing.T) {
 		s := newStreet(t)
 		s.controlLodgers(t, managed.WithBackoff(time.Hour, time.Hour)) // as after many failures
 		l := s.addLodger(t)
-		s.sees(t, l, "install the provider that has this kind")
+		s.sees(t, l, "install the provider of this kind")
 		s.installHouses(t)
 		began := time.Now()
 		s.sees(t, l, "does not exist yet")
