@@ -21,10 +21,10 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // Limits in lines. Lower those of the repository and the rooms when they shrink; a change that needs more raises them, with the
 // reason in its commit message.
 const (
-	mostCode       = 64_500
-	mostTests      = 57_500
+	mostCode       = 62_200
+	mostTests      = 57_000
 	mostPackage    = 1500 // of code
-	mostManaged    = 7000 // of code in pkg/reconciler/managed and the packages that nothing else imports
+	mostManaged    = 4700 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1540 // of code that publishes and copies connection Secrets
 )
 
