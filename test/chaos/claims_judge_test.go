@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
-// A sight is all that there is at a moment.
+// A sight is the state of all objects.
 type sight struct {
 	claims  []databasev1alpha1.PostgreSQLInstance
 	servers []resource.BindableManaged // of the cloud
@@ -91,18 +91,12 @@ func (c *crowd) list(ctx context.Context) (s sight, err error) {
 
 // settled waits a second, since it lists all objects, and logs the progress every five seconds.
 func (c *crowd) settled(ctx context.Context, enough func(sight) bool) error {
-	select {
-	case <-time.After(time.Second):
-	case <-ctx.Done():
-	}
+	pause(ctx)
 	s, err := c.list(ctx)
 	if err != nil || enough(s) {
 		return err
 	}
-	if time.Since(c.reported) > 5*time.Second {
-		c.reported = time.Now()
-		c.say("%s", s)
-	}
+	c.progress(s.String)
 	return fmt.Errorf("%s; one that is not bound: %s", s, s.waiting)
 }
 
@@ -110,7 +104,7 @@ func (c *crowd) allBound(ctx context.Context) error {
 	return c.settled(ctx, func(s sight) bool { return s.bound == len(c.all) && s.leaving == 0 })
 }
 
-// judge counts what there is, on this side and outside.
+// judge counts objects and external resources.
 func (c *crowd) judge() {
 	c.t.Helper()
 	s, err := c.list(c.t.Context())
@@ -156,11 +150,11 @@ func (c *crowd) judgeManaged(s sight) {
 	}
 }
 
-// open opens the database of each claim with its Secret, and returns for how many that was possible, with Secrets that are the
-// same on both sides and a database that no other claim has.
+// open opens the database of each claim with its Secret, and returns how many of them opened, with the same content in the Secret of
+// the managed resource and a database of their own.
 func (c *crowd) open(s sight) int {
 	opened := atomic.Int64{}
-	err := c.each(func(claim *databasev1alpha1.PostgreSQLInstance) error {
+	err := each(c.all, func(claim *databasev1alpha1.PostgreSQLInstance) error {
 		b, err := inspect.Bound(c.t.Context(), c.p.Client, claim.DeepCopy())
 		if err != nil {
 			return fmt.Errorf("%s: %w", claim.Name, err)
@@ -170,7 +164,7 @@ func (c *crowd) open(s sight) int {
 			return fmt.Errorf("%s: %w", claim.Name, err)
 		}
 		defer conn.Close(c.t.Context())
-		// It fails where another claim was before.
+		// It fails in the database of another claim.
 		if _, err := conn.Exec(c.t.Context(), "create table mine ()"); err != nil {
 			return fmt.Errorf("%s: %w", claim.Name, err)
 		}
@@ -183,8 +177,8 @@ func (c *crowd) open(s sight) int {
 	return int(opened.Load())
 }
 
-// rooms are the databases of the shared server, and the roles that may connect, by name: both have the name of the managed
-// resource that they are for, so each counts for one, and what is alone counts for itself.
+// rooms returns the databases of the shared server, and the roles that may connect, by name. Both are named after their managed
+// resource, so a pair counts once.
 func (c *crowd) rooms(ctx context.Context) (map[types.UID]int, error) {
 	login, err := c.p.Secret(ctx, plane.Namespace, "shared-server")
 	if err != nil {
@@ -212,12 +206,12 @@ func (c *crowd) rooms(ctx context.Context) (map[types.UID]int, error) {
 	return rooms, err
 }
 
-// leave deletes all claims, with a kill in between, and counts what stays.
+// leave deletes all claims, with a kill in between, and counts what is left.
 func (c *crowd) leave() {
 	c.t.Helper()
 	deleted := make(chan error, 1)
 	go func() {
-		deleted <- c.each(func(claim *databasev1alpha1.PostgreSQLInstance) error {
+		deleted <- each(c.all, func(claim *databasev1alpha1.PostgreSQLInstance) error {
 			return c.insist(func(ctx context.Context) error { return c.p.Client.Delete(ctx, claim.DeepCopy()) }, isNotFound)
 		})
 	}()

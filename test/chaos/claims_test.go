@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,19 +39,16 @@ const vault, team = "vault", "team"
 // one kill more, and nothing is left.
 func TestN11R268Claims(t *testing.T) {
 	t.Parallel()
-	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
 	c := &crowd{
-		t: t, p: plane.New(t), random: rand.New(rand.NewPCG(uint64(seed), 0)),
+		run:       newRun(t),
 		servers:   int(setting(t, "BOWLINE_CLAIMS_SERVERS", 2)),
 		databases: int(setting(t, "BOWLINE_CLAIMS_DATABASES", 28)),
 		kills:     int(setting(t, "BOWLINE_CLAIMS_KILLS", 2)),
 	}
-	c.p.Up(t)
 	c.cloud = c.p.ConnectEverywhere(t)
 	c.p.Share(t, "max_connections=50")
 	c.prepare()
 	c.begin = time.Now()
-	c.say("seed %d", seed)
 	created, regretted := make(chan error, 1), make(chan error, 1)
 	go func() { regretted <- c.regret() }()
 	go func() { created <- c.createAll() }() // the first kill falls into it, the others are spread over what follows
@@ -77,14 +72,11 @@ func TestN11R268Claims(t *testing.T) {
 
 // A crowd is claims that come at once.
 type crowd struct {
-	t      *testing.T
-	p      *plane.Plane
-	random *rand.Rand
-	cloud  *inspect.Project
+	run
 
+	cloud                     *inspect.Project
 	servers, databases, kills int
 	all                       []*databasev1alpha1.PostgreSQLInstance // as they are created
-	begin, reported           time.Time
 	verdict                   verdict
 }
 
@@ -111,18 +103,7 @@ func (v verdict) String() string {
 		v.bound, v.claims, v.managed, v.databases, v.doubled, v.orphans, v.secrets, v.claims, v.left, v.kills, v.took.Seconds())
 }
 
-func (c *crowd) do(err error) {
-	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-func (c *crowd) say(format string, args ...any) {
-	fmt.Fprintf(c.t.Output(), "%6.1f s  %s\n", time.Since(c.begin).Seconds(), fmt.Sprintf(format, args...))
-}
-
-// prepare makes namespaces and classes, and decides which claims there are.
+// prepare creates namespaces and classes, and prepares the claims.
 func (c *crowd) prepare() {
 	c.t.Helper()
 	small := plane.TenantClass(smallRoom, vault, map[string]string{"room": smallRoom})
@@ -148,38 +129,6 @@ func (c *crowd) prepare() {
 	c.verdict.claims = len(c.all)
 }
 
-// each does something with every claim, many at a time.
-func (c *crowd) each(do func(*databasev1alpha1.PostgreSQLInstance) error) error {
-	var workers sync.WaitGroup
-	failed := make([]error, creators)
-	for w := range creators {
-		workers.Go(func() {
-			for i := w; i < len(c.all); i += creators {
-				failed[w] = errors.Join(failed[w], do(c.all[i]))
-			}
-		})
-	}
-	workers.Wait()
-	return errors.Join(failed...)
-}
-
-// insist repeats a request until it succeeds: the API server may be down.
-func (c *crowd) insist(request func(context.Context) error, done func(error) bool) error {
-	ctx, cancel := context.WithTimeout(c.t.Context(), settleTime)
-	defer cancel()
-	for {
-		err := request(ctx)
-		if err == nil || done(err) {
-			return nil
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
 // regret has one claim for ten others that its team deletes again before long, one after the other: they leave nothing.
 func (c *crowd) regret() error {
 	for i, like := range c.all[:len(c.all)/10] {
@@ -198,7 +147,7 @@ func (c *crowd) regret() error {
 }
 
 func (c *crowd) createAll() error {
-	return c.each(func(claim *databasev1alpha1.PostgreSQLInstance) error {
+	return each(c.all, func(claim *databasev1alpha1.PostgreSQLInstance) error {
 		return c.insist(func(ctx context.Context) error { return c.p.Client.Create(ctx, claim.DeepCopy()) }, apierrors.IsAlreadyExists)
 	})
 }

@@ -11,9 +11,6 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -31,30 +28,14 @@ const settleTime = 90 * time.Second
 // takes undisturbed, so that kills fall before, into and after it.
 const longestLife = 2500 * time.Millisecond
 
-func setting(t *testing.T, name string, otherwise int64) int64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 func TestKills(t *testing.T) {
 	t.Parallel()
 	kills := setting(t, "BOWLINE_KILLS", 12)
-	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	p := plane.New(t)
-	p.Up(t)
+	w := &world{run: newRun(t), databases: map[string]int{}}
+	p := w.p
 	p.Connect(t, "default", p.NewKey(t, plane.Project))
-	w := &world{t: t, p: p, random: rand.New(rand.NewPCG(uint64(seed), 0)), databases: map[string]int{}}
 	for i := range int(kills) {
-		what := w.begin()
+		what := w.start()
 		uptime := time.Duration(w.random.Int64N(int64(longestLife)))
 		<-time.After(uptime)
 		p.Kill(t)
@@ -67,11 +48,10 @@ func TestKills(t *testing.T) {
 	w.removeAll()
 }
 
-// A world is what should be.
+// A world is the expected state.
 type world struct {
-	t         *testing.T
-	p         *plane.Plane
-	random    *rand.Rand
+	run
+
 	databases map[string]int // fanciness by name
 	deleted   string
 	created   int
@@ -79,8 +59,8 @@ type world struct {
 
 const most = 3 // databases at a time
 
-// begin starts a random possible operation, and returns its description.
-func (w *world) begin() string {
+// start starts a random possible operation, and returns its description.
+func (w *world) start() string {
 	w.t.Helper()
 	w.deleted = ""
 	choice := w.random.IntN(3)
@@ -102,13 +82,6 @@ func (w *world) begin() string {
 		delete(w.databases, w.deleted)
 		w.do(w.p.Client.Delete(w.t.Context(), plane.Database(w.deleted, 0)))
 		return "delete " + w.deleted
-	}
-}
-
-func (w *world) do(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
 	}
 }
 

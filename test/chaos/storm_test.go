@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -48,18 +46,15 @@ func (s *storm) weather() []sdk.FaultRule {
 // thousand objects and ten kills.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	seed := setting(t, "BOWLINE_SEED", time.Now().UnixNano())
 	s := &storm{
-		t: t, p: plane.New(t, "--cloud-admin"), random: rand.New(rand.NewPCG(uint64(seed), 0)),
+		run:       newRun(t, "--cloud-admin"),
 		networks:  int(setting(t, "BOWLINE_STORM_NETWORKS", 30)),
 		databases: int(setting(t, "BOWLINE_STORM_DATABASES", 2)),
 		kills:     int(setting(t, "BOWLINE_STORM_KILLS", 2)),
 	}
-	s.p.Up(t)
 	s.cloud, s.admin = s.p.ConnectEverywhere(t), s.p.Admin(t)
 	s.do(s.admin.SetFaults(t.Context(), s.weather()...))
 	s.begin = time.Now()
-	s.say("seed %d", seed)
 	s.createAll()
 	s.say("all %d objects are created", s.objects())
 	for range s.kills {
@@ -75,34 +70,20 @@ func TestStorm(t *testing.T) {
 
 // A storm is what happens to one plane.
 type storm struct {
-	t                          *testing.T
-	p                          *plane.Plane
-	random                     *rand.Rand
+	run
+
 	cloud                      *inspect.Project
 	admin                      *sdk.AdminClient
 	networks, databases, kills int
 
-	begin    time.Time
-	killed   int
-	calls    tally // before the last kill
-	reported time.Time
+	killed int
+	calls  tally // before the last kill
 }
 
 // A tally of the cloud's calls.
 type tally struct{ all, throttled, dropped, refused int }
 
 func (s *storm) objects() int { return s.networks + s.databases }
-
-func (s *storm) do(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *storm) say(format string, args ...any) {
-	fmt.Fprintf(s.t.Output(), "%6.1f s  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
-}
 
 // createAll creates all objects at once, the databases among the networks.
 func (s *storm) createAll() {
@@ -118,17 +99,7 @@ func (s *storm) createAll() {
 		all = append(all, plane.Database(fmt.Sprintf("db-%d", i), 20))
 	}
 	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	var workers sync.WaitGroup
-	failed := make([]error, creators)
-	for w := range creators {
-		workers.Go(func() {
-			for i := w; i < len(all); i += creators {
-				failed[w] = errors.Join(failed[w], s.p.Client.Create(s.t.Context(), all[i]))
-			}
-		})
-	}
-	workers.Wait()
-	s.do(errors.Join(failed...))
+	s.do(each(all, func(o client.Object) error { return s.p.Client.Create(s.t.Context(), o) }))
 }
 
 // kill kills the whole process and starts it again. The cloud forgets its faults then, so they are set again at once.
@@ -149,14 +120,12 @@ func (s *storm) kill() {
 
 // disturb sets the weather as soon as the cloud listens.
 func (s *storm) disturb(ctx context.Context) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		err := s.admin.SetFaults(ctx, s.weather()...)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		<-tick.C
+		<-time.After(5 * time.Millisecond)
 	}
 }
 
@@ -223,10 +192,7 @@ func (v *view) add(mg resource.Managed) {
 
 // allReady waits a second, since it lists all objects and the machine has other work.
 func (s *storm) allReady(ctx context.Context) error {
-	select {
-	case <-time.After(time.Second):
-	case <-ctx.Done():
-	}
+	pause(ctx)
 	v, err := s.list(ctx)
 	if err != nil {
 		return err
@@ -234,14 +200,11 @@ func (s *storm) allReady(ctx context.Context) error {
 	if v.ready == s.objects() && v.synced == s.objects() {
 		return nil
 	}
-	if time.Since(s.reported) > 5*time.Second {
-		s.reported = time.Now()
-		stats, err := s.admin.Stats(ctx)
-		if err != nil {
-			return err
-		}
-		s.say("%s, %s", v, s.calls.plus(stats))
+	stats, err := s.admin.Stats(ctx)
+	if err != nil {
+		return err
 	}
+	s.progress(func() string { return fmt.Sprintf("%s, %s", v, s.calls.plus(stats)) })
 	return fmt.Errorf("%s; one that is not: %s", v, v.waiting)
 }
 
