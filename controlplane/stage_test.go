@@ -19,6 +19,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 // startServer runs a server for one test and stops it, checking that it stops in order, when the test ends.
@@ -81,24 +83,9 @@ func newClient(t *testing.T, config *rest.Config) client.WithWatch {
 	return c
 }
 
-// eventually calls check until it returns nil, for at most half a minute.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v", what, err)
-		}
-	}
+	testkit.Eventually(t, what, func() error { return check(t.Context()) })
 }
 
 func must(t *testing.T, err error) {

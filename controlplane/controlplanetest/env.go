@@ -23,11 +23,12 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 const (
-	requestLimit    = 30 * time.Second // for requests of New and its clean-up
-	eventuallyLimit = 30 * time.Second
+	requestLimit = 30 * time.Second // of New and its clean-up
 )
 
 // Env is the part of the server of one test.
@@ -185,40 +186,10 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// Eventually calls check until it returns nil, for at most half a minute. It logs each new error, and fails the test with the last.
+// Eventually calls check until it returns nil, and fails the test with its last error after half a minute. It logs why it waits.
 func (e *Env) Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), eventuallyLimit)
-	defer cancel()
-	began := time.Now()
-	err := poll(ctx, check, func(why error) { t.Logf("waiting until %s: %v", what, why) })
-	if err != nil {
-		t.Fatalf("waited %v until %s: %v", time.Since(began).Round(time.Millisecond), what, err)
-	}
-}
-
-// poll calls check until it returns nil or ctx ends, and reports each new error.
-func poll(ctx context.Context, check func(context.Context) error, report func(error)) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	var last error
-	for {
-		err := check(ctx)
-		if err == nil {
-			return nil
-		}
-		if last == nil || ctx.Err() == nil { // an interrupted check has no meaning
-			if report != nil && (last == nil || err.Error() != last.Error()) {
-				report(err)
-			}
-			last = err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return last
-		}
-	}
+	testkit.Eventually(t, what, func() error { return check(t.Context()) })
 }
 
 func contains(resources []metav1.APIResource, plural string) bool {

@@ -97,21 +97,3 @@ func TestAwaitReadyTellsWhy(t *testing.T) {
 		t.Errorf("a server that hangs: want its log in the error, got %v", err)
 	}
 }
-
-func TestPollReportsTheReason(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	reasons := 0
-	err := poll(ctx, func(ctx context.Context) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return errors.New("not yet")
-	}, func(error) { reasons++ })
-	if err == nil || err.Error() != "not yet" {
-		t.Errorf("want the last reason, got %v", err)
-	}
-	if reasons != 1 {
-		t.Errorf("the same error was reported %d times", reasons)
-	}
-}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
 const (
@@ -44,7 +46,7 @@ func Install(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.
 		}
 	}
 	for _, crd := range crds {
-		if err := poll(ctx, func(ctx context.Context) error { return served(ctx, c, d, crd) }, nil); err != nil {
+		if err := testkit.Poll(ctx, func() error { return served(ctx, c, d, crd) }); err != nil {
 			return fmt.Errorf("waiting for custom resource definition %s: %w", crd.Name, err)
 		}
 	}

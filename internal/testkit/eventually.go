@@ -12,14 +12,14 @@ import (
 const (
 	waitLimit   = 30 * time.Second
 	shortWait   = 20 * time.Millisecond // between the first checks; later ones are up to longWait apart
-	longWait    = 200 * time.Millisecond
-	logInterval = 5 * time.Second
+	longWait    = 100 * time.Millisecond
+	logInterval = time.Second
 	// timeToReport is what a test needs to report a wait in vain, and to clean up, before its binary is ended.
 	timeToReport = 30 * time.Second
 )
 
-// Eventually calls check until it returns nil, and fails the test with its last error after half a minute. It logs every few
-// seconds why it still waits.
+// Eventually calls check until it returns nil, and fails the test with its last error after half a minute. It logs every new reason
+// why it still waits, at most one per second.
 func Eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	Within(t, waitLimit, what, check)
@@ -35,11 +35,11 @@ func Within(t testing.TB, limit time.Duration, what string, check func() error) 
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	begin, logged := time.Now(), time.Now()
+	begin, logged, reason := time.Now(), time.Now(), ""
 	err := Poll(ctx, func() error {
 		err := check()
-		if err != nil && time.Since(logged) > logInterval {
-			logged = time.Now()
+		if err != nil && err.Error() != reason && time.Since(logged) >= logInterval {
+			logged, reason = time.Now(), err.Error()
 			t.Logf("after %s still waiting for: %s: %v", time.Since(begin).Round(time.Second), what, err)
 		}
 		return err

@@ -37,8 +37,8 @@ func TestEventually(t *testing.T) {
 		logged, fatal string
 	}{
 		"at once":                     {after: 0},
-		"soon":                        {after: time.Second},
-		"late: it logs why it waits":  {after: 8 * time.Second, logged: "after 5s still waiting for: water: cold"},
+		"soon":                        {after: time.Second / 2},
+		"late: it logs why it waits":  {after: 8 * time.Second, logged: "after 1s still waiting for: water: cold"},
 		"never: it reports the cause": {after: time.Hour, logged: "cold", fatal: "waited 30s for: water: cold"},
 	}
 	for name, tc := range cases {

@@ -19,7 +19,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -226,7 +225,7 @@ func (t *attempt) healthy(ctx context.Context) error {
 
 // interrupted is true for an object that needs manual intervention after an interrupted create.
 func interrupted(o resource.Managed) bool {
-	return xpv1.FailureOf(o).Reason == failure.CreateInterrupted || o.GetCondition(xpv1.TypeSynced).Message == managed.MessageCreateIncomplete
+	return xpv1.FailureOf(o).Reason == failure.CreateInterrupted
 }
 
 func isReady(o resource.Managed) error {

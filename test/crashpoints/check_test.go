@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +16,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/scenario"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
@@ -104,15 +103,14 @@ func TestBindings(t *testing.T) {
 
 func TestIsReady(t *testing.T) {
 	t.Parallel()
-	waits := xpv1.ReconcileError(errors.New(managed.MessageCreateIncomplete))
 	cases := map[string]struct {
 		conditions []xpv1.Condition
 		want       string
 	}{
-		"ready":            {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, ""},
-		"of another state": {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(1)}, "generation 2; Ready: Available ; Synced for generation 1: ReconcileSuccess "},
-		"creating":         {[]xpv1.Condition{xpv1.Creating(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, "generation 2; Ready: Creating ; Synced for generation 2: ReconcileSuccess "},
-		"R85 needs human":  {[]xpv1.Condition{waits}, errNeedsHuman.Error()},
+		"ready":             {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, ""},
+		"of another state":  {[]xpv1.Condition{xpv1.Available(), xpv1.ReconcileSuccess().WithObservedGeneration(1)}, "generation 2; Ready: Available ; Synced for generation 1: ReconcileSuccess "},
+		"creating":          {[]xpv1.Condition{xpv1.Creating(), xpv1.ReconcileSuccess().WithObservedGeneration(2)}, "generation 2; Ready: Creating ; Synced for generation 2: ReconcileSuccess "},
+		"needs human (R85)": {[]xpv1.Condition{xpv1.Stalled(failure.CreateInterrupted, "")}, errNeedsHuman.Error()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/test/plane"
 )
@@ -25,16 +26,18 @@ func mistakes(t *testing.T, s *stage) {
 	p := s.Plane
 	key := p.NewKey(t, plane.Project)
 	for _, m := range []struct {
-		name  string
-		setup func(t *testing.T, name string)
-		wants []string
-		mend  func(t *testing.T, name string)
+		name   string
+		setup  func(t *testing.T, name string)
+		reason failure.Reason
+		wants  []string
+		mend   func(t *testing.T, name string)
 	}{
 		{
-			name:  "wrong-key",
-			setup: func(t *testing.T, name string) { p.Connect(t, name, "not-the-key") },
-			wants: []string{"unauthorized"},
-			mend:  func(t *testing.T, name string) { setKey(t, p, name, key) },
+			name:   "wrong-key",
+			setup:  func(t *testing.T, name string) { p.Connect(t, name, "not-the-key") },
+			reason: failure.ExternalSystemRefused,
+			wants:  []string{"unauthorized"},
+			mend:   func(t *testing.T, name string) { setKey(t, p, name, key) },
 		},
 		{
 			name: "unknown-project",
@@ -42,22 +45,25 @@ func mistakes(t *testing.T, s *stage) {
 				p.Connect(t, name, key)
 				patch(t, p, p.Config(name), `{"spec":{"projectID":"nowhere"}}`)
 			},
-			wants: []string{"nowhere"},
+			reason: failure.ExternalSystemRefused,
+			wants:  []string{"nowhere"},
 			mend: func(t *testing.T, name string) {
 				patch(t, p, p.Config(name), `{"spec":{"projectID":"`+plane.Project+`"}}`)
 			},
 		},
 		{
-			name:  "missing-secret",
-			setup: func(t *testing.T, name string) { create(t, p, p.Config(name)) },
-			wants: []string{"credentials-missing-secret", "not found"},
-			mend:  func(t *testing.T, name string) { create(t, p, credentials(name, key)) },
+			name:   "missing-secret",
+			setup:  func(t *testing.T, name string) { create(t, p, p.Config(name)) },
+			reason: failure.ProviderConfigUnavailable,
+			wants:  []string{"credentials-missing-secret", "not found"},
+			mend:   func(t *testing.T, name string) { create(t, p, credentials(name, key)) },
 		},
 		{
-			name:  "missing-config",
-			setup: func(*testing.T, string) {},
-			wants: []string{"missing-config", "not found"},
-			mend:  func(t *testing.T, name string) { p.Connect(t, name, key) },
+			name:   "missing-config",
+			setup:  func(*testing.T, string) {},
+			reason: failure.ProviderConfigUnavailable,
+			wants:  []string{"missing-config", "not found"},
+			mend:   func(t *testing.T, name string) { p.Connect(t, name, key) },
 		},
 		{
 			name: "refused-name",
@@ -65,8 +71,9 @@ func mistakes(t *testing.T, s *stage) {
 				p.Connect(t, name, key)
 				annotate(t, p, name, meta.AnnotationKeyExternalName, "Not_A_Name")
 			},
-			wants: []string{"name", "invalid"},
-			mend:  func(t *testing.T, name string) { annotate(t, p, name, meta.AnnotationKeyExternalName, name) },
+			reason: failure.InvalidSettings,
+			wants:  []string{"name", "invalid"},
+			mend:   func(t *testing.T, name string) { annotate(t, p, name, meta.AnnotationKeyExternalName, name) },
 		},
 	} {
 		t.Run(m.name, func(t *testing.T) {
@@ -75,7 +82,7 @@ func mistakes(t *testing.T, s *stage) {
 			db.Spec.ProviderConfigReference = ref(m.name)
 			create(t, p, db)
 			m.setup(t, m.name)
-			reportsFailure(t, p, m.name, m.wants...)
+			reportsFailure(t, p, m.name, m.reason, m.wants...)
 			m.mend(t, m.name)
 			works(t, p, m.name)
 		})
@@ -92,7 +99,7 @@ func TestCloudTrouble(t *testing.T) {
 	db := plane.Database("patient", 20)
 	create(t, p, db)
 	p.Connect(t, "default", "key-to-come")
-	reportsFailure(t, p, "patient", p.Cloud)
+	reportsFailure(t, p, "patient", failure.ExternalSystemUnreachable, p.Cloud)
 
 	run(t, cloud)
 	token, err := favouritecloud.ReadAdminToken(cloud.DataDir)
@@ -104,7 +111,7 @@ func TestCloudTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	setKey(t, p, "default", key.Key)
-	reportsFailure(t, p, "patient", "apt-get install postgresql")
+	reportsFailure(t, p, "patient", failure.ExternalCallFailed, "apt-get install postgresql")
 
 	if err := os.Symlink(installed(t), bin); err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -318,7 +319,7 @@ spec: {writeConnectionSecretToRef: {name: thief}}
 `)
 	thief.plane.Eventually(t, 30*time.Second, "the managed resource does not adopt the database", func(context.Context) error {
 		out := admin.kubectl(t, "get", "favouritedbinstances", "-o", "jsonpath={.items[*].status}")
-		if !strings.Contains(out, "belongs to another object") {
+		if !strings.Contains(out, `"reason":"`+string(failure.ExternalNameTaken)+`"`) {
 			return errors.New(out)
 		}
 		return nil

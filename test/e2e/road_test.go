@@ -23,6 +23,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -146,7 +147,7 @@ func adopted(t *testing.T, s *stage) {
 		t.Fatal(err)
 	}
 	create(t, p, plane.Database("legacy", 30))
-	reportsFailure(t, p, "legacy", "crossplane.io/external-name: legacy")
+	reportsFailure(t, p, "legacy", failure.ExternalNameTaken, "crossplane.io/external-name: legacy")
 
 	annotate(t, p, "legacy", meta.AnnotationKeyExternalName, "legacy")
 	p.Eventually(t, within, "the instance is adopted and kept as declared", func(ctx context.Context) error {
@@ -201,19 +202,21 @@ func patch(t *testing.T, p *plane.Plane, o client.Object, merge string) {
 	}
 }
 
-// reportsFailure waits until condition Synced is False with a message of the given parts, and an event has them too.
-func reportsFailure(t *testing.T, p *plane.Plane, name string, parts ...string) {
+// reportsFailure waits until the database reports a failure for that reason, and condition Synced and an event have messages of the
+// given parts.
+func reportsFailure(t *testing.T, p *plane.Plane, name string, reason failure.Reason, parts ...string) {
 	t.Helper()
 	db := &databasev1alpha3.FavouriteDBInstance{}
-	p.Eventually(t, within, name+" reports what is wrong", func(ctx context.Context) error {
+	p.Eventually(t, within, name+" reports "+string(reason), func(ctx context.Context) error {
 		if err := p.Client.Get(ctx, client.ObjectKey{Name: name}, db); err != nil {
 			return err
 		}
-		return contains(db.GetCondition("Synced").Message, parts)
+		synced := db.GetCondition(xpv1.TypeSynced)
+		if got := xpv1.FailureOf(db).Reason; got != reason || synced.Reason != xpv1.ReasonReconcileError {
+			return fmt.Errorf("reasons %s and %s: %s", got, synced.Reason, synced.Message)
+		}
+		return contains(synced.Message, parts)
 	})
-	if reason := db.GetCondition("Synced").Reason; reason != "ReconcileError" {
-		t.Errorf("%s: reason %s, want ReconcileError", name, reason)
-	}
 	p.Eventually(t, within, "an event about "+name+" reports it too", func(ctx context.Context) error {
 		events := &corev1.EventList{}
 		if err := p.Client.List(ctx, events, client.InNamespace(plane.Namespace)); err != nil {
