@@ -111,7 +111,7 @@ func TestCloudTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	setKey(t, p, "default", key.Key)
-	reportsFailure(t, p, "patient", failure.ExternalCallFailed, "apt-get install postgresql")
+	reportsFailure(t, p, "patient", failure.ExternalResourceFailed, "apt-get install postgresql")
 
 	if err := os.Symlink(installed(t), bin); err != nil {
 		t.Fatal(err)

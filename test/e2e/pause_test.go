@@ -41,11 +41,11 @@ func (s *stage) pausedInDeletion(t *testing.T, name string) *networkv1alpha3.Net
 	create(t, s.Plane, n)
 	awaitSettled(t, s.Plane, n)
 	patch(t, s.Plane, n, `{"metadata":{"annotations":{"`+meta.AnnotationKeyReconciliationPaused+`":"true"}}}`)
-	s.reportsSynced(t, n, xpv1.ReasonReconcilePaused, "Paused because", meta.AnnotationKeyReconciliationPaused)
+	s.reportsSynced(t, n, xpv1.ReasonReconcilePaused, meta.AnnotationKeyReconciliationPaused)
 	if err := s.Client.Delete(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	s.reportsSynced(t, n, xpv1.ReasonReconcilePaused, "Deletion waits because", meta.AnnotationKeyReconciliationPaused, meta.AnnotationKeyOrphanOnDelete)
+	s.reportsSynced(t, n, xpv1.ReasonReconcilePaused, meta.AnnotationKeyReconciliationPaused, meta.AnnotationKeyOrphanOnDelete)
 	s.has(t, n, 1)
 	return n
 }

@@ -14,6 +14,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
 )
@@ -90,11 +91,14 @@ func (r *policyRun) create(t *testing.T) {
 	create(t, r.Plane, r.object)
 	switch {
 	case r.policies.Empty():
-		r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies are empty")
+		r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies")
 		r.has(t, r.object, 0)
 		r.manage(t)
 	case !r.creates:
-		r.reportsSynced(t, r.object, xpv1.ReasonReconcileError, "does not exist")
+		r.reportsSynced(t, r.object, xpv1.ReasonReconcileError)
+		if reason := xpv1.FailureOf(r.object).Reason; reason != failure.ExternalResourceMissing {
+			t.Errorf("the reason is %s", reason)
+		}
 		r.has(t, r.object, 0)
 		r.adopt(t)
 	default:
@@ -111,7 +115,7 @@ func (r *policyRun) manage(t *testing.T) {
 	patch(t, r.Plane, r.object, `{"spec":{"managementPolicies":["Create","Observe"]}}`)
 	awaitSettled(t, r.Plane, r.object)
 	patch(t, r.Plane, r.object, `{"spec":{"managementPolicies":[]}}`)
-	r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies are empty")
+	r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies")
 }
 
 // adopt gives the object an existing network of the cloud.
@@ -184,7 +188,7 @@ func (r *policyRun) delete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.policies.Empty() {
-		r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "Deletion waits because managementPolicies are empty")
+		r.reportsSynced(t, r.object, xpv1.ReasonReconcilePaused, "managementPolicies", meta.AnnotationKeyOrphanOnDelete)
 		r.described(t) // nor was the change applied
 		patch(t, r.Plane, r.object, `{"metadata":{"annotations":{"`+meta.AnnotationKeyOrphanOnDelete+`":"true"}}}`)
 	}
