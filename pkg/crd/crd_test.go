@@ -53,7 +53,7 @@ func TestApply(t *testing.T) {
 			},
 			want: outcome{Applied: true, Changed: true, Ours: true},
 		},
-		"N34 somebody else's": {
+		"installed by others (N34)": {
 			reason:    "Installing Bowline never overwrites anybody's definitions.",
 			installed: func(c *apiextensionsv1.CustomResourceDefinition) { c.Labels = map[string]string{"owner": "them"} },
 			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
@@ -156,7 +156,7 @@ func install(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomR
 		}
 		return
 	}
-	if err := env.Client.Create(t.Context(), c, client.FieldOwner("somebody")); err != nil {
+	if err := env.Client.Create(t.Context(), c, client.FieldOwner("other")); err != nil {
 		t.Fatal(err)
 	}
 	// The server adds conditions for a moment, which changes the resource version.

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// A provider installs the definitions that it embeds, and tells what it left alone.
+// A provider installs the definitions that it embeds, and logs those that it skips.
 func Example() {
 	install := func(ctx context.Context, cfg *rest.Config, files embed.FS) error {
 		crds, err := crd.Load(files)

@@ -29,7 +29,7 @@ type rackParameters struct {
 	Engine *string
 }
 
-// A Rack is a managed resource of which only the settings are looked at, and RackClass a template for it.
+// A Rack is a managed resource with settings only, and RackClass a class for it.
 type (
 	Rack struct {
 		resource.BindableManaged
@@ -65,7 +65,7 @@ func agreeing(c *databasev1alpha1.PostgreSQLInstance, p *rackParameters) error {
 	return provider.Agree("engineVersion", c.Spec.EngineVersion, &p.Engine)
 }
 
-// What a claim becomes, by its class.
+// A claim and its class configure a managed resource.
 func TestClassOf(t *testing.T) {
 	t.Parallel()
 	asking := func(version *string) *databasev1alpha1.PostgreSQLInstance {
@@ -80,8 +80,8 @@ func TestClassOf(t *testing.T) {
 		carry func(*databasev1alpha1.PostgreSQLInstance, *rackParameters) error
 		claim resource.Claim
 		class resource.Class
-		made  resource.Managed
-		want  string // engine, or what the error says
+		mg    resource.Managed
+		want  string // engine, or the start of the error
 	}{
 		"R259 settings of the class": {agreeing, asking(nil), of(ptr.To("14")), &Rack{}, "14"},
 		"D27 the claim's own":        {agreeing, asking(ptr.To("15")), of(nil), &Rack{}, "15"},
@@ -89,7 +89,7 @@ func TestClassOf(t *testing.T) {
 		"D27 a claim against its class": {
 			agreeing, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "spec.engineVersion is 15, but the class has 14",
 		},
-		"R259 a claim that says nothing":  {nil, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "14"},
+		"claim without settings (R259)":   {nil, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "14"},
 		"R260 a claim of another kind":    {agreeing, &otherClaim{}, of(nil), &Rack{}, "resource claim is not a PostgreSQLInstance"},
 		"R260 a class of another kind":    {agreeing, asking(nil), &otherClass{}, &Rack{}, "resource class is not a RackClass"},
 		"R260 a resource of another kind": {agreeing, asking(nil), of(nil), &otherManaged{}, "managed resource is not a Rack"},
@@ -100,32 +100,32 @@ func TestClassOf(t *testing.T) {
 			if len(class.Configurators) != 1 {
 				t.Fatalf("%d configurators", len(class.Configurators))
 			}
-			err := class.Configurators[0].Configure(t.Context(), tc.claim, tc.class, tc.made)
+			err := class.Configurators[0].Configure(t.Context(), tc.claim, tc.class, tc.mg)
 			if err != nil {
 				if !strings.HasPrefix(err.Error(), tc.want) {
 					t.Errorf("got error %v, want %q", err, tc.want)
 				}
 				return
 			}
-			if rack, _ := tc.made.(*Rack); rack == nil || ptr.Deref(rack.parameters.Engine, "") != tc.want || rack.parameters.Size != 3 {
-				t.Errorf("got %+v, want engine %q", tc.made, tc.want)
+			if rack, _ := tc.mg.(*Rack); rack == nil || ptr.Deref(rack.parameters.Engine, "") != tc.want || rack.parameters.Size != 3 {
+				t.Errorf("got %+v, want engine %q", tc.mg, tc.want)
 			}
 		})
 	}
 }
 
-// What a claim names that exists already.
+// A claim refers to an existing managed resource.
 func TestCheckManaged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		carry func(*databasev1alpha1.PostgreSQLInstance, *rackParameters) error
 		claim resource.Claim
-		made  resource.Managed
-		want  string // what the error says
+		mg    resource.Managed
+		want  string // start of the error
 	}{
 		"D27 what the claim asks for": {agreeing, &databasev1alpha1.PostgreSQLInstance{
 			Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: ptr.To("15")}}, rack("15"), ""},
-		"D27 the claim says nothing": {nil, &databasev1alpha1.PostgreSQLInstance{}, rack("15"), ""},
+		"claim without settings (D27)": {nil, &databasev1alpha1.PostgreSQLInstance{}, rack("15"), ""},
 		"D27 something else": {agreeing, &databasev1alpha1.PostgreSQLInstance{
 			Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: ptr.To("9")}}, rack("15"),
 			`spec.engineVersion is 9, but managed resource "legacy" has 15`},
@@ -134,13 +134,13 @@ func TestCheckManaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := tc.made.DeepCopyObject()
-			err := racks(tc.carry).Configurators[0].(claimbinding.ManagedChecker).CheckManaged(t.Context(), tc.claim, tc.made)
+			before := tc.mg.DeepCopyObject()
+			err := racks(tc.carry).Configurators[0].(claimbinding.ManagedChecker).CheckManaged(t.Context(), tc.claim, tc.mg)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
 				t.Errorf("got error %v, want %q", err, tc.want)
 			}
-			if !reflect.DeepEqual(before, tc.made) {
-				t.Errorf("it became %+v", tc.made)
+			if !reflect.DeepEqual(before, tc.mg) {
+				t.Errorf("it became %+v", tc.mg)
 			}
 		})
 	}
@@ -155,16 +155,16 @@ func TestAlone(t *testing.T) {
 		t.Parallel()
 		class := provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &RackClass{}, &Rack{}, agreeing,
 			func(p *rackParameters) error { return provider.Alone("size", p.Size != 0) })
-		made := &Rack{}
+		mg := &Rack{}
 		err := class.Configurators[0].Configure(t.Context(), &databasev1alpha1.PostgreSQLInstance{},
-			&RackClass{parameters: rackParameters{Size: 3}}, made)
-		if err == nil || !strings.Contains(err.Error(), "forProvider.size, which no two claims can share") || made.parameters.Size != 0 {
-			t.Errorf("got error %v and %+v", err, made.parameters)
+			&RackClass{parameters: rackParameters{Size: 3}}, mg)
+		if err == nil || !strings.Contains(err.Error(), "forProvider.size, which no two claims can share") || mg.parameters.Size != 0 {
+			t.Errorf("got error %v and %+v", err, mg.parameters)
 		}
 	})
 }
 
-// A class is a template: what is made from it does not change it.
+// Configuring a managed resource does not change its class.
 func TestClassIsKept(t *testing.T) {
 	t.Parallel()
 	t.Run("R277 the class stays as it is", func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestClassIsKept(t *testing.T) {
 }
 
 // withRacks adds a class of racks to a provider, whose definitions change sees first.
-func withRacks(class provider.Class, change func(of, made *apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
+func withRacks(class provider.Class, change func(class, managed *apiextensionsv1.CustomResourceDefinition)) func(*provider.Provider) {
 	return func(p *provider.Provider) {
 		gv := depotKinds().Cluster
 		add := p.AddToScheme
@@ -190,12 +190,12 @@ func withRacks(class provider.Class, change func(of, made *apiextensionsv1.Custo
 			return add(s)
 		}
 		of := kinds.Definition(gv, "RackClass", apiextensionsv1.ClusterScoped)
-		made := kinds.Definition(gv, "Rack", apiextensionsv1.ClusterScoped)
+		managed := kinds.Definition(gv, "Rack", apiextensionsv1.ClusterScoped)
 		of.Labels = map[string]string{"bowline.dev/claim-kind": "other.example.org"}
 		of.Annotations = map[string]string{"bowline.dev/claim-kinds": "other.example.org,postgresqlinstance.database.crossplane.io"}
-		change(of, made)
+		change(of, managed)
 		files, _ := p.CRDs.(fstest.MapFS)
-		for _, d := range []*apiextensionsv1.CustomResourceDefinition{of, made} {
+		for _, d := range []*apiextensionsv1.CustomResourceDefinition{of, managed} {
 			if content, err := yaml.Marshal(d); err == nil {
 				files[d.Name+".yaml"] = &fstest.MapFile{Data: content}
 			}
@@ -204,7 +204,7 @@ func withRacks(class provider.Class, change func(of, made *apiextensionsv1.Custo
 	}
 }
 
-// What does not fit about classes is said before anything runs.
+// Mistakes in classes are reported before anything runs.
 func TestValidateClasses(t *testing.T) {
 	t.Parallel()
 	type definition = apiextensionsv1.CustomResourceDefinition
@@ -239,7 +239,7 @@ func TestValidateClasses(t *testing.T) {
 			[]string{"its definition is not for claims of kind"},
 		},
 		"N28 of what is namespaced": {
-			withRacks(racks(nil), func(_, made *definition) { made.Spec.Scope = apiextensionsv1.NamespaceScoped }),
+			withRacks(racks(nil), func(_, managed *definition) { managed.Spec.Scope = apiextensionsv1.NamespaceScoped }),
 			[]string{"Rack.depot.test.bowline.dev is namespaced"},
 		},
 	} {

@@ -41,9 +41,9 @@ func TestOneClient(t *testing.T) {
 	s.Create(other, item)
 	s.settled(item)
 	t.Run("R227 R229 objects name different configurations", func(t *testing.T) {
-		made := s.journal.connections()
-		if len(made) != 2 || made[0].Settings.Endpoint != s.depot.URL || made[1].Settings.Endpoint != s.depot.URL+"/other" {
-			t.Errorf("clients made from %+v", made)
+		created := s.journal.connections()
+		if len(created) != 2 || created[0].Settings.Endpoint != s.depot.URL || created[1].Settings.Endpoint != s.depot.URL+"/other" {
+			t.Errorf("clients created from %+v", created)
 		}
 	})
 	t.Run("N2 every kind of configuration", func(t *testing.T) {
@@ -55,11 +55,11 @@ func TestOneClient(t *testing.T) {
 		byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
 		s.Create(cluster, config, byCluster, byConfig)
 		s.settled(byCluster, byConfig)
-		made := s.journal.connections()
-		if len(made) != 4 {
-			t.Fatalf("%d clients for 4 configurations", len(made))
+		created := s.journal.connections()
+		if len(created) != 4 {
+			t.Fatalf("%d clients for 4 configurations", len(created))
 		}
-		names := made[2].Name + made[3].Name
+		names := created[2].Name + created[3].Name
 		for _, want := range []string{fmt.Sprintf("ClusterProviderConfig %q", cluster.Name), fmt.Sprintf("ProviderConfig %q", config.Name)} {
 			if !strings.Contains(names, want) {
 				t.Errorf("clients of %s, want %s", names, want)
@@ -68,8 +68,8 @@ func TestOneClient(t *testing.T) {
 	})
 }
 
-// Keys are rotated while many objects are looked at all the time. An old key is good until its client is closed, as
-// people who rotate keys with care have it.
+// Keys are rotated while many objects are polled all the time. An old key is valid until its client is closed, as in a careful
+// rotation.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -99,7 +99,7 @@ func TestRotation(t *testing.T) {
 	})
 	t.Run("R232 one client for each key", func(t *testing.T) {
 		if s.created() != len(keys) || s.journal.closedClients() != len(keys)-1 {
-			t.Errorf("%d clients made, %d closed, for %d keys", s.created(), s.journal.closedClients(), len(keys))
+			t.Errorf("%d clients created, %d closed, for %d keys", s.created(), s.journal.closedClients(), len(keys))
 		}
 	})
 	t.Run("R232 no client is used after it was closed", func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// The key is replaced after it was revoked, as somebody does whose key leaked.
+// The key is replaced after it was revoked, as after a leak.
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -135,13 +135,13 @@ func TestRevocation(t *testing.T) {
 		}
 		for _, w := range warnings {
 			if strings.Contains(w, "first") || strings.Contains(w, "second") {
-				t.Errorf("a key is told: %s", w)
+				t.Errorf("a key is in a message: %s", w)
 			}
 		}
 	})
 	t.Run("R232 refused credentials make no other client", func(t *testing.T) {
 		if s.created() != 2 {
-			t.Errorf("%d clients made", s.created())
+			t.Errorf("%d clients created", s.created())
 		}
 	})
 }
@@ -160,7 +160,7 @@ func TestLease(t *testing.T) {
 	s.rotate("second")
 	other := s.teamItem("other", "team")
 	s.Create(other)
-	s.until("clients made", s.created, 2)
+	s.until("clients created", s.created, 2)
 	s.until("requests waiting", s.depot.waitingRequests, 2)
 	t.Run("R232 a client in use is not closed", func(t *testing.T) {
 		if s.journal.closedClients() != 0 {
@@ -177,7 +177,7 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// What the external system says to a client that was replaced is not held against the new one.
+// Responses to a replaced client do not affect the new one.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -188,7 +188,7 @@ func TestReplaced(t *testing.T) {
 	s.depot.allow("second")
 	s.rotate("second")
 	s.until("clients closed", s.journal.closedClients, 1)
-	made := s.journal.connections()
+	created := s.journal.connections()
 	for name, call := range map[string]func(clients.Connection[kinds.ConfigSpec]) error{
 		"R232 HTTP": func(c clients.Connection[kinds.ConfigSpec]) error {
 			resp, err := c.HTTPClient.Get(s.depot.URL) // without a key, so it is refused
@@ -200,33 +200,33 @@ func TestReplaced(t *testing.T) {
 		"R232 other calls": func(c clients.Connection[kinds.ConfigSpec]) error {
 			err := c.Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused })
 			if errors.Is(err, limits.ErrRefused) {
-				return nil // it was made
+				return nil // it was sent
 			}
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 3 {
-				if err := call(made[0]); err != nil {
+				if err := call(created[0]); err != nil {
 					t.Errorf("the old client: %v", err)
 				}
 			}
-			if err := made[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			if err := created[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 				t.Errorf("the new client: %v", err)
 			}
 		})
 	}
-	t.Run("R231 what it says to the new client is", func(t *testing.T) {
-		if err := made[1].Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
+	t.Run("responses to the new client do (R231)", func(t *testing.T) {
+		if err := created[1].Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
 			t.Fatal(err)
 		}
-		if _, err := made[1].HTTPClient.Get(s.depot.URL); failure.Of(err).Reason != failure.ExternalSystemRefused {
+		if _, err := created[1].HTTPClient.Get(s.depot.URL); failure.Of(err).Reason != failure.ExternalSystemRefused {
 			t.Errorf("got error %v", err)
 		}
 	})
 }
 
-// Clients do not outlive their use, their configuration or their manager.
+// Clients are closed when idle, with their configuration and with their manager.
 func TestClosing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -239,25 +239,25 @@ func TestClosing(t *testing.T) {
 	})
 	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
 	s.settled(item)
-	s.until("clients made", s.created, 2)
+	s.until("clients created", s.created, 2)
 	s.until("clients closed", s.journal.closedClients, 2)
 	stop()
 
 	stop = s.start(newProvider(s.journal.factory(time.Hour)), managed.WithPollInterval(time.Hour))
-	s.until("clients made", s.created, 3)
+	s.until("clients created", s.created, 3)
 	s.Delete(config)
 	s.Delete(item)
-	t.Run("N12 R232 configuration gone with its last user", func(t *testing.T) {
-		s.Eventually(t, "it is gone", func(ctx context.Context) error {
+	t.Run("configuration deleted with its last user (N12, R232)", func(t *testing.T) {
+		s.Eventually(t, "it is deleted", func(ctx context.Context) error {
 			err := s.Client.Get(ctx, client.ObjectKeyFromObject(config), config)
 			if err == nil {
-				return errors.New("it is there")
+				return errors.New("it exists")
 			}
 			return client.IgnoreNotFound(err)
 		})
 		s.until("clients closed", s.journal.closedClients, 3)
 		if s.created() != 3 {
-			t.Errorf("%d clients were made: to be deleted is no reason for another", s.created())
+			t.Errorf("%d clients were created: a deletion is no reason for another", s.created())
 		}
 	})
 	item = s.teamItem("item", "team")
@@ -266,12 +266,12 @@ func TestClosing(t *testing.T) {
 	stop()
 	t.Run("R232 manager ends", func(t *testing.T) {
 		if s.created() != 4 || s.journal.closedClients() != 4 {
-			t.Errorf("%d clients made, %d closed", s.created(), s.journal.closedClients())
+			t.Errorf("%d clients created, %d closed", s.created(), s.journal.closedClients())
 		}
 	})
 }
 
-// A configuration that is made again under its old name begins anew.
+// A configuration that is created again under its old name starts anew.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -287,8 +287,8 @@ func TestForgotten(t *testing.T) {
 	kinds.Release(t.Context(), s.Client, config)
 	s.until("clients closed", s.journal.closedClients, 1)
 	s.Create(s.teamConfig("team"))
-	t.Run("N12 R232 what was heard before is forgotten", func(t *testing.T) {
-		s.until("clients made", s.created, 2)
+	t.Run("earlier responses are forgotten (N12, R232)", func(t *testing.T) {
+		s.until("clients created", s.created, 2)
 		if err := s.journal.connections()[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Error(err)
 		}

@@ -24,7 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// What goes wrong when connecting is said, and mended within a second of its cause though nobody polls.
+// Failures to connect are reported, and resolved within a second of their cause without polling.
 func TestWakeUps(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -32,14 +32,14 @@ func TestWakeUps(t *testing.T) {
 	item := s.teamItem("item", "late")
 	item.Spec.ForProvider.Size = 1
 	s.Create(item)
-	says := func(words string) {
+	reports := func(words string) {
 		t.Helper()
-		s.Eventually(t, "the object says "+words, func(ctx context.Context) error {
+		s.Eventually(t, "condition Synced contains "+words, func(ctx context.Context) error {
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(item), item); err != nil {
 				return err
 			}
 			if synced := item.GetCondition(xpv1.TypeSynced); !strings.Contains(synced.Message, words) {
-				return fmt.Errorf("it says %q", synced.Message)
+				return fmt.Errorf("it is %q", synced.Message)
 			}
 			return nil
 		})
@@ -54,12 +54,12 @@ func TestWakeUps(t *testing.T) {
 	}
 	config := s.teamConfig("late")
 	config.Spec = s.spec("missing")
-	t.Run("R231 no configuration", func(*testing.T) { says(`cannot get ProviderConfig "late"`) })
+	t.Run("R231 no configuration", func(*testing.T) { reports(`cannot get ProviderConfig "late"`) })
 	s.Create(config)
-	t.Run("R231 no Secret", func(*testing.T) { says(`cannot get credentials of ProviderConfig "late"`) })
+	t.Run("R231 no Secret", func(*testing.T) { reports(`cannot get credentials of ProviderConfig "late"`) })
 	secret := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
 	s.Create(secret)
-	t.Run("R231 no key", func(*testing.T) { says(`has no key "key"`) })
+	t.Run("R231 no key", func(*testing.T) { reports(`has no key "key"`) })
 	if s.depot.allRequests() > 0 || s.created() > 0 {
 		t.Error("R231 the external system was called without credentials")
 	}
@@ -72,16 +72,16 @@ func TestWakeUps(t *testing.T) {
 	second.revoke("first")
 	second.allow("other")
 	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
-	t.Run("R232 key revoked", func(*testing.T) { says("cannot get item") })
+	t.Run("R232 key revoked", func(*testing.T) { reports("cannot get item") })
 	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
 	t.Run("R232 key replaced", func(*testing.T) { soon(func() { s.settled(item) }) })
-	t.Run("R231 configuration of a kind that there is not", func(*testing.T) {
+	t.Run("configuration of an unknown kind (R231)", func(*testing.T) {
 		s.Change(item, func() { item.Spec.ProviderConfigReference.Kind = "Letter" })
-		says(`has no provider configurations of kind "Letter"`)
+		reports(`has no provider configurations of kind "Letter"`)
 	})
 }
 
-// Making a client fails, and many wait for it.
+// Creating a client fails, and many wait for it.
 func TestFailingNew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -96,7 +96,7 @@ func TestFailingNew(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("R231 R234 the error is told, without the credentials", func(t *testing.T) {
+	t.Run("the error is reported without the credentials (R231, R234)", func(t *testing.T) {
 		if w := s.events.warnings()[0]; !strings.Contains(w, `cannot create client of ProviderConfig "team": no such depot for (sensitive)`) {
 			t.Error(w)
 		}
@@ -107,18 +107,18 @@ func TestFailingNew(t *testing.T) {
 		}
 	})
 	s.journal.fail(func(context.Context) error { panic("the author's mistake") })
-	s.Eventually(t, "the panic is told", func(context.Context) error {
+	s.Eventually(t, "the panic is reported", func(context.Context) error {
 		for _, w := range s.events.warnings() {
 			if strings.Contains(w, "panicked") {
 				return nil
 			}
 		}
-		return errors.New("nobody says so")
+		return errors.New("there is no such warning")
 	})
 	s.journal.fail(nil)
-	t.Run("R231 an error does not stay", func(*testing.T) { allSettled(s, items) })
+	t.Run("an error is not permanent (R231)", func(*testing.T) { allSettled(s, items) })
 	if s.journal.closedClients() > 0 {
-		t.Error("a client was closed that was never made")
+		t.Error("a client was closed that was never created")
 	}
 }
 
@@ -148,11 +148,11 @@ func TestWholeSecret(t *testing.T) {
 	s.settled(item)
 	t.Run("R232 metadata is no reason for another client", func(t *testing.T) {
 		if s.created() != 1 {
-			t.Errorf("%d clients made", s.created())
+			t.Errorf("%d clients created", s.created())
 		}
 	})
 	s.Change(details, func() { details.Data["username"] = []byte("v") })
-	t.Run("R232 any key is", func(*testing.T) { s.until("clients made", s.created, 2) })
+	t.Run("R232 any key is", func(*testing.T) { s.until("clients created", s.created, 2) })
 	t.Run("N2 not of another namespace", func(t *testing.T) {
 		s.Change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
 		s.Eventually(t, "it is refused", func(context.Context) error {
@@ -166,7 +166,7 @@ func TestWholeSecret(t *testing.T) {
 	})
 }
 
-// The configuration bounds calls, and says how often to look.
+// The configuration limits calls and sets the poll interval.
 func TestSettingsOfAll(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -178,9 +178,9 @@ func TestSettingsOfAll(t *testing.T) {
 	s.settled(item)
 	t.Run("R224 poll interval of the configuration", func(t *testing.T) {
 		before := s.depot.allRequests()
-		s.Eventually(t, "it is looked at again", func(context.Context) error {
+		s.Eventually(t, "it is polled again", func(context.Context) error {
 			if s.depot.allRequests() < before+2 {
-				return errors.New("it is not")
+				return errors.New("no further requests")
 			}
 			return nil
 		})
@@ -189,7 +189,7 @@ func TestSettingsOfAll(t *testing.T) {
 	slow.Spec.Limits = &xpv1.CallLimits{CallsPerSecond: new(int32(1)), Burst: new(int32(1))}
 	s.Create(slow)
 	s.teamItems(5, "slow")
-	s.until("clients made", s.created, 2)
+	s.until("clients created", s.created, 2)
 	t.Run("R231 limits of the configuration", func(t *testing.T) {
 		limiter := s.journal.connections()[1].Limiter
 		s.Eventually(t, "calls are throttled", func(ctx context.Context) error {
@@ -202,7 +202,7 @@ func TestSettingsOfAll(t *testing.T) {
 	})
 }
 
-// What clients ask for is part of the transport that they get.
+// Settings of the factory apply to the transport of its clients.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -243,7 +243,7 @@ func TestTransport(t *testing.T) {
 	})
 }
 
-// counting counts the requests that are made.
+// counting counts requests.
 type counting struct {
 	n    *atomic.Int64
 	next http.RoundTripper

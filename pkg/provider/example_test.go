@@ -28,7 +28,7 @@ func newItemClient(l *clients.Lease[*session]) managed.TypedExternalClient[*kind
 	return itemClient{Lease: l}
 }
 
-// All that a provider says of itself. A program that runs it is: provider.Main(p).
+// A complete provider. A program that runs it is: provider.Main(p).
 func Example() {
 	sessions := &clients.Factory[kinds.ConfigSpec, *session]{
 		New: func(_ context.Context, c clients.Connection[kinds.ConfigSpec]) (*session, error) {

@@ -62,8 +62,8 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		return nil, err
 	}
 	config.Wrap(counters.WrapTransport)
-	held := managed.CacheOptions()
-	claim.CacheDefinitions(&held)
+	cacheOptions := managed.CacheOptions()
+	claim.CacheDefinitions(&cacheOptions)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Logger:                 cfg.logger(),
@@ -74,7 +74,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		// The process ends with the manager, so the next leader need not wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 		LeaderElectionNamespace:       cfg.LeaseNamespace,
-		Cache:                         held,
+		Cache:                         cacheOptions,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating controller manager: %w", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
-// What a program says and how it ends when it cannot begin. Package test/external runs a real one.
+// Output and exit code of a program that cannot start. Package test/external runs a real one.
 func TestProgram(t *testing.T) {
 	good := newProvider((&clientJournal{}).factory(0))
 	bad := good
@@ -22,7 +22,7 @@ func TestProgram(t *testing.T) {
 		args      []string
 		providers []provider.Provider
 		code      int
-		says      string
+		words     string
 	}{
 		"A73 help":                {[]string{"-h"}, []provider.Provider{good}, 0, "metrics-listen"},
 		"A73 unknown flag":        {[]string{"--letter"}, []provider.Provider{good}, 2, "letter"},
@@ -35,10 +35,10 @@ func TestProgram(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBERNETES_SERVICE_HOST", "") // not within a cluster
-			var said bytes.Buffer
-			code := provider.Run(t.Context(), append([]string{"program"}, tc.args...), &said, tc.providers)
-			if code != tc.code || !strings.Contains(said.String(), tc.says) {
-				t.Errorf("exit code %d, said:\n%s", code, &said)
+			var output bytes.Buffer
+			code := provider.Run(t.Context(), append([]string{"program"}, tc.args...), &output, tc.providers)
+			if code != tc.code || !strings.Contains(output.String(), tc.words) {
+				t.Errorf("exit code %d, output:\n%s", code, &output)
 			}
 		})
 	}

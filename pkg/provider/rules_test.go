@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
-// The rules of a provider are what its controllers do: nothing is refused, and nothing is allowed that they never do.
+// The rules of a provider are exactly what its controllers need.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -91,7 +91,7 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// live takes objects of all kinds from their creation to their end.
+// live creates, changes and deletes objects of all kinds.
 func (s *stage) live() {
 	cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
 	config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}}
@@ -106,11 +106,11 @@ func (s *stage) live() {
 	s.Change(byTeam, func() { byTeam.Spec.ForProvider.Size = 2 }) // and so the connection secret
 	s.settled(byTeam)
 	s.Delete(byTeam, byCluster, byConfig, cluster, config, team)
-	s.Eventually(s.t, "all is gone", func(ctx context.Context) error {
+	s.Eventually(s.t, "all are deleted", func(ctx context.Context) error {
 		for _, o := range []client.Object{byTeam, byCluster, byConfig, cluster, config, team} {
 			err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 			if err == nil {
-				return fmt.Errorf("%T %s is there", o, o.GetName())
+				return fmt.Errorf("%T %s exists", o, o.GetName())
 			}
 			if client.IgnoreNotFound(err) != nil {
 				return err
@@ -120,7 +120,7 @@ func (s *stage) live() {
 	})
 }
 
-// grant lets a user do what the rules say while the test runs. It returns when the server knows.
+// grant gives a user the permissions while the test runs. It returns when they are in force.
 func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	env := controlplanetest.New(t,
@@ -147,7 +147,7 @@ func accesses(rules []rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-// A journal is what was asked of an API server: "verb group/resource".
+// A journal records the requests to an API server: "verb group/resource".
 type journal struct {
 	mu            sync.Mutex
 	used, refused []string

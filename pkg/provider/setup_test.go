@@ -100,7 +100,7 @@ func TestSetupWithManager(t *testing.T) {
 // plain is an external connecter written by hand, for objects without a Go type.
 type plain struct {
 	pool  *clients.Pool[*depotClient]
-	names *atomic.Value // of the last object that was looked at
+	names *atomic.Value // of the last observed object
 }
 
 func (p plain) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
@@ -150,10 +150,10 @@ func TestPlainKind(t *testing.T) {
 	}
 	s.start(p)
 	s.Create(s.teamConfig("team"), s.teamItem("item", "team"))
-	t.Run("A52 own connecter, made once", func(t *testing.T) {
-		s.until("clients made", s.created, 1)
+	t.Run("own connecter, created once (A52)", func(t *testing.T) {
+		s.until("clients created", s.created, 1)
 		if setups != 1 {
-			t.Errorf("the connecter was made %d times", setups)
+			t.Errorf("the connecter was created %d times", setups)
 		}
 	})
 	t.Run("A50 own options", func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestPlainKind(t *testing.T) {
 	})
 }
 
-// A kind says how many of its objects are reconciled at once.
+// A kind sets how many of its objects are reconciled at once.
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -186,13 +186,13 @@ func TestConcurrency(t *testing.T) {
 	})
 }
 
-// Options come in the order: all kinds of the provider, the kind, whoever runs it. The last one counts.
+// Options apply in the order provider, kind, caller of SetupWithManager. The last one counts.
 func TestOptionOrder(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	var asked []string
+	var applied []string
 	option := func(name string) managed.ReconcilerOption {
-		return func(*managed.Reconciler) { asked = append(asked, name) }
+		return func(*managed.Reconciler) { applied = append(applied, name) }
 	}
 	p := newProvider(s.journal.factory(0))
 	p.Kinds = p.Kinds[:1]
@@ -200,8 +200,8 @@ func TestOptionOrder(t *testing.T) {
 	p.Kinds[0].Options = []managed.ReconcilerOption{option("kind")}
 	s.start(p, option("run"))
 	t.Run("A50 order of options", func(t *testing.T) {
-		if !slices.Equal(asked, []string{"provider", "kind", "run"}) {
-			t.Errorf("%q", asked)
+		if !slices.Equal(applied, []string{"provider", "kind", "run"}) {
+			t.Errorf("%q", applied)
 		}
 	})
 }
@@ -215,7 +215,7 @@ func TestNewManagerMistakes(t *testing.T) {
 	second.Name, second.Configs = "second", nil
 	for name, tc := range map[string]struct {
 		providers []provider.Provider
-		says      []string
+		words     []string
 	}{
 		"A73 no provider":        {nil, []string{"no provider"}},
 		"A73 mistakes of both":   {[]provider.Provider{first, second}, []string{"provider first", "provider second"}},
@@ -227,9 +227,9 @@ func TestNewManagerMistakes(t *testing.T) {
 			if err == nil {
 				t.Fatal("there is a manager")
 			}
-			for _, want := range tc.says {
+			for _, want := range tc.words {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("does not say %q: %v", want, err)
+					t.Errorf("%q is missing: %v", want, err)
 				}
 			}
 		})

@@ -63,7 +63,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// start runs the controllers of a provider until the test ends or somebody calls stop. Objects are looked at every 100 ms.
+// start runs the controllers of a provider until the test ends or stop is called. Objects are polled every 100 ms.
 func (s *stage) start(p provider.Provider, o ...managed.ReconcilerOption) (stop func()) {
 	s.t.Helper()
 	return s.startAs(s.Config, p, o...)

@@ -16,10 +16,10 @@ import (
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
-// A mistake is a change of a good provider and what is said of it; nothing if that is no mistake.
+// A mistake is a change of a valid provider and words of the errors it causes; none if it stays valid.
 type mistake struct {
 	change func(*provider.Provider)
-	says   []string
+	words  []string
 }
 
 // crds changes definitions.
@@ -122,7 +122,7 @@ func misfits() map[string]mistake {
 	}
 }
 
-// What does not fit is said before anything runs, all at once, and with what to do.
+// All mistakes are reported at once, before anything runs, each with what to do.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for _, table := range []map[string]mistake{missingParts(), misfits()} {
@@ -136,12 +136,12 @@ func validate(t *testing.T, tc mistake) {
 	p := newProvider((&clientJournal{}).factory(0))
 	tc.change(&p)
 	err := p.Validate()
-	if (err == nil) != (tc.says == nil) {
+	if (err == nil) != (tc.words == nil) {
 		t.Fatalf("got error %v", err)
 	}
-	for _, words := range tc.says {
+	for _, words := range tc.words {
 		if !strings.Contains(err.Error(), words) {
-			t.Errorf("error should say %q:\n%v", words, err)
+			t.Errorf("the error lacks %q:\n%v", words, err)
 		}
 	}
 }

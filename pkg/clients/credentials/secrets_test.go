@@ -65,7 +65,7 @@ func TestExtract(t *testing.T) {
 		}},
 		{name: "there", value: "first", act: set("key", "first")},
 		{name: "rotated", value: "second", act: set("key", "second")},
-		{name: "gone", fails: "not found", act: func(ctx context.Context) error { return env.Client.Delete(ctx, secret) }},
+		{name: "deleted", fails: "not found", act: func(ctx context.Context) error { return env.Client.Delete(ctx, secret) }},
 	} {
 		if err := moment.act(t.Context()); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ type result int
 const (
 	unknown     result = iota // nothing: the caller gave up
 	served                    // it responds and accepts the credentials
-	serverError               // it responds, and nothing more can be said
+	serverError               // it responds with an error of its own
 	throttled                 // it asks for fewer calls
 	refused                   // it does not accept the credentials
 	noResponse
@@ -24,7 +24,7 @@ const (
 // A response of the external system.
 type response struct {
 	result result
-	after  time.Duration // throttled: for how long; zero if it does not say
+	after  time.Duration // throttled: for how long; zero if it names no time
 	why    string        // noResponse: in what way
 }
 

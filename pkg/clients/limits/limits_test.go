@@ -43,7 +43,7 @@ func TestRate(t *testing.T) {
 		l := limits.NewTestRegistry().For(key, limits.Config{CallsPerSecond: 10, Burst: 5})
 		began := time.Now()
 		var mu sync.Mutex
-		made, waits := map[time.Duration]int{}, map[time.Duration]bool{}
+		sent, waits := map[time.Duration]int{}, map[time.Duration]bool{}
 		var callers sync.WaitGroup
 		for range 20 {
 			callers.Go(func() {
@@ -51,15 +51,15 @@ func TestRate(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
-					made[time.Since(began)]++
+					sent[time.Since(began)]++
 					return
 				}
 				waits[wait(t, err)] = true
 			})
 		}
 		callers.Wait()
-		if made[0] != 5 || len(made) != 11 || time.Since(began) != time.Second {
-			t.Errorf("calls were made at %v, the last after %v", made, time.Since(began))
+		if sent[0] != 5 || len(sent) != 11 || time.Since(began) != time.Second {
+			t.Errorf("calls were sent at %v, the last after %v", sent, time.Since(began))
 		}
 		want := map[time.Duration]bool{}
 		for i := range 5 {
@@ -115,13 +115,13 @@ func TestRateEdgeCases(t *testing.T) {
 		if err := l.Do(short, nothing); wait(t, err) != time.Second || time.Since(began) != 0 {
 			t.Errorf("a caller without the time to wait got %v after %v", err, time.Since(began))
 		}
-		gone, leave := context.WithCancel(t.Context())
-		go leave()
-		if err := l.Do(gone, nothing); !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who leaves got %v", err)
+		canceled, cancelNow := context.WithCancel(t.Context())
+		go cancelNow()
+		if err := l.Do(canceled, nothing); !errors.Is(err, context.Canceled) {
+			t.Errorf("a canceled call got %v", err)
 		}
 		if err := l.Do(t.Context(), nothing); err != nil || time.Since(began) != time.Second {
-			t.Errorf("the turn of those who left was not given on: %v after %v", err, time.Since(began))
+			t.Errorf("the turn of canceled calls is lost: %v after %v", err, time.Since(began))
 		}
 		if err := r.For(limits.Key{Kind: "ProviderConfig", Name: "other"}, c).Do(t.Context(), nothing); err != nil {
 			t.Errorf("another ProviderConfig: %v", err)
@@ -173,14 +173,14 @@ func TestInFlight(t *testing.T) {
 		if err := l.Do(t.Context(), nothing); err != nil || time.Since(began) != 0 {
 			t.Errorf("slots of calls that panicked are lost: %v", err)
 		}
-		gone, leave := context.WithCancel(t.Context())
+		canceled, cancelNow := context.WithCancel(t.Context())
 		for range 2 {
 			callers.Go(func() { _ = l.Do(t.Context(), func(context.Context) error { time.Sleep(time.Minute); return nil }) })
 		}
 		synctest.Wait()
-		go leave()
-		if err := l.Do(gone, nothing); !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller who leaves got %v", err)
+		go cancelNow()
+		if err := l.Do(canceled, nothing); !errors.Is(err, context.Canceled) {
+			t.Errorf("a canceled call got %v", err)
 		}
 		callers.Wait()
 	})

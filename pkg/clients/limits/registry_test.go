@@ -98,23 +98,23 @@ func TestUnusedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := limits.NewTestRegistry()
 		named := func(name string) limits.Key { return limits.Key{Kind: "ProviderConfig", Name: name} }
-		asked, held, busy := named("asked"), named("held"), named("busy")
+		requested, used, busy := named("requested"), named("used"), named("busy")
 		for i := range 100 {
 			if err := r.For(named(fmt.Sprint(i)), limits.Config{}).Do(t.Context(), nothing); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := r.For(asked, limits.Config{}).Do(t.Context(), nothing); err != nil {
+		if err := r.For(requested, limits.Config{}).Do(t.Context(), nothing); err != nil {
 			t.Fatal(err)
 		}
-		holder := r.For(held, limits.Config{})
+		holder := r.For(used, limits.Config{})
 		var caller sync.WaitGroup
 		caller.Go(func() {
 			_ = r.For(busy, limits.Config{}).Do(t.Context(), func(context.Context) error { time.Sleep(4 * time.Hour); return nil })
 		})
-		for range 3 { // every object is looked at each hour
+		for range 3 { // every object is polled each hour
 			time.Sleep(time.Hour)
-			r.For(asked, limits.Config{})
+			r.For(requested, limits.Config{})
 			if err := holder.Do(t.Context(), nothing); err != nil {
 				t.Fatal(err)
 			}
@@ -126,11 +126,11 @@ func TestUnusedKeys(t *testing.T) {
 			}
 		}
 		if left > 0 {
-			t.Errorf("%d of 100 keys that nobody used for three hours are known", left)
+			t.Errorf("%d of 100 keys that were unused for three hours are known", left)
 		}
-		if !r.Holds(asked) || !r.Holds(held) || !r.Holds(busy) {
-			t.Errorf("known: one that is asked for %t, one whose limiter is used %t, one with a call under way %t",
-				r.Holds(asked), r.Holds(held), r.Holds(busy))
+		if !r.Holds(requested) || !r.Holds(used) || !r.Holds(busy) {
+			t.Errorf("known: requested %t, used %t, with a call in flight %t",
+				r.Holds(requested), r.Holds(used), r.Holds(busy))
 		}
 		caller.Wait()
 	})

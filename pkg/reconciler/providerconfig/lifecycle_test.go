@@ -26,7 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 )
 
-// A configuration's whole life: what is written when, and what a user sees.
+// One configuration from its first user to its deletion: every write, and what users see.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -37,9 +37,9 @@ func TestLife(t *testing.T) {
 	secretPath := "/api/v1/namespaces/" + s.env.Namespace + "/secrets/key"
 
 	s.Create(item)
-	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 1, ""))
-	s.env.Eventually(t, "N12 the configuration is held", s.held(config, true))
-	s.env.Eventually(t, "N29 the secret is held", s.held(secret, true))
+	s.env.Eventually(t, "K60 the count is shown", s.reports(config, 1, ""))
+	s.env.Eventually(t, "N12 the configuration is protected", s.protected(config, true))
+	s.env.Eventually(t, "N29 the secret is protected", s.protected(secret, true))
 	s.expectWrites("N12 the first user", "PATCH "+path, "PATCH "+secretPath, "PATCH "+path+"/status")
 
 	s.touch(config)
@@ -48,7 +48,7 @@ func TestLife(t *testing.T) {
 	s.expectWrites("N13 passes over unchanged state")
 
 	s.Delete(config)
-	s.env.Eventually(t, "N32 it says why it stays", s.shows(config, 1, "InUse", "1 object: Item "+item.Name+".", "Delete"))
+	s.env.Eventually(t, "N32 the reason is reported", s.reports(config, 1, "InUse", "1 object: Item "+item.Name+".", "Delete"))
 	s.Delete(secret)
 	s.touch(config)
 	s.expectWrites("N13 the deletion", "PATCH "+path+"/status")
@@ -57,17 +57,17 @@ func TestLife(t *testing.T) {
 	}
 
 	s.Delete(item)
-	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
-	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
+	s.env.Eventually(t, "N12 the configuration is deleted", s.deleted(config))
+	s.env.Eventually(t, "N29 the secret is deleted", s.deleted(secret))
 	s.expectWrites("N13 the release", "PATCH "+secretPath, "PATCH "+path)
 
 	absent := reconcile.Request{NamespacedName: types.NamespacedName{Name: config.Name}}
 	if result, err := s.last.Reconcile(t.Context(), absent); err != nil || result != (reconcile.Result{}) {
-		t.Errorf("R16 an object that is gone: %+v, %v", result, err)
+		t.Errorf("R16 a deleted object: %+v, %v", result, err)
 	}
 }
 
-// touch changes an object in a way that is nothing to the controller, and waits until it had time to see it.
+// touch changes an annotation that the controller ignores, and gives it time for a pass.
 func (s *stage) touch(o client.Object) {
 	s.t.Helper()
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
@@ -84,7 +84,7 @@ func (s *stage) expectWrites(when string, want ...string) {
 	}
 }
 
-// An unused configuration is nobody's business; one whose last user goes is let go without being deleted.
+// An unused configuration is not protected; one whose last user is deleted is released.
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -94,11 +94,11 @@ func TestUnused(t *testing.T) {
 	s.touch(config)
 	s.expectWrites("N12 an unused configuration")
 	s.Create(item)
-	s.env.Eventually(t, "N12 held", s.held(secret, true))
+	s.env.Eventually(t, "N12 protected", s.protected(secret, true))
 	s.Delete(item)
-	s.env.Eventually(t, "N12 the configuration is let go", s.held(config, false))
-	s.env.Eventually(t, "N29 the secret is let go", s.held(secret, false))
-	s.env.Eventually(t, "K60 the count is shown", s.shows(config, 0, ""))
+	s.env.Eventually(t, "N12 the configuration is released", s.protected(config, false))
+	s.env.Eventually(t, "N29 the secret is released", s.protected(secret, false))
+	s.env.Eventually(t, "K60 the count is shown", s.reports(config, 0, ""))
 	if len(config.Annotations)+len(secret.Annotations) != 1 {
 		t.Errorf("annotations stay: %v %v", config.Annotations, secret.Annotations)
 	}
@@ -120,7 +120,7 @@ func TestBurst(t *testing.T) {
 	if err := workers.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	s.env.Eventually(t, "K60 all are counted", s.shows(config, 1000, ""))
+	s.env.Eventually(t, "K60 all are counted", s.reports(config, 1000, ""))
 	most := int(time.Since(began)/time.Second) + 2
 	writes := 0
 	all := s.takeWrites()
@@ -136,53 +136,53 @@ func TestBurst(t *testing.T) {
 		t.Errorf("N13 %d writes besides, where the finalizer needs one: %v", others, all)
 	}
 	s.Delete(config)
-	s.env.Eventually(t, "N29 pages are all read", s.shows(config, 1000, "InUse", "1000 objects: Item ", "u0004 and 995 more."))
+	s.env.Eventually(t, "N29 pages are all read", s.reports(config, 1000, "InUse", "1000 objects: Item ", "u0004 and 995 more."))
 	if err := s.env.Client.DeleteAllOf(t.Context(), &kinds.Item{}, client.MatchingLabels(s.Labels)); err != nil {
 		t.Fatal(err)
 	}
-	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
+	s.env.Eventually(t, "N12 the configuration is deleted", s.deleted(config))
 }
 
-func stranger(name string) *unstructured.Unstructured {
+func foreign(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	u.SetGroupVersionKind(groups().Cluster.WithKind("Stranger"))
+	u.SetGroupVersionKind(groups().Cluster.WithKind("Foreign"))
 	u.SetName(name)
 	return u
 }
 
-// Users of kinds that another process serves are found when it counts.
-func TestStrangers(t *testing.T) {
+// Users of kinds that another process serves keep a configuration, too.
+func TestForeignKinds(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	secret, config, item, other := s.secret("key"), s.config("c", "key"), s.item("a", "c"), stranger(s.env.Prefix+"s")
+	secret, config, item, other := s.secret("key"), s.config("c", "key"), s.item("a", "c"), foreign(s.env.Prefix+"s")
 	other.SetLabels(s.Labels)
 	if err := unstructured.SetNestedField(other.Object, config.Name, "spec", "providerConfigRef", "name"); err != nil {
 		t.Fatal(err)
 	}
 	s.Create(secret, config, item, other)
 	s.start()
-	s.env.Eventually(t, "K60 its own users count", s.shows(config, 1, ""))
+	s.env.Eventually(t, "K60 its own users count", s.reports(config, 1, ""))
 	s.Delete(item)
-	s.env.Eventually(t, "K60 its own users have gone", s.shows(config, 0, ""))
-	if err := s.held(config, true)(t.Context()); err != nil {
+	s.env.Eventually(t, "K60 its own users are deleted", s.reports(config, 0, ""))
+	if err := s.protected(config, true)(t.Context()); err != nil {
 		t.Errorf("N29 in use elsewhere: %v", err)
 	}
 	s.Delete(config)
-	s.env.Eventually(t, "N29 it says who", s.shows(config, 0, "InUse", "Stranger "+other.GetName()))
-	if err := s.held(secret, true)(t.Context()); err != nil {
+	s.env.Eventually(t, "N29 the user is reported", s.reports(config, 0, "InUse", "Foreign "+other.GetName()))
+	if err := s.protected(secret, true)(t.Context()); err != nil {
 		t.Errorf("N29 its secret: %v", err)
 	}
 	s.Delete(other)
-	s.env.Eventually(t, "N29 the configuration is gone", s.gone(config))
-	s.env.Eventually(t, "N29 the secret is let go", s.held(secret, false))
+	s.env.Eventually(t, "N29 the configuration is deleted", s.deleted(config))
+	s.env.Eventually(t, "N29 the secret is released", s.protected(secret, false))
 }
 
-// As long as the API server does not tell everything, nothing is let go.
+// Nothing is released while the API server does not answer every question.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var refuse atomic.Value
-	refuse.Store([]string{"/strangers"})
+	refuse.Store([]string{"/foreigns"})
 	s.read = func(req *http.Request) error {
 		if slices.ContainsFunc(refuse.Load().([]string), func(end string) bool { return strings.HasSuffix(req.URL.Path, end) }) {
 			return errors.New("refused by the test")
@@ -192,19 +192,19 @@ func TestDoubt(t *testing.T) {
 	config, item := s.config("c", "key"), s.item("a", "c")
 	s.Create(config, item)
 	s.start()
-	s.env.Eventually(t, "N12 held", s.held(config, true))
+	s.env.Eventually(t, "N12 protected", s.protected(config, true))
 	s.Delete(config, item)
-	s.env.Eventually(t, "N29 a kind cannot be listed", s.shows(config, 0, "UsersUnknown", "listing Stranger", "refused by the test"))
-	refuse.Store([]string{"/customresourcedefinitions", "/strangers"}) // a pass may have listed the kinds a moment ago
-	s.env.Eventually(t, "N29 kinds cannot be listed", s.shows(config, 0, "UsersUnknown", "listing the kinds"))
+	s.env.Eventually(t, "N29 a kind cannot be listed", s.reports(config, 0, "UsersUnknown", "listing Foreign", "refused by the test"))
+	refuse.Store([]string{"/customresourcedefinitions", "/foreigns"}) // a pass may have listed the kinds a moment ago
+	s.env.Eventually(t, "N29 kinds cannot be listed", s.reports(config, 0, "UsersUnknown", "listing the kinds"))
 	if diff := cmp.Diff([]event.Reason{"UsersUnknown"}, s.events.Take()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 	refuse.Store([]string{})
-	s.env.Eventually(t, "N29 the configuration is gone", s.gone(config))
+	s.env.Eventually(t, "N29 the configuration is deleted", s.deleted(config))
 }
 
-// A Secret that cannot be let go is not forgotten: the configuration stays with it, and says why.
+// A configuration whose Secret cannot be released stays, and reports why.
 func TestCannotRelease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -218,18 +218,18 @@ func TestCannotRelease(t *testing.T) {
 	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
 	s.Create(secret, config, item)
 	s.start()
-	s.env.Eventually(t, "N29 held", s.held(secret, true))
+	s.env.Eventually(t, "N29 protected", s.protected(secret, true))
 	refuse.Store(true)
 	s.Delete(item, config)
-	s.env.Eventually(t, "N32 it says why", s.shows(config, 0, "CannotRelease", "secret "+s.env.Namespace+"/key", "refused by the test"))
+	s.env.Eventually(t, "N32 the reason is reported", s.reports(config, 0, "CannotRelease", "secret "+s.env.Namespace+"/key", "refused by the test"))
 	refuse.Store(false)
-	s.env.Eventually(t, "N12 the configuration is gone", s.gone(config))
-	if err := s.held(secret, false)(t.Context()); err != nil {
+	s.env.Eventually(t, "N12 the configuration is deleted", s.deleted(config))
+	if err := s.protected(secret, false)(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// Somebody else writes to the configuration and to the Secret just before the controller does.
+// Another client writes to the configuration and to the Secret just before the controller.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -255,7 +255,7 @@ func TestConflict(t *testing.T) {
 	s.start()
 	for _, o := range []client.Object{config, secret} {
 		s.env.Eventually(t, "R17 both writes are there", func(ctx context.Context) error {
-			if err := s.held(o, true)(ctx); err != nil {
+			if err := s.protected(o, true)(ctx); err != nil {
 				return err
 			}
 			if o.GetAnnotations()["theirs"] != "2" || len(o.GetFinalizers()) != 2 {
@@ -266,14 +266,14 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A reconciler for a kind that the scheme lacks is a mistake to be seen at once.
+// A reconciler for a kind that is no ProviderConfig panics at once.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.kind = groups().Cluster.WithKind("Item")
 	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, "does not satisfy resource.ProviderConfig") {
-			t.Errorf("it says %q", said)
+		if cause := fmt.Sprint(recover()); !strings.Contains(cause, "does not satisfy resource.ProviderConfig") {
+			t.Errorf("panic: %s", cause)
 		}
 	}()
 	s.start()

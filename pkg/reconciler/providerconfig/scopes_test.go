@@ -65,27 +65,27 @@ func TestScopes(t *testing.T) {
 			return nil
 		}
 	}
-	cluster.env.Eventually(t, "N2 users are told apart", count(map[string]int64{"default": 3, "cluster": 2, "team": 1}))
+	cluster.env.Eventually(t, "N2 users are counted separately", count(map[string]int64{"default": 3, "cluster": 2, "team": 1}))
 	cluster.edit(moves, func() {
 		moves.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: resource.DefaultProviderConfig}
 	})
 	cluster.env.Eventually(t, "N2 one moves", count(map[string]int64{"default": 4, "cluster": 2, "team": 0}))
 
 	cluster.Delete(configs["cluster"], configs["team"])
-	cluster.env.Eventually(t, "N2 the team's configuration is gone", cluster.gone(configs["team"]))
+	cluster.env.Eventually(t, "N2 the team's configuration is deleted", cluster.deleted(configs["team"]))
 	cluster.env.Eventually(t, "N2 the cluster's is in use", func(ctx context.Context) error {
 		if err := count(map[string]int64{"default": 4, "cluster": 2, "team": 0})(ctx); err == nil {
 			return errors.New("the team's configuration is back")
 		}
 		if r := configs["cluster"].GetCondition(xpv1.TypeReady); r.Message == "" {
-			return errors.New("it does not say so")
+			return errors.New("it has no message")
 		}
 		return nil
 	})
 }
 
-// The process is killed at each of its writes in turn, before or after the server did it. Its successor finishes: all is
-// held while it is in use, and nothing is left when it is not.
+// The process is killed at each of its writes in turn, before or after the server executed it. Its successor finishes: all is
+// protected while in use, and nothing is left behind.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for write := range 10 {
@@ -140,18 +140,18 @@ func crash(t *testing.T, write int, done bool) {
 			return check(ctx)
 		})
 	}
-	eventually("the configuration is held", s.held(config, true))
-	eventually("its secret is held", s.held(first, true))
-	eventually("its user is counted", s.shows(config, 1, ""))
+	eventually("the configuration is protected", s.protected(config, true))
+	eventually("its secret is protected", s.protected(first, true))
+	eventually("its user is counted", s.reports(config, 1, ""))
 	s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "second" })
-	eventually("its new secret is held", s.held(second, true))
-	eventually("its old secret is let go", s.held(first, false))
+	eventually("its new secret is protected", s.protected(second, true))
+	eventually("its old secret is released", s.protected(first, false))
 	s.Delete(config)
-	eventually("it stays", s.shows(config, 1, "InUse"))
+	eventually("it stays", s.reports(config, 1, "InUse"))
 	s.Delete(item)
-	eventually("it is gone", s.gone(config))
+	eventually("it is deleted", s.deleted(config))
 	for _, secret := range []client.Object{first, second} {
-		if err := s.held(secret, false)(t.Context()); err != nil {
+		if err := s.protected(secret, false)(t.Context()); err != nil {
 			t.Errorf("a secret is left behind: %v", err)
 		}
 		for annotation := range secret.GetAnnotations() {

@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
-// A Secret that two configurations name is kept until neither is in use.
+// A Secret of two configurations is protected until neither is in use.
 func TestSecretOfTwo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -27,33 +27,32 @@ func TestSecretOfTwo(t *testing.T) {
 	ofA, ofB := s.item("a", "a"), s.item("b", "b")
 	s.Create(secret, a, b, ofA, ofB)
 	s.start()
-	s.env.Eventually(t, "N29 both hold it", func(ctx context.Context) error {
-		if err := s.held(secret, true)(ctx); err != nil || len(secret.Annotations) != 2 {
+	s.env.Eventually(t, "N29 both protect it", func(ctx context.Context) error {
+		if err := s.protected(secret, true)(ctx); err != nil || len(secret.Annotations) != 2 {
 			return fmt.Errorf("%v, annotations %v", err, secret.Annotations)
 		}
 		return nil
 	})
 	s.Delete(secret, ofA, a)
-	s.env.Eventually(t, "N12 one configuration is gone", s.gone(a))
-	if err := s.held(secret, true)(t.Context()); err != nil {
+	s.env.Eventually(t, "N12 one configuration is deleted", s.deleted(a))
+	if err := s.protected(secret, true)(t.Context()); err != nil {
 		t.Errorf("N29 the other needs it: %v", err)
 	}
 	s.Delete(ofB)
-	s.env.Eventually(t, "N29 the secret is gone", s.gone(secret))
-	s.env.Eventually(t, "N12 the other is let go", s.held(b, false))
+	s.env.Eventually(t, "N29 the secret is deleted", s.deleted(secret))
+	s.env.Eventually(t, "N12 the other is released", s.protected(b, false))
 }
 
-// Another process, which works beside this one for a while, comes between: what one of them lets go the other does not hold
-// for ever.
+// Another process still runs: a Secret that one of them releases is not protected for ever by the other.
 func TestSecretOfTwoProcesses(t *testing.T) {
 	t.Parallel()
-	t.Run("N29 held too late", func(t *testing.T) {
+	t.Run("protected too late (N29)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
 		s.Create(secret, config, item)
 		late := make(chan struct{})
-		s.write = s.once("/secrets/key", func() { // the other one finds no users and lets go
+		s.write = s.once("/secrets/key", func() { // the other one finds no users and releases all
 			defer close(late)
 			s.Delete(item)
 			s.edit(config, func() { config.Finalizers = nil })
@@ -61,30 +60,30 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 		})
 		s.start()
 		<-late
-		s.env.Eventually(t, "the configuration is gone", s.gone(config))
-		s.env.Eventually(t, "its Secret is let go", s.held(secret, false))
+		s.env.Eventually(t, "the configuration is deleted", s.deleted(config))
+		s.env.Eventually(t, "its Secret is released", s.protected(secret, false))
 		if len(secret.Annotations) > 0 {
 			t.Errorf("the Secret keeps annotations %v", secret.Annotations)
 		}
 	})
-	t.Run("N29 held while it is let go", func(t *testing.T) {
+	t.Run("N29 held while it is released", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
 		s.Create(secret, config, item)
 		s.start()
-		s.env.Eventually(t, "its Secret is held", s.held(secret, true))
+		s.env.Eventually(t, "its Secret is protected", s.protected(secret, true))
 		s.stop()
 		late, again := make(chan struct{}), secret.Annotations
-		s.write = s.once("/providerconfigs/"+config.Name, func() { // the other one holds the Secret, as it saw users
+		s.write = s.once("/providerconfigs/"+config.Name, func() { // the other one protects the Secret, since it saw users
 			defer close(late)
 			s.edit(secret, func() { secret.Annotations, secret.Finalizers = again, []string{providerconfig.SecretFinalizer} })
 		})
 		s.Delete(item, config)
 		s.start()
 		<-late
-		s.env.Eventually(t, "the configuration is gone", s.gone(config))
-		s.env.Eventually(t, "its Secret is let go", s.held(secret, false))
+		s.env.Eventually(t, "the configuration is deleted", s.deleted(config))
+		s.env.Eventually(t, "its Secret is released", s.protected(secret, false))
 	})
 }
 
@@ -99,7 +98,7 @@ func (s *stage) once(path string, call func()) func(*http.Request) error {
 	}
 }
 
-// A configuration that names another Secret lets the old one go; a Secret may come later than its configuration.
+// A configuration that refers to another Secret releases the old one; a Secret may be created later than its configuration.
 func TestSecretChanges(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string][]providerconfig.Option{
@@ -112,16 +111,16 @@ func TestSecretChanges(t *testing.T) {
 			before, after, config := s.secret("before"), s.secret("after"), s.config("c", "before")
 			s.Create(before, config, s.item("a", "c"))
 			s.start(o...)
-			s.env.Eventually(t, "N29 the secret is held", s.held(before, true))
+			s.env.Eventually(t, "N29 the secret is protected", s.protected(before, true))
 			s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "after" })
-			s.env.Eventually(t, "N29 it is let go when it is no longer named", s.held(before, false))
+			s.env.Eventually(t, "N29 it is released when it is no longer named", s.protected(before, false))
 			s.Create(after)
 			if o != nil {
-				s.touch(config) // nobody watches
+				s.touch(config) // nothing watches
 			}
-			s.env.Eventually(t, "N29 the new one is held when it is there", s.held(after, true))
+			s.env.Eventually(t, "N29 the new one is protected when it exists", s.protected(after, true))
 			s.edit(config, func() { config.Spec.Credentials = xpv1.ProviderCredentials{Source: xpv1.CredentialsSourceNone} })
-			s.env.Eventually(t, "N29 none is needed", s.held(after, false))
+			s.env.Eventually(t, "N29 none is needed", s.protected(after, false))
 		})
 	}
 }
@@ -138,7 +137,7 @@ func (s *stage) edit(o client.Object, change func()) {
 	})
 }
 
-// Who writes a configuration can neither keep Secrets that are not its own nor let go of what others keep.
+// The author of a configuration can neither protect Secrets of other namespaces nor release what others protect.
 func TestSecretOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -154,17 +153,17 @@ func TestSecretOfOthers(t *testing.T) {
 	s.Create(theirs, kept, config, item)
 	s.start()
 	s.env.Eventually(t, "K60 a pass has ended well", func(ctx context.Context) error {
-		if err := s.held(config, true)(ctx); err != nil || config.GetUsers() != 1 {
+		if err := s.protected(config, true)(ctx); err != nil || config.GetUsers() != 1 {
 			return fmt.Errorf("%v, %d users", err, config.GetUsers())
 		}
 		return nil
 	})
-	if err := s.held(theirs, false)(t.Context()); err != nil {
+	if err := s.protected(theirs, false)(t.Context()); err != nil {
 		t.Errorf("N2 a secret of another namespace: %v", err)
 	}
 	s.Delete(config, item)
-	s.env.Eventually(t, "N12 gone", s.gone(config))
-	if err := s.held(kept, true)(t.Context()); err != nil {
+	s.env.Eventually(t, "N12 deleted", s.deleted(config))
+	if err := s.protected(kept, true)(t.Context()); err != nil {
 		t.Errorf("N29 a secret that others keep: %v", err)
 	}
 }

@@ -39,11 +39,11 @@ func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, definitions()...)
 // groups of the kinds.
 func groups() kinds.Groups { return kinds.In("pc") }
 
-// definitions of the kinds, and of kind Stranger in the cluster-scoped group, a user that no scheme knows.
+// definitions of the kinds, and of kind Foreign in the cluster-scoped group, a user that no scheme knows.
 func definitions() []*apiextensionsv1.CustomResourceDefinition {
-	stranger := kinds.Definition(groups().Cluster, "Stranger", apiextensionsv1.ClusterScoped)
-	stranger.Labels = map[string]string{providerconfig.LabelProviderConfig: groups().Cluster.Group}
-	return append(groups().Definitions(), stranger)
+	foreign := kinds.Definition(groups().Cluster, "Foreign", apiextensionsv1.ClusterScoped)
+	foreign.Labels = map[string]string{providerconfig.LabelProviderConfig: groups().Cluster.Group}
+	return append(groups().Definitions(), foreign)
 }
 
 // A stage is a share of the API server and a controller as a provider runs it, which sees the objects of this test only.
@@ -54,9 +54,9 @@ type stage struct {
 	kind   schema.GroupVersionKind
 	user   schema.GroupVersionKind
 	events *recorder
-	// write is asked at each request that changes something but events; an error is returned in place of an answer.
+	// write is called before each write but events; its error replaces the response.
 	write func(*http.Request) error
-	// read is asked at each other request but watches.
+	// read is called before each other request but watches.
 	read func(*http.Request) error
 
 	mu     sync.Mutex
@@ -84,7 +84,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// start runs the controller until the test ends or somebody calls stop.
+// start runs the controller until the test ends or stop is called.
 func (s *stage) start(o ...providerconfig.Option) {
 	s.t.Helper()
 	rc := fault.Intercept(s.env.Config, s.answer)
@@ -131,8 +131,8 @@ func (s *stage) item(name, of string) *kinds.Item {
 	return u
 }
 
-// held fails until the object carries the finalizer, or until it does not.
-func (s *stage) held(o client.Object, want bool) func(context.Context) error {
+// protected fails until the object carries the finalizer, or until it does not.
+func (s *stage) protected(o client.Object, want bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
@@ -148,18 +148,18 @@ func (s *stage) held(o client.Object, want bool) func(context.Context) error {
 	}
 }
 
-func (s *stage) gone(o client.Object) func(context.Context) error {
+func (s *stage) deleted(o client.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 		if err == nil {
-			return fmt.Errorf("it still exists, finalizers %v, annotations %v", o.GetFinalizers(), o.GetAnnotations())
+			return fmt.Errorf("it exists, finalizers %v, annotations %v", o.GetFinalizers(), o.GetAnnotations())
 		}
 		return client.IgnoreNotFound(err)
 	}
 }
 
-// shows fails until the configuration counts so many users and says in condition Ready why it stays.
-func (s *stage) shows(c *kinds.ProviderConfig, users int64, reason xpv1.ConditionReason, words ...string) func(context.Context) error {
+// reports fails until the configuration has this number of users and this reason and these words in condition Ready.
+func (s *stage) reports(c *kinds.ProviderConfig, users int64, reason xpv1.ConditionReason, words ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 			return err
@@ -170,7 +170,7 @@ func (s *stage) shows(c *kinds.ProviderConfig, users int64, reason xpv1.Conditio
 		}
 		for _, word := range words {
 			if !strings.Contains(ready.Message, word) {
-				return fmt.Errorf("the message should say %q, it says %q", word, ready.Message)
+				return fmt.Errorf("the message lacks %q: %q", word, ready.Message)
 			}
 		}
 		return nil
@@ -208,5 +208,5 @@ func (s *stage) answer(req *http.Request, next http.RoundTripper) (*http.Respons
 type recorder struct{ testkit.Events }
 
 func (r *recorder) Event(ctx context.Context, o client.Object, e event.Event) error {
-	return errors.Join(r.Events.Event(ctx, o, e), errors.New("events are refused in a namespace that goes away"))
+	return errors.Join(r.Events.Event(ctx, o, e), errors.New("events are refused in a namespace that is being deleted"))
 }
