@@ -119,7 +119,7 @@ const (
 	Ready State = iota + 1
 	// Creating is in progress.
 	Creating
-	// Deleting is in progress, whoever started it.
+	// Deleting is in progress, for any reason.
 	Deleting
 	// Failed: the resource cannot be used, for the reason in the vendor's message. It is still updated and deleted.
 	Failed

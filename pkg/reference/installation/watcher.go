@@ -22,27 +22,26 @@ import (
 )
 
 const (
-	// soon and late bound how long after a change of a definition to look again: a server tells that it accepted a
-	// definition shortly before it serves the kind. While changes cannot be seen late is also how often to look.
-	soon = 50 * time.Millisecond
-	late = 5 * time.Second
+	// minBackoff and maxBackoff bound the delays between checks after a change of a CRD, since a server accepts a CRD shortly
+	// before it serves the kind. While CRDs cannot be watched maxBackoff is the poll interval.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 5 * time.Second
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// A Watcher tells when kinds get installed. It is safe for concurrent use.
+// A Watcher reports the installation of kinds. It is safe for concurrent use.
 type Watcher struct {
 	mgr       manager.Manager
 	installed func(schema.GroupVersionKind)
-	changed   chan struct{} // holds one sign to look at most
+	changed   chan struct{} // has at most one signal
 
 	mu      sync.Mutex
 	awaited map[schema.GroupVersionKind]bool
 	running bool
 }
 
-// NewWatcher returns a Watcher that looks with the manager's access while that runs, and calls installed once for each
-// awaited kind, one after the other.
+// NewWatcher returns a Watcher that runs with the manager and calls installed once for each awaited kind, sequentially.
 func NewWatcher(mgr manager.Manager, installed func(schema.GroupVersionKind)) *Watcher {
 	return &Watcher{
 		mgr:       mgr,
@@ -52,8 +51,8 @@ func NewWatcher(mgr manager.Manager, installed func(schema.GroupVersionKind)) *W
 	}
 }
 
-// Await has it told when the server serves a kind, also if it does already. To await a kind again meanwhile changes
-// nothing. The error is that of a manager that has ended.
+// Await reports a kind once the server serves it, also if it already does. It is idempotent. The error is that of a stopped
+// manager.
 func (w *Watcher) Await(kind schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,16 +66,16 @@ func (w *Watcher) Await(kind schema.GroupVersionKind) error {
 		w.running = true
 	}
 	w.awaited[kind] = true
-	w.sign()
+	w.signal()
 	return nil
 }
 
-// Dismiss is for a kind that need not be awaited any more.
+// Dismiss stops waiting for a kind.
 func (w *Watcher) Dismiss(kind schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.awaited, kind)
-	w.sign()
+	w.signal()
 }
 
 // Awaited returns the kinds that are awaited, in no order.
@@ -86,15 +85,14 @@ func (w *Watcher) Awaited() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(w.awaited))
 }
 
-func (w *Watcher) sign() {
+func (w *Watcher) signal() {
 	select {
 	case w.changed <- struct{}{}:
-	default: // the one that is there has not been seen yet
+	default: // a signal is pending
 	}
 }
 
-// run watches definitions until no kind is awaited. Where they cannot be watched, say because the server forbids it, it looks
-// again and again.
+// run watches CRDs until no kind is awaited. If they cannot be watched, for example because the server forbids it, it polls.
 func (w *Watcher) run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	defer parts.Wait()
@@ -102,36 +100,36 @@ func (w *Watcher) run(ctx context.Context) error {
 	defer cancel()
 	c, err := metadata.NewForConfigAndClient(w.mgr.GetConfig(), w.mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("making a client for definitions: %w", err)
+		return fmt.Errorf("creating a client for CRDs: %w", err)
 	}
 	informer, err := w.informer(c)
 	if err != nil {
-		return fmt.Errorf("watching definitions: %w", err)
+		return fmt.Errorf("watching CRDs: %w", err)
 	}
 	parts.Go(func() { informer.RunWithContext(ctx) })
-	again, wait := time.NewTimer(late), late
+	again, wait := time.NewTimer(maxBackoff), maxBackoff
 	defer again.Stop()
 	for w.awaitsAny() {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.changed:
-			wait = soon
+			wait = minBackoff
 		case <-again.C:
 			wait *= 2
 		}
-		w.look(ctx, c)
-		if wait > late && !informer.HasSynced() {
-			wait = late
+		w.check(ctx, c)
+		if wait > maxBackoff && !informer.HasSynced() {
+			wait = maxBackoff
 		}
-		if wait <= late {
+		if wait <= maxBackoff {
 			again.Reset(wait)
 		}
 	}
 	return nil
 }
 
-// informer gives a sign at each change of a definition in the group of an awaited kind.
+// informer signals changes of CRDs in the groups of awaited kinds.
 func (w *Watcher) informer(c metadata.Interface) (toolscache.SharedIndexInformer, error) {
 	informer := metadatainformer.NewFilteredMetadataInformer(c, definitions, "", 0, toolscache.Indexers{}, nil).Informer()
 	err := informer.SetTransform(func(o any) (any, error) {
@@ -150,7 +148,7 @@ func (w *Watcher) informer(c metadata.Interface) (toolscache.SharedIndexInformer
 	return informer, err
 }
 
-// see takes a definition that appeared or changed. Its name is <plural>.<group>.
+// see handles a created or changed CRD. Its name is <plural>.<group>.
 func (w *Watcher) see(o any) {
 	crd, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -161,13 +159,13 @@ func (w *Watcher) see(o any) {
 	defer w.mu.Unlock()
 	for kind := range w.awaited {
 		if kind.Group == group {
-			w.sign()
+			w.signal()
 			return
 		}
 	}
 }
 
-// awaitsAny is false if no kind is awaited; it then notes that nobody looks any more.
+// awaitsAny is false if no kind is awaited; run then ends.
 func (w *Watcher) awaitsAny() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,8 +173,8 @@ func (w *Watcher) awaitsAny() bool {
 	return w.running
 }
 
-// look tells of the awaited kinds that the server serves.
-func (w *Watcher) look(ctx context.Context, c metadata.Interface) {
+// check reports the awaited kinds that the server serves.
+func (w *Watcher) check(ctx context.Context, c metadata.Interface) {
 	for _, kind := range w.Awaited() {
 		if w.served(ctx, c, kind) && w.take(kind) {
 			w.installed(kind)
@@ -184,8 +182,8 @@ func (w *Watcher) look(ctx context.Context, c metadata.Interface) {
 	}
 }
 
-// served is true once objects of a kind can be listed, by whoever may: a server lists a kind among those that it knows
-// shortly before. A watch that begins too early would come back only after a second.
+// served is true once objects of a kind can be listed: discovery has a kind shortly before. A watch that starts too early would be
+// retried only after a second.
 func (w *Watcher) served(ctx context.Context, c metadata.Interface, kind schema.GroupVersionKind) bool {
 	mapping, err := w.mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
