@@ -15,7 +15,6 @@ import (
 func mayReadMessages() map[string]string {
 	return map[string]string{
 		"favouritecloud/internal/httpapi decodeRefusal": "encoding/json has no type for an unknown field",
-		"internal/testkit/thing plain":                  "tests compare errors without the operation that package kind adds",
 	}
 }
 

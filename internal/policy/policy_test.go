@@ -220,8 +220,8 @@ func TestMessageRule(t *testing.T) {
 		})
 	}
 	t.Run("an excuse that is not needed", func(t *testing.T) {
-		checkRule(t, "messages", map[string]string{"internal/testkit/thing/a.go": "package a\n"},
-			[]string{"internal/testkit/thing plain reads no message any more: delete it from mayReadMessages()"})
+		checkRule(t, "messages", map[string]string{"favouritecloud/internal/httpapi/a.go": "package a\n"},
+			[]string{"favouritecloud/internal/httpapi decodeRefusal reads no message any more: delete it from mayReadMessages()"})
 	})
 }
 

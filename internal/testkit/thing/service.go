@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -207,26 +206,15 @@ func (c serviceClient) Unwrap() any { return c.c }
 func (c serviceClient) PollInterval() time.Duration { return c.s.Poll }
 
 func (c serviceClient) Observe(ctx context.Context, t *Thing) (managed.ExternalObservation, error) {
-	o, err := c.c.Observe(ctx, t)
-	return o, plain(err)
+	return c.c.Observe(ctx, t)
 }
 
 func (c serviceClient) Create(ctx context.Context, t *Thing) (managed.ExternalCreation, error) {
-	creation, err := c.c.Create(ctx, t)
-	return creation, plain(err)
+	return c.c.Create(ctx, t)
 }
 
 func (c serviceClient) Update(ctx context.Context, t *Thing) (managed.ExternalUpdate, error) {
-	update, err := c.c.Update(ctx, t)
-	return update, plain(err)
+	return c.c.Update(ctx, t)
 }
 
-func (c serviceClient) Delete(ctx context.Context, t *Thing) error { return plain(c.c.Delete(ctx, t)) }
-
-// plain takes away what services say before an error of the system, "cannot get answer", which other clients need not say.
-func plain(err error) error {
-	if err != nil && strings.HasPrefix(err.Error(), "cannot ") && errors.Unwrap(err) != nil {
-		return errors.Unwrap(err)
-	}
-	return err
-}
+func (c serviceClient) Delete(ctx context.Context, t *Thing) error { return c.c.Delete(ctx, t) }
