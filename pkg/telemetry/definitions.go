@@ -28,7 +28,7 @@ type Definition struct {
 	Type Type
 	// Labels in the order in which values are given.
 	Labels []string
-	// Help says what is counted or timed.
+	// Help describes what is counted or timed.
 	Help string
 
 	buckets []float64 // upper bounds, in seconds; histograms only

@@ -70,7 +70,7 @@ const (
 	CallThrottled CallOutcome = "throttled"
 	// CallRejected is a call that fails each time that it is made like this.
 	CallRejected CallOutcome = "rejected"
-	// CallUnknown is a call of which nobody knows whether it did its work: it took too long, or its answer was lost.
+	// CallUnknown is a call whose outcome is unknown: it timed out, or its answer was lost.
 	CallUnknown CallOutcome = "unknown"
 	// CallFailed is a call that failed otherwise.
 	CallFailed CallOutcome = "error"

@@ -45,7 +45,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper tells client-go which transport is below.
+// WrappedRoundTripper returns the transport below, for client-go.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // writes is true for methods that change something.

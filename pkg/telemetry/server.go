@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// DefaultListen is where programs serve metrics unless told otherwise: only this machine can reach it.
+// DefaultListen is where programs serve metrics by default: only this machine can reach it.
 const DefaultListen = "127.0.0.1:8081"
 
 const (
@@ -23,7 +23,7 @@ const (
 	stopPatience   = 5 * time.Second // for scrapes under way when the process ends
 )
 
-// A Server serves metrics at /metrics, unencrypted and to whoever reaches its address: they name kinds, and nothing secret.
+// A Server serves metrics at /metrics, unencrypted and without authentication: they name kinds, and nothing secret.
 // It is a Runnable of controller-runtime's managers, with or without the leader's lease.
 type Server struct {
 	listener net.Listener
@@ -63,5 +63,5 @@ func (s *Server) Start(ctx context.Context) error {
 // Close frees the address of a server that is not to be started.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// NeedLeaderElection tells managers to serve whoever leads.
+// NeedLeaderElection is false: metrics are served by every replica.
 func (*Server) NeedLeaderElection() bool { return false }

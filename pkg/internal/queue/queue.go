@@ -1,10 +1,10 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queue has a queue for controllers that ends when it is told to.
+// Package queue has a queue for controllers whose shutdown does not block.
 //
-// Its one idea: that of controller-runtime blocks for ever, and the end of the manager with it, if it is shut down while it
-// hands an item to a worker that waits. Versions before 0.25 do. So workers that wait are sent away before.
+// The queue of controller-runtime before 0.25 blocks for ever, and the end of the manager with it, if it is shut down while it
+// hands an item to a worker that waits. So waiting workers are released first.
 package queue
 
 import (
@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue is the priority queue of controller-runtime, made to end.
+// queue is the priority queue of controller-runtime with a shutdown that does not block.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 
@@ -70,13 +70,13 @@ func (q *queue) GetWithPriority() (item reconcile.Request, priority int, shutdow
 	return item, priority, shutdown
 }
 
-// Get is GetWithPriority for those who do not care.
+// Get is GetWithPriority without the priority.
 func (q *queue) Get() (item reconcile.Request, shutdown bool) {
 	item, _, shutdown = q.GetWithPriority()
 	return item, shutdown
 }
 
-// ShutDown sends all workers away.
+// ShutDown releases all workers.
 func (q *queue) ShutDown() {
 	q.end.Do(func() {
 		q.mu.Lock()
@@ -94,7 +94,7 @@ func (q *queue) ShutDown() {
 	})
 }
 
-// ShutDownWithDrain is ShutDown, as for the queue within.
+// ShutDownWithDrain is ShutDown, as for the queue of controller-runtime.
 func (q *queue) ShutDownWithDrain() { q.ShutDown() }
 
 func (q *queue) enter() bool {

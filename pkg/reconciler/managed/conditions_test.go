@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,60 +20,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
-
-// What a failing call leaves on the object: Synced says what went wrong, the rest is as the last good news had it.
-func TestFailures(t *testing.T) {
-	t.Parallel()
-	boom := errors.New("boom")
-	cases := map[string]struct {
-		verb    string
-		prepare func(*stage)
-		ready   xpv1.ConditionReason
-		message string
-		size    int // atProvider
-	}{
-		"R27 R185 R198 Connect": {verb: "Connect", prepare: (*stage).settled, ready: xpv1.ReasonAvailable, size: 1,
-			message: "connecting to the provider: boom"},
-		"R26 R185 R196 R198 Observe": {verb: "Observe", prepare: (*stage).settled, ready: xpv1.ReasonAvailable, size: 1,
-			message: "observing the external resource: boom"},
-		"R33 R181 R185 R196 Create": {verb: "Create", prepare: func(*stage) {}, ready: xpv1.ReasonCreating,
-			message: "creating the external resource: boom"},
-		"R178 R185 R196 R198 Update, with the latest status": {verb: "Update", ready: xpv1.ReasonAvailable, size: 7,
-			prepare: func(s *stage) { s.settled(); s.resize(7) }, message: "updating the external resource: boom"},
-		"R37 R60 R182 R185 Delete": {verb: "Delete", prepare: func(s *stage) { s.settled(); s.delete() }, ready: xpv1.ReasonDeleting, size: 1,
-			message: "deleting the external resource: boom"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil)
-			tc.prepare(s)
-			writes := s.countWrites()
-			s.failOnce(tc.verb, boom, nil)
-			s.pass()
-			mg := s.thing()
-			if got := mg.GetCondition(xpv1.TypeSynced); got.Status != "False" || got.Reason != "ReconcileError" || got.Message != tc.message {
-				t.Errorf("Synced %s %s: %s", got.Status, got.Reason, got.Message)
-			}
-			if got := mg.GetCondition(xpv1.TypeReady).Reason; got != tc.ready || mg.Status.AtProvider.Size != tc.size {
-				t.Errorf("Ready %s, atProvider %+v", got, mg.Status.AtProvider)
-			}
-			statuses := 0
-			for _, w := range *writes {
-				if strings.HasSuffix(w, "/status") {
-					statuses++
-				}
-			}
-			if statuses != 1 {
-				t.Errorf("R199 the status should be written once, wrote %v", *writes)
-			}
-			s.pass()
-			if got := s.state(); got != "gone" && got != "Ready=Available Synced=ReconcileSuccess" {
-				t.Errorf("R95 R200 recovered, the user sees %s: %s", got, s.message())
-			}
-		})
-	}
-}
 
 // settled makes the first pass.
 func (s *stage) settled() { s.pass() }

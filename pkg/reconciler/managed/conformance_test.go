@@ -78,8 +78,6 @@ func TestConformance(t *testing.T) {
 		{"R1 R18 R25 R220 N13 what is as declared is only looked at", (*healthyLife).settledDown},
 		{"R24 R45 R176 a change of whatever setting is an update and nothing else", (*healthyLife).changed},
 		{"R30 R41 R43 a status that is lost is reproduced", (*healthyLife).statusLost},
-		{"R53 R55 R61 R182 deletion is asked for until the resource is gone, and nothing is updated", (*healthyLife).deleting},
-		{"R54 the object goes when the resource is seen gone", (*healthyLife).goneOutside},
 	} {
 		t.Run(moment.name, func(t *testing.T) { moment.test(l, t) })
 	}
@@ -172,28 +170,6 @@ func (s *healthyLife) statusLost(t *testing.T) {
 	})
 	if diff := cmp.Diff(before.Status, s.thing().Status, ignoreTimes, byType); diff != "" {
 		t.Errorf("status -before +after:\n%s", diff)
-	}
-}
-
-func (s *healthyLife) deleting(t *testing.T) {
-	s.system.SlowDelete = true
-	s.resize(100)
-	s.delete()
-	for range 2 {
-		s.pass()
-		s.wantCalls(t, "Connect", "Observe", "Delete", "Observe")
-		if got := s.state(); got != "Ready=Deleting Synced=ReconcileSuccess" {
-			t.Errorf("the user sees %s", got)
-		}
-	}
-}
-
-func (s *healthyLife) goneOutside(t *testing.T) {
-	s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
-	s.pass()
-	s.wantCalls(t, "Connect", "Observe")
-	if got := s.state(); got != "gone" {
-		t.Errorf("the user sees %s", got)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -143,30 +144,30 @@ func TestNotSuspected(t *testing.T) {
 	}
 }
 
-// An error that leaves open whether the resource was made is no proof that it was not.
+// An error that leaves open whether the resource was created does not prove that it was not; a refusal does.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	for name, lost := range map[string]error{
-		"a timeout":                   context.DeadlineExceeded,
-		"a failure inside the system": managed.OutcomeUnknown(errors.New("internal error")),
+	for name, tc := range map[string]struct {
+		refuse, lose error
+		want         xpv1.CurrentFailure
+	}{
+		"a timeout": {lose: context.DeadlineExceeded, want: xpv1.CurrentFailure{Reason: failure.CreateInterrupted, Stalled: true}},
+		"an internal error": {lose: managed.OutcomeUnknown(errors.New("internal error")),
+			want: xpv1.CurrentFailure{Reason: failure.CreateInterrupted, Stalled: true}},
+		"a refusal, which is retried (R95)": {refuse: errors.New("quota exceeded")},
 	} {
-		s := newStage(t, nil, managed.WithVendorNames())
-		s.system.VendorNames = true
-		s.failOnce("Create", nil, lost)
-		s.pass()
-		s.clock = s.clock.Add(time.Hour)
-		s.pass()
-		if n := len(s.system.Snapshot()); n != 1 || !strings.Contains(s.message(), "cannot determine creation result") {
-			t.Errorf("after %s the system holds %d resources and the message is %q", name, n, s.message())
-		}
-	}
-	s := newStage(t, nil, managed.WithVendorNames())
-	s.system.VendorNames = true
-	s.failOnce("Create", errors.New("quota exceeded"), nil)
-	s.pass()
-	s.pass()
-	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-		t.Errorf("R95 after a refusal creation is tried again without human action, the user sees %s", got)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil, managed.WithVendorNames())
+			s.system.VendorNames = true
+			s.failOnce("Create", tc.refuse, tc.lose)
+			s.pass()
+			s.clock = s.clock.Add(time.Hour)
+			s.pass()
+			if got := xpv1.FailureOf(s.thing()); got != tc.want || len(s.system.Snapshot()) != 1 {
+				t.Errorf("the failure is %+v, resources %v", got, s.system.Snapshot())
+			}
+		})
 	}
 }
 

@@ -31,7 +31,7 @@ type TypedExternalClient[T resource.Managed] interface {
 
 	// Create creates the external resource under the external name, or sets the external name that the external system
 	// chose (R65). It is called only after Observe reported that there is none, or again after its answer was lost.
-	// An error means that nothing was created, unless OutcomeUnknown says otherwise.
+	// An error means that nothing was created, unless it is OutcomeUnknown or Accepted.
 	Create(ctx context.Context, mg T) (ExternalCreation, error)
 
 	// Update changes the external resource to match the managed resource. It is called only after Observe reported
@@ -77,7 +77,7 @@ type ExternalObservation struct {
 	// Fixed lists the paths of Drift that no update settles, such as those of immutable fields. Failed is to say so, too.
 	Fixed []string
 
-	// Diff says for people how the external resource differs, without secret values. It is shown where Drift is empty.
+	// Diff is for people: how the external resource differs, without secret values. It is shown where Drift is empty.
 	Diff string
 
 	// Failed is what the external system itself reports to be wrong with the resource, for example that it could not

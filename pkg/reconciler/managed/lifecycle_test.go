@@ -6,6 +6,8 @@ package managed_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,9 +95,10 @@ func life(s *stage) []moment {
 			events: []event.Reason{managed.ReasonCreated},
 		},
 		{
-			name: "R53 R182 deletion begins outside while the object stays",
+			name: "deletion begins outside while the object stays, and nothing is updated (R53, R61, R182)",
 			act: func() {
 				s.system.Do(func(sys *thing.System) { sys.SlowDelete = true })
+				s.resize(100)
 				s.delete()
 			},
 			calls:  []string{"Connect", "Observe", "Delete", "Observe"},
@@ -133,49 +136,47 @@ func TestYoungObjectIsDeletedAtOnce(t *testing.T) {
 	})
 }
 
-// Every verb that fails shows on the object, leaves Ready alone, calls nothing further and is tried again (R26, R27,
-// R60, R198).
+// Every verb that fails shows on the object, keeps the rest of its status, calls nothing further and is retried.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	boom := errors.New("boom")
 	cases := map[string]struct {
 		verb    string
 		prepare func(*stage)
 		calls   []string
 		event   event.Reason
-		state   string
+		ready   xpv1.ConditionReason
+		message string
+		size    int // in status.atProvider
 	}{
-		"R27 Connect": {verb: "Connect", calls: []string{"Connect"}, event: managed.ReasonCannotConnect, state: "Ready= Synced=ReconcileError"},
-		"R26 Observe": {verb: "Observe", calls: []string{"Connect", "Observe"}, event: managed.ReasonCannotObserve, state: "Ready= Synced=ReconcileError"},
-		"R33 Create": {verb: "Create", calls: []string{"Connect", "Observe", "Create"}, event: managed.ReasonCannotCreate,
-			state: "Ready=Creating Synced=ReconcileError"},
-		"R27 Update": {
-			verb: "Update",
-			prepare: func(s *stage) {
-				s.pass()
-				s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
-			},
-			calls: []string{"Connect", "Observe", "Update"}, event: managed.ReasonCannotUpdate, state: "Ready=Available Synced=ReconcileError",
-		},
-		"R60 Delete": {
-			verb:    "Delete",
-			prepare: func(s *stage) { s.pass(); s.delete() },
-			calls:   []string{"Connect", "Observe", "Delete"}, event: managed.ReasonCannotDelete, state: "Ready=Deleting Synced=ReconcileError",
-		},
+		"Connect (R27, R185, R198)": {verb: "Connect", prepare: (*stage).settled, calls: []string{"Connect"}, event: managed.ReasonCannotConnect,
+			ready: xpv1.ReasonAvailable, size: 1, message: "connecting to the provider: boom"},
+		"Connect of a new object (R27)": {verb: "Connect", prepare: func(*stage) {}, calls: []string{"Connect"},
+			event: managed.ReasonCannotConnect, message: "connecting to the provider: boom"},
+		"Observe (R26, R185, R196, R198)": {verb: "Observe", prepare: (*stage).settled, calls: []string{"Connect", "Observe"},
+			event: managed.ReasonCannotObserve, ready: xpv1.ReasonAvailable, size: 1, message: "observing the external resource: boom"},
+		"Observe of a new object (R26)": {verb: "Observe", prepare: func(*stage) {}, calls: []string{"Connect", "Observe"},
+			event: managed.ReasonCannotObserve, message: "observing the external resource: boom"},
+		"Create (R33, R181, R185, R196)": {verb: "Create", prepare: func(*stage) {}, calls: []string{"Connect", "Observe", "Create"},
+			event: managed.ReasonCannotCreate, ready: xpv1.ReasonCreating, message: "creating the external resource: boom"},
+		"Update, with the latest status (R27, R178, R185, R196, R198)": {verb: "Update", prepare: func(s *stage) { s.settled(); s.resize(7) },
+			calls: []string{"Connect", "Observe", "Update"}, event: managed.ReasonCannotUpdate, ready: xpv1.ReasonAvailable, size: 7,
+			message: "updating the external resource: boom"},
+		"Delete (R37, R60, R182, R185)": {verb: "Delete", prepare: func(s *stage) { s.settled(); s.delete() },
+			calls: []string{"Connect", "Observe", "Delete"}, event: managed.ReasonCannotDelete, ready: xpv1.ReasonDeleting, size: 1,
+			message: "deleting the external resource: boom"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil)
-			if tc.prepare != nil {
-				tc.prepare(s)
-			}
+			tc.prepare(s)
 			s.system.TakeCalls()
 			s.events.Take()
+			writes := s.countWrites()
 			s.system.Do(func(sys *thing.System) {
 				sys.Fault = func(verb string) (error, error) {
 					if verb == tc.verb {
-						return boom, nil
+						return errors.New("boom"), nil
 					}
 					return nil, nil
 				}
@@ -184,26 +185,33 @@ func TestErrors(t *testing.T) {
 			if diff := cmp.Diff(tc.calls, s.system.TakeCalls()); diff != "" {
 				t.Errorf("calls -want +got:\n%s", diff)
 			}
-			if got := s.state(); got != tc.state {
-				t.Errorf("the user sees %s, want %s", got, tc.state)
+			mg := s.thing()
+			if got := mg.GetCondition(xpv1.TypeSynced); got.Status != "False" || got.Reason != xpv1.ReasonReconcileError || got.Message != tc.message {
+				t.Errorf("Synced %s %s: %s", got.Status, got.Reason, got.Message)
 			}
-			s.wantMessage("boom")
-			before := s.thing().ResourceVersion
+			if got := mg.GetCondition(xpv1.TypeReady).Reason; got != tc.ready || mg.Status.AtProvider.Size != tc.size {
+				t.Errorf("Ready %s, atProvider %+v", got, mg.Status.AtProvider)
+			}
+			if got := xpv1.FailureOf(mg); got.Reason == "" || got.Message != "" || got.Stalled {
+				t.Errorf("the failure is %+v", got)
+			}
+			if n := len(slices.DeleteFunc(*writes, func(w string) bool { return !strings.HasSuffix(w, "/status") })); n != 1 {
+				t.Errorf("the status was written %d times (R199)", n)
+			}
 			s.clock = s.clock.Add(time.Minute)
-			second := s.pass()
-			if first <= 0 || second <= first {
+			if second := s.pass(); first <= 0 || second <= first {
 				t.Errorf("delays should grow: %s, then %s", first, second)
 			}
 			if diff := cmp.Diff([]event.Reason{tc.event}, s.events.Take()); diff != "" {
 				t.Errorf("the same failure is one event -want +got:\n%s", diff)
 			}
-			if after := s.thing().ResourceVersion; tc.verb != "Create" && after != before {
-				t.Error("N13 the same failure again should write nothing")
+			if after := s.thing().ResourceVersion; tc.verb != "Create" && after != mg.ResourceVersion {
+				t.Error("the same failure again was written (N13)")
 			}
 			s.system.Do(func(sys *thing.System) { sys.Fault = nil })
 			s.pass()
-			if got := s.state(); got != "gone" && s.thing().GetCondition(xpv1.TypeSynced).Reason != xpv1.ReasonReconcileSuccess {
-				t.Errorf("R196 recovery should clear the error, the user sees %s", got)
+			if got := s.state(); got != "gone" && (got != "Ready=Available Synced=ReconcileSuccess" || xpv1.FailureOf(s.thing()).Reason != "") {
+				t.Errorf("recovered, the user sees %s: %s (R95, R196, R200)", got, s.message())
 			}
 		})
 	}

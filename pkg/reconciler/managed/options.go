@@ -85,7 +85,7 @@ func WithConsistencyWindow(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.consistency = d }
 }
 
-// WithParameters tells what the parameters of the kind do not tell themselves, above all which fields are sensitive, so that
+// WithParameters adds what the parameters of the kind do not declare themselves, above all which fields are sensitive, so that
 // a Plan does not show their values. Default: fields whose names sound like a secret are not shown.
 func WithParameters(o ...parameters.Option) ReconcilerOption {
 	return func(r *Reconciler) { r.parameters = o }

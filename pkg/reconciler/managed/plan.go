@@ -27,7 +27,7 @@ const (
 	PlanNothing PlannedAction = "Nothing"
 )
 
-// A Plan says what a pass would do to an external resource, and why (N8).
+// A Plan is what a pass would do to an external resource, and why (N8).
 type Plan struct {
 	// Action that the pass would take.
 	Action PlannedAction
@@ -35,12 +35,12 @@ type Plan struct {
 	// Fields that the action would set, for Create and Update, where the client can tell. Secret values are not shown.
 	Fields []xpv1.FieldDifference
 
-	// Message says for a person why nothing would be done, where that is not because all is as declared, and what stays wrong
-	// with the external resource in spite of the action.
+	// Message is for people: why nothing would be done, where that is not because all is as declared, and what stays wrong with
+	// the external resource in spite of the action.
 	Message string
 }
 
-// Plan says what a pass over the object would do to its external resource. It reads, resolves references and observes,
+// Plan returns what a pass over the object would do to its external resource. It reads, resolves references and observes,
 // and writes nothing, neither to the API server nor to the external system. The object is the caller's, stored or not, and
 // stays as it is. An error is what the pass would have failed with before it did anything.
 func (r *Reconciler) Plan(ctx context.Context, mg resource.Managed) (Plan, error) {
@@ -76,7 +76,7 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 	return append(steps, r.resolve, r.connect, r.recover, r.observe, r.own)
 }
 
-// plan says what create, update and delete would do after what was observed by a pass that ended well.
+// plan returns what create, update and delete would do after the observation of a pass that ended well.
 func (p *pass) plan(o outcome, options []parameters.Option) Plan {
 	spec, _ := p.spec.(tree)
 	switch {
@@ -90,16 +90,16 @@ func (p *pass) plan(o outcome, options []parameters.Option) Plan {
 		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
 		return Plan{Action: PlanCreate, Fields: parameters.Differences(desired, nil, options...)}
 	case p.observation.ResourceUpToDate && !p.inputs.rotated:
-		return Plan{Action: PlanNothing, Message: p.amiss()}
+		return Plan{Action: PlanNothing, Message: p.unsettled()}
 	case !p.allows(xpv1.ManagementActionUpdate):
 		return Plan{Action: PlanNothing, Message: driftMessage(p.observation) + " managementPolicies do not let it be updated."}
 	default:
-		return Plan{Action: PlanUpdate, Fields: p.healing(), Message: p.amiss()}
+		return Plan{Action: PlanUpdate, Fields: p.settled(), Message: p.unsettled()}
 	}
 }
 
-// amiss says what no update settles, nothing if there is nothing.
-func (p *pass) amiss() string {
+// unsettled is what no update settles, empty if there is nothing.
+func (p *pass) unsettled() string {
 	switch {
 	case p.observation.Failed != nil:
 		return p.failure().Error()
@@ -110,8 +110,8 @@ func (p *pass) amiss() string {
 	}
 }
 
-// healing are the differences that an update settles.
-func (p *pass) healing() (fields []xpv1.FieldDifference) {
+// settled are the differences that an update settles.
+func (p *pass) settled() (fields []xpv1.FieldDifference) {
 	for _, d := range p.observation.Drift {
 		if !p.observation.ResourceUpToDate && !slices.Contains(p.observation.Fixed, d.Path) {
 			fields = append(fields, d)
@@ -120,7 +120,7 @@ func (p *pass) healing() (fields []xpv1.FieldDifference) {
 	return fields
 }
 
-// planDeletion says what deleteExternal would do.
+// planDeletion returns what deleteExternal would do.
 func (p *pass) planDeletion() Plan {
 	switch {
 	case !resource.MayDeleteExternal(p.managed):

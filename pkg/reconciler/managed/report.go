@@ -74,7 +74,7 @@ func driftMessage(o ExternalObservation) string {
 	return "The external resource differs from spec.forProvider in " + strings.Join(paths, ", ") + ": see status.drift."
 }
 
-// reportFailure reports what the external system says is wrong with the resource.
+// reportFailure reports what the external system reports to be wrong with the resource.
 func (r *Reconciler) reportFailure(_ context.Context, p *pass) outcome {
 	if p.observation.Failed != nil {
 		return failed(ReasonExternalFailed, p.failure())
