@@ -81,16 +81,10 @@ func (e entry) derive(original map[string][]byte) ([]byte, error) {
 
 // choice lists the keys that exist.
 func choice(original map[string][]byte) string {
-	const some = 20
-	keys := slices.Sorted(maps.Keys(original))
-	switch {
-	case len(keys) == 0:
+	if len(original) == 0 {
 		return "there are none yet"
-	case len(keys) > some:
-		return fmt.Sprintf("there are %s and %d more", strings.Join(keys[:some], ", "), len(keys)-some)
-	default:
-		return "there are " + strings.Join(keys, ", ")
 	}
+	return "there are " + objects.Shorten(strings.Join(slices.Sorted(maps.Keys(original)), ", "), 400)
 }
 
 // problems are what is wrong with templates, one for each key.

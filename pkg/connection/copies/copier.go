@@ -94,11 +94,9 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	if err := confirm(ctx); err != nil {
 		return r, err
 	}
-	have, r.Created, err = c.write(ctx, o, have, source, data)
-	if err != nil || agrees(source, have) {
-		return r, err
+	if have, r.Created, err = c.write(ctx, o, have, source, data); err == nil {
+		err = c.annotate(ctx, source, agreed(source, have).Annotations)
 	}
-	_, err = objects.Patch(ctx, c.client, source, func(s *corev1.Secret) { s.Annotations = agreed(source, have).Annotations })
 	return r, err
 }
 

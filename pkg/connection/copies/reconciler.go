@@ -179,10 +179,8 @@ func (v view) source(ctx context.Context, to *corev1.Secret) (*corev1.Secret, er
 func (v view) content(ctx context.Context, from, to *corev1.Secret) (map[string][]byte, error) {
 	claim, err := v.claim(ctx, to)
 	if err != nil {
-		data := maps.Clone(to.Data)
-		if data == nil {
-			data = map[string][]byte{}
-		}
+		data := map[string][]byte{}
+		maps.Copy(data, to.Data)
 		maps.Copy(data, from.Data)
 		return data, fmt.Errorf("reading the claim of secret %s: %w", client.ObjectKeyFromObject(to), err)
 	}

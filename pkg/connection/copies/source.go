@@ -9,7 +9,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -98,8 +97,7 @@ func agrees(source, to *corev1.Secret) bool {
 	return maps.Equal(agreed(source, to).Annotations, source.Annotations)
 }
 
-// revoke takes back the consent of the source to some Secrets, and updates source to what is stored then. A source that is nil
-// or does not exist consents to nothing.
+// revoke takes back the consent of the source to some Secrets. A source that is nil consents to nothing.
 func (c *Copier) revoke(ctx context.Context, source *corev1.Secret, from sets.Set[types.UID]) error {
 	if source == nil {
 		return nil
@@ -108,16 +106,17 @@ func (c *Copier) revoke(ctx context.Context, source *corev1.Secret, from sets.Se
 	for uid := range from {
 		meta.ForbidPropagationTo(wanted, uid)
 	}
-	if len(wanted.Annotations) == len(source.Annotations) {
+	return c.annotate(ctx, source, wanted.Annotations)
+}
+
+// annotate stores annotations of the source, and updates source to what is stored then. One that is gone consents to nothing.
+func (c *Copier) annotate(ctx context.Context, source *corev1.Secret, annotations map[string]string) error {
+	if maps.Equal(annotations, source.Annotations) {
 		return nil
 	}
-	changed, err := objects.Patch(ctx, c.client, source, func(s *corev1.Secret) { s.Annotations = wanted.Annotations })
-	if apierrors.IsNotFound(err) {
-		return nil
+	changed, err := objects.Patch(ctx, c.client, source, func(s *corev1.Secret) { s.Annotations = annotations })
+	if err == nil {
+		*source = *changed
 	}
-	if err != nil {
-		return fmt.Errorf("revoking consent on the connection Secret of the managed resource: %w", err)
-	}
-	*source = *changed
-	return nil
+	return client.IgnoreNotFound(err)
 }

@@ -6,13 +6,12 @@
 //
 //	return secret.NewReconciler(mgr).SetupWithManager(mgr)
 //
-// # One controller for all kinds
+// SetupWithManager adds one controller for the Secrets of all claims, targets and managed resources (R7). It learns the kinds of
+// claims from the owner references of copies and watches their metadata, so that a changed template takes effect at once. A kind is one
+// of claims if its definition has the category claim.
 //
-// SetupWithManager adds one controller for the Secrets of all claims and all managed resources (R7). It learns the kinds of claims
-// from the owner references of copies and watches the metadata of their claims, so that a changed template takes effect at once. A
-// kind is one of claims if its definition has the category claim.
-//
-// A provider may instead add a controller for the Secrets of one managed kind, as the guides do it:
+// A provider may instead add a controller for the Secrets of one managed kind, as the guides do it. It watches no claims: a changed
+// template takes effect with the next change of either Secret.
 //
 //	p := resource.NewPredicates(resource.AnyOf(
 //		resource.AllOf(resource.IsControlledByKind(v1.ClaimGroupVersionKind), resource.IsPropagated()),
@@ -23,10 +22,6 @@
 //		For(&corev1.Secret{}).
 //		WithEventFilter(p).
 //		Complete(secret.NewReconciler(mgr))
-//
-// It watches no claims: a changed template takes effect with the next change of either Secret.
-//
-// # Access
 //
 // The manager's cache should have managed.CacheOptions, so that it holds connection Secrets only (N30). The controller needs the
 // verbs get, list, watch and patch on Secrets, and get, list and watch on all kinds of claims.
