@@ -53,7 +53,7 @@ func TestClaimsOfDatabases(t *testing.T) {
 		"R283 both say the same":   {claimed: ptr.To("14"), classed: ptr.To("14"), want: ptr.To("14")},
 		"R258 nobody says one":     {},
 		"D27 the class stands for another": {
-			claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class stands for 14",
+			claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class has 14",
 		},
 		"R274 a class that gives all claims one and the same": {name: "one-for-all", refused: "forProvider.name, which no two"},
 		"R274 a class that gives all claims one password":     {password: true, refused: "forProvider.passwordSecretRef, which no two"},
