@@ -32,14 +32,15 @@ func TestWakeUps(t *testing.T) {
 	item := s.teamItem("item", "late")
 	item.Spec.ForProvider.Size = 1
 	s.Create(item)
-	reports := func(words string) {
+	reports := func(reason failure.Reason, words string) {
 		t.Helper()
-		s.Eventually(t, "condition Synced contains "+words, func(ctx context.Context) error {
+		s.Eventually(t, fmt.Sprintf("reason %s and %q", reason, words), func(ctx context.Context) error {
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(item), item); err != nil {
 				return err
 			}
-			if synced := item.GetCondition(xpv1.TypeSynced); !strings.Contains(synced.Message, words) {
-				return fmt.Errorf("it is %q", synced.Message)
+			synced, reconciling := item.GetCondition(xpv1.TypeSynced), item.GetCondition(xpv1.TypeReconciling)
+			if reconciling.Reason != reason || !strings.Contains(synced.Message, words) {
+				return fmt.Errorf("Reconciling %s, Synced %q", reconciling.Reason, synced.Message)
 			}
 			return nil
 		})
@@ -54,12 +55,14 @@ func TestWakeUps(t *testing.T) {
 	}
 	config := s.teamConfig("late")
 	config.Spec = s.spec("missing")
-	t.Run("R231 no configuration", func(*testing.T) { reports(`cannot get ProviderConfig "late"`) })
+	t.Run("R231 no configuration", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `cannot get ProviderConfig "late"`) })
 	s.Create(config)
-	t.Run("R231 no Secret", func(*testing.T) { reports(`cannot get credentials of ProviderConfig "late"`) })
+	t.Run("R231 no Secret", func(*testing.T) {
+		reports(failure.ProviderConfigUnavailable, `cannot get credentials of ProviderConfig "late"`)
+	})
 	secret := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
 	s.Create(secret)
-	t.Run("R231 no key", func(*testing.T) { reports(`has no key "key"`) })
+	t.Run("R231 no key", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `has no key "key"`) })
 	if s.depot.allRequests() > 0 || s.created() > 0 {
 		t.Error("R231 the external system was called without credentials")
 	}
@@ -72,12 +75,12 @@ func TestWakeUps(t *testing.T) {
 	second.revoke("first")
 	second.allow("other")
 	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
-	t.Run("R232 key revoked", func(*testing.T) { reports("cannot get item") })
+	t.Run("R232 key revoked", func(*testing.T) { reports(failure.ExternalCallFailed, "cannot get item") })
 	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
 	t.Run("R232 key replaced", func(*testing.T) { soon(func() { s.settled(item) }) })
 	t.Run("configuration of an unknown kind (R231)", func(*testing.T) {
 		s.Change(item, func() { item.Spec.ProviderConfigReference.Kind = "Letter" })
-		reports(`has no provider configurations of kind "Letter"`)
+		reports(failure.ProviderConfigUnavailable, `has no provider configurations of kind "Letter"`)
 	})
 }
 
