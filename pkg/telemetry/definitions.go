@@ -40,35 +40,34 @@ const labelKind = "kind"
 
 func reconciles() Definition {
 	return Definition{Name: "bowline_reconciles_total", Type: Counter, Labels: []string{labelKind, "outcome", "reason"},
-		Help: "Passes over objects, by how they ended and, where that is an error, by the reason that conditions and events give."}
+		Help: "Passes over objects, by outcome and, for errors, by the reason in conditions and events."}
 }
 
 func calls() Definition {
 	return Definition{Name: "bowline_external_call_duration_seconds", Type: Histogram, Labels: []string{labelKind, "verb", "outcome"},
-		Help:    "How long calls to external systems took, with the time for which limits made them wait. Its count is the number of calls.",
+		Help:    "Duration of calls to external systems, including the time that limits delayed them.",
 		buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}}
 }
 
 func throttled() Definition {
 	return Definition{Name: "bowline_throttled_calls_total", Type: Counter, Labels: []string{labelKind},
-		Help: "Calls that the external system, or the limits of the ProviderConfig, put off until later."}
+		Help: "Calls that the external system or the limits of the ProviderConfig refused for the moment."}
 }
 
 func ready() Definition {
 	return Definition{Name: "bowline_time_to_ready_seconds", Type: Histogram, Labels: []string{labelKind},
-		Help:    "Time from the creation of an object to the first time that it was Ready, once for each object.",
+		Help:    "Time from the creation of an object until it is Ready for the first time.",
 		buckets: []float64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600}}
 }
 
 func drifted() Definition {
 	return Definition{Name: "bowline_drifted_objects", Type: Gauge, Labels: []string{labelKind},
-		Help: "Objects whose external resource differs from what is declared and is not brought back, " +
-			"because no update settles it or none is permitted."}
+		Help: "Objects whose external resource differs from the spec and stays different, because no update settles it or none is permitted."}
 }
 
 func requests() Definition {
 	return Definition{Name: "bowline_api_requests_total", Type: Counter, Labels: []string{"verb", "resource", "code"},
-		Help: "Requests of the controllers to the API server, by class of the answer: 2xx to 5xx, or error where there was none."}
+		Help: "Requests of the controllers to the API server, by class of the response: 2xx to 5xx, or error without a response."}
 }
 
 // Definitions returns all metrics of this package, in the order in which the guide lists them.
