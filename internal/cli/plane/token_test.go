@@ -5,6 +5,7 @@ package plane
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -12,11 +13,8 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	clienttesting "k8s.io/client-go/testing"
 )
 
 // The controllers send tokens of their own account, which are renewed after half of their life, and nothing of the
@@ -24,12 +22,19 @@ import (
 func TestControllersAccess(t *testing.T) {
 	t.Parallel()
 	var requested authenticationv1.TokenRequest
-	client := fake.NewClientset()
-	client.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		requested = *a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&requested); err != nil {
+			t.Error(err)
+		}
 		requested.Status = authenticationv1.TokenRequestStatus{Token: "theirs", ExpirationTimestamp: metav1.NewTime(time.Now().Add(tokenLife))}
-		return true, &requested, nil
-	})
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(&requested)
+	}))
+	defer api.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	sent := http.Header{}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header }))
 	defer server.Close()
