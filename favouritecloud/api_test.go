@@ -158,7 +158,7 @@ func TestLabels(t *testing.T) {
 	}
 
 	for name, labels := range map[string]map[string]string{"a-one": {"new": "1"}, "b-both": {}, "c-none": nil} {
-		got, err := c.databases.UpdateInstance(t.Context(), name, database.UpdateInstanceInput{Labels: labels})
+		got, err := c.databases.Update(t.Context(), name, database.UpdateInstanceInput{Labels: labels})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestLabels(t *testing.T) {
 		}
 	}
 	level := 11
-	got, err := c.databases.UpdateInstance(t.Context(), "a-one", database.UpdateInstanceInput{FancinessLevel: &level})
+	got, err := c.databases.Update(t.Context(), "a-one", database.UpdateInstanceInput{FancinessLevel: &level})
 	if err != nil || got.Labels["new"] != "1" || got.FancinessLevel != 11 {
 		t.Errorf("after setting the level: %v, error %v", got, err)
 	}
@@ -175,7 +175,7 @@ func TestLabels(t *testing.T) {
 
 func listNames(t *testing.T, c *cloud, labels map[string]string) (names []string) {
 	t.Helper()
-	list, err := c.databases.ListInstances(t.Context(), labels)
+	list, err := c.databases.List(t.Context(), labels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		}
 	}
 
-	if err := c.databases.DeleteInstance(t.Context(), "orders"); err != nil {
+	if err := c.databases.Delete(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitDeleted(t, databases(), "orders")

@@ -21,7 +21,7 @@ import (
 
 func (c *cloud) createCache(t *testing.T, in cache.CreateInstanceInput, opts ...sdk.CallOption) *cache.CreatedInstance {
 	t.Helper()
-	created, err := c.caches.CreateInstance(t.Context(), in, opts...)
+	created, err := c.caches.Create(t.Context(), in, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (c *cloud) createCache(t *testing.T, in cache.CreateInstanceInput, opts ...
 func (c *cloud) awaitCache(t *testing.T, name string) *cache.Instance {
 	t.Helper()
 	c.await(t, caches(), name)
-	i, err := c.caches.GetInstance(t.Context(), name)
+	i, err := c.caches.Get(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestLifeOfACache(t *testing.T) {
 
 	updateCache(t, c, created)
 
-	if err := c.caches.DeleteInstance(t.Context(), "sessions"); err != nil {
+	if err := c.caches.Delete(t.Context(), "sessions"); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitDeleted(t, caches(), "sessions")
@@ -87,7 +87,7 @@ func updateCache(t *testing.T, c *cloud, created *cache.CreatedInstance) {
 		t.Fatal(err)
 	}
 	const chosen = "p@ss \"word'#1"
-	updated, err := c.caches.UpdateInstance(t.Context(), created.Name, cache.UpdateInstanceInput{
+	updated, err := c.caches.Update(t.Context(), created.Name, cache.UpdateInstanceInput{
 		MemoryMegabytes: new(32), EvictionPolicy: new("allkeys-lfu"), Password: new(chosen), Labels: map[string]string{"team": "b"},
 	})
 	if err != nil || updated.Status != cache.StatusUpdating {
@@ -168,13 +168,13 @@ func TestCacheRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := good
 			tc.edit(&in)
-			_, err := c.caches.CreateInstance(t.Context(), in)
+			_, err := c.caches.Create(t.Context(), in)
 			if !sdk.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
 	}
-	if list, err := c.caches.ListInstances(t.Context(), nil); err != nil || len(list) > 0 {
+	if list, err := c.caches.List(t.Context(), nil); err != nil || len(list) > 0 {
 		t.Errorf("what was refused is there: %v, %v", list, err)
 	}
 }

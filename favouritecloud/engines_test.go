@@ -61,8 +61,8 @@ func (s state) cache() *cache.Instance {
 	return &cache.Instance{Name: s.Name, Hostname: s.Hostname, Port: s.Port, Username: s.Username}
 }
 
-func (c *cloud) instances(e engine) sdk.Collection[state] {
-	return sdk.NewCollection[state](c.client, e.service+"/instances", "instances")
+func (c *cloud) instances(e engine) *sdk.Collection[state, state, map[string]any, map[string]any] {
+	return sdk.NewCollection[state, state, map[string]any, map[string]any](c.client, e.service+"/instances", "instances")
 }
 
 // forEachEngine runs a test for databases and for caches.
@@ -78,9 +78,11 @@ func forEachEngine(t *testing.T, test func(t *testing.T, e engine)) {
 
 // newInstance requests an instance and returns its password.
 func (c *cloud) newInstance(t *testing.T, e engine, name string, opts ...sdk.CallOption) (password string, err error) {
-	var created state
-	_, err = c.instances(e).Create(t.Context(), map[string]any{"name": name, e.field: 20}, &created, opts...)
-	return created.Password, err
+	created, err := c.instances(e).Create(t.Context(), map[string]any{"name": name, e.field: 20}, opts...)
+	if err != nil {
+		return "", err
+	}
+	return created.Password, nil
 }
 
 func (c *cloud) mustCreate(t *testing.T, e engine, name string) (password string) {

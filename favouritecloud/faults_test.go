@@ -54,7 +54,7 @@ func stats(t *testing.T, admin *sdk.AdminClient) sdk.Stats {
 
 func tryNetwork(t *testing.T, c *cloud) error {
 	t.Helper()
-	_, err := c.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	_, err := c.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	return err
 }
 
@@ -62,7 +62,7 @@ func tryNetwork(t *testing.T, c *cloud) error {
 func countNetworks(t *testing.T, c *cloud, admin *sdk.AdminClient) int {
 	t.Helper()
 	setFaults(t, admin)
-	list, err := c.networks.ListNetworks(t.Context(), nil)
+	list, err := c.networks.List(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFaultLatency(t *testing.T) {
 		t.Errorf("a late call took %s, error %v", time.Since(began), err)
 	}
 	began = time.Now()
-	if _, err := c.groups.ListNodeGroups(t.Context(), nil); err != nil || time.Since(began) >= late {
+	if _, err := c.groups.List(t.Context(), nil); err != nil || time.Since(began) >= late {
 		t.Errorf("a call of another service took %s, error %v", time.Since(began), err)
 	}
 }
@@ -128,7 +128,7 @@ func TestFaultThrottling(t *testing.T) {
 			t.Errorf("within the burst: %v", err)
 		}
 	}
-	_, err := c.groups.GetNodeGroup(t.Context(), "other-service")
+	_, err := c.groups.Get(t.Context(), "other-service")
 	if !sdk.IsThrottled(err) {
 		t.Fatalf("one call too many: %v", err)
 	}
@@ -157,7 +157,7 @@ func TestFaultDroppedAnswers(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		}
-		if _, err := c.networks.ListNetworks(t.Context(), nil); err != nil {
+		if _, err := c.networks.List(t.Context(), nil); err != nil {
 			t.Fatalf("a read was dropped: %v", err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestFaultDroppedAnswerIsReplayed(t *testing.T) {
 	c, admin := startFaultyCloud(t)
 	in := nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{c.somewhere(t)}, ScalingConfig: size(1, 3)}
 	setFaults(t, admin, sdk.FaultRule{DropRate: 1, Match: &sdk.FaultMatch{Method: http.MethodPost, Service: "node-groups"}})
-	if _, err := c.groups.CreateNodeGroup(t.Context(), in, sdk.WithIdempotencyKey("k")); !sdk.IsConnection(err) {
+	if _, err := c.groups.Create(t.Context(), in, sdk.WithIdempotencyKey("k")); !sdk.IsConnection(err) {
 		t.Fatalf("a dropped answer is %v", err)
 	}
 	setFaults(t, admin)
@@ -195,9 +195,9 @@ func TestFaultStaleReads(t *testing.T) {
 	began := time.Now()
 	created := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	_, networkErr := c.networks.GetNetwork(t.Context(), created.ID)
-	list, listErr := c.networks.ListNetworks(t.Context(), nil)
-	_, databaseErr := c.databases.GetInstance(t.Context(), "orders")
+	_, networkErr := c.networks.Get(t.Context(), created.ID)
+	list, listErr := c.networks.List(t.Context(), nil)
+	_, databaseErr := c.databases.Get(t.Context(), "orders")
 	names := listNames(t, c, nil)
 	if time.Since(began) < stale { // Else the machine was too busy to look in time.
 		if !sdk.IsNotFound(networkErr) || listErr != nil || len(list) != 1 || list[0].ID != before.ID {
@@ -207,12 +207,12 @@ func TestFaultStaleReads(t *testing.T) {
 			t.Errorf("a new database: get %v, list %v", databaseErr, names)
 		}
 	}
-	if _, err := c.networks.UpdateNetwork(t.Context(), created.ID, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
+	if _, err := c.networks.Update(t.Context(), created.ID, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
 		t.Errorf("writes see everything, but: %v", err)
 	}
 	eventually(t, "the new objects to be seen", func() string {
-		list, err := c.networks.ListNetworks(t.Context(), nil)
-		_, databaseErr := c.databases.GetInstance(t.Context(), "orders")
+		list, err := c.networks.List(t.Context(), nil)
+		_, databaseErr := c.databases.Get(t.Context(), "orders")
 		if len(list) == 2 && err == nil && databaseErr == nil {
 			return ""
 		}
@@ -276,7 +276,7 @@ func TestStatsCountByOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := c.networks.GetNetwork(t.Context(), "net-0"); !sdk.IsNotFound(err) {
+		if _, err := c.networks.Get(t.Context(), "net-0"); !sdk.IsNotFound(err) {
 			t.Fatal(err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestUnreachableDataFolder(t *testing.T) {
 	c.stop()
 	c = startCloud(t, favouritecloud.Config{DataDir: dir})
 	query(t, c.awaitOnline(t, "orders"), created.Password, "select 'the choice was kept'")
-	if err := c.databases.DeleteInstance(t.Context(), "orders"); err != nil {
+	if err := c.databases.Delete(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitDeleted(t, databases(), "orders")

@@ -47,7 +47,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 	}
 
 	level := 33
-	updated, err := c.databases.UpdateInstance(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level})
+	updated, err := c.databases.Update(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 
 func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 	t.Helper()
-	if err := c.databases.DeleteInstance(t.Context(), created.Name); err != nil {
+	if err := c.databases.Delete(t.Context(), created.Name); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitDeleted(t, databases(), created.Name)
@@ -75,7 +75,7 @@ func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 	if err != nil || len(folders) > 0 {
 		t.Errorf("after the delete the folder holds %v, error %v", folders, err)
 	}
-	if err := c.databases.DeleteInstance(t.Context(), created.Name); !sdk.IsNotFound(err) {
+	if err := c.databases.Delete(t.Context(), created.Name); !sdk.IsNotFound(err) {
 		t.Errorf("deleting it again: %v", err)
 	}
 	again := c.create(t, database.CreateInstanceInput{Name: created.Name, FancinessLevel: 20})
@@ -91,7 +91,7 @@ func TestUpdateDuringUpdate(t *testing.T) {
 	c.awaitOnline(t, "orders")
 	before := serversIn(t, c.dir)
 	for _, level := range []int{30, 40} {
-		if _, err := c.databases.UpdateInstance(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
+		if _, err := c.databases.Update(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the first update to be under way", func() string {
@@ -128,7 +128,7 @@ func TestReasonOfAFailureIsShown(t *testing.T) {
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for range 60 { // Several attempts long.
-		i, err := c.databases.GetInstance(t.Context(), "orders")
+		i, err := c.databases.Get(t.Context(), "orders")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestVersions(t *testing.T) {
 	missing, installed := startPaperCloud(t), startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
 	missing.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Version: new("15")})
 	missing.awaitFailure(t, databases(), "orders", "apt-get install postgresql-15)")
-	_, err := installed.databases.CreateInstance(t.Context(), database.CreateInstanceInput{Name: "old", FancinessLevel: 20, Version: new("9")})
+	_, err := installed.databases.Create(t.Context(), database.CreateInstanceInput{Name: "old", FancinessLevel: 20, Version: new("9")})
 	if !sdk.IsInvalid(err) {
 		t.Errorf("requesting a version that is not installed: %v", err)
 	}

@@ -275,7 +275,7 @@ func eventually(t *testing.T, what string, check func() string) {
 func (c *cloud) awaitOnline(t *testing.T, name string) *database.Instance {
 	t.Helper()
 	c.await(t, databases(), name)
-	i, err := c.databases.GetInstance(t.Context(), name)
+	i, err := c.databases.Get(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func (c *cloud) awaitOnline(t *testing.T, name string) *database.Instance {
 
 func (c *cloud) create(t *testing.T, in database.CreateInstanceInput, opts ...sdk.CallOption) *database.CreatedInstance {
 	t.Helper()
-	created, err := c.databases.CreateInstance(t.Context(), in, opts...)
+	created, err := c.databases.Create(t.Context(), in, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 func (c *cloud) createNetwork(t *testing.T, in network.CreateNetworkInput, opts ...sdk.CallOption) *network.Network {
 	t.Helper()
-	n, err := c.networks.CreateNetwork(t.Context(), in, opts...)
+	n, err := c.networks.Create(t.Context(), in, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func (c *cloud) createNetwork(t *testing.T, in network.CreateNetworkInput, opts 
 
 func (c *cloud) createSubnet(t *testing.T, networkID, block string) *subnet.Subnet {
 	t.Helper()
-	s, err := c.subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{NetworkID: networkID, CIDRBlock: block})
+	s, err := c.subnets.Create(t.Context(), subnet.CreateSubnetInput{NetworkID: networkID, CIDRBlock: block})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,26 +67,26 @@ func TestLifeOfANetwork(t *testing.T) {
 	}
 	for _, tc := range cases { // One builds on the other.
 		tc.edit(full)
-		got, err := c.networks.UpdateNetwork(t.Context(), full.ID, tc.in)
+		got, err := c.networks.Update(t.Context(), full.ID, tc.in)
 		if err != nil || !cmp.Equal(full, got) || !cmp.Equal(full, getNetwork(t, c, full.ID)) {
 			t.Errorf("update of %s: error %v, -want +got:\n%s", tc.name, err, cmp.Diff(full, got))
 		}
 	}
 
-	if err := c.networks.DeleteNetwork(t.Context(), full.ID); err != nil {
+	if err := c.networks.Delete(t.Context(), full.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.networks.GetNetwork(t.Context(), full.ID); !sdk.IsNotFound(err) {
+	if _, err := c.networks.Get(t.Context(), full.ID); !sdk.IsNotFound(err) {
 		t.Errorf("a deleted network: %v", err)
 	}
-	if err := c.networks.DeleteNetwork(t.Context(), full.ID); !sdk.IsNotFound(err) {
+	if err := c.networks.Delete(t.Context(), full.ID); !sdk.IsNotFound(err) {
 		t.Errorf("deleting it again: %v", err)
 	}
 }
 
 func getNetwork(t *testing.T, c *cloud, id string) *network.Network {
 	t.Helper()
-	n, err := c.networks.GetNetwork(t.Context(), id)
+	n, err := c.networks.Get(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestNetworksAreFoundByLabelOnly(t *testing.T) {
 		t.Error("an idempotency key was obeyed")
 	}
 	for uid, want := range map[string][]*network.Network{"1": {first, second}, "2": {other}, "3": nil} {
-		got, err := c.networks.ListNetworks(t.Context(), map[string]string{"uid": uid})
+		got, err := c.networks.List(t.Context(), map[string]string{"uid": uid})
 		ids := map[string]bool{}
 		for _, n := range got {
 			ids[n.ID] = true
@@ -133,35 +133,35 @@ func TestLifeOfASubnet(t *testing.T) {
 	if diff := cmp.Diff([]string{"zone-a", "zone-b", "zone-c", "zone-a"}, zones); diff != "" {
 		t.Errorf("zones of the cloud's choice, -want +got:\n%s", diff)
 	}
-	chosen, err := c.subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{
+	chosen, err := c.subnets.Create(t.Context(), subnet.CreateSubnetInput{
 		NetworkID: parent.ID, CIDRBlock: "10.0.9.0/24", Zone: new("zone-c"), Labels: map[string]string{"uid": "1"},
 	})
 	if err != nil || chosen.Zone != "zone-c" || !regexp.MustCompile(`^sub-[0-9a-f]{10}$`).MatchString(chosen.ID) {
 		t.Fatalf("subnet in a zone of choice: %v, error %v", chosen, err)
 	}
 	chosen.Labels = map[string]string{"uid": "2"}
-	got, err := c.subnets.UpdateSubnet(t.Context(), chosen.ID, subnet.UpdateSubnetInput{Labels: chosen.Labels})
+	got, err := c.subnets.Update(t.Context(), chosen.ID, subnet.UpdateSubnetInput{Labels: chosen.Labels})
 	if err != nil || !cmp.Equal(chosen, got) {
 		t.Errorf("update: error %v, -want +got:\n%s", err, cmp.Diff(chosen, got))
 	}
-	found, err := c.subnets.ListSubnets(t.Context(), map[string]string{"uid": "2"})
+	found, err := c.subnets.List(t.Context(), map[string]string{"uid": "2"})
 	if err != nil || !cmp.Equal([]subnet.Subnet{*chosen}, found) {
 		t.Errorf("found by label: %v, error %v", found, err)
 	}
 
-	if err := c.networks.DeleteNetwork(t.Context(), parent.ID); !sdk.IsConflict(err) || !strings.Contains(err.Error(), "has 5 subnets") {
+	if err := c.networks.Delete(t.Context(), parent.ID); !sdk.IsConflict(err) || !strings.Contains(err.Error(), "has 5 subnets") {
 		t.Errorf("deleting a network in use: %v", err)
 	}
-	all, err := c.subnets.ListSubnets(t.Context(), nil)
+	all, err := c.subnets.List(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		if err := c.subnets.DeleteSubnet(t.Context(), s.ID); err != nil {
+		if err := c.subnets.Delete(t.Context(), s.ID); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := c.networks.DeleteNetwork(t.Context(), parent.ID); err != nil {
+	if err := c.networks.Delete(t.Context(), parent.ID); err != nil {
 		t.Errorf("deleting an empty network: %v", err)
 	}
 }
@@ -172,13 +172,13 @@ func TestSubnetInUseIsKept(t *testing.T) {
 	parent := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	used := c.createSubnet(t, parent.ID, "10.0.1.0/24")
 	c.createGroup(t, nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{used.ID}, ScalingConfig: size(1, 2)})
-	if err := c.subnets.DeleteSubnet(t.Context(), used.ID); !sdk.IsConflict(err) || !strings.Contains(err.Error(), "1 node groups") {
+	if err := c.subnets.Delete(t.Context(), used.ID); !sdk.IsConflict(err) || !strings.Contains(err.Error(), "1 node groups") {
 		t.Errorf("deleting a subnet in use: %v", err)
 	}
-	if err := c.groups.DeleteNodeGroup(t.Context(), "web"); err != nil {
+	if err := c.groups.Delete(t.Context(), "web"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.subnets.DeleteSubnet(t.Context(), used.ID); err != nil {
+	if err := c.subnets.Delete(t.Context(), used.ID); err != nil {
 		t.Errorf("deleting a subnet that is not used any more: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func (c *cloud) somewhere(t *testing.T) string {
 
 func (c *cloud) createGroup(t *testing.T, in nodegroup.CreateNodeGroupInput, opts ...sdk.CallOption) *nodegroup.NodeGroup {
 	t.Helper()
-	g, err := c.groups.CreateNodeGroup(t.Context(), in, opts...)
+	g, err := c.groups.Create(t.Context(), in, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestLifeOfANodeGroup(t *testing.T) {
 	}
 	for _, tc := range cases { // One builds on the other.
 		tc.edit(want, &want.ScalingConfig[0])
-		if got, err := c.groups.UpdateNodeGroup(t.Context(), "web", tc.in); err != nil || !cmp.Equal(want, got) {
+		if got, err := c.groups.Update(t.Context(), "web", tc.in); err != nil || !cmp.Equal(want, got) {
 			t.Errorf("update of %s: error %v, -want +got:\n%s", tc.name, err, cmp.Diff(want, got))
 		}
 	}
-	upgraded, err := c.groups.UpdateNodeGroup(t.Context(), "web", nodegroup.UpdateNodeGroupInput{InstanceType: new("large")})
+	upgraded, err := c.groups.Update(t.Context(), "web", nodegroup.UpdateNodeGroupInput{InstanceType: new("large")})
 	if err != nil || upgraded.Upgrade.LastUpgradeAt == nil || upgraded.Upgrade.LastUpgradeAt.Before(group.CreatedAt) {
 		t.Fatalf("another type: %+v, error %v", upgraded, err)
 	}
@@ -92,14 +92,14 @@ func TestLifeOfANodeGroup(t *testing.T) {
 	if diff := cmp.Diff(want, upgraded); diff != "" {
 		t.Errorf("another type, -want +got:\n%s", diff)
 	}
-	found, err := c.groups.ListNodeGroups(t.Context(), map[string]string{"team": "a"})
+	found, err := c.groups.List(t.Context(), map[string]string{"team": "a"})
 	if err != nil || !cmp.Equal([]nodegroup.NodeGroup{*want}, found) {
 		t.Errorf("found by label: %v, error %v", found, err)
 	}
-	if err := c.groups.DeleteNodeGroup(t.Context(), "web"); err != nil {
+	if err := c.groups.Delete(t.Context(), "web"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.groups.GetNodeGroup(t.Context(), "web"); !sdk.IsNotFound(err) {
+	if _, err := c.groups.Get(t.Context(), "web"); !sdk.IsNotFound(err) {
 		t.Errorf("a deleted group: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestNodeGroupReplay(t *testing.T) {
 	url, headers := c.url+"/v1/projects/demo/node-groups", map[string]string{"Idempotency-Key": "k"}
 	body := fmt.Sprintf(`{"name":"web","subnet_ids":[%q],"scaling_config":[{"min_size":1,"max_size":3}]}`, c.somewhere(t))
 	_, first := request(t, "POST", url, c.apiKey, body, headers)
-	if _, err := c.groups.AutoscaleNodeGroup(t.Context(), "web", 2); err != nil {
+	if _, err := c.groups.Autoscale(t.Context(), "web", 2); err != nil {
 		t.Fatal(err)
 	}
 	for name, body := range map[string]string{"same": body, "edited": `{"name":"other"}`, "broken": `{`} {
@@ -120,7 +120,7 @@ func TestNodeGroupReplay(t *testing.T) {
 		}
 	}
 	expectRefusal(t, "POST", url, c.apiKey, body, nil, 409, sdk.CodeExists, `node group "web" exists in project "demo"`)
-	if err := c.groups.DeleteNodeGroup(t.Context(), "web"); err != nil {
+	if err := c.groups.Delete(t.Context(), "web"); err != nil {
 		t.Fatal(err)
 	}
 	if resp, got := request(t, "POST", url, c.apiKey, body, headers); resp.StatusCode != http.StatusCreated {
@@ -186,17 +186,17 @@ func TestAutoscalerMovesWhatAsksForIt(t *testing.T) {
 	})
 	for _, want := range []int{3, 1, 2} {
 		eventually(t, fmt.Sprintf("a size of %d", want), func() string {
-			g, err := c.groups.GetNodeGroup(t.Context(), "moved")
+			g, err := c.groups.Get(t.Context(), "moved")
 			if err == nil && g.ScalingConfig[0].DesiredSize == want {
 				return ""
 			}
 			return fmt.Sprint(g, err)
 		})
 	}
-	if g, err := c.groups.GetNodeGroup(t.Context(), "still"); err != nil || g.ScalingConfig[0].DesiredSize != 1 {
+	if g, err := c.groups.Get(t.Context(), "still"); err != nil || g.ScalingConfig[0].DesiredSize != 1 {
 		t.Errorf("a group without the label: %v, error %v", g, err)
 	}
-	g, err := c.groups.AutoscaleNodeGroup(t.Context(), "still", 3)
+	g, err := c.groups.Autoscale(t.Context(), "still", 3)
 	if err != nil || g.ScalingConfig[0].DesiredSize != 3 {
 		t.Errorf("a group that is moved at once: %v, error %v", g, err)
 	}

@@ -27,7 +27,7 @@ const oddPassword = `it's "odd" \ $1 größer`
 
 func (c *cloud) setPassword(t *testing.T, name, password string) {
 	t.Helper()
-	if _, err := c.databases.UpdateInstance(t.Context(), name, database.UpdateInstanceInput{Password: &password}); err != nil {
+	if _, err := c.databases.Update(t.Context(), name, database.UpdateInstanceInput{Password: &password}); err != nil {
 		t.Fatal(err)
 	}
 }

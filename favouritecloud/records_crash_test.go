@@ -47,15 +47,15 @@ func TestRecordsSurviveKill(t *testing.T) {
 			t.Errorf("-answered +kept:\n%s", cmp.Diff(want, got))
 		}
 	}
-	if kept, err := c.networks.ListNetworks(t.Context(), nil); err != nil || len(kept) > w.attempts {
+	if kept, err := c.networks.List(t.Context(), nil); err != nil || len(kept) > w.attempts {
 		t.Errorf("%d attempts left %d networks, error %v", w.attempts, len(kept), err)
 	}
 	for name, want := range w.groups {
-		repeat, err := c.groups.CreateNodeGroup(t.Context(), nodegroup.CreateNodeGroupInput{}, sdk.WithIdempotencyKey(name))
+		repeat, err := c.groups.Create(t.Context(), nodegroup.CreateNodeGroupInput{}, sdk.WithIdempotencyKey(name))
 		if err != nil || !cmp.Equal(want, repeat) {
 			t.Errorf("repeating %s: error %v, -answered +repeated:\n%s", name, err, cmp.Diff(want, repeat))
 		}
-		if got, err := c.groups.GetNodeGroup(t.Context(), name); err != nil || !cmp.Equal(want, got) {
+		if got, err := c.groups.Get(t.Context(), name); err != nil || !cmp.Equal(want, got) {
 			t.Errorf("getting %s: error %v, -answered +kept:\n%s", name, err, cmp.Diff(want, got))
 		}
 	}
@@ -73,16 +73,16 @@ type witness struct {
 func (w *witness) createAll(t *testing.T, c *cloud, name string) error {
 	label := map[string]string{"attempt": name}
 	w.note(func() { w.attempts++ })
-	created, err := c.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: label})
+	created, err := c.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: label})
 	if err != nil {
 		return err
 	}
 	w.note(func() { w.networks[created.ID] = created })
-	part, err := c.subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{NetworkID: created.ID, CIDRBlock: "10.0.1.0/24"})
+	part, err := c.subnets.Create(t.Context(), subnet.CreateSubnetInput{NetworkID: created.ID, CIDRBlock: "10.0.1.0/24"})
 	if err != nil {
 		return err
 	}
-	group, err := c.groups.CreateNodeGroup(t.Context(), nodegroup.CreateNodeGroupInput{
+	group, err := c.groups.Create(t.Context(), nodegroup.CreateNodeGroupInput{
 		Name: name, SubnetIDs: []string{part.ID}, ScalingConfig: size(1, 3), Labels: label,
 	}, sdk.WithIdempotencyKey(name))
 	if err != nil {

@@ -21,7 +21,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	c.create(t, database.CreateInstanceInput{Name: "half-created", FancinessLevel: 10})
 	c.create(t, database.CreateInstanceInput{Name: "deleted", FancinessLevel: 10})
 	c.awaitOnline(t, "kept")
-	if err := c.databases.DeleteInstance(t.Context(), "deleted"); err != nil {
+	if err := c.databases.Delete(t.Context(), "deleted"); err != nil {
 		t.Fatal(err)
 	}
 	c.stop()

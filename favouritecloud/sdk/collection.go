@@ -29,25 +29,37 @@ const (
 	StatusFailed = "FAILED"
 )
 
-// Collection calls the routes of the objects of one type. Service packages use it to implement their typed methods; errors are
-// those of Client.Do.
-type Collection[T any] struct {
+// Collection calls the routes of the objects of one type for one project. Object is an object in an answer, Created the answer to a
+// create request; In and Change describe a create and an update. It is safe for concurrent use. Errors are those of Client.Do; those
+// about one object satisfy IsNotFound when there is none.
+type Collection[Object, Created, In, Change any] struct {
 	client      *Client
 	path, field string
 }
 
 // NewCollection returns the collection at a path, which is relative to the project. field is the field of the answer to List.
-func NewCollection[T any](c *Client, path, field string) Collection[T] {
-	return Collection[T]{client: c, path: path, field: field}
+func NewCollection[Object, Created, In, Change any](c *Client, path, field string) *Collection[Object, Created, In, Change] {
+	return &Collection[Object, Created, In, Change]{client: c, path: path, field: field}
 }
 
+// Credentials are the part of the answer to a create request that no other answer contains.
+type Credentials struct {
+	// Password is the password of the server at the time of the request.
+	Password string `json:"password"`
+	// Replayed is true when this is the answer to an earlier request with the same idempotency key. It describes
+	// the instance as it was then.
+	Replayed bool `json:"-"`
+}
+
+func (c *Credentials) setReplayed(replayed bool) { c.Replayed = replayed }
+
 // Get returns an object.
-func (c Collection[T]) Get(ctx context.Context, id string) (*T, error) {
+func (c *Collection[Object, Created, In, Change]) Get(ctx context.Context, id string) (*Object, error) {
 	return c.call(ctx, Request{Method: http.MethodGet, Path: c.object(id)})
 }
 
-// List returns the objects that have all of the labels; no labels select all objects.
-func (c Collection[T]) List(ctx context.Context, labels map[string]string) (objects []T, err error) {
+// List returns the objects that have all of the labels, ordered by id or name; no labels select all objects.
+func (c *Collection[Object, Created, In, Change]) List(ctx context.Context, labels map[string]string) (objects []Object, err error) {
 	query, answer := url.Values{}, map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		query.Add("label", key+"="+labels[key])
@@ -61,31 +73,41 @@ func (c Collection[T]) List(ctx context.Context, labels map[string]string) (obje
 	return objects, nil
 }
 
-// Create creates an object and decodes the answer into created.
-func (c Collection[T]) Create(ctx context.Context, in, created any, opts ...CallOption) (Answer, error) {
-	return c.client.Do(ctx, Request{Method: http.MethodPost, Path: c.path, Body: in}, created, opts...)
+// Create creates an object. The error satisfies IsExists when its name is taken.
+func (c *Collection[Object, Created, In, Change]) Create(ctx context.Context, in In, opts ...CallOption) (*Created, error) {
+	created := new(Created)
+	answer, err := c.client.Do(ctx, Request{Method: http.MethodPost, Path: c.path, Body: in}, created, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if replayable, ok := any(created).(interface{ setReplayed(replayed bool) }); ok {
+		replayable.setReplayed(answer.Replayed)
+	}
+	return created, nil
 }
 
 // Update changes an object and returns it.
-func (c Collection[T]) Update(ctx context.Context, id string, in any) (*T, error) {
+func (c *Collection[Object, Created, In, Change]) Update(ctx context.Context, id string, in Change) (*Object, error) {
 	return c.call(ctx, Request{Method: http.MethodPatch, Path: c.object(id), Body: in})
 }
 
 // Invoke calls a verb of an object, other than those of HTTP, and returns the object.
-func (c Collection[T]) Invoke(ctx context.Context, id, verb string, in any) (*T, error) {
+func (c *Collection[Object, Created, In, Change]) Invoke(ctx context.Context, id, verb string, in any) (*Object, error) {
 	return c.call(ctx, Request{Method: http.MethodPost, Path: c.object(id) + ":" + verb, Body: in})
 }
 
 // Delete deletes an object.
-func (c Collection[T]) Delete(ctx context.Context, id string) error {
+func (c *Collection[Object, Created, In, Change]) Delete(ctx context.Context, id string) error {
 	_, err := c.client.Do(ctx, Request{Method: http.MethodDelete, Path: c.object(id)}, nil)
 	return err
 }
 
-func (c Collection[T]) object(id string) string { return c.path + "/" + url.PathEscape(id) }
+func (c *Collection[Object, Created, In, Change]) object(id string) string {
+	return c.path + "/" + url.PathEscape(id)
+}
 
-func (c Collection[T]) call(ctx context.Context, req Request) (*T, error) {
-	object := new(T)
+func (c *Collection[Object, Created, In, Change]) call(ctx context.Context, req Request) (*Object, error) {
+	object := new(Object)
 	if _, err := c.client.Do(ctx, req, object); err != nil {
 		return nil, err
 	}

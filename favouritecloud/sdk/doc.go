@@ -11,7 +11,7 @@
 // read a message.
 //
 //	c, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: key})
-//	instance, err := database.NewClient(c).GetInstance(ctx, "orders")
+//	instance, err := database.NewClient(c).Get(ctx, "orders")
 //	if sdk.IsNotFound(err) { … }
 //
 // The package imports only the standard library.

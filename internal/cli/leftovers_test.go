@@ -62,12 +62,12 @@ func (m *machine) createDatabase(dataDir string) string {
 		m.t.Fatal(err)
 	}
 	databases := database.NewClient(cloud)
-	if _, err := databases.CreateInstance(m.t.Context(), database.CreateInstanceInput{Name: "kept", FancinessLevel: 10}); err != nil {
+	if _, err := databases.Create(m.t.Context(), database.CreateInstanceInput{Name: "kept", FancinessLevel: 10}); err != nil {
 		m.t.Fatal(err)
 	}
 	var instance *database.Instance
 	err = wait.PollUntilContextTimeout(m.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		instance, err = databases.GetInstance(ctx, "kept")
+		instance, err = databases.Get(ctx, "kept")
 		return err == nil && instance.Status == database.StatusOnline, err
 	})
 	if err != nil {

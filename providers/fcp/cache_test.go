@@ -57,7 +57,7 @@ func cacheLives(t *testing.T, w *world) {
 	w.Change(t, c, func() {
 		c.Spec.ForProvider.MemoryMegabytes, c.Spec.ForProvider.EvictionPolicy = new(16), new("noeviction")
 	})
-	have, err := cache.NewClient(w.cloud).GetInstance(t.Context(), meta.GetExternalName(c))
+	have, err := cache.NewClient(w.cloud).Get(t.Context(), meta.GetExternalName(c))
 	if err != nil || have.MemoryMegabytes != 16 || have.EvictionPolicy != "noeviction" || have.Labels["team"] != "red" {
 		t.Errorf("R39 P15 changes did not arrive: %+v, %v", have, err)
 	}
@@ -66,7 +66,7 @@ func cacheLives(t *testing.T, w *world) {
 	}
 	w.Eventually(t, "P65 the data is still there", func(ctx context.Context) error { return redis(ctx, first, "GET k", "$1") })
 	w.Remove(t, c)
-	if _, err := cache.NewClient(w.cloud).GetInstance(t.Context(), have.Name); !sdk.IsNotFound(err) {
+	if _, err := cache.NewClient(w.cloud).Get(t.Context(), have.Name); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the cache is still there: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func (w *world) cacheDrift() providertest.Drift {
 		Taken:   func() any { return c.Spec.ForProvider.EvictionPolicy },
 		Change: func(ctx context.Context) error {
 			theirs := cache.UpdateInstanceInput{MemoryMegabytes: new(9), EvictionPolicy: new("noeviction")}
-			_, err := caches.UpdateInstance(ctx, meta.GetExternalName(c), theirs)
+			_, err := caches.Update(ctx, meta.GetExternalName(c), theirs)
 			return err
 		},
 		Want: []xpv1.FieldDifference{
@@ -116,7 +116,7 @@ func (w *world) cacheDrift() providertest.Drift {
 			{Path: "memoryMegabytes", Desired: "8", Observed: "9"},
 		},
 		State: func(ctx context.Context) (any, error) {
-			have, err := caches.GetInstance(ctx, meta.GetExternalName(c))
+			have, err := caches.Get(ctx, meta.GetExternalName(c))
 			if err != nil {
 				return nil, err
 			}

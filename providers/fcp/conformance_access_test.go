@@ -74,7 +74,7 @@ func isOnly(t *testing.T, mg resource.Managed, here, notHere *network.Client) {
 	t.Helper()
 	mine := map[string]string{meta.ExternalLabelUID: string(mg.GetUID())}
 	for c, want := range map[*network.Client]int{here: 1, notHere: 0} {
-		if found, err := c.ListNetworks(t.Context(), mine); err != nil || len(found) != want {
+		if found, err := c.List(t.Context(), mine); err != nil || len(found) != want {
 			t.Errorf("networks of %s %+v, %v, want %d", mg.GetName(), found, err, want)
 		}
 	}

@@ -79,7 +79,7 @@ func madeByAnybody(t *testing.T, w *world) {
 			t.Errorf("K16 a change of what %s made did not arrive: %+v", by, have)
 		}
 		w.Remove(t, n)
-		if _, err := w.networks.GetNetwork(t.Context(), have.ID); !sdk.IsNotFound(err) {
+		if _, err := w.networks.Get(t.Context(), have.ID); !sdk.IsNotFound(err) {
 			t.Errorf("K16 what %s made is still there: %v", by, err)
 		}
 	}
@@ -87,11 +87,11 @@ func madeByAnybody(t *testing.T, w *world) {
 
 // imported declares nothing of what creating a subnet needs: it is taken over from the cloud.
 func imported(t *testing.T, w *world) {
-	n, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.3.0.0/16"})
+	n, err := w.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.3.0.0/16"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := w.subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.3.1.0/24"})
+	have, err := w.subnets.Create(t.Context(), subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.3.1.0/24"})
 	if err != nil {
 		t.Fatal(err)
 	}

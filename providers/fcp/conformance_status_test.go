@@ -71,7 +71,7 @@ func loses[O any](t *testing.T, w *world, mg resource.Managed, observation *O) {
 }
 
 func showsWhatOnlyTheCloudSays(t *testing.T, w *world, g *computev1alpha3.NodeGroup) {
-	have, err := w.groups.GetNodeGroup(t.Context(), meta.GetExternalName(g))
+	have, err := w.groups.Get(t.Context(), meta.GetExternalName(g))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestStructsOfNodeGroups(t *testing.T) {
 		in := nodegroup.UpdateNodeGroupInput{
 			Upgrade: &nodegroup.UpgradeInput{Strategy: new(nodegroup.StrategyRolling)}, Repair: &nodegroup.RepairInput{Enabled: new(true)},
 		}
-		if _, err := w.groups.UpdateNodeGroup(t.Context(), meta.GetExternalName(g), in); err != nil {
+		if _, err := w.groups.Update(t.Context(), meta.GetExternalName(g), in); err != nil {
 			t.Fatal(err)
 		}
 		w.Eventually(t, "the group is as declared again", func(ctx context.Context) error {
-			have, err := w.groups.GetNodeGroup(ctx, meta.GetExternalName(g))
+			have, err := w.groups.Get(ctx, meta.GetExternalName(g))
 			if err == nil && (have.Upgrade.Strategy != nodegroup.StrategyRecreate || have.Repair.Enabled) {
 				err = fmt.Errorf("upgrade %+v, repair %+v", have.Upgrade, have.Repair)
 			}
@@ -134,7 +134,7 @@ func TestStructsOfNodeGroups(t *testing.T) {
 // upgrades checks what the cloud has.
 func (w *world) upgrades(t *testing.T, g *computev1alpha3.NodeGroup, strategy string, maxUnavailable int, repaired bool) {
 	t.Helper()
-	have, err := w.groups.GetNodeGroup(t.Context(), meta.GetExternalName(g))
+	have, err := w.groups.Get(t.Context(), meta.GetExternalName(g))
 	if err != nil {
 		t.Fatal(err)
 	}

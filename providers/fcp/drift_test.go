@@ -20,11 +20,11 @@ import (
 
 // drifts has every kind of every scope.
 func (w *world) drifts(t *testing.T) map[string]providertest.Drift {
-	n, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.1.0.0/16"})
+	n, err := w.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.1.0.0/16"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := w.subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.1.1.0/24"})
+	s, err := w.subnets.Create(t.Context(), subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.1.1.0/24"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func (w *world) databaseDrift() providertest.Drift {
 		Creates: []string{"fancinessLevel"},
 		Taken:   func() any { return db.Spec.ForProvider.Version },
 		Change: func(ctx context.Context) error {
-			_, err := instances.UpdateInstance(ctx, meta.GetExternalName(db), database.UpdateInstanceInput{FancinessLevel: new(20)})
+			_, err := instances.Update(ctx, meta.GetExternalName(db), database.UpdateInstanceInput{FancinessLevel: new(20)})
 			return err
 		},
 		Want: []xpv1.FieldDifference{{Path: "fancinessLevel", Desired: "10", Observed: "20"}},
 		State: func(ctx context.Context) (any, error) {
-			have, err := instances.GetInstance(ctx, meta.GetExternalName(db))
+			have, err := instances.Get(ctx, meta.GetExternalName(db))
 			if err != nil {
 				return nil, err
 			}
@@ -70,7 +70,7 @@ func (w *world) networkDrift(n networkObject) providertest.Drift {
 		Taken:   func() any { return n.Parameters().MTU },
 		Change: func(ctx context.Context) error {
 			theirs := network.UpdateNetworkInput{Description: new("theirs"), MTU: new(1400)}
-			_, err := w.networks.UpdateNetwork(ctx, meta.GetExternalName(n), theirs)
+			_, err := w.networks.Update(ctx, meta.GetExternalName(n), theirs)
 			return err
 		},
 		Want: []xpv1.FieldDifference{
@@ -78,7 +78,7 @@ func (w *world) networkDrift(n networkObject) providertest.Drift {
 			{Path: "mtu", Desired: fmt.Sprint(network.DefaultMTU), Observed: "1400"},
 		},
 		State: func(ctx context.Context) (any, error) {
-			have, err := w.networks.GetNetwork(ctx, meta.GetExternalName(n))
+			have, err := w.networks.Get(ctx, meta.GetExternalName(n))
 			if err != nil {
 				return nil, err
 			}
@@ -97,17 +97,17 @@ func (w *world) subnetDrift(networkID string) providertest.Drift {
 		Creates: []string{"cidrBlock", "labels.tier", "networkId"},
 		Taken:   func() any { return s.Spec.ForProvider.Zone },
 		Change: func(ctx context.Context) error {
-			have, err := w.subnets.GetSubnet(ctx, meta.GetExternalName(s))
+			have, err := w.subnets.Get(ctx, meta.GetExternalName(s))
 			if err != nil {
 				return err
 			}
 			have.Labels["tier"] = "data"
-			_, err = w.subnets.UpdateSubnet(ctx, have.ID, subnet.UpdateSubnetInput{Labels: have.Labels})
+			_, err = w.subnets.Update(ctx, have.ID, subnet.UpdateSubnetInput{Labels: have.Labels})
 			return err
 		},
 		Want: []xpv1.FieldDifference{{Path: "labels.tier", Desired: `"web"`, Observed: `"data"`}},
 		State: func(ctx context.Context) (any, error) {
-			have, err := w.subnets.GetSubnet(ctx, meta.GetExternalName(s))
+			have, err := w.subnets.Get(ctx, meta.GetExternalName(s))
 			if err != nil {
 				return nil, err
 			}
@@ -127,12 +127,12 @@ func (w *world) nodeGroupDrift(subnetID string) providertest.Drift {
 		Left:    func() any { return g.Spec.ForProvider.InstanceType },
 		Change: func(ctx context.Context) error {
 			theirs := []nodegroup.ScalingConfigInput{{MaxSize: new(6)}}
-			_, err := w.groups.UpdateNodeGroup(ctx, meta.GetExternalName(g), nodegroup.UpdateNodeGroupInput{ScalingConfig: &theirs})
+			_, err := w.groups.Update(ctx, meta.GetExternalName(g), nodegroup.UpdateNodeGroupInput{ScalingConfig: &theirs})
 			return err
 		},
 		Want: []xpv1.FieldDifference{{Path: "scalingConfig[0].maxSize", Desired: "4", Observed: "6"}},
 		State: func(ctx context.Context) (any, error) {
-			have, err := w.groups.GetNodeGroup(ctx, meta.GetExternalName(g))
+			have, err := w.groups.Get(ctx, meta.GetExternalName(g))
 			if err != nil {
 				return nil, err
 			}

@@ -31,7 +31,7 @@ func lostAnswers(t *testing.T) {
 	n := w.network("network")
 	w.Create(t, n)
 	w.Settled(t, n)
-	found, err := w.networks.ListNetworks(t.Context(), map[string]string{meta.ExternalLabelUID: string(n.UID)})
+	found, err := w.networks.List(t.Context(), map[string]string{meta.ExternalLabelUID: string(n.UID)})
 	if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(n) {
 		t.Errorf("N5 networks %+v, %v; external name %q", found, err, meta.GetExternalName(n))
 	}
@@ -39,7 +39,7 @@ func lostAnswers(t *testing.T) {
 	g := w.nodeGroup("workers", meta.GetExternalName(s))
 	w.Create(t, g)
 	w.Eventually(t, "the cloud has the node group", func(ctx context.Context) error {
-		_, err := w.groups.GetNodeGroup(ctx, "workers")
+		_, err := w.groups.Get(ctx, "workers")
 		return err
 	})
 	if err := w.admin.ClearFaults(t.Context()); err != nil {
@@ -76,7 +76,7 @@ func failedCreation(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Settled(t, n)
-	if all, err := w.networks.ListNetworks(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != network.StatusAvailable {
+	if all, err := w.networks.List(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != network.StatusAvailable {
 		t.Errorf("N26 networks %+v, %v", all, err)
 	}
 }

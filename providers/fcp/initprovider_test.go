@@ -22,7 +22,7 @@ func initialNetwork(t *testing.T, w *world) {
 		t.Errorf("R138 R146 MTU %d, declared %v", have.MTU, n.Spec.ForProvider.MTU)
 	}
 	id := meta.GetExternalName(n)
-	if _, err := w.networks.UpdateNetwork(t.Context(), id, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
+	if _, err := w.networks.Update(t.Context(), id, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
 		t.Fatal(err)
 	}
 	w.Change(t, n, func() { n.Spec.ForProvider.Description = new("changed") })
@@ -41,7 +41,7 @@ func initialDatabase(t *testing.T, w *world) {
 	if got := meta.GetExternalName(db); got != "by-init" {
 		t.Errorf("D19 external name %q", got)
 	}
-	have, err := database.NewClient(w.cloud).GetInstance(t.Context(), "by-init")
+	have, err := database.NewClient(w.cloud).Get(t.Context(), "by-init")
 	if err != nil || have.FancinessLevel != 15 || db.Spec.ForProvider.FancinessLevel != 0 {
 		t.Errorf("R138 R146 %+v, %v, declared %d", have, err, db.Spec.ForProvider.FancinessLevel)
 	}

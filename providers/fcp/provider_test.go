@@ -126,7 +126,7 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 	disturbed := maps.Clone(have.Labels)
 	disturbed["team"], disturbed["foreign"] = "blue", "yes"
 	delete(disturbed, meta.ExternalLabelUID)
-	if _, err := w.networks.UpdateNetwork(t.Context(), have.ID, network.UpdateNetworkInput{MTU: new(1400), Labels: disturbed}); err != nil {
+	if _, err := w.networks.Update(t.Context(), have.ID, network.UpdateNetworkInput{MTU: new(1400), Labels: disturbed}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"team": "red", "foreign": "yes", meta.ExternalLabelUID: string(n.GetUID())}
@@ -144,14 +144,14 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 	})
 
 	w.Remove(t, n)
-	if _, err := w.networks.GetNetwork(t.Context(), have.ID); !sdk.IsNotFound(err) {
+	if _, err := w.networks.Get(t.Context(), have.ID); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the network is still there: %v", err)
 	}
 }
 
 func (w *world) networkOf(t *testing.T, n networkObject) *network.Network {
 	t.Helper()
-	have, err := w.networks.GetNetwork(t.Context(), meta.GetExternalName(n))
+	have, err := w.networks.Get(t.Context(), meta.GetExternalName(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func networkIsFound(t *testing.T, w *world) {
 	n.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
 	w.Create(t, n)
 	mine := map[string]string{meta.ExternalLabelUID: string(n.UID)}
-	made, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: mine})
+	made, err := w.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: mine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +175,14 @@ func networkIsFound(t *testing.T, w *world) {
 	if got := meta.GetExternalName(n); got != made.ID {
 		t.Errorf("external name %q, want %q", got, made.ID)
 	}
-	if all, err := w.networks.ListNetworks(t.Context(), mine); err != nil || len(all) != 1 {
+	if all, err := w.networks.List(t.Context(), mine); err != nil || len(all) != 1 {
 		t.Errorf("%d networks, %v", len(all), err)
 	}
 }
 
 // importWithAnotherRange declares what no update can bring about.
 func importWithAnotherRange(t *testing.T, w *world) {
-	made, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.9.0.0/16"})
+	made, err := w.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.9.0.0/16"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func importWithAnotherRange(t *testing.T, w *world) {
 
 // observedNetwork only looks: it needs no settings, takes none over and puts no label on what is not ours.
 func observedNetwork(t *testing.T, w *world) {
-	made, err := w.networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.9.0.0/16"})
+	made, err := w.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.9.0.0/16"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func observedNetwork(t *testing.T, w *world) {
 		t.Errorf("R113 P81 status %+v", n.Status)
 	}
 	w.Remove(t, n)
-	have, err := w.networks.GetNetwork(t.Context(), made.ID)
+	have, err := w.networks.Get(t.Context(), made.ID)
 	if err != nil || len(have.Labels) > 0 {
 		t.Errorf("R111 observing left %+v, %v", have, err)
 	}
@@ -275,7 +275,7 @@ func subnetLives(t *testing.T, w *world) {
 	s := w.subnet("subnet", meta.GetExternalName(n), "10.0.1.0/24")
 	w.Create(t, s)
 	w.Settled(t, s)
-	have, err := w.subnets.GetSubnet(t.Context(), meta.GetExternalName(s))
+	have, err := w.subnets.Get(t.Context(), meta.GetExternalName(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,12 +283,12 @@ func subnetLives(t *testing.T, w *world) {
 		t.Errorf("R150 zone %v, want %s", s.Spec.ForProvider.Zone, have.Zone)
 	}
 	w.Change(t, s, func() { s.Spec.ForProvider.Labels = map[string]string{"tier": "web"} })
-	have, err = w.subnets.GetSubnet(t.Context(), have.ID)
+	have, err = w.subnets.Get(t.Context(), have.ID)
 	if err != nil || have.Labels["tier"] != "web" || have.Labels[meta.ExternalLabelUID] != string(s.UID) {
 		t.Errorf("P15 %+v, %v", have, err)
 	}
 	w.Remove(t, s)
-	if _, err := w.subnets.GetSubnet(t.Context(), have.ID); !sdk.IsNotFound(err) {
+	if _, err := w.subnets.Get(t.Context(), have.ID); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the subnet is still there: %v", err)
 	}
 }
@@ -323,14 +323,14 @@ func nodeGroupLives(t *testing.T, w *world) {
 		t.Errorf("R150 the instance type that the cloud chose is not in the spec: %v", got)
 	}
 
-	if _, err := w.groups.AutoscaleNodeGroup(t.Context(), "workers", 3); err != nil {
+	if _, err := w.groups.Autoscale(t.Context(), "workers", 3); err != nil {
 		t.Fatal(err)
 	}
 	w.Change(t, g, func() { g.Spec.ForProvider.ScalingConfig[0].MaxSize = new(6) })
 	w.sizes(t, "R143 R144 after an update of another field", g, 1, 6, 3)
 
 	w.Remove(t, g)
-	if _, err := w.groups.GetNodeGroup(t.Context(), "workers"); !sdk.IsNotFound(err) {
+	if _, err := w.groups.Get(t.Context(), "workers"); !sdk.IsNotFound(err) {
 		t.Errorf("R38 the node group is still there: %v", err)
 	}
 	w.Remove(t, s) // before its network
@@ -347,7 +347,7 @@ func (w *world) nodeGroup(name string, subnetIDs ...string) *computev1alpha3.Nod
 
 func (w *world) sizes(t *testing.T, when string, g *computev1alpha3.NodeGroup, smallest, largest, desired int) {
 	t.Helper()
-	have, err := w.groups.GetNodeGroup(t.Context(), meta.GetExternalName(g))
+	have, err := w.groups.Get(t.Context(), meta.GetExternalName(g))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func references(t *testing.T) {
 	if ref := s.Spec.ForProvider.NetworkIDRef; *s.Spec.ForProvider.NetworkID != meta.GetExternalName(n) || ref == nil || ref.Name != "shop" {
 		t.Errorf("R162 R165 %+v", s.Spec.ForProvider)
 	}
-	have, err := w.groups.GetNodeGroup(t.Context(), "workers")
+	have, err := w.groups.Get(t.Context(), "workers")
 	if err != nil {
 		t.Fatal(err)
 	}

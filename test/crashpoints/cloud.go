@@ -70,11 +70,11 @@ func (c *cloud) newProject(ctx context.Context, name string) (*project, error) {
 	if p.Project, err = inspect.NewProject(c.endpoint, name, key.Key); err != nil {
 		return nil, err
 	}
-	n, err := p.Networks.CreateNetwork(ctx, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/8"})
+	n, err := p.Networks.Create(ctx, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/8"})
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.Subnets.CreateSubnet(ctx, subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.255.0.0/16"})
+	s, err := p.Subnets.Create(ctx, subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.255.0.0/16"})
 	if err != nil {
 		return nil, err
 	}

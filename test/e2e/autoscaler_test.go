@@ -33,7 +33,7 @@ func autoscaled(t *testing.T, s *stage) {
 	})
 	t.Run("R139 R143 R145 the autoscaler's change stays and is no drift", func(t *testing.T) {
 		for _, size := range []int{3, 4} {
-			if _, err := s.cloud.NodeGroups.AutoscaleNodeGroup(t.Context(), group.Name, size); err != nil {
+			if _, err := s.cloud.NodeGroups.Autoscale(t.Context(), group.Name, size); err != nil {
 				t.Fatal(err)
 			}
 			s.Eventually(t, within, "a pass has seen the change", func(ctx context.Context) error { return s.observed(ctx, group, size) })
@@ -65,11 +65,11 @@ func drifted(e entry) bool { return e.GetCondition(xpv1.TypeInSync).Status == co
 // autoscaledGroup returns a group that is not created yet, in a subnet of no object.
 func (s *stage) autoscaledGroup(t *testing.T) *computev1alpha3.NodeGroup {
 	t.Helper()
-	n, err := s.cloud.Networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.8.0.0/16"})
+	n, err := s.cloud.Networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.8.0.0/16"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub, err := s.cloud.Subnets.CreateSubnet(t.Context(), subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.8.1.0/24"})
+	sub, err := s.cloud.Subnets.Create(t.Context(), subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.8.1.0/24"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func (s *stage) autoscaledGroup(t *testing.T) *computev1alpha3.NodeGroup {
 // sized checks the sizes that the cloud has.
 func (s *stage) sized(t *testing.T, name string, least, most, desired int) {
 	t.Helper()
-	have, err := s.cloud.NodeGroups.GetNodeGroup(t.Context(), name)
+	have, err := s.cloud.NodeGroups.Get(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

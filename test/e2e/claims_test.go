@@ -201,7 +201,7 @@ func (m *market) nothingLeft(t *testing.T, b *inspect.Binding) {
 
 func (m *market) nothingOutside(ctx context.Context, b *inspect.Binding) error {
 	if _, ok := b.Managed.(*databasev1alpha3.FavouriteDBInstance); ok {
-		left, err := m.cloud.Databases.ListInstances(ctx, inspect.OwnedBy(b.Managed.GetUID()))
+		left, err := m.cloud.Databases.List(ctx, inspect.OwnedBy(b.Managed.GetUID()))
 		if err != nil || len(left) > 0 {
 			return fmt.Errorf("the cloud has %d instances: %w", len(left), err)
 		}

@@ -40,7 +40,7 @@ func controllerReference(t *testing.T, s *stage) {
 	for name, part := range subnets {
 		awaitSettled(t, s.Plane, networks[name], part)
 		want := meta.GetExternalName(networks[name])
-		have, err := s.cloud.Subnets.GetSubnet(t.Context(), meta.GetExternalName(part))
+		have, err := s.cloud.Subnets.Get(t.Context(), meta.GetExternalName(part))
 		if err != nil || have.NetworkID != want || part.Spec.ForProvider.NetworkIDRef.Name != name {
 			t.Errorf("%s refers to %+v, the cloud has %+v (%v), want network %s", name, part.Spec.ForProvider.NetworkIDRef, have, err, want)
 		}

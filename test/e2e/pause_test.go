@@ -75,7 +75,7 @@ func (s *stage) reportsSynced(t *testing.T, mg resource.Managed, reason xpv1.Con
 // has checks how many networks the cloud holds for the object.
 func (s *stage) has(t *testing.T, n *networkv1alpha3.Network, want int) {
 	t.Helper()
-	found, err := s.cloud.Networks.ListNetworks(t.Context(), inspect.OwnedBy(n.UID))
+	found, err := s.cloud.Networks.List(t.Context(), inspect.OwnedBy(n.UID))
 	if err != nil || len(found) != want {
 		t.Errorf("the cloud has %d networks of %s (%v), want %d", len(found), n.Name, err, want)
 	}

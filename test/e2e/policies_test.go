@@ -122,7 +122,7 @@ func (r *policyRun) manage(t *testing.T) {
 func (r *policyRun) adopt(t *testing.T) {
 	t.Helper()
 	in := network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Description: new(before)}
-	theirs, err := r.cloud.Networks.CreateNetwork(t.Context(), in)
+	theirs, err := r.cloud.Networks.Create(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func (r *policyRun) change(t *testing.T) {
 // described checks whether the cloud got the change.
 func (r *policyRun) described(t *testing.T) {
 	t.Helper()
-	have, err := r.cloud.Networks.GetNetwork(t.Context(), r.external)
+	have, err := r.cloud.Networks.Get(t.Context(), r.external)
 	if want := map[bool]string{true: after, false: before}[r.updates]; err != nil || have.Description != want {
 		t.Errorf("the cloud has %+v (%v), want the description %q", have, err, want)
 	}
@@ -166,7 +166,7 @@ func (r *policyRun) described(t *testing.T) {
 // deleteOutside deletes the external resource in the cloud. It is created again.
 func (r *policyRun) deleteOutside(t *testing.T) {
 	t.Helper()
-	if err := r.cloud.Networks.DeleteNetwork(t.Context(), r.external); err != nil {
+	if err := r.cloud.Networks.Delete(t.Context(), r.external); err != nil {
 		t.Fatal(err)
 	}
 	r.Eventually(t, within, "another network is created", func(ctx context.Context) error {
@@ -193,7 +193,7 @@ func (r *policyRun) delete(t *testing.T) {
 		patch(t, r.Plane, r.object, `{"metadata":{"annotations":{"`+meta.AnnotationKeyOrphanOnDelete+`":"true"}}}`)
 	}
 	r.Eventually(t, within, "the object is deleted", func(ctx context.Context) error { return deleted(ctx, r.Plane, r.object) })
-	_, err := r.cloud.Networks.GetNetwork(t.Context(), r.external)
+	_, err := r.cloud.Networks.Get(t.Context(), r.external)
 	if deleted := sdk.IsNotFound(err); deleted != r.deletes || client.IgnoreNotFound(err) != nil && !deleted {
 		t.Errorf("looking for the network: %v; it is to be deleted: %t", err, r.deletes)
 	}

@@ -177,13 +177,13 @@ func (p *poor) opened(t *testing.T) {
 // changed checks that the cloud has every update.
 func (p *poor) changed(t *testing.T) {
 	t.Helper()
-	networks, networksErr := p.cloud.Networks.ListNetworks(t.Context(), nil)
+	networks, networksErr := p.cloud.Networks.List(t.Context(), nil)
 	for _, n := range networks {
 		if n.Description != updated {
 			t.Errorf("network %+v is not updated", n)
 		}
 	}
-	subnets, subnetsErr := p.cloud.Subnets.ListSubnets(t.Context(), map[string]string{"state": updated})
+	subnets, subnetsErr := p.cloud.Subnets.List(t.Context(), map[string]string{"state": updated})
 	if len(subnets) != len(p.subnets) || networksErr != nil || subnetsErr != nil {
 		t.Errorf("%d subnets are updated, %v, %v", len(subnets), networksErr, subnetsErr)
 	}

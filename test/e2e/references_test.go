@@ -57,7 +57,7 @@ func newFamily(t *testing.T, s *stage, namespace string) *family {
 		f.subnets[name] = &networkv1alpha3.Subnet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
 	s.newNamespace(t, namespace)
-	foreign, err := s.cloud.Networks.CreateNetwork(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	foreign, err := s.cloud.Networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func (f *family) resolved(t *testing.T) {
 	shop := meta.GetExternalName(f.network)
 	for name, want := range map[string]string{"by-name": shop, "by-labels": shop, "by-value": f.foreign} {
 		p := f.subnets[name].Spec.ForProvider
-		have, err := f.cloud.Subnets.GetSubnet(t.Context(), meta.GetExternalName(f.subnets[name]))
+		have, err := f.cloud.Subnets.Get(t.Context(), meta.GetExternalName(f.subnets[name]))
 		if err != nil || have.NetworkID != want || *p.NetworkID != want {
 			t.Errorf("%s: spec has network %s, the cloud has %+v (%v), want %s", name, *p.NetworkID, have, err, want)
 		}
@@ -134,7 +134,7 @@ func (f *family) resolved(t *testing.T) {
 		t.Errorf("the selector's choice is %+v", ref)
 	}
 	want := []string{meta.GetExternalName(f.subnets["by-name"]), meta.GetExternalName(f.subnets["by-labels"])}
-	have, err := f.cloud.NodeGroups.GetNodeGroup(t.Context(), f.group.Name)
+	have, err := f.cloud.NodeGroups.Get(t.Context(), f.group.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +194,16 @@ func (f *family) departed(t *testing.T) {
 
 // absent returns nil if the cloud has nothing of the family.
 func (f *family) absent(ctx context.Context) error {
-	_, err := f.cloud.Networks.GetNetwork(ctx, meta.GetExternalName(f.network))
+	_, err := f.cloud.Networks.Get(ctx, meta.GetExternalName(f.network))
 	if !sdk.IsNotFound(err) {
 		return fmt.Errorf("the network is still there: %v", err)
 	}
 	for name, s := range f.subnets {
-		if _, err := f.cloud.Subnets.GetSubnet(ctx, meta.GetExternalName(s)); !sdk.IsNotFound(err) {
+		if _, err := f.cloud.Subnets.Get(ctx, meta.GetExternalName(s)); !sdk.IsNotFound(err) {
 			return fmt.Errorf("subnet %s is still there: %v", name, err)
 		}
 	}
-	if _, err := f.cloud.NodeGroups.GetNodeGroup(ctx, f.group.Name); !sdk.IsNotFound(err) {
+	if _, err := f.cloud.NodeGroups.Get(ctx, f.group.Name); !sdk.IsNotFound(err) {
 		return errors.New("the node group is still there")
 	}
 	return nil

@@ -105,7 +105,7 @@ func (r *road) update(t *testing.T) {
 
 func (r *road) revert(t *testing.T) {
 	level := 20
-	if _, err := r.cloud.UpdateInstance(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
+	if _, err := r.cloud.Update(t.Context(), "orders", database.UpdateInstanceInput{FancinessLevel: &level}); err != nil {
 		t.Fatal(err)
 	}
 	r.Eventually(t, within, "the change behind our back takes effect", func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func (r *road) delete(t *testing.T) {
 // What exists already and belongs to nothing of Bowline is adopted only on request.
 func adopted(t *testing.T, s *stage) {
 	p, cloud := s.Plane, s.cloud.Databases
-	if _, err := cloud.CreateInstance(t.Context(), database.CreateInstanceInput{Name: "legacy", FancinessLevel: 20}); err != nil {
+	if _, err := cloud.Create(t.Context(), database.CreateInstanceInput{Name: "legacy", FancinessLevel: 20}); err != nil {
 		t.Fatal(err)
 	}
 	create(t, p, plane.Database("legacy", 30))
@@ -151,7 +151,7 @@ func adopted(t *testing.T, s *stage) {
 
 	annotate(t, p, "legacy", meta.AnnotationKeyExternalName, "legacy")
 	p.Eventually(t, within, "the instance is adopted and kept as declared", func(ctx context.Context) error {
-		have, err := cloud.GetInstance(ctx, "legacy")
+		have, err := cloud.Get(ctx, "legacy")
 		if err != nil {
 			return err
 		}

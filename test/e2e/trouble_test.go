@@ -48,7 +48,7 @@ func cutOff(t *testing.T, s *stage) {
 	s.Kill(t)
 	s.Up(t)
 	awaitSettled(t, s.Plane, n)
-	found, err := s.cloud.Networks.ListNetworks(t.Context(), inspect.OwnedBy(n.UID))
+	found, err := s.cloud.Networks.List(t.Context(), inspect.OwnedBy(n.UID))
 	if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(n) {
 		t.Errorf("the cloud has %+v (%v), want one network, %s", found, err, meta.GetExternalName(n))
 	}

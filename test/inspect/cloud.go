@@ -74,29 +74,29 @@ func (p *Project) All(ctx context.Context) ([]External, error) {
 			Setting: setting, Delete: func(ctx context.Context) error { return remove(ctx, name) },
 		})
 	}
-	groups, groupsErr := p.NodeGroups.ListNodeGroups(ctx, nil)
+	groups, groupsErr := p.NodeGroups.List(ctx, nil)
 	for _, g := range groups {
 		setting := ""
 		if len(g.ScalingConfig) > 0 {
 			setting = fmt.Sprint(g.ScalingConfig[0].MaxSize)
 		}
-		add("node group", g.Name, g.Status, setting, g.Labels, p.NodeGroups.DeleteNodeGroup)
+		add("node group", g.Name, g.Status, setting, g.Labels, p.NodeGroups.Delete)
 	}
-	subnets, subnetsErr := p.Subnets.ListSubnets(ctx, nil)
+	subnets, subnetsErr := p.Subnets.List(ctx, nil)
 	for _, s := range subnets {
-		add("subnet", s.ID, s.Status, s.Labels[TierLabel], s.Labels, p.Subnets.DeleteSubnet)
+		add("subnet", s.ID, s.Status, s.Labels[TierLabel], s.Labels, p.Subnets.Delete)
 	}
-	networks, networksErr := p.Networks.ListNetworks(ctx, nil)
+	networks, networksErr := p.Networks.List(ctx, nil)
 	for _, n := range networks {
-		add("network", n.ID, n.Status, fmt.Sprint(n.MTU), n.Labels, p.Networks.DeleteNetwork)
+		add("network", n.ID, n.Status, fmt.Sprint(n.MTU), n.Labels, p.Networks.Delete)
 	}
-	databases, databasesErr := p.Databases.ListInstances(ctx, nil)
+	databases, databasesErr := p.Databases.List(ctx, nil)
 	for _, d := range databases {
-		add("database", d.Name, d.Status, fmt.Sprint(d.FancinessLevel), d.Labels, p.Databases.DeleteInstance)
+		add("database", d.Name, d.Status, fmt.Sprint(d.FancinessLevel), d.Labels, p.Databases.Delete)
 	}
-	caches, cachesErr := p.Caches.ListInstances(ctx, nil)
+	caches, cachesErr := p.Caches.List(ctx, nil)
 	for _, c := range caches {
-		add("cache", c.Name, c.Status, fmt.Sprint(c.MemoryMegabytes), c.Labels, p.Caches.DeleteInstance)
+		add("cache", c.Name, c.Status, fmt.Sprint(c.MemoryMegabytes), c.Labels, p.Caches.Delete)
 	}
 	return found, errors.Join(groupsErr, subnetsErr, networksErr, databasesErr, cachesErr)
 }

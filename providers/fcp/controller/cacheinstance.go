@@ -36,7 +36,7 @@ func cacheInstances() kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v
 		},
 		Inputs: []any{cache.CreateInstanceInput{}, cache.UpdateInstanceInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *cacheRequest) (*cacheInstance, error) {
-			have, err := cache.NewClient(c).GetInstance(ctx, r.Name)
+			have, err := cache.NewClient(c).Get(ctx, r.Name)
 			if err != nil {
 				return nil, err
 			}
@@ -45,7 +45,7 @@ func cacheInstances() kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v
 		Create: func(ctx context.Context, c *sdk.Client, r *cacheRequest) (*cacheInstance, error) {
 			in := kind.Input[cache.CreateInstanceInput](r)
 			in.Name, in.Password = r.Name, optional(string(r.Secrets["passwordSecretRef"]))
-			created, err := cache.NewClient(c).CreateInstance(ctx, in, sdk.WithIdempotencyKey(r.Token))
+			created, err := cache.NewClient(c).Create(ctx, in, sdk.WithIdempotencyKey(r.Token))
 			if err != nil {
 				return nil, err
 			}
@@ -54,11 +54,11 @@ func cacheInstances() kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v
 		Update: func(ctx context.Context, c *sdk.Client, r *cacheRequest) error {
 			in := kind.Input[cache.UpdateInstanceInput](r)
 			in.Password = optional(string(r.Secrets["passwordSecretRef"]))
-			_, err := cache.NewClient(c).UpdateInstance(ctx, r.Name, in)
+			_, err := cache.NewClient(c).Update(ctx, r.Name, in)
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *cacheRequest) error {
-			return cache.NewClient(c).DeleteInstance(ctx, r.Name)
+			return cache.NewClient(c).Delete(ctx, r.Name)
 		},
 	}
 }

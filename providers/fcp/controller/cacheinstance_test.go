@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -95,7 +96,7 @@ func TestCacheSendsWhatIsDeclared(t *testing.T) {
 	for key, value := range labelsOfCache() {
 		labels[key] = value
 	}
-	cloud := &scriptedCloud{status: http.StatusCreated, answer: cache.CreatedInstance{Instance: theirCache("CREATING"), Password: "as-answered"}}
+	cloud := &scriptedCloud{status: http.StatusCreated, answer: cache.CreatedInstance{Instance: theirCache("CREATING"), Credentials: sdk.Credentials{Password: "as-answered"}}}
 	client := connect(t, cacheInstances(), sessions(), v1alpha3.CacheInstanceGroupVersionKind, cloud)
 	client.(managed.SecretInputUser).UseSecretInputs(map[string][]byte{"passwordSecretRef": []byte("chosen-password")})
 	created, err := client.Create(t.Context(), sessions())

@@ -40,14 +40,14 @@ func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceP
 			database.StatusDeleting: kind.Deleting, database.StatusFailed: kind.Failed,
 		},
 		Get: func(ctx context.Context, c *sdk.Client, r *instanceRequest) (*instance, error) {
-			have, err := database.NewClient(c).GetInstance(ctx, r.Name)
+			have, err := database.NewClient(c).Get(ctx, r.Name)
 			if err != nil {
 				return nil, err
 			}
 			return &instance{Instance: *have}, nil
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *instanceRequest) (*instance, error) {
-			created, err := database.NewClient(c).CreateInstance(ctx, database.CreateInstanceInput{
+			created, err := database.NewClient(c).Create(ctx, database.CreateInstanceInput{
 				Name:           r.Name,
 				FancinessLevel: r.Parameters.FancinessLevel,
 				Version:        r.Parameters.Version,
@@ -60,7 +60,7 @@ func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceP
 			return &instance{Instance: created.Instance, Password: created.Password}, nil
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *instanceRequest) error {
-			_, err := database.NewClient(c).UpdateInstance(ctx, r.Name, database.UpdateInstanceInput{
+			_, err := database.NewClient(c).Update(ctx, r.Name, database.UpdateInstanceInput{
 				FancinessLevel: optional(r.Parameters.FancinessLevel),
 				Password:       optional(string(r.Secrets["passwordSecretRef"])),
 				Labels:         r.Labels,
@@ -68,7 +68,7 @@ func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceP
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *instanceRequest) error {
-			return database.NewClient(c).DeleteInstance(ctx, r.Name)
+			return database.NewClient(c).Delete(ctx, r.Name)
 		},
 		// claims of this kind need all details in the Secret
 		Connection: func(*sdk.Client, *instance) managed.ConnectionDetails {

@@ -145,7 +145,7 @@ func TestCreateAndUpdateSendWhatIsDeclared(t *testing.T) {
 	for key, value := range labelsOf(orders()) {
 		labels[key] = value
 	}
-	cloud := &scriptedCloud{status: http.StatusCreated, answer: database.CreatedInstance{Instance: theirs("CREATING", nil), Password: "secret"}}
+	cloud := &scriptedCloud{status: http.StatusCreated, answer: database.CreatedInstance{Instance: theirs("CREATING", nil), Credentials: sdk.Credentials{Password: "secret"}}}
 	created, err := cloud.client(t).Create(t.Context(), orders())
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestChosenPassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer := database.CreatedInstance{Instance: theirs("CREATING", nil), Password: "as-answered"}
+			answer := database.CreatedInstance{Instance: theirs("CREATING", nil), Credentials: sdk.Credentials{Password: "as-answered"}}
 			cloud := &scriptedCloud{status: http.StatusOK, answer: answer}
 			client := cloud.client(t)
 			client.(managed.SecretInputUser).UseSecretInputs(tc.inputs)

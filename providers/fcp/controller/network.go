@@ -22,20 +22,20 @@ func networks() kind.Kind[*sdk.Client, v1alpha3.NetworkParameters, v1alpha3.Netw
 		States:   states(),
 		Inputs:   []any{network.CreateNetworkInput{}, network.UpdateNetworkInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *networkRequest) (*network.Network, error) {
-			return network.NewClient(c).GetNetwork(ctx, r.Name)
+			return network.NewClient(c).Get(ctx, r.Name)
 		},
 		List: func(ctx context.Context, c *sdk.Client, labels map[string]string) ([]network.Network, error) {
-			return network.NewClient(c).ListNetworks(ctx, labels)
+			return network.NewClient(c).List(ctx, labels)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *networkRequest) (*network.Network, error) {
-			return network.NewClient(c).CreateNetwork(ctx, kind.Input[network.CreateNetworkInput](r))
+			return network.NewClient(c).Create(ctx, kind.Input[network.CreateNetworkInput](r))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *networkRequest) error {
-			_, err := network.NewClient(c).UpdateNetwork(ctx, r.Name, kind.Input[network.UpdateNetworkInput](r))
+			_, err := network.NewClient(c).Update(ctx, r.Name, kind.Input[network.UpdateNetworkInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *networkRequest) error {
-			return network.NewClient(c).DeleteNetwork(ctx, r.Name)
+			return network.NewClient(c).Delete(ctx, r.Name)
 		},
 	}
 }

@@ -21,17 +21,17 @@ func nodeGroups() kind.Kind[*sdk.Client, v1alpha3.NodeGroupParameters, v1alpha3.
 		States:   states(),
 		Inputs:   []any{nodegroup.CreateNodeGroupInput{}, nodegroup.UpdateNodeGroupInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) (*nodegroup.NodeGroup, error) {
-			return nodegroup.NewClient(c).GetNodeGroup(ctx, r.Name)
+			return nodegroup.NewClient(c).Get(ctx, r.Name)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) (*nodegroup.NodeGroup, error) {
-			return nodegroup.NewClient(c).CreateNodeGroup(ctx, kind.Input[nodegroup.CreateNodeGroupInput](r), sdk.WithIdempotencyKey(r.Token))
+			return nodegroup.NewClient(c).Create(ctx, kind.Input[nodegroup.CreateNodeGroupInput](r), sdk.WithIdempotencyKey(r.Token))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) error {
-			_, err := nodegroup.NewClient(c).UpdateNodeGroup(ctx, r.Name, kind.Input[nodegroup.UpdateNodeGroupInput](r))
+			_, err := nodegroup.NewClient(c).Update(ctx, r.Name, kind.Input[nodegroup.UpdateNodeGroupInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *nodeGroupRequest) error {
-			return nodegroup.NewClient(c).DeleteNodeGroup(ctx, r.Name)
+			return nodegroup.NewClient(c).Delete(ctx, r.Name)
 		},
 	}
 }

@@ -22,20 +22,20 @@ func subnets() kind.Kind[*sdk.Client, v1alpha3.SubnetParameters, v1alpha3.Subnet
 		States:   states(),
 		Inputs:   []any{subnet.CreateSubnetInput{}, subnet.UpdateSubnetInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *subnetRequest) (*subnet.Subnet, error) {
-			return subnet.NewClient(c).GetSubnet(ctx, r.Name)
+			return subnet.NewClient(c).Get(ctx, r.Name)
 		},
 		List: func(ctx context.Context, c *sdk.Client, labels map[string]string) ([]subnet.Subnet, error) {
-			return subnet.NewClient(c).ListSubnets(ctx, labels)
+			return subnet.NewClient(c).List(ctx, labels)
 		},
 		Create: func(ctx context.Context, c *sdk.Client, r *subnetRequest) (*subnet.Subnet, error) {
-			return subnet.NewClient(c).CreateSubnet(ctx, kind.Input[subnet.CreateSubnetInput](r))
+			return subnet.NewClient(c).Create(ctx, kind.Input[subnet.CreateSubnetInput](r))
 		},
 		Update: func(ctx context.Context, c *sdk.Client, r *subnetRequest) error {
-			_, err := subnet.NewClient(c).UpdateSubnet(ctx, r.Name, kind.Input[subnet.UpdateSubnetInput](r))
+			_, err := subnet.NewClient(c).Update(ctx, r.Name, kind.Input[subnet.UpdateSubnetInput](r))
 			return err
 		},
 		Delete: func(ctx context.Context, c *sdk.Client, r *subnetRequest) error {
-			return subnet.NewClient(c).DeleteSubnet(ctx, r.Name)
+			return subnet.NewClient(c).Delete(ctx, r.Name)
 		},
 	}
 }

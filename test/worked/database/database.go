@@ -77,13 +77,13 @@ func NewClient(_ context.Context, credentials []byte) (Client, error) {
 
 // GetInstance returns an instance.
 func (c Client) GetInstance(ctx context.Context, name string) (Existing, error) {
-	i, err := c.service.GetInstance(ctx, name)
+	i, err := c.service.Get(ctx, name)
 	return Existing{i}, err
 }
 
 // CreateInstance makes an instance.
 func (c Client) CreateInstance(ctx context.Context, i Instance, password string) error {
-	_, err := c.service.CreateInstance(ctx, database.CreateInstanceInput{
+	_, err := c.service.Create(ctx, database.CreateInstanceInput{
 		Name: i.Name, FancinessLevel: i.FancinessLevel, Version: i.Version, Password: &password,
 	})
 	return err
@@ -91,11 +91,11 @@ func (c Client) CreateInstance(ctx context.Context, i Instance, password string)
 
 // UpdateInstance lets an instance allow as many connections as asked for.
 func (c Client) UpdateInstance(ctx context.Context, i Instance) error {
-	_, err := c.service.UpdateInstance(ctx, i.Name, database.UpdateInstanceInput{FancinessLevel: &i.FancinessLevel})
+	_, err := c.service.Update(ctx, i.Name, database.UpdateInstanceInput{FancinessLevel: &i.FancinessLevel})
 	return err
 }
 
 // DeleteInstance deletes an instance.
 func (c Client) DeleteInstance(ctx context.Context, name string) error {
-	return c.service.DeleteInstance(ctx, name)
+	return c.service.Delete(ctx, name)
 }

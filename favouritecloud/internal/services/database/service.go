@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/fleet"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
@@ -56,7 +57,7 @@ func (s *Service) Create(ctx context.Context, project, idempotencyKey string, in
 		Password: *cmp.Or(in.Password, new(fleet.NewPassword())), IdempotencyKey: idempotencyKey,
 	}}
 	return s.Fleet.Create(record, s.validateCreate(ctx, in), func(r Record) ([]byte, error) {
-		return json.Marshal(api.CreatedInstance{Instance: Show(r), Password: r.Password})
+		return json.Marshal(api.CreatedInstance{Instance: Show(r), Credentials: sdk.Credentials{Password: r.Password}})
 	})
 }
 

@@ -61,11 +61,7 @@ type Instance struct {
 // CreatedInstance is the answer to a create request, the only one that contains the password.
 type CreatedInstance struct {
 	Instance
-	// Password is the password at the time of the request.
-	Password string `json:"password"`
-	// Replayed is true when this is the answer to an earlier request with the same idempotency key. It describes
-	// the instance as it was then.
-	Replayed bool `json:"-"`
+	sdk.Credentials
 }
 
 // CreateInstanceInput describes a new instance.

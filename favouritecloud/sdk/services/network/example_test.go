@@ -13,13 +13,13 @@ import (
 )
 
 // Creating a network at most once. Its id is unknown in advance, so the label of an earlier attempt is searched first.
-func ExampleClient_CreateNetwork() {
+func ExampleClient_Create() {
 	client, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: "fck_…"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	networks, mine := network.NewClient(client), map[string]string{"order": "1"}
-	earlier, err := networks.ListNetworks(context.Background(), mine)
+	earlier, err := networks.List(context.Background(), mine)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func ExampleClient_CreateNetwork() {
 		fmt.Println(earlier[0].ID, "exists already")
 		return
 	}
-	created, err := networks.CreateNetwork(context.Background(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: mine})
+	created, err := networks.Create(context.Background(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: mine})
 	if err != nil {
 		log.Fatal(err)
 	}

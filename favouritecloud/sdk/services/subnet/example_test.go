@@ -13,13 +13,13 @@ import (
 )
 
 // A subnet in a zone that the cloud chooses.
-func ExampleClient_CreateSubnet() {
+func ExampleClient_Create() {
 	client, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: "fck_…"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	in := subnet.CreateSubnetInput{NetworkID: "net-3f9a1c2b7d", CIDRBlock: "10.0.1.0/24"}
-	created, err := subnet.NewClient(client).CreateSubnet(context.Background(), in)
+	created, err := subnet.NewClient(client).Create(context.Background(), in)
 	if sdk.IsConflict(err) {
 		log.Fatal("another subnet has these addresses")
 	}
