@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,8 +189,4 @@ func isEmpty(value any) bool {
 func (e *Env) Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	testkit.Eventually(t, what, func() error { return check(t.Context()) })
-}
-
-func contains(resources []metav1.APIResource, plural string) bool {
-	return slices.ContainsFunc(resources, func(r metav1.APIResource) bool { return r.Name == plural })
 }
