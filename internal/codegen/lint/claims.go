@@ -11,16 +11,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// claimRules check the settings of a claim: the rules for settings that do not depend on a provider, and one more.
-func claimRules() []fieldRule {
-	rules := slices.DeleteFunc(settingRules(), func(r fieldRule) bool {
-		return !slices.Contains([]string{"json", "documented", "optional", "required", "collection", "single-field", "plain-secret"}, r.Name)
-	})
-	return append(rules, fieldRule{
-		Rule{"claim-marker", "a claim's settings have no markers but +immutable, and that outside of lists and maps (K38)"}, claimMarker,
-	})
-}
-
 // claimMarker refuses markers without effect: the settings of a claim are neither compared with nor sent to an external system.
 func claimMarker(_ *model.Kind, at model.Place) string {
 	f := at.Field()

@@ -10,21 +10,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// kindRules check kinds as a whole.
-func kindRules() []kindRule {
-	return []kindRule{
-		{Rule{"package-markers", "a package has markers for its group and for deepcopy functions (T30)"}, packageMarkers},
-		{Rule{"root", "a kind is marked as a root type, and has spec and status (K7, K8)"}, root},
-		{Rule{"scope", "a kind has one or both of the scopes, set by one marker (N1)"}, scope},
-		{Rule{"settings", "a managed kind has parameters and an observation (K4, K10)"}, settings},
-		{Rule{"link", "the comment of parameters links to the vendor's page (P91)"}, link},
-		{Rule{"claim", "a claim kind is namespaced, its spec is optional, and its status is the common one (K31, K32, K34)"}, claim},
-		{Rule{"target", "a target kind is namespaced, its spec is required, and its status is the common one (K71, K72, K74)"}, targetKind},
-		{Rule{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)"}, class},
-		{Rule{"provider-config", "a managed kind has a provider configuration (N29)"}, providerConfig},
-	}
-}
-
 func packageMarkers(k *model.Kind) string {
 	switch c := k.Package.Comment; {
 	case c.Value("groupName") == "":
@@ -49,10 +34,10 @@ func root(k *model.Kind) string {
 }
 
 func scope(k *model.Kind) string {
-	marker, ok := k.Struct.Comment.Get("bowline:scopes")
+	value := k.Struct.Comment.Value("bowline:scopes")
 	scopes := model.Scopes(k.Struct)
-	if ok && len(scopes) != len(strings.Split(marker.Value, ",")) {
-		return fmt.Sprintf("+bowline:scopes=%s: write Cluster, Namespaced, or Cluster,Namespaced", marker.Value)
+	if k.Struct.Comment.Has("bowline:scopes") && len(scopes) != len(strings.Split(value, ",")) {
+		return fmt.Sprintf("+bowline:scopes=%s: write Cluster, Namespaced, or Cluster,Namespaced", value)
 	}
 	if len(scopes) == 2 && strings.HasPrefix(k.Package.Path, k.Package.API.Path+"/namespaced/") {
 		first := strings.Replace(k.Package.Dir, "/namespaced/", "/", 1)
@@ -68,7 +53,7 @@ func scope(k *model.Kind) string {
 	return ""
 }
 
-func settings(k *model.Kind) string {
+func managed(k *model.Kind) string {
 	if k.Role != model.Managed {
 		return ""
 	}

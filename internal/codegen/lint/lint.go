@@ -38,32 +38,10 @@ type Rule struct {
 // Rules returns all rules, in the order in which they are applied.
 func Rules() []Rule {
 	var all []Rule
-	for _, r := range kindRules() {
+	for _, r := range rules() {
 		all = append(all, r.Rule)
 	}
-	for _, r := range slices.Concat(settingRules(), claimRules(), observationRules()) {
-		if !slices.Contains(all, r.Rule) {
-			all = append(all, r.Rule)
-		}
-	}
-	return append(all, markerRule(), nolintRule())
-}
-
-// A fieldRule checks a field of the settings or the observation. It returns a message, empty if there is no problem.
-type fieldRule struct {
-	Rule
-	check func(k *model.Kind, at model.Place) string
-}
-
-// A kindRule checks a kind as a whole.
-type kindRule struct {
-	Rule
-	check func(k *model.Kind) string
-}
-
-// onField returns the check of a rule that only depends on the field itself.
-func onField(check func(f *model.Field) string) func(*model.Kind, model.Place) string {
-	return func(_ *model.Kind, at model.Place) string { return check(at.Field()) }
+	return all
 }
 
 // Check returns all problems of the packages that opted in, joined, sorted by position; nil if there are none.
@@ -106,28 +84,29 @@ func (f *findings) add(at token.Position, rule, message string) {
 }
 
 func (f *findings) kind(k *model.Kind) {
-	for _, r := range kindRules() {
-		if !allowed(k.Struct.Comment, r.Name) {
-			f.add(k.Struct.At, r.Name, r.check(k))
+	f.apply(kinds, k, nil, k.Struct.Comment, k.Struct.At)
+	switch k.Role {
+	case model.Managed:
+		f.fields(settings, k, k.Parameters)
+	case model.Claim:
+		f.fields(claims, k, k.Spec)
+	}
+	f.fields(observations, k, k.Observation)
+}
+
+// fields applies the rules of a part to all fields of a struct, if it was read.
+func (f *findings) fields(of part, k *model.Kind, named model.Ref) {
+	if s := k.Lookup(named); s != nil {
+		for _, place := range s.Walk() {
+			f.apply(of, k, place, place.Field().Comment, place.Field().At)
 		}
-	}
-	if parameters := k.Lookup(k.Parameters); parameters != nil && k.Role == model.Managed {
-		f.fields(k, parameters, settingRules())
-	}
-	if spec := k.Lookup(k.Spec); spec != nil && k.Role == model.Claim {
-		f.fields(k, spec, claimRules())
-	}
-	if observation := k.Lookup(k.Observation); observation != nil {
-		f.fields(k, observation, observationRules())
 	}
 }
 
-func (f *findings) fields(k *model.Kind, s *model.Struct, rules []fieldRule) {
-	for _, place := range s.Walk() {
-		for _, r := range rules {
-			if !allowed(place.Field().Comment, r.Name) {
-				f.add(place.Field().At, r.Name, r.check(k, place))
-			}
+func (f *findings) apply(of part, k *model.Kind, place model.Place, c model.Comment, at token.Position) {
+	for _, r := range rules() {
+		if r.of&of != 0 && !allowed(c, r.Name) {
+			f.add(at, r.Name, r.check(k, place))
 		}
 	}
 }

@@ -16,14 +16,6 @@ import (
 
 const nolintMarker = "bowline:nolint"
 
-func markerRule() Rule {
-	return Rule{"marker", "markers of bowline exist, and match the type of their field"}
-}
-
-func nolintRule() Rule {
-	return Rule{"nolint", "+bowline:nolint has the name of a rule and a reason"}
-}
-
 // A fit checks the value of a marker at a field; f is nil at packages and types. It returns a message, empty if there is no problem.
 type fit func(f *model.Field, value string) string
 
@@ -170,12 +162,12 @@ func (f *findings) comment(field *model.Field, c model.Comment, known map[string
 		}
 		fits, ok := known[m.Name]
 		if !ok {
-			f.add(m.At, markerRule().Name, fmt.Sprintf("marker +%s does not exist here: write one of +%s", m.Name,
+			f.add(m.At, markerRule, fmt.Sprintf("marker +%s does not exist here: write one of +%s", m.Name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", +")))
 			continue
 		}
 		if message := fits(field, m.Value); message != "" {
-			f.add(m.At, markerRule().Name, "+"+m.Name+": "+message)
+			f.add(m.At, markerRule, "+"+m.Name+": "+message)
 		}
 		if m.Name == nolintMarker {
 			f.nolint(m)
@@ -185,14 +177,14 @@ func (f *findings) comment(field *model.Field, c model.Comment, known map[string
 
 func (f *findings) nolint(m model.Marker) {
 	name, reason, _ := strings.Cut(m.Value, " ")
+	var names []string
+	for _, r := range Rules() {
+		names = append(names, r.Name)
+	}
 	switch {
-	case !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Name == name }):
-		var names []string
-		for _, r := range Rules() {
-			names = append(names, r.Name)
-		}
-		f.add(m.At, nolintRule().Name, fmt.Sprintf("rule %q does not exist: write one of %s", name, strings.Join(names, ", ")))
+	case !slices.Contains(names, name):
+		f.add(m.At, nolintRule, fmt.Sprintf("rule %q does not exist: write one of %s", name, strings.Join(names, ", ")))
 	case strings.TrimSpace(reason) == "":
-		f.add(m.At, nolintRule().Name, fmt.Sprintf("add a reason: +bowline:nolint=%s REASON", name))
+		f.add(m.At, nolintRule, fmt.Sprintf("add a reason: +bowline:nolint=%s REASON", name))
 	}
 }

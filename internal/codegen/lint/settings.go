@@ -13,36 +13,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-func jsonRule() fieldRule {
-	return fieldRule{Rule{"json", "fields have camelCase names in JSON (P5, P6)"}, onField(jsonName)}
-}
-
-func documentedRule() fieldRule {
-	return fieldRule{Rule{"documented", "fields have comments, which kubectl explain shows (P90)"}, onField(documented)}
-}
-
-// settingRules check the fields of parameters.
-func settingRules() []fieldRule {
-	return []fieldRule{
-		jsonRule(),
-		documentedRule(),
-		{Rule{"optional", "an optional setting is a pointer, list or map with omitempty (P40, P46)"}, onField(optional)},
-		{Rule{"required", "a setting without +optional is a value without omitempty (P41, P43)"}, onField(required)},
-		{Rule{"collection", "lists and maps are not pointers (P46)"}, onField(collection)},
-		{Rule{"demanded", "+bowline:required is for optional settings that are not in lists of several items (O32)"}, demanded},
-		{Rule{"outside-lists", "+bowline:default and +bowline:generated are for settings outside of lists and maps (P62)"}, outsideLists},
-		{Rule{"single-field", "the only field of an optional struct is required (P34)"}, onField(singleField)},
-		{Rule{"immutable-list", "an immutable setting is not in a list, unless it is listType=map (N33)"}, immutableList},
-		{Rule{"immutable-reference", "a reference is immutable if its field is, a selector never (P70, P71)"}, immutableReference},
-		{Rule{"immutable-always", "an immutable setting is resolved once, never Always (N33)"}, immutableAlways},
-		{Rule{"reference", "a field that refers to a kind has a reference and a selector beside it, and the kind exists (R159)"}, reference},
-		{Rule{"sub-resource", "a setting is not a list of objects that have a kind of their own (P23)"}, subResource},
-		{Rule{"plain-secret", "secrets are not settings (P60)"}, onField(plainSecret)},
-		{Rule{"secret-name", "the name of a field that selects a secret ends with SecretRef (P60)"}, onField(secretName)},
-		{Rule{"secret-comment", "the comment of an optional secret describes the value without it (P63)"}, secretComment},
-	}
-}
-
 func jsonName(f *model.Field) string {
 	switch {
 	case f.JSON == "":
@@ -204,6 +174,23 @@ func secretComment(k *model.Kind, at model.Place) string {
 	case random && !generated && !strings.Contains(comment, strings.ToLower(system)):
 		return fmt.Sprintf("the comment of %s mentions a random value that is not generated: add +bowline:generated=KEY, or write that "+
 			"%s generates it", f.Name, system)
+	}
+	return ""
+}
+
+func statusOmitted(f *model.Field) string {
+	if f.Omitted() {
+		return ""
+	}
+	return fmt.Sprintf("%s shows its zero value before it is observed: add omitempty to its json tag", f.Name)
+}
+
+func statusOptional(f *model.Field) string {
+	for _, marker := range []string{"optional", "immutable"} {
+		if f.Comment.Has(marker) {
+			return fmt.Sprintf("%s is an observation and not a setting: remove +%s, or use a separate struct if it is also a setting",
+				f.Name, marker)
+		}
 	}
 	return ""
 }

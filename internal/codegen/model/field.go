@@ -85,10 +85,13 @@ type Struct struct {
 
 // Field returns the field of a name in Go, nil if there is none.
 func (s *Struct) Field(name string) *Field {
-	for _, f := range s.Fields {
-		if f.Name == name {
-			return f
-		}
+	return first(s.Fields, func(f *Field) bool { return f.Name == name })
+}
+
+// first returns the first item that satisfies a condition, nil if there is none.
+func first[T any](all []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
@@ -102,9 +105,10 @@ func (s *Struct) Embeds(path, name string) bool {
 func (f *Field) Below() *Struct {
 	pkg := f.Struct.Package
 	if f.Type.Import != "" {
-		if pkg = pkg.API.Package(f.Type.Import); pkg == nil {
-			return nil
-		}
+		pkg = pkg.API.Package(f.Type.Import)
+	}
+	if pkg == nil {
+		return nil
 	}
 	return pkg.Structs[f.Type.Name]
 }

@@ -4,6 +4,8 @@
 package model
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -116,11 +118,10 @@ func (k *Kind) Declares(name string) bool { return k.Package.Declares(name) }
 
 // Lookup returns the struct that a reference names, nil if it was not read.
 func (k *Kind) Lookup(r Ref) *Struct {
-	pkg := k.Package.API.Package(r.Import)
-	if pkg == nil {
-		return nil
+	if pkg := k.Package.API.Package(r.Import); pkg != nil {
+		return pkg.Structs[r.Name]
 	}
-	return pkg.Structs[r.Name]
+	return nil
 }
 
 // isObject is true for structs that are Kubernetes objects with a spec, or with a template of specs.
@@ -130,10 +131,7 @@ func isObject(s *Struct) bool {
 
 // specOf returns the field that defines the role of a kind: a class has specTemplate instead of spec (K21).
 func specOf(s *Struct) *Field {
-	if template := s.Field("SpecTemplate"); template != nil {
-		return template
-	}
-	return s.Field("Spec")
+	return cmp.Or(s.Field("SpecTemplate"), s.Field("Spec"))
 }
 
 // readKind returns the kind that a struct declares, nil if it has no role.
@@ -195,22 +193,13 @@ func refOf(f *Field, in *Package) Ref {
 	if f == nil {
 		return Ref{}
 	}
-	if f.Type.Import == "" {
-		return Ref{in.Path, f.Type.Name}
-	}
-	return Ref{f.Type.Import, f.Type.Name}
+	return Ref{cmp.Or(f.Type.Import, in.Path), f.Type.Name}
 }
 
 // Scopes returns the valid scopes of the marker +bowline:scopes, Cluster first.
 func Scopes(s *Struct) []Scope {
-	var scopes []Scope
-	for _, scope := range []Scope{Cluster, Namespaced} {
-		for word := range strings.SplitSeq(s.Comment.Value("bowline:scopes"), ",") {
-			if strings.TrimSpace(word) == string(scope) {
-				scopes = append(scopes, scope)
-				break
-			}
-		}
-	}
-	return scopes
+	words := strings.Split(s.Comment.Value("bowline:scopes"), ",")
+	return slices.DeleteFunc([]Scope{Cluster, Namespaced}, func(scope Scope) bool {
+		return !slices.ContainsFunc(words, func(word string) bool { return strings.TrimSpace(word) == string(scope) })
+	})
 }

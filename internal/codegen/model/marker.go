@@ -6,6 +6,7 @@ package model
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -37,24 +38,20 @@ type Comment struct {
 
 // Has is true if there is a marker of the name.
 func (c Comment) Has(name string) bool {
-	_, ok := c.Get(name)
-	return ok
-}
-
-// Get returns the first marker of the name.
-func (c Comment) Get(name string) (Marker, bool) {
-	for _, m := range c.Markers {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Marker{}, false
+	return slices.ContainsFunc(c.Markers, func(m Marker) bool { return m.Name == name })
 }
 
 // Value returns the value of the first marker of the name, empty if there is none.
 func (c Comment) Value(name string) string {
-	m, _ := c.Get(name)
-	return m.Value
+	if i := slices.IndexFunc(c.Markers, func(m Marker) bool { return m.Name == name }); i >= 0 {
+		return c.Markers[i].Value
+	}
+	return ""
+}
+
+// isOurs is true if there is a marker of bowline.
+func (c Comment) isOurs() bool {
+	return slices.ContainsFunc(c.Markers, func(m Marker) bool { return strings.HasPrefix(m.Name, "bowline:") })
 }
 
 // Text returns the prose as one paragraph.
@@ -81,21 +78,17 @@ func readComment(at func(token.Pos) token.Position, groups ...*ast.CommentGroup)
 			c.Prose = append(c.Prose, text)
 		}
 	}
-	c.Prose = trimmed(c.Prose)
+	blank := func(line string) bool { return strings.TrimSpace(line) == "" }
+	for len(c.Prose) > 0 && blank(c.Prose[0]) {
+		c.Prose = c.Prose[1:]
+	}
+	for len(c.Prose) > 0 && blank(c.Prose[len(c.Prose)-1]) {
+		c.Prose = c.Prose[:len(c.Prose)-1]
+	}
 	return c
 }
 
 // isDirective is true for the text of comments such as //go:generate.
 func isDirective(text string) bool {
 	return strings.HasPrefix(text, "go:") || strings.HasPrefix(text, "nolint")
-}
-
-func trimmed(lines []string) []string {
-	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
-		lines = lines[1:]
-	}
-	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
 }

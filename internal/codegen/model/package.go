@@ -4,12 +4,14 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -56,10 +58,7 @@ func (p *Package) Group() string {
 
 // Version of the package's kinds.
 func (p *Package) Version() string {
-	if version := p.Comment.Value("versionName"); version != "" {
-		return version
-	}
-	return p.Name
+	return cmp.Or(p.Comment.Value("versionName"), p.Name)
 }
 
 // secondGroup is the group of the namespaced kinds of a package: .m before the last two labels (N35).
@@ -68,34 +67,20 @@ func (p *Package) secondGroup() string {
 		return group
 	}
 	labels := strings.Split(p.Group(), ".")
-	at := max(len(labels)-2, 0)
-	return strings.Join(append(append(append([]string{}, labels[:at]...), "m"), labels[at:]...), ".")
+	return strings.Join(slices.Insert(labels, max(len(labels)-2, 0), "m"), ".")
 }
 
 // OptedIn is true if the package has a marker of bowline.
 func (p *Package) OptedIn() bool {
-	if p.Source != nil || strings.Contains(markerNames(p.Comment), "\nbowline:") {
+	if p.Source != nil || p.Comment.isOurs() {
 		return true
 	}
 	for _, s := range p.Structs {
-		if strings.Contains(markerNames(s.Comment), "\nbowline:") {
+		if s.Comment.isOurs() || slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.Comment.isOurs() }) {
 			return true
-		}
-		for _, f := range s.Fields {
-			if strings.Contains(markerNames(f.Comment), "\nbowline:") {
-				return true
-			}
 		}
 	}
 	return false
-}
-
-func markerNames(c Comment) string {
-	var names strings.Builder
-	for _, m := range c.Markers {
-		names.WriteString("\n" + m.Name)
-	}
-	return names.String()
 }
 
 // OrderedStructs returns the structs in the order of the source.
@@ -115,12 +100,7 @@ func (p *Package) Declares(name string) bool {
 
 // Kind returns the kind of a name, nil if there is none.
 func (p *Package) Kind(name string) *Kind {
-	for _, k := range p.Kinds {
-		if k.Name == name {
-			return k
-		}
-	}
-	return nil
+	return first(p.Kinds, func(k *Kind) bool { return k.Name == name })
 }
 
 func newPackage(api *API, dir, path string) *Package {
@@ -249,13 +229,7 @@ func (p *Package) readDeclaration(file *ast.File, d *ast.GenDecl, at func(token.
 // markersAbove returns a comment that consists of markers and is one empty line above another: scaffolds of kubebuilder put markers of
 // types there. It is nil if there is none.
 func markersAbove(file *ast.File, doc *ast.CommentGroup, at func(token.Pos) token.Position) *ast.CommentGroup {
-	if doc == nil {
-		return nil
-	}
-	for _, group := range file.Comments {
-		if at(group.End()).Line+2 == at(doc.Pos()).Line && len(readComment(at, group).Prose) == 0 {
-			return group
-		}
-	}
-	return nil
+	return first(file.Comments, func(group *ast.CommentGroup) bool {
+		return doc != nil && at(group.End()).Line+2 == at(doc.Pos()).Line && len(readComment(at, group).Prose) == 0
+	})
 }

@@ -87,38 +87,34 @@ func (k *Kind) References() []Reference {
 	var all []Reference
 	for _, place := range parameters.Walk() {
 		f := place.Field()
-		target, ok := f.Comment.Get(ReferenceType)
-		if !ok {
+		if !f.Comment.Has(ReferenceType) {
 			continue
 		}
-		r := Reference{Place: place, Target: k.target(f, target.Value), Extractor: extractor(f)}
-		r.Ref = place.sibling(RefNames(f)...)
-		r.Selector = place.sibling(SelectorNames(f)...)
-		all = append(all, r)
+		all = append(all, Reference{
+			Place: place, Ref: place.sibling(RefNames(f)...), Selector: place.sibling(SelectorNames(f)...),
+			Target: k.target(f, f.Comment.Value(ReferenceType)), Extractor: extractor(f),
+		})
 	}
 	return all
 }
 
 // RefNames returns the possible names of the reference of a field, the preferred one first.
-func RefNames(f *Field) []string {
-	if name := f.Comment.Value(referenceRefName); name != "" {
-		return []string{name}
-	}
-	if f.Type.List {
-		return []string{strings.TrimSuffix(f.Name, "s") + "Refs", f.Name + "Refs"}
-	}
-	return []string{f.Name + "Ref"}
-}
+func RefNames(f *Field) []string { return companionNames(f, referenceRefName, "Ref", "Refs") }
 
 // SelectorNames returns the possible names of the selector of a field, the preferred one first.
 func SelectorNames(f *Field) []string {
-	if name := f.Comment.Value(referenceSelector); name != "" {
+	return companionNames(f, referenceSelector, "Selector", "Selector")
+}
+
+// companionNames returns the name of the marker, or else those with the suffix for a single value or for a list.
+func companionNames(f *Field, marker, single, list string) []string {
+	if name := f.Comment.Value(marker); name != "" {
 		return []string{name}
 	}
 	if f.Type.List {
-		return []string{strings.TrimSuffix(f.Name, "s") + "Selector", f.Name + "Selector"}
+		return []string{strings.TrimSuffix(f.Name, "s") + list, f.Name + list}
 	}
-	return []string{f.Name + "Selector"}
+	return []string{f.Name + single}
 }
 
 // target returns the kind of a marker, Kind or import/path.Kind, in the scope of the referring kind.
@@ -127,15 +123,12 @@ func (k *Kind) target(f *Field, value string) Ref {
 	if i := strings.LastIndex(value, "."); i >= 0 {
 		named = Ref{value[:i], value[i+1:]}
 	}
-	first := k.Package.API.Package(named.Import)
-	if first == nil {
+	author := k.Package.API.Package(named.Import)
+	if author == nil {
 		return named // Of another API, which is not read.
 	}
 	for _, pkg := range k.Package.API.Packages {
-		if pkg != first && pkg.Source != first {
-			continue
-		}
-		if found := pkg.Kind(named.Name); found != nil && found.Scope == k.Scope {
+		if found := pkg.Kind(named.Name); (pkg == author || pkg.Source == author) && found != nil && found.Scope == k.Scope {
 			return Ref{pkg.Path, named.Name}
 		}
 	}
@@ -146,8 +139,8 @@ func extractor(f *Field) Ref {
 	call := f.Comment.Value(referenceExtractor)
 	head, arguments, _ := strings.Cut(call, "(")
 	i := strings.LastIndex(head, ".")
-	if call == "" || i < 0 {
-		return Ref{Import: "", Name: call}
+	if i < 0 {
+		return Ref{Name: call}
 	}
 	return Ref{head[:i], head[i+1:] + "(" + arguments}
 }
