@@ -43,7 +43,7 @@ func TestLifeOfACache(t *testing.T) {
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
 	in := cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16, Labels: map[string]string{"team": "a"}}
 	created := c.createCache(t, in, sdk.WithIdempotencyKey("k"))
-	if created.Status != cache.StatusCreating || len(created.Password) != 32 || created.Replayed {
+	if created.Status != sdk.StatusCreating || len(created.Password) != 32 || created.Replayed {
 		t.Errorf("create answered status %s, a password of %d characters, replayed %t", created.Status, len(created.Password), created.Replayed)
 	}
 	if again := c.createCache(t, cache.CreateInstanceInput{}, sdk.WithIdempotencyKey("k")); !again.Replayed || again.Password != created.Password {
@@ -51,7 +51,7 @@ func TestLifeOfACache(t *testing.T) {
 	}
 	online := c.awaitCache(t, "sessions")
 	want := &cache.Instance{
-		ID: created.ID, Name: "sessions", MemoryMegabytes: 16, EvictionPolicy: cache.DefaultEvictionPolicy, Status: cache.StatusOnline,
+		ID: created.ID, Name: "sessions", MemoryMegabytes: 16, EvictionPolicy: cache.DefaultEvictionPolicy, Status: sdk.StatusOnline,
 		Hostname: "127.0.0.1", Username: "default", Labels: map[string]string{"team": "a"}, CreatedAt: created.CreatedAt,
 		Port: online.Port, EngineVersion: online.EngineVersion,
 	}
@@ -90,7 +90,7 @@ func updateCache(t *testing.T, c *cloud, created *cache.CreatedInstance) {
 	updated, err := c.caches.Update(t.Context(), created.Name, cache.UpdateInstanceInput{
 		MemoryMegabytes: new(32), EvictionPolicy: new("allkeys-lfu"), Password: new(chosen), Labels: map[string]string{"team": "b"},
 	})
-	if err != nil || updated.Status != cache.StatusUpdating {
+	if err != nil || updated.Status != sdk.StatusUpdating {
 		t.Fatalf("update answered %+v, %v", updated, err)
 	}
 	online := c.awaitCache(t, created.Name)

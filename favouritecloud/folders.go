@@ -30,22 +30,18 @@ const (
 )
 
 // ReadAdminToken returns the admin token of the cloud that uses a data folder.
-func ReadAdminToken(dataDir string) (string, error) {
-	token, err := os.ReadFile(filepath.Join(dataDir, adminTokenFile))
-	if err != nil {
-		return "", fmt.Errorf("reading admin token: %w", err)
-	}
-	return strings.TrimSpace(string(token)), nil
-}
+func ReadAdminToken(dataDir string) (string, error) { return read(dataDir, adminTokenFile) }
 
 // ReadEndpoint returns the URL of the cloud that uses a data folder. The error is fs.ErrNotExist when none runs; a killed cloud
 // leaves its last URL.
-func ReadEndpoint(dataDir string) (string, error) {
-	url, err := os.ReadFile(filepath.Join(dataDir, endpointFile))
+func ReadEndpoint(dataDir string) (string, error) { return read(dataDir, endpointFile) }
+
+func read(dataDir, name string) (string, error) {
+	content, err := os.ReadFile(filepath.Join(dataDir, name))
 	if err != nil {
-		return "", fmt.Errorf("reading endpoint: %w", err)
+		return "", fmt.Errorf("reading %s of the cloud: %w", name, err)
 	}
-	return strings.TrimSpace(string(url)), nil
+	return strings.TrimSpace(string(content)), nil
 }
 
 // folders are the folders and files of a running cloud.
@@ -65,10 +61,7 @@ func openFolders(c Config) (*folders, error) {
 	if os.Geteuid() == 0 {
 		mode = 0o711
 	}
-	if err := os.MkdirAll(c.DataDir, mode); err != nil {
-		return nil, fmt.Errorf("creating data folder: %w", err)
-	}
-	data, err := realPath(c.DataDir)
+	data, err := makeFolder(c.DataDir, mode)
 	if err != nil {
 		return nil, fmt.Errorf("creating data folder: %w", err)
 	}
@@ -87,7 +80,7 @@ func (f *folders) prepare(c Config) (err error) {
 		return err
 	}
 	if f.instances, err = f.chooseInstances(c.InstanceDir); err != nil {
-		return err
+		return fmt.Errorf("choosing instance folder: %w", err)
 	}
 	f.adminTokenHash, err = f.adminToken()
 	return err
@@ -126,29 +119,26 @@ func (f *folders) adminToken() ([sha256.Size]byte, error) {
 func (f *folders) chooseInstances(configured string) (string, error) {
 	kept, err := f.state.Setting(instanceDirSetting)
 	if err != nil {
-		return "", fmt.Errorf("choosing instance folder: %w", err)
+		return "", err
 	}
 	if kept != "" && !filepath.IsAbs(kept) {
 		kept = filepath.Join(f.data, kept) // Relative, so that the data folder can be moved.
 	}
 	chosen := kept
-	if configured != "" {
-		if chosen, err = filepath.Abs(configured); err != nil {
-			return "", fmt.Errorf("choosing instance folder: %w", err)
-		}
-	} else if kept == "" {
-		if chosen, err = f.defaultInstances(); err != nil {
-			return "", fmt.Errorf("choosing instance folder: %w", err)
-		}
+	switch {
+	case configured != "":
+		chosen, err = filepath.Abs(configured)
+	case kept == "":
+		chosen, err = f.defaultInstances()
 	}
-	if err := os.MkdirAll(chosen, 0o711); err != nil {
-		return "", fmt.Errorf("creating instance folder: %w", err)
+	if err != nil {
+		return "", err
 	}
-	if chosen, err = realPath(chosen); err != nil {
-		return "", fmt.Errorf("creating instance folder: %w", err)
+	if chosen, err = makeFolder(chosen, 0o711); err != nil {
+		return "", err
 	}
 	if kept != "" && chosen != kept {
-		return "", fmt.Errorf("instance folder %s cannot be used: the instances of this cloud are in %s", chosen, kept)
+		return "", fmt.Errorf("%s cannot be used: the instances of this cloud are in %s", chosen, kept)
 	}
 	return chosen, f.keepInstances(chosen)
 }
@@ -167,28 +157,31 @@ func (f *folders) defaultInstances() (string, error) {
 // keepInstances checks, links and records the folder of the instances.
 func (f *folders) keepInstances(chosen string) error {
 	if err := os.Chmod(chosen, 0o711); err != nil { // The umask may have removed access for the account of the servers.
-		return fmt.Errorf("creating instance folder: %w", err)
+		return err
 	}
 	reachable, err := f.account.CanReach(chosen)
 	if err != nil {
-		return fmt.Errorf("creating instance folder: %w", err)
+		return err
 	}
 	if !reachable {
-		return fmt.Errorf("account %s of the servers cannot reach the instance folder %s: choose another folder, or allow other accounts "+
-			"to enter its parent folders (chmod o+x)", f.account.Name, chosen)
+		return fmt.Errorf("account %s of the servers cannot reach %s: choose another folder, or allow other accounts to enter its parent "+
+			"folders (chmod o+x)", f.account.Name, chosen)
 	}
 	link := filepath.Join(f.data, instancesLink)
 	if chosen == link {
 		return f.state.SetSetting(instanceDirSetting, instancesLink)
 	}
 	if err := os.Symlink(chosen, link); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("linking instance folder: %w", err)
+		return err
 	}
 	return f.state.SetSetting(instanceDirSetting, chosen)
 }
 
-// realPath returns the absolute path without symbolic links, as /proc shows it.
-func realPath(path string) (string, error) {
+// makeFolder creates a folder unless it exists, and returns its absolute path without symbolic links, as /proc shows it.
+func makeFolder(path string, mode os.FileMode) (string, error) {
+	if err := os.MkdirAll(path, mode); err != nil {
+		return "", err
+	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", err

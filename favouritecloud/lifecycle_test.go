@@ -27,12 +27,12 @@ func TestLifeOfAnInstance(t *testing.T) {
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
 
 	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Labels: map[string]string{"team": "a"}})
-	if created.Status != database.StatusCreating || len(created.Password) != 32 || created.Replayed {
+	if created.Status != sdk.StatusCreating || len(created.Password) != 32 || created.Replayed {
 		t.Errorf("create answered status %s, a password of %d characters, replayed %t", created.Status, len(created.Password), created.Replayed)
 	}
 	online := c.awaitOnline(t, "orders")
 	want := &database.Instance{
-		ID: created.ID, Name: "orders", FancinessLevel: 20, Status: database.StatusOnline, Hostname: "127.0.0.1",
+		ID: created.ID, Name: "orders", FancinessLevel: 20, Status: sdk.StatusOnline, Hostname: "127.0.0.1",
 		Username: "postgres", Labels: map[string]string{"team": "a"}, CreatedAt: created.CreatedAt,
 		Port: online.Port, Version: online.Version,
 	}
@@ -51,7 +51,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if updated.Status != database.StatusUpdating {
+	if updated.Status != sdk.StatusUpdating {
 		t.Errorf("update answered status %s", updated.Status)
 	}
 	online = c.awaitOnline(t, "orders")

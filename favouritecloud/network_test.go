@@ -40,7 +40,7 @@ func TestLifeOfANetwork(t *testing.T) {
 	c := startPaperCloud(t)
 	plain := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	if want := (&network.Network{
-		ID: plain.ID, CIDRBlock: "10.0.0.0/16", MTU: 1500, Status: network.StatusAvailable, CreatedAt: plain.CreatedAt,
+		ID: plain.ID, CIDRBlock: "10.0.0.0/16", MTU: 1500, Status: sdk.StatusAvailable, CreatedAt: plain.CreatedAt,
 	}); !cmp.Equal(want, plain) || !regexp.MustCompile(`^net-[0-9a-f]{10}$`).MatchString(plain.ID) {
 		t.Errorf("a plain network, -want +got:\n%s", cmp.Diff(want, plain))
 	}

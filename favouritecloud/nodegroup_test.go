@@ -43,7 +43,7 @@ func TestLifeOfANodeGroup(t *testing.T) {
 	group := c.createGroup(t, in)
 	want := &nodegroup.NodeGroup{
 		Name: "web", SubnetIDs: in.SubnetIDs, ScalingConfig: []nodegroup.ScalingConfig{{MinSize: 2, MaxSize: 5, DesiredSize: 2}},
-		InstanceType: "small", Status: nodegroup.StatusAvailable, CreatedAt: group.CreatedAt,
+		InstanceType: "small", Status: sdk.StatusAvailable, CreatedAt: group.CreatedAt,
 		Upgrade: &nodegroup.Upgrade{Strategy: nodegroup.StrategyRolling, MaxUnavailable: 1, Version: nodegroup.Version},
 		Repair:  &nodegroup.Repair{Enabled: true},
 	}

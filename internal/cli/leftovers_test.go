@@ -68,7 +68,7 @@ func (m *machine) createDatabase(dataDir string) string {
 	var instance *database.Instance
 	err = wait.PollUntilContextTimeout(m.t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		instance, err = databases.Get(ctx, "kept")
-		return err == nil && instance.Status == database.StatusOnline, err
+		return err == nil && instance.Status == sdk.StatusOnline, err
 	})
 	if err != nil {
 		m.t.Fatalf("waiting for the instance: %v; it is %+v", err, instance)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -76,7 +75,7 @@ func failedCreation(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Settled(t, n)
-	if all, err := w.networks.List(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != network.StatusAvailable {
+	if all, err := w.networks.List(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != sdk.StatusAvailable {
 		t.Errorf("N26 networks %+v, %v", all, err)
 	}
 }

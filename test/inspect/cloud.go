@@ -70,7 +70,7 @@ func (p *Project) All(ctx context.Context) ([]External, error) {
 	var found []External
 	add := func(kind, name, status, setting string, labels map[string]string, remove func(context.Context, string) error) {
 		found = append(found, External{
-			Kind: kind, Name: name, Owner: types.UID(labels[meta.ExternalLabelUID]), Deleting: status == database.StatusDeleting,
+			Kind: kind, Name: name, Owner: types.UID(labels[meta.ExternalLabelUID]), Deleting: status == sdk.StatusDeleting,
 			Setting: setting, Delete: func(ctx context.Context) error { return remove(ctx, name) },
 		})
 	}

@@ -89,7 +89,9 @@ func asOf(r *http.Request) time.Time {
 // serveWithFaults answers a call and injects the faults that the rules require.
 func (a *API) serveWithFaults(w http.ResponseWriter, r *http.Request, call faults.Call) {
 	verdict := a.Faults.Judge(call)
-	if !pause(r.Context(), verdict.Latency) {
+	select {
+	case <-time.After(verdict.Latency):
+	case <-r.Context().Done():
 		return // The client has disconnected.
 	}
 	if verdict.StaleReads > 0 {
@@ -104,22 +106,7 @@ func (a *API) serveWithFaults(w http.ResponseWriter, r *http.Request, call fault
 		a.Faults.Count(call, verdict.Outcome)
 		a.disconnect(w, r)
 	default:
-		a.routes.ServeHTTP(&countingWriter{ResponseWriter: w, count: func(outcome string) { a.Faults.Count(call, outcome) }}, r)
-	}
-}
-
-// pause returns true after d, or false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+		a.routes.ServeHTTP(&statusRecorder{ResponseWriter: w, before: func(status int) { a.Faults.Count(call, outcome(status)) }}, r)
 	}
 }
 
@@ -133,20 +120,13 @@ func (a *API) disconnect(w http.ResponseWriter, r *http.Request) {
 	_ = conn.Close() // The client gets an error in any case.
 }
 
-// countingWriter counts an answer before it is sent.
-type countingWriter struct {
-	http.ResponseWriter
-	count func(outcome string)
-}
-
-func (c *countingWriter) WriteHeader(status int) {
+// outcome returns how a call without a fault is counted.
+func outcome(status int) string {
 	switch {
 	case status >= http.StatusInternalServerError:
-		c.count(sdk.OutcomeFailed)
+		return sdk.OutcomeFailed
 	case status >= http.StatusBadRequest:
-		c.count(sdk.OutcomeRefused)
-	default:
-		c.count(sdk.OutcomeOK)
+		return sdk.OutcomeRefused
 	}
-	c.ResponseWriter.WriteHeader(status)
+	return sdk.OutcomeOK
 }

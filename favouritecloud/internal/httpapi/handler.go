@@ -181,14 +181,18 @@ func decodeRefusal(err error) error {
 	return refusal.Malformed("the request is not valid JSON")
 }
 
-// statusRecorder records the status for the log.
+// statusRecorder records the status for the log, and calls before, if any, before the answer is sent.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
+	before func(status int)
 }
 
 func (s *statusRecorder) WriteHeader(status int) {
 	s.status = status
+	if s.before != nil {
+		s.before(status)
+	}
 	s.ResponseWriter.WriteHeader(status)
 }
 

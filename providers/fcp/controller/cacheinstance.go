@@ -31,8 +31,8 @@ func cacheInstances() kind.Kind[*sdk.Client, v1alpha3.CacheInstanceParameters, v
 		},
 		Labels: func(i *cacheInstance) map[string]string { return i.Labels },
 		States: map[string]kind.State{
-			cache.StatusCreating: kind.Creating, cache.StatusOnline: kind.Ready,
-			cache.StatusDeleting: kind.Deleting, cache.StatusFailed: kind.Failed,
+			sdk.StatusCreating: kind.Creating, sdk.StatusOnline: kind.Ready,
+			sdk.StatusDeleting: kind.Deleting, sdk.StatusFailed: kind.Failed,
 		},
 		Inputs: []any{cache.CreateInstanceInput{}, cache.UpdateInstanceInput{}},
 		Get: func(ctx context.Context, c *sdk.Client, r *cacheRequest) (*cacheInstance, error) {

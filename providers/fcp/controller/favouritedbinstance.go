@@ -36,8 +36,8 @@ func favouriteDBInstances() kind.Kind[*sdk.Client, v1alpha3.FavouriteDBInstanceP
 		},
 		Labels: func(i *instance) map[string]string { return i.Labels },
 		States: map[string]kind.State{
-			database.StatusCreating: kind.Creating, database.StatusOnline: kind.Ready,
-			database.StatusDeleting: kind.Deleting, database.StatusFailed: kind.Failed,
+			sdk.StatusCreating: kind.Creating, sdk.StatusOnline: kind.Ready,
+			sdk.StatusDeleting: kind.Deleting, sdk.StatusFailed: kind.Failed,
 		},
 		Get: func(ctx context.Context, c *sdk.Client, r *instanceRequest) (*instance, error) {
 			have, err := database.NewClient(c).Get(ctx, r.Name)

@@ -17,9 +17,9 @@ import (
 
 // What an instance may be doing (A94).
 const (
-	StatusOnline   = database.StatusOnline
-	StatusCreating = database.StatusCreating
-	StatusDeleting = database.StatusDeleting
+	StatusOnline   = sdk.StatusOnline
+	StatusCreating = sdk.StatusCreating
+	StatusDeleting = sdk.StatusDeleting
 )
 
 // IsNotFound is true for the error of calls about an instance that does not exist (A95).

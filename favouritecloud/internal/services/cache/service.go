@@ -44,7 +44,7 @@ func New(env fleet.Environment) *Service {
 		Environment: env, Service: "cache", Noun: "cache instance", Ports: host.CachePorts(),
 		NewServer: func(s fleet.Site[Record]) fleet.Server[Record] {
 			e := &engine{folder: s.Folder, owner: env.Account, searchPath: env.SearchPath}
-			return fleet.NewServer(s, e, func(r Record) (string, int) { return r.Name, r.Port })
+			return fleet.NewServer(s, e)
 		},
 	})}
 }

@@ -44,7 +44,7 @@ func New(env fleet.Environment, parallel int) *Service {
 		Environment: env, Service: "database", Noun: "database instance", Ports: host.DatabasePorts(),
 		NewServer: func(s fleet.Site[Record]) fleet.Server[Record] {
 			e := &engine{Cluster: postgres.NewCluster(s.Folder, env.Account), site: s, searchPath: env.SearchPath, slots: slots}
-			return fleet.NewServer(s, e, func(r Record) (string, int) { return r.Name, r.Port })
+			return fleet.NewServer(s, e)
 		},
 	})}
 }

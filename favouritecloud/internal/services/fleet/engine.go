@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 )
 
 // readyTimeout is how long a pass waits for a starting server before it reports that. The server continues to start.
@@ -40,25 +41,23 @@ type Engine[R any, S Running] interface {
 	Remove(ctx context.Context) error
 }
 
-// NewServer returns the Server that runs an engine at a site. name returns the name of an instance, and its recorded port.
-func NewServer[R any, S Running](site Site[R], engine Engine[R, S], name func(R) (string, int)) Server[R] {
-	return &server[R, S]{Site: site, engine: engine, name: name}
+// NewServer returns the Server that runs an engine at a site.
+func NewServer[R any, S Running, P store.Record[R]](site Site[R], engine Engine[R, S]) Server[R] {
+	return &server[R, S, P]{Site: site, engine: engine}
 }
 
-type server[R any, S Running] struct {
+type server[R any, S Running, P store.Record[R]] struct {
 	Site[R]
 	engine  Engine[R, S]
-	name    func(R) (string, int)
 	running S // nil when none is known to run
 }
 
-func (s *server[R, S]) isKnown() bool {
+func (s *server[R, S, P]) isKnown() bool {
 	var none S
 	return s.running != none
 }
 
-// Running implements Server.
-func (s *server[R, S]) Running(ctx context.Context, record R) (bool, error) {
+func (s *server[R, S, P]) Running(ctx context.Context, record R) (bool, error) {
 	if s.isKnown() {
 		return true, nil
 	}
@@ -67,22 +66,19 @@ func (s *server[R, S]) Running(ctx context.Context, record R) (bool, error) {
 		return false, err
 	}
 	if s.running = running; s.isKnown() {
-		name, _ := s.name(record)
-		s.Log.Info("running server adopted", "instance", name, "pid", running.Pid())
+		s.Log.Info("running server adopted", "instance", P(&record).Common().Name, "pid", running.Pid())
 	}
 	return s.isKnown(), nil
 }
 
-// Exited implements Server.
-func (s *server[R, S]) Exited() <-chan struct{} {
+func (s *server[R, S, P]) Exited() <-chan struct{} {
 	if !s.isKnown() {
 		return nil
 	}
 	return s.running.Exited()
 }
 
-// Provide implements Server.
-func (s *server[R, S]) Provide(ctx context.Context, record R) (Seen, error) {
+func (s *server[R, S, P]) Provide(ctx context.Context, record R) (Seen, error) {
 	if s.hasEnded() {
 		s.forget()
 		return Seen{}, errServerDied
@@ -105,7 +101,7 @@ func (s *server[R, S]) Provide(ctx context.Context, record R) (Seen, error) {
 	return seen, err
 }
 
-func (s *server[R, S]) hasEnded() bool {
+func (s *server[R, S, P]) hasEnded() bool {
 	select {
 	case <-s.Exited():
 		return true
@@ -114,7 +110,7 @@ func (s *server[R, S]) hasEnded() bool {
 	}
 }
 
-func (s *server[R, S]) forget() {
+func (s *server[R, S, P]) forget() {
 	var none S
 	if s.isKnown() {
 		s.running.Close()
@@ -122,7 +118,7 @@ func (s *server[R, S]) forget() {
 	s.running = none
 }
 
-func (s *server[R, S]) restart(ctx context.Context, record R) error {
+func (s *server[R, S, P]) restart(ctx context.Context, record R) error {
 	start, err := s.engine.Prepare(ctx, record)
 	if err != nil {
 		return err
@@ -133,7 +129,7 @@ func (s *server[R, S]) restart(ctx context.Context, record R) error {
 		}
 		s.forget()
 	}
-	name, port := s.name(record)
+	name, port := P(&record).Common().Name, P(&record).Common().Port
 	if port == 0 || !host.IsFree(port) { // Another program may have taken it while the server was down.
 		if port, err = s.ChoosePort(); err != nil {
 			return err
@@ -149,7 +145,7 @@ func (s *server[R, S]) restart(ctx context.Context, record R) error {
 }
 
 // Stop implements Server. An interrupted Provide may have left a program running.
-func (s *server[R, S]) Stop(ctx context.Context) error {
+func (s *server[R, S, P]) Stop(ctx context.Context) error {
 	var err error
 	if s.isKnown() {
 		err = s.running.Stop(ctx)
@@ -157,8 +153,7 @@ func (s *server[R, S]) Stop(ctx context.Context) error {
 	return errors.Join(err, s.engine.Clear(ctx))
 }
 
-// Remove implements Server.
-func (s *server[R, S]) Remove(ctx context.Context) error {
+func (s *server[R, S, P]) Remove(ctx context.Context) error {
 	if err := s.engine.Remove(ctx); err != nil {
 		return err
 	}

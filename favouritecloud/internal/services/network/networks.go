@@ -14,6 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/catalog"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 )
 
@@ -30,7 +32,7 @@ type Networks struct {
 func (n *Networks) Create(project string, in api.CreateNetworkInput) (api.Network, error) {
 	created := api.Network{
 		CIDRBlock: in.CIDRBlock, Description: *cmp.Or(in.Description, new(string)), DNSServers: slices.Clone(in.DNSServers),
-		MTU: *cmp.Or(in.MTU, new(api.DefaultMTU)), Labels: maps.Clone(in.Labels), Status: api.StatusAvailable,
+		MTU: *cmp.Or(in.MTU, new(api.DefaultMTU)), Labels: maps.Clone(in.Labels), Status: sdk.StatusAvailable,
 	}
 	if _, err := parseCIDR(in.CIDRBlock); err != nil {
 		return api.Network{}, err
@@ -71,7 +73,7 @@ func (n *Networks) Delete(project, id string) (api.Network, error) {
 		}
 		return err
 	})
-	removed.Status = api.StatusDeleting
+	removed.Status = sdk.StatusDeleting
 	return removed, err
 }
 

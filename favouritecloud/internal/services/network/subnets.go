@@ -16,6 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/catalog"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	networkapi "github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 )
@@ -67,7 +69,7 @@ func (s *Subnets) Create(project string, in api.CreateSubnetInput) (api.Subnet, 
 	}
 	now := time.Now()
 	created := api.Subnet{
-		NetworkID: in.NetworkID, CIDRBlock: in.CIDRBlock, Labels: maps.Clone(in.Labels), Status: api.StatusAvailable,
+		NetworkID: in.NetworkID, CIDRBlock: in.CIDRBlock, Labels: maps.Clone(in.Labels), Status: sdk.StatusAvailable,
 		CreatedAt: now.UTC().Truncate(time.Second),
 	}
 	err = s.state.Write(func(tx *store.Tx) error {
@@ -141,7 +143,7 @@ func (s *Subnets) Delete(project, id string) (api.Subnet, error) {
 		}
 		return err
 	})
-	removed.Status = api.StatusDeleting
+	removed.Status = sdk.StatusDeleting
 	return removed, err
 }
 

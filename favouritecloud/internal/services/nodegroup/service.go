@@ -15,6 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/services/catalog"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 )
 
@@ -182,7 +184,7 @@ func (s *Service) Delete(project, name string) (api.NodeGroup, error) {
 	removed, err := s.groups.Remove(project, name, func(tx *store.Tx, g group) error {
 		return s.replays.Delete(tx, project, g.IdempotencyKey)
 	})
-	removed.Shown.Status = api.StatusDeleting
+	removed.Shown.Status = sdk.StatusDeleting
 	return removed.Shown, err
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
+
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 )
 
@@ -23,7 +25,7 @@ func newGroup(in api.CreateNodeGroupInput, now time.Time) (api.NodeGroup, error)
 		Name: in.Name, SubnetIDs: slices.Clone(in.SubnetIDs), InstanceType: *cmp.Or(in.InstanceType, new(api.DefaultInstanceType)),
 		Upgrade: changedUpgrade(nil, *cmp.Or(in.Upgrade, &api.UpgradeInput{})),
 		Repair:  changedRepair(nil, *cmp.Or(in.Repair, &api.RepairInput{})),
-		Labels:  maps.Clone(in.Labels), Status: api.StatusAvailable, CreatedAt: now.UTC().Truncate(time.Second),
+		Labels:  maps.Clone(in.Labels), Status: sdk.StatusAvailable, CreatedAt: now.UTC().Truncate(time.Second),
 	}
 	if err := rules.Name("name", in.Name); err != nil {
 		return g, err

@@ -9,15 +9,6 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// States of an instance: see package sdk. While it is updated, the server continues to run.
-const (
-	StatusCreating = sdk.StatusCreating
-	StatusOnline   = sdk.StatusOnline
-	StatusUpdating = sdk.StatusUpdating
-	StatusDeleting = sdk.StatusDeleting
-	StatusFailed   = sdk.StatusFailed
-)
-
 // Bounds of MemoryMegabytes.
 const (
 	// MinMemoryMegabytes is the smallest memory.
@@ -41,7 +32,7 @@ type Instance struct {
 	EvictionPolicy string `json:"eviction_policy"`
 	// EngineVersion is the major and minor version of Redis, for example "7.0". Empty until it is known.
 	EngineVersion string `json:"engine_version,omitempty"`
-	// Status is one of the Status constants.
+	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server continues to run.
 	Status string `json:"status"`
 	// Message is the reason of status FAILED; empty otherwise.
 	Message string `json:"message,omitempty"`

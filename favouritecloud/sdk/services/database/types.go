@@ -9,15 +9,6 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// States of an instance: see package sdk. While it is updated, the server restarts.
-const (
-	StatusCreating = sdk.StatusCreating
-	StatusOnline   = sdk.StatusOnline
-	StatusUpdating = sdk.StatusUpdating
-	StatusDeleting = sdk.StatusDeleting
-	StatusFailed   = sdk.StatusFailed
-)
-
 // Bounds of FancinessLevel.
 const (
 	// MinFancinessLevel is the smallest fanciness level.
@@ -36,7 +27,7 @@ type Instance struct {
 	FancinessLevel int `json:"fanciness_level"`
 	// Version is the major version of PostgreSQL, for example "15". Empty until it is known.
 	Version string `json:"version,omitempty"`
-	// Status is one of the Status constants.
+	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server restarts.
 	Status string `json:"status"`
 	// Message is the reason of status FAILED; empty otherwise.
 	Message string `json:"message,omitempty"`

@@ -3,18 +3,7 @@
 
 package network
 
-import (
-	"time"
-
-	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-)
-
-// States of a network: see package sdk.
-const (
-	StatusCreating  = sdk.StatusCreating
-	StatusAvailable = sdk.StatusAvailable
-	StatusDeleting  = sdk.StatusDeleting
-)
+import "time"
 
 // Bounds of MTU, in bytes.
 const (
@@ -40,7 +29,7 @@ type Network struct {
 	MTU int `json:"mtu"`
 	// Labels are those of the user; the cloud only searches them.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Status is one of the Status constants.
+	// Status is StatusCreating, StatusAvailable or StatusDeleting of package sdk.
 	Status string `json:"status"`
 	// CreatedAt is when the create request was accepted, in whole seconds.
 	CreatedAt time.Time `json:"created_at"`

@@ -3,18 +3,7 @@
 
 package nodegroup
 
-import (
-	"time"
-
-	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-)
-
-// States of a node group: see package sdk.
-const (
-	StatusCreating  = sdk.StatusCreating
-	StatusAvailable = sdk.StatusAvailable
-	StatusDeleting  = sdk.StatusDeleting
-)
+import "time"
 
 // Strategies of an upgrade.
 const (
@@ -57,7 +46,7 @@ type NodeGroup struct {
 	Repair *Repair `json:"repair,omitempty"`
 	// Labels are those of the user. The cloud searches them and uses AutoscaleLabel.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Status is one of the Status constants.
+	// Status is StatusCreating, StatusAvailable or StatusDeleting of package sdk.
 	Status string `json:"status"`
 	// CreatedAt is when the create request was accepted, in whole seconds.
 	CreatedAt time.Time `json:"created_at"`

@@ -3,18 +3,7 @@
 
 package subnet
 
-import (
-	"time"
-
-	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-)
-
-// States of a subnet: see package sdk.
-const (
-	StatusCreating  = sdk.StatusCreating
-	StatusAvailable = sdk.StatusAvailable
-	StatusDeleting  = sdk.StatusDeleting
-)
+import "time"
 
 // Zones returns the zones of the cloud.
 func Zones() []string { return []string{"zone-a", "zone-b", "zone-c"} }
@@ -31,7 +20,7 @@ type Subnet struct {
 	Zone string `json:"zone"`
 	// Labels are those of the user; the cloud only searches them.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Status is one of the Status constants.
+	// Status is StatusCreating, StatusAvailable or StatusDeleting of package sdk.
 	Status string `json:"status"`
 	// CreatedAt is when the create request was accepted, in whole seconds.
 	CreatedAt time.Time `json:"created_at"`
