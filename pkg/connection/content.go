@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
 
@@ -101,7 +102,7 @@ func (p problems) err() error {
 	if len(p) > some {
 		list += fmt.Sprintf("; and %d more", len(p)-some)
 	}
-	return fmt.Errorf("annotation %s: %s", AnnotationKeyConnectionKeys, list)
+	return &failure.Error{Reason: failure.BadConnectionKeys, Message: fmt.Sprintf("annotation %s: %s", AnnotationKeyConnectionKeys, list)}
 }
 
 // quote quotes a name that a user wrote.

@@ -38,6 +38,8 @@ const (
 	ConnectionSecretUnavailable Reason = "ConnectionSecretUnavailable"
 	// ConnectionDetailsLost: the connection Secret lacks keys that the external system returned only once.
 	ConnectionDetailsLost Reason = "ConnectionDetailsLost"
+	// BadConnectionKeys: templates in the annotation bowline.dev/connection-keys of a claim have mistakes.
+	BadConnectionKeys Reason = "BadConnectionKeys"
 	// InvalidPolicy: spec.managementPolicies cannot be followed.
 	InvalidPolicy Reason = "InvalidPolicy"
 	// SpecRefused: the API server refuses settings that the external system chose.
@@ -91,6 +93,8 @@ func Explanations() []Explanation {
 		{ConnectionDetailsLost, "The connection Secret lacks keys that the external system returned only once.",
 			"Copy them from the claim's copy or from the earlier Secret, or reset them in the external system. To do without them, remove the " +
 				"annotation bowline.dev/created-connection-keys."},
+		{BadConnectionKeys, "Templates in the claim's annotation bowline.dev/connection-keys have mistakes. The claim's Secret has all other keys.",
+			"Correct the templates of the keys that the message names."},
 		{InvalidPolicy, "spec.managementPolicies cannot be followed.", `Add Observe to the list, or set it to ["*"].`},
 		{SpecRefused, "The API server refuses settings that the external system chose.",
 			"Set the fields that condition Synced names yourself, or leave LateInitialize out of managementPolicies."},

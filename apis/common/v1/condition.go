@@ -220,8 +220,8 @@ func LastAsyncOperationDestroyFailure(err error) Condition {
 	return newCondition(TypeLastAsyncOperation, corev1.ConditionFalse, ReasonDestroyFailure).WithMessage(err.Error())
 }
 
-// Stalled reports that reconciliation cannot succeed before something changes. The reason is that of package failure; the
-// message is what an application team may read, empty if the failure is for the platform team only.
+// Stalled reports that reconciliation cannot succeed before something changes. For the reason see CurrentFailure; the message is
+// what an application team may read, empty if the failure is for the platform team only.
 func Stalled(reason ConditionReason, message string) Condition {
 	return newCondition(TypeStalled, corev1.ConditionTrue, reason).WithMessage(message)
 }
@@ -239,7 +239,7 @@ func Resolved(t ConditionType) Condition {
 
 // A CurrentFailure is why an object is not reconciled at present.
 type CurrentFailure struct {
-	// Reason is one of package failure, empty if there is no failure.
+	// Reason is one of package failure, or that of condition Ready of a claim or target; empty if there is no failure.
 	Reason ConditionReason
 	// Message is what an application team may read, empty if the failure is for the platform team only.
 	Message string

@@ -12,7 +12,6 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 )
 
 // claimChecks are the checks of a claim, in the order of the output.
@@ -91,17 +90,9 @@ func (q *inquiry) checkBond(what string, r inspect.Reading) {
 	}
 }
 
-// rejected reports whether the claim itself is rejected, which its controller reports in both conditions.
-func (q *inquiry) rejected() bool {
-	mistake := q.LastError != nil && q.LastError.Reason == string(claimbinding.ReasonBadConnectionKeys)
-	return q.failing() && (mistake || q.synced.Message == q.ready.Message)
-}
-
 // nextOfClaim tells when a claim is reconciled again.
 func (q *inquiry) nextOfClaim() string {
-	needPerson := []xpv1.ConditionReason{
-		xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound, xpv1.ReasonNotAllowed,
-	}
+	needPerson := []xpv1.ConditionReason{xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound}
 	switch {
 	case q.State == StateFine:
 		return ""
@@ -110,7 +101,7 @@ func (q *inquiry) nextOfClaim() string {
 		return "Not automatically: a lost managed resource is not created again."
 	case q.ready.Reason == xpv1.ReasonLimitReached:
 		return "As soon as another claim of the class is deleted, or the limit is raised."
-	case q.failure.Stalled, q.rejected(), slices.Contains(needPerson, q.ready.Reason):
+	case q.failure.Stalled, slices.Contains(needPerson, q.ready.Reason):
 		return "As soon as a person corrects the cause."
 	case q.failing():
 		return "Automatically, with backoff."

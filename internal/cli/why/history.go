@@ -71,9 +71,6 @@ func (q *inquiry) lastError(last *corev1.Event) *Happening {
 		return &Happening{At: inspect.When(*last).UTC(), Reason: last.Reason, Message: last.Message, Over: true}
 	}
 	now := &Happening{At: q.synced.LastTransitionTime.UTC(), Reason: string(q.failure.Reason), Message: q.synced.Message}
-	if now.Reason == "" && q.rejected() {
-		now.Reason = string(q.ready.Reason)
-	}
 	if last != nil && !inspect.When(*last).Before(now.At) { // the failure was reported again
 		now.At, now.Reason = inspect.When(*last).UTC(), cmp.Or(now.Reason, last.Reason)
 	}

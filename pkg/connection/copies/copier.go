@@ -24,6 +24,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -54,7 +55,7 @@ type Result struct {
 
 // Copy gives the owner the copy that it declares, and removes others that it has. While there is no source, or one that was
 // published anew without keys that only the creation of the external resource returned, existing copies stay as they are (R293, N42).
-// The error is a *BlockedError where the team has to change something.
+// IsBlocked is true for the error where the team has to change something.
 func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged, confirm Confirmation) (r Result, err error) {
 	source, err := c.Source(ctx, mg)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	if len(lost) > 0 {
 		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), "ask your platform team, who sees in its conditions what to do")
 		if mistake != nil {
-			r.Problem = fmt.Errorf("%w; %w", mistake, r.Problem)
+			r.Problem = failure.ForTeam(failure.BadConnectionKeys, fmt.Sprintf("%v; %v", mistake, r.Problem), mistake)
 		}
 	}
 	if have != nil && inStep(have, source, data) && agrees(source, have) {

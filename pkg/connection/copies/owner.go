@@ -4,7 +4,6 @@
 package copies
 
 import (
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +15,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -93,40 +93,27 @@ func (o Owner) newCopy(source *corev1.Secret, data map[string][]byte) *corev1.Se
 	return secret
 }
 
-// A BlockedError reports that a copy cannot be created before the team changes something. The message is for the team.
-type BlockedError struct {
-	message string
-	cause   error
-}
-
-func (e *BlockedError) Error() string { return e.message }
-
-// Unwrap returns the error of the API server, nil if there was none.
-func (e *BlockedError) Unwrap() error { return e.cause }
+// IsBlocked reports whether a copy cannot be created before the team changes something.
+func IsBlocked(err error) bool { return failure.Of(err).Reason == failure.ConnectionSecretUnavailable }
 
 func (o Owner) foreign() error {
-	return &BlockedError{message: fmt.Sprintf("secret %q exists and does not belong to this %s: name another one in %s, or remove it",
-		o.key().Name, o.noun, o.field)}
+	return &failure.Error{Reason: failure.ConnectionSecretUnavailable, Message: fmt.Sprintf("secret %q exists and does not belong to this "+
+		"%s: name another one in %s, or remove it", o.key().Name, o.noun, o.field)}
 }
 
-// IsBlocked reports whether an error is, or wraps, a *BlockedError.
-func IsBlocked(err error) bool {
-	_, ok := errors.AsType[*BlockedError](err)
-	return ok
-}
-
-// refused turns a refused creation into a *BlockedError, unless the namespace is being deleted. No field of the
-// error shows that a quota is the cause.
+// refused classifies a refused creation as blocked, unless the namespace is being deleted. No field of the error shows that a quota
+// is the cause.
 func (o Owner) refused(err error) error {
 	if !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return err
 	}
-	return &BlockedError{cause: err, message: fmt.Sprintf("secret %q cannot be created in namespace %q: if a resource quota is used up "+
-		"(kubectl describe resourcequota), remove Secrets that you do not need or ask for a larger quota; otherwise ask your platform team",
-		o.key().Name, o.key().Namespace)}
+	message := fmt.Sprintf("secret %q cannot be created in namespace %q: if a resource quota is used up (kubectl describe resourcequota), "+
+		"remove Secrets that you do not need or ask for a larger quota; otherwise ask your platform team", o.key().Name, o.key().Namespace)
+	return failure.ForTeam(failure.ConnectionSecretUnavailable, message, err)
 }
 
 // problem describes for the team what happened to the source, and what to do.
 func (o Owner) problem(mg resource.BindableManaged, what, then string) error {
-	return fmt.Errorf("the connection Secret of managed resource %s %q %s: %s", o.from, mg.GetName(), what, then)
+	return &failure.Error{Reason: failure.ConnectionDetailsLost,
+		Message: fmt.Sprintf("the connection Secret of managed resource %s %q %s: %s", o.from, mg.GetName(), what, then)}
 }

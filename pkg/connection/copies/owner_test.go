@@ -17,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -52,8 +53,8 @@ func TestRefusedCreation(t *testing.T) {
 			if IsBlocked(err) != tc.blocked || !errors.Is(err, tc.err) {
 				t.Fatalf("blocked %t: %v", IsBlocked(err), err)
 			}
-			if tc.blocked && (!strings.Contains(err.Error(), `"kube"`) || strings.Contains(err.Error(), "used: 7")) {
-				t.Errorf("message %q", err)
+			if message := failure.Of(err).Message; tc.blocked && (!strings.Contains(message, `"kube"`) || strings.Contains(message, "used: 7")) {
+				t.Errorf("message %q", message)
 			}
 		})
 	}

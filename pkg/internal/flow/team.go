@@ -4,6 +4,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,15 +36,17 @@ func AwaitAs(reason xpv1.ConditionReason, message string) Outcome {
 	return Outcome{End: Wait, Reason: event.Reason(reason), Message: message}
 }
 
-// RejectedAs is Rejected with the reason of condition Ready. The team reads the error.
+// RejectedAs is Rejected with the reason of condition Ready, which classifies an error without a reason of its own. The team
+// reads the error, or its message for teams.
 func RejectedAs(reason xpv1.ConditionReason, err error) Outcome {
-	return Rejected(event.Reason(reason), err)
+	class := failure.Of(failure.Default(reason, err))
+	return Rejected(event.Reason(reason), failure.ForTeam(class.Reason, cmp.Or(class.Message, err.Error()), err))
 }
 
 // A TeamReport is what a pass reports on an object of a team besides its outcome.
 type TeamReport struct {
 	Happened      []event.Event
-	Mistake       error        // in the object, which keeps nothing from working
+	Mistake       error        // in the object, which keeps nothing from working; classified for the team
 	MistakeReason event.Reason // of the event about it
 	SetStatus     func()       // sets further fields of the status; may be nil
 }
@@ -53,7 +56,8 @@ func (r *TeamReport) Note(reason event.Reason, message string) {
 	r.Happened = append(r.Happened, event.Normal(reason, message))
 }
 
-// A TeamSettler turns outcomes into conditions Ready and Synced of claims and targets, which application teams read.
+// A TeamSettler turns outcomes into conditions Ready, Synced, Stalled and Reconciling of claims and targets, which application
+// teams read.
 type TeamSettler struct {
 	Client   client.Client
 	Recorder event.Recorder
@@ -72,10 +76,12 @@ func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outc
 		return o.Result(s.Poll)
 	}
 	wasReady, wasSynced := of.GetCondition(xpv1.TypeReady), of.GetCondition(xpv1.TypeSynced)
-	ready, synced := s.ready(of, o), teamSynced(o, r.Mistake)
+	problem := cmp.Or(o.Err, r.Mistake)
+	ready, synced := s.ready(of, o), teamSynced(problem)
 	written, err := Report(ctx, s.Client, of, func() {
 		Set(of, ready, wasReady)
 		Set(of, synced, wasSynced)
+		SetState(of, teamState(o, r.Mistake))
 		if r.SetStatus != nil {
 			r.SetStatus()
 		}
@@ -104,7 +110,7 @@ func (s TeamSettler) ready(of Object, o Outcome) xpv1.Condition {
 	case o.End == Continue:
 		return xpv1.Available()
 	case o.End == Reject:
-		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), o.Err.Error())
+		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), failure.Of(o.Err).Message)
 	case was.Reason == "", was.Reason == s.Pending:
 		return xpv1.Waiting(s.Pending, "The last pass failed and is retried: see condition Synced.")
 	default:
@@ -112,26 +118,27 @@ func (s TeamSettler) ready(of Object, o Outcome) xpv1.Condition {
 	}
 }
 
-// teamSynced is condition Synced: without errors that are for the platform team only.
-func teamSynced(o Outcome, mistake error) xpv1.Condition {
-	switch {
-	case o.End == Reject:
-		return xpv1.ReconcileError(o.Err)
-	case o.Err != nil:
-		return xpv1.ReconcileError(errors.New(failure.Of(o.Err).Message))
-	case mistake != nil:
-		return xpv1.ReconcileError(mistake)
-	default:
+// teamSynced is condition Synced: without what only the platform team may read.
+func teamSynced(problem error) xpv1.Condition {
+	if problem == nil {
 		return xpv1.ReconcileSuccess()
 	}
+	return xpv1.ReconcileError(errors.New(failure.Of(problem).Message))
+}
+
+// teamState is condition Stalled or Reconciling. A mistake needs a change, unless the pass failed for another reason.
+func teamState(o Outcome, mistake error) xpv1.Condition {
+	if o.Err == nil && mistake != nil {
+		class := failure.Of(mistake)
+		return xpv1.Stalled(class.Reason, class.Message)
+	}
+	return o.State()
 }
 
 func (s TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool) {
 	switch {
 	case o.End == Continue && r.Mistake != nil:
 		return event.Warning(r.MistakeReason, r.Mistake), true
-	case o.End == Reject:
-		return event.Warning(o.Reason, o.Err), true
 	case o.Err != nil:
 		return event.Warning(o.Reason, errors.New(failure.Of(o.Err).Message)), true
 	case o.End == Wait && o.Reason != event.Reason(s.Pending):

@@ -76,6 +76,7 @@ func TestLostKeys(t *testing.T) {
 			s.holds(map[string]string{"username": "admin", "password": "hunter2", "LOGIN": "admin:hunter2"})
 			s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
 			s.saysSynced("lost password", `"orders-connection" stays`, "your platform team")
+			s.wantFailure(failure.ConnectionDetailsLost, true)
 			s.pass()
 		}
 		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.Take()); diff != "" {

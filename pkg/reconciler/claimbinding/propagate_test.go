@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 )
@@ -143,6 +144,7 @@ func TestContent(t *testing.T) {
 		for range 2 {
 			s.pass()
 			s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+			s.wantFailure(failure.BadConnectionKeys, true)
 		}
 		if diff := cmp.Diff([]event.Reason{claimbinding.ReasonBadConnectionKeys}, s.events.Take()); diff != "" {
 			t.Errorf("events, -want +got:\n%s", diff)
@@ -174,6 +176,7 @@ func TestForeignSecrets(t *testing.T) {
 				t.Error("nobody comes back")
 			}
 			s.wantState("orders", "Bound", xpv1.ReasonBinding, xpv1.ReasonReconcileError, "orders-connection", "name another")
+			s.wantFailure(failure.ConnectionSecretUnavailable, true)
 			if diff := cmp.Diff(map[string]string{"mine": "precious"}, s.secret("orders-connection")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

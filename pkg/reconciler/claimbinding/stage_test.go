@@ -27,6 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -363,9 +364,20 @@ func (s *stage) wantState(claim string, phase xpv1.BindingPhase, ready, synced x
 	if isReady := r.Status == corev1.ConditionTrue; isReady != (ready == xpv1.ReasonAvailable) {
 		s.t.Errorf("claim %s: Ready is %s", claim, r.Status)
 	}
+	if failed := xpv1.FailureOf(c); (failed.Reason != "") != (synced == xpv1.ReasonReconcileError) || failed.Reason != "" && failed.Message != y.Message {
+		s.t.Errorf("claim %s: Synced is %s (%s), and the failure %+v", claim, y.Reason, y.Message, failed)
+	}
 	for _, part := range parts {
 		if !strings.Contains(r.Message, part) {
 			s.t.Errorf("claim %s: the message of condition Ready should say %q, it says %q", claim, part, r.Message)
 		}
+	}
+}
+
+// wantFailure checks the typed failure of claim orders.
+func (s *stage) wantFailure(reason failure.Reason, stalled bool) {
+	s.t.Helper()
+	if failed := xpv1.FailureOf(s.claimOf("orders")); failed.Reason != reason || failed.Stalled != stalled {
+		s.t.Errorf("the failure is %+v, want %s, stalled: %t", failed, reason, stalled)
 	}
 }

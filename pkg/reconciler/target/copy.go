@@ -12,6 +12,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -30,8 +31,8 @@ func (r *Reconciler) checkSource(ctx context.Context, p *pass) flow.Outcome {
 		return fail("reading the connection details of the managed resource", err)
 	}
 	if source == nil {
-		return refuse(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q has published no connection details yet: wait until it does; "+
-			"if it lasts, ask your platform team", ref.Kind, ref.Name))
+		return refuse(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q has published no "+
+			"connection details yet: wait until it does; if it lasts, ask your platform team", ref.Kind, ref.Name)))
 	}
 	return flow.Next()
 }

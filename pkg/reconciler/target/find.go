@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -32,8 +33,8 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
 	switch {
 	case objects.IsAbsent(err):
-		return refuse(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q does not exist: create another target if the name is wrong, "+
-			"or ask your platform team to create the managed resource", ref.Kind, ref.Name))
+		return refuse(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q does not exist: "+
+			"create another target if the name is wrong, or ask your platform team to create the managed resource", ref.Kind, ref.Name)))
 	case err != nil:
 		return fail("reading the managed resource", err)
 	case ref.UID != "" && ref.UID != mg.GetUID():

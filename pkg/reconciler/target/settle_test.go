@@ -14,6 +14,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
 
@@ -38,6 +39,9 @@ func TestFailure(t *testing.T) {
 		ready, synced := have.GetCondition(xpv1.TypeReady), have.GetCondition(xpv1.TypeSynced)
 		if ready.Reason != xpv1.ReasonAvailable || synced.Reason != xpv1.ReasonReconcileError || s.secret("kube") == nil {
 			t.Errorf("Ready is %s, Synced %s, and a copy: %t", ready.Reason, synced.Reason, s.secret("kube") != nil)
+		}
+		if failed := xpv1.FailureOf(have); failed != (xpv1.CurrentFailure{Reason: failure.InternalError, Message: synced.Message}) {
+			t.Errorf("the failure is %+v", failed)
 		}
 		if says := "reading the connection details of the managed resource failed"; !strings.Contains(synced.Message, says) ||
 			strings.Contains(synced.Message, "hidden") {

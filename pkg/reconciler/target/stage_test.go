@@ -362,6 +362,9 @@ func (s *stage) wantState(ready xpv1.ConditionReason, parts ...string) {
 	if r.Reason != ready || (r.Status == corev1.ConditionTrue) != good || (y.Reason == xpv1.ReasonReconcileSuccess) != good {
 		s.t.Errorf("Ready is %s, %s (%s), Synced %s (%s); want %s", r.Status, r.Reason, r.Message, y.Reason, y.Message, ready)
 	}
+	if failed := xpv1.FailureOf(target); (failed.Reason == "") != good || !good && failed.Message != y.Message {
+		s.t.Errorf("Synced is %s (%s), and the failure %+v", y.Reason, y.Message, failed)
+	}
 	for _, part := range parts {
 		if !strings.Contains(r.Message, part) {
 			s.t.Errorf("the message of condition Ready should say %q, it says %q", part, r.Message)

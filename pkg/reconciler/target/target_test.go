@@ -19,6 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -146,15 +147,16 @@ func TestMissing(t *testing.T) {
 		target change
 		item   func(*shop.Item)
 		says   string
+		failed xpv1.ConditionReason
 	}{
-		"R301 no managed resource":                    {names(ours, "Item", "nobody"), nil, `Item "nobody" does not exist`},
-		"R301 another one of that name":               {anotherUID, nil, "is not the one"},
-		"R301 it publishes nothing":                   {nil, silent, "spec.writeConnectionSecretToRef"},
-		"R301 it has published nothing yet":           {nil, nil, "no connection details yet"},
-		"R300 no such kind":                           {names(ours, "Itme", "x"), nil, "there is no kind Itme.shop.test.bowline.dev"},
-		"R300 a kind that is none of managed":         {names("v1", "Secret", "x"), nil, "targets cannot connect to kind Secret"},
-		"R300 a claim, whose Secret the team has":     {names(ours, "ItemClaim", "x"), nil, "targets cannot connect to kind"},
-		"R300 an apiVersion that cannot be: no crash": {names("a/b/c", "Item", "x"), nil, "there is no kind"},
+		"R301 no managed resource":                    {names(ours, "Item", "nobody"), nil, `Item "nobody" does not exist`, failure.WaitingForReferences},
+		"R301 another one of that name":               {anotherUID, nil, "is not the one", xpv1.ReasonConnecting},
+		"R301 it publishes nothing":                   {nil, silent, "spec.writeConnectionSecretToRef", xpv1.ReasonConnecting},
+		"R301 it has published nothing yet":           {nil, nil, "no connection details yet", failure.WaitingForReferences},
+		"R300 no such kind":                           {names(ours, "Itme", "x"), nil, "there is no kind Itme.shop.test.bowline.dev", xpv1.ReasonConnecting},
+		"R300 a kind that is none of managed":         {names("v1", "Secret", "x"), nil, "targets cannot connect to kind Secret", xpv1.ReasonConnecting},
+		"R300 a claim, whose Secret the team has":     {names(ours, "ItemClaim", "x"), nil, "targets cannot connect to kind", xpv1.ReasonConnecting},
+		"R300 an apiVersion that cannot be: no crash": {names("a/b/c", "Item", "x"), nil, "there is no kind", xpv1.ReasonConnecting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -164,6 +166,9 @@ func TestMissing(t *testing.T) {
 				t.Errorf("comes back %+v", result)
 			}
 			s.wantState(xpv1.ReasonConnecting, tc.says)
+			if failed := xpv1.FailureOf(s.target()); failed.Reason != tc.failed || failed.Stalled != (tc.failed == xpv1.ReasonConnecting) {
+				t.Errorf("the failure is %+v", failed)
+			}
 			if diff := cmp.Diff([]event.Reason{"Connecting"}, s.events.Take()); diff != "" {
 				t.Errorf("events: -want +got:\n%s", diff)
 			}
