@@ -46,6 +46,9 @@ func TestRepository(t *testing.T) {
 		}
 		report(t, "A page that leads nowhere costs its reader the search.", found)
 	})
+	t.Run("tests use package testing and a real API server (T60 N19)", func(t *testing.T) {
+		report(t, "A framework is a second language, and a fake client accepts what the API server refuses.", testLibraries(source))
+	})
 	t.Run("no replace", func(t *testing.T) {
 		mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 		if err != nil {
@@ -55,6 +58,26 @@ func TestRepository(t *testing.T) {
 			t.Error("go.mod has a replace directive: with it `go install` from outside fails")
 		}
 	})
+}
+
+// testLibraries returns imports of test frameworks and of fake API servers.
+func testLibraries(source tree) []string {
+	forbidden := []string{
+		"github.com/onsi/", "github.com/stretchr/testify", "github.com/smartystreets/", "gopkg.in/check",
+		"sigs.k8s.io/controller-runtime/pkg/client/fake", "sigs.k8s.io/controller-runtime/pkg/envtest",
+		"k8s.io/client-go/kubernetes/fake", "k8s.io/client-go/dynamic/fake", "k8s.io/client-go/testing",
+	}
+	var found []string
+	for _, f := range source {
+		for _, spec := range f.syntax.Imports {
+			for _, library := range forbidden {
+				if f.isTest() && strings.HasPrefix(strings.Trim(spec.Path.Value, `"`), library) {
+					found = append(found, f.at(spec.Pos())+": import of "+spec.Path.Value)
+				}
+			}
+		}
+	}
+	return found
 }
 
 func report(t *testing.T, reason string, found []string) {

@@ -24,7 +24,6 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/providers/fcp/apis"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/crds"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -110,10 +109,7 @@ func checkRefusal(t *testing.T, err error, want string) {
 
 func TestKinds(t *testing.T) {
 	t.Parallel()
-	s := runtime.NewScheme()
-	if err := apis.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	s := newScheme(t)
 	for name, k := range managedKinds() {
 		t.Run("A70 A72 K1 R158 "+name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +182,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	for _, d := range all {
-		t.Run("N29 P90 "+d.Name, func(t *testing.T) {
+		t.Run("N29 P90 K11 "+d.Name, func(t *testing.T) {
 			t.Parallel()
 			config, isManaged := managed[schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}]
 			if got := d.Labels["bowline.dev/provider-config"]; got != config {
@@ -203,6 +199,9 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("categories %q, want %q", got, want)
 			}
 			for _, v := range d.Spec.Versions {
+				if v.Schema.OpenAPIV3Schema.Description == "" {
+					t.Error("the kind has no description")
+				}
 				for _, part := range []string{"spec", "specTemplate", "status"} {
 					checkDescribed(t, part, v.Schema.OpenAPIV3Schema.Properties[part])
 				}
@@ -242,7 +241,7 @@ func TestColumns(t *testing.T) {
 		want[k.gvk] = []string{"Name", "READY", "SYNCED", "EXTERNAL-NAME", "AGE"}
 	}
 	for gvk, columns := range want {
-		t.Run("T22 "+gvk.String(), func(t *testing.T) {
+		t.Run("K12 T21 T22 "+gvk.String(), func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(columns, columnsOf(t, env, gvk)); diff != "" {
 				t.Errorf("columns -want +got:\n%s", diff)
@@ -251,7 +250,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// columnsOf asks the server for the table of a kind.
+// columnsOf requests a table from the endpoint of a kind.
 func columnsOf(t *testing.T, env *controlplanetest.Env, gvk schema.GroupVersionKind) []string {
 	t.Helper()
 	mapping, err := env.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)

@@ -4,93 +4,90 @@
 package apis_test
 
 import (
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 )
 
-// valueTypes are optional settings that are no pointers, against P40. The guides print FavouriteDBInstanceParameters with
-// these types; they are optional all the same, so that an object may only observe (O32), and empty is no valid value.
-func valueTypes() []string { return []string{"name", "fancinessLevel"} }
-
-// Rules for the settings of every managed kind: pointers, markers and tags.
-func TestSettings(t *testing.T) {
-	t.Parallel()
-	kinds := managed(rootKinds(t))
-	for rule, applies := range map[string]func(*testing.T, field, apiextensionsv1.JSONSchemaProps) bool{
-		"P40 optional":                  optional,
-		"P41 required":                  required,
-		"P43 required with a reference": referable,
-		"P46 optional lists and maps":   collection,
-		"P63 sensitive":                 sensitive,
-	} {
-		t.Run(rule, func(t *testing.T) {
-			t.Parallel()
-			found := 0
-			for _, k := range kinds {
-				for _, part := range []string{"ForProvider", "InitProvider"} {
-					if _, ok := k.part(t, "Spec").FieldByName(part); !ok {
-						continue
-					}
-					s := k.schema("spec", strings.ToLower(part[:1])+part[1:])
-					for _, f := range fieldsOf(t, k.part(t, "Spec", part)) {
-						parent := at(s, f.path[:len(f.path)-1])
-						if parent.Items != nil && parent.Items.Schema != nil {
-							parent = *parent.Items.Schema
-						}
-						if _, defined := parent.Properties[f.json()]; !defined {
-							t.Errorf("%s: %s is not in the definition", k, f)
-						}
-						if applies(t, f, parent) {
-							found++
-						}
-					}
-				}
-			}
-			if found == 0 {
-				t.Error("applies to no setting, and so proves nothing")
-			}
-		})
-	}
+// A field is one of a Go type, at any depth, beside the schema of the object that it belongs to.
+type field struct {
+	reflect.StructField
+	json   string
+	parent apiextensionsv1.JSONSchemaProps
 }
 
-func isOptional(f field) bool { return has(f.comment, "+optional") }
-
-func isCollection(typ reflect.Type) bool {
-	return typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map
+func (f field) omitted() bool {
+	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return strings.Contains(options, "omitempty") && f.Type.Kind() != reflect.Struct || strings.Contains(options, "omitzero")
 }
 
-// optional wants a pointer with omitempty where the marker is, and the definition not to require the field.
-func optional(t *testing.T, f field, parent apiextensionsv1.JSONSchemaProps) bool {
-	if !isOptional(f) {
-		return false
+func (f field) required() bool { return slices.Contains(f.parent.Required, f.json) }
+
+// fieldsOf returns the fields of a type and of the structs of this repository below it.
+func fieldsOf(t *testing.T, typ reflect.Type, s apiextensionsv1.JSONSchemaProps) []field {
+	t.Helper()
+	if s.Items != nil {
+		s = *s.Items.Schema
 	}
-	if f.Type.Kind() != reflect.Pointer && !isCollection(f.Type) && !slices.Contains(valueTypes(), f.String()) {
-		t.Errorf("%s is optional and of type %s", f, f.Type)
+	var all []field
+	for f := range typ.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous {
+			all = append(all, fieldsOf(t, f.Type, s)...)
+			continue
+		}
+		below, defined := s.Properties[name]
+		if !defined {
+			t.Errorf("%s of %s is not in the definition", name, typ)
+		}
+		all = append(all, field{f, name, s})
+		of := f.Type
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Struct && strings.HasPrefix(of.PkgPath(), module) {
+			all = append(all, fieldsOf(t, of, below)...)
+		}
 	}
-	if !f.omitted() || slices.Contains(parent.Required, f.json()) {
-		t.Errorf("%s is optional, has the tag %q, and the definition requires %v", f, f.Tag, parent.Required)
-	}
-	return true
+	return all
 }
 
-// required wants a value without omitempty where no marker is, and the definition to require the field.
-func required(t *testing.T, f field, parent apiextensionsv1.JSONSchemaProps) bool {
-	if isOptional(f) {
-		return false
+func settingsOf(t *testing.T, k rootKind) []field {
+	t.Helper()
+	all := fieldsOf(t, k.part(t, "Spec", "ForProvider"), k.schema("spec", "forProvider"))
+	if _, ok := k.part(t, "Spec").FieldByName("InitProvider"); ok {
+		all = append(all, fieldsOf(t, k.part(t, "Spec", "InitProvider"), k.schema("spec", "initProvider"))...)
 	}
-	if f.Type.Kind() == reflect.Pointer || f.omitted() || !slices.Contains(parent.Required, f.json()) {
-		t.Errorf("%s is required, of type %s, has the tag %q, and the definition requires %v", f, f.Type, f.Tag, parent.Required)
+	return all
+}
+
+func observationsOf(t *testing.T, k rootKind) []field {
+	t.Helper()
+	return fieldsOf(t, k.part(t, "Status", "AtProvider"), k.schema("status", "atProvider"))
+}
+
+// requiresSettings requires what the markers of the source, which package lint checks, come to: a required setting is a value
+// without omitempty; others are left out when they are empty, those with a reference too, and lists and maps are no pointers.
+func requiresSettings(t *testing.T, k rootKind) {
+	for _, f := range settingsOf(t, k) {
+		collection := f.Type.Kind() == reflect.Pointer && slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map}, f.Type.Elem().Kind())
+		if f.required() == f.omitted() || f.required() && f.Type.Kind() == reflect.Pointer || collection {
+			t.Errorf("%s is of type %s, has the tag %q, and is required: %t", f.json, f.Type, f.Tag, f.required())
+		}
+		referable := slices.ContainsFunc(companions(f.json), func(name string) bool { return f.parent.Properties[name].Type != "" })
+		if referable && f.required() {
+			t.Errorf("%s may be set by a reference and is required", f.json)
+		}
 	}
-	return true
 }
 
 // companions are the fields that may stand in for a field: references and a selector.
@@ -99,101 +96,58 @@ func companions(name string) []string {
 	return []string{name + "Ref", one + "Refs", name + "Selector", one + "Selector"}
 }
 
-// referable wants a field with companions to be left out of JSON when it is empty, and not to be required.
-func referable(t *testing.T, f field, parent apiextensionsv1.JSONSchemaProps) bool {
-	if !slices.ContainsFunc(companions(f.json()), func(name string) bool { _, ok := parent.Properties[name]; return ok }) {
-		return false
+func describesSecrets(t *testing.T, k rootKind) {
+	random := regexp.MustCompile(`(?s)generates a random.* if it is not\s+set`)
+	for _, f := range settingsOf(t, k) {
+		if !strings.HasSuffix(f.json, "SecretRef") {
+			continue
+		}
+		if f.Type != reflect.TypeFor[*xpv1.SecretKeySelector]() && f.Type != reflect.TypeFor[*xpv1.LocalSecretKeySelector]() {
+			t.Errorf("%s is of type %s", f.json, f.Type)
+		}
+		if text := f.parent.Properties[f.json].Description; !random.MatchString(text) {
+			t.Errorf("the description of %s does not mention the random value: %s", f.json, text)
+		}
 	}
-	if !f.omitted() || slices.Contains(parent.Required, f.json()) {
-		t.Errorf("%s has the tag %q, and the definition requires %v", f, f.Tag, parent.Required)
-	}
-	return true
 }
 
-// collection wants no pointers to lists and maps.
-func collection(t *testing.T, f field, _ apiextensionsv1.JSONSchemaProps) bool {
-	if f.Type.Kind() == reflect.Pointer && isCollection(f.Type.Elem()) {
-		t.Errorf("%s is of type %s", f, f.Type)
+func omitsObservations(t *testing.T, k rootKind) {
+	all := observationsOf(t, k)
+	if len(all) == 0 {
+		t.Error("nothing is observed")
 	}
-	return isCollection(f.Type) && isOptional(f)
+	for _, f := range all {
+		if !f.omitted() || f.required() {
+			t.Errorf("%s has the tag %q and is required: %t", f.json, f.Tag, f.required())
+		}
+	}
 }
 
-// sensitive wants a text that says what is used without a reference, in the source and for kubectl explain.
-func sensitive(t *testing.T, f field, parent apiextensionsv1.JSONSchemaProps) bool {
-	if !strings.HasSuffix(f.json(), "SecretRef") {
-		return false
-	}
-	if f.Type != reflect.TypeFor[*xpv1.SecretKeySelector]() && f.Type != reflect.TypeFor[*xpv1.LocalSecretKeySelector]() {
-		t.Errorf("%s is of type %s", f, f.Type)
-	}
-	says := regexp.MustCompile(`(?s)generates a random.* if it is not\s+set`)
-	if !says.MatchString(prose(f.comment)) || !says.MatchString(parent.Properties[f.json()].Description) {
-		t.Errorf("%s does not say that a random value is generated: %s", f, f.comment)
-	}
-	return true
-}
-
-// Every field that is marked as immutable is protected by the API server, and no other.
-func TestImmutable(t *testing.T) {
-	t.Parallel()
-	both := 0
-	for _, k := range managed(rootKinds(t)) {
-		marked := map[string]bool{}
-		parameters := k.schema("spec", "forProvider")
-		for _, f := range fieldsOf(t, k.part(t, "Spec", "ForProvider")) {
-			if !has(f.comment, "+immutable") {
-				continue
-			}
-			marked[f.String()] = true
-			if isOptional(f) {
-				both++
+// protectsImmutable requires a rule of the definition for every immutable setting and no other. A reference is as immutable as
+// its setting; a selector never is.
+func protectsImmutable(t *testing.T, k rootKind) {
+	typ := reflect.PointerTo(k.part(t, "Spec", "ForProvider"))
+	immutable := reflect.Zero(typ).Interface().(interface{ FieldRules() parameters.Rules }).FieldRules().Immutable
+	s := k.schema("spec", "forProvider")
+	want := slices.Clone(immutable)
+	for _, name := range immutable {
+		if slices.Contains(s.Required, name) {
+			t.Errorf("%s cannot be set later", name)
+		}
+		for _, companion := range companions(name)[:2] {
+			if _, ok := s.Properties[companion]; ok {
+				want = append(want, companion)
 			}
 		}
-		t.Run("R177 P70 N7 marked is protected "+k.String(), func(t *testing.T) {
-			t.Parallel()
-			if len(marked) == 0 {
-				t.Error("no immutable field")
-			}
-			if diff := cmp.Diff(sorted(marked), protected(t, parameters)); diff != "" {
-				t.Errorf("-marked in the source +protected by the definition:\n%s", diff)
-			}
-			for _, f := range fieldsOf(t, k.part(t, "Status")) {
-				if has(f.comment, "+immutable") {
-					t.Errorf("%s of the status is marked", f)
-				}
-			}
-		})
-		t.Run("R177 P71 references "+k.String(), func(t *testing.T) {
-			t.Parallel()
-			for name := range parameters.Properties {
-				for _, c := range companions(name) {
-					if _, ok := parameters.Properties[c]; !ok {
-						continue
-					}
-					if want := marked[name] && !strings.HasSuffix(c, "Selector"); marked[c] != want {
-						t.Errorf("%s immutable: %t, %s: %t", name, marked[name], c, marked[c])
-					}
-				}
-			}
-		})
-		t.Run("P72 immutable and optional "+k.String(), func(t *testing.T) {
-			t.Parallel()
-			for _, name := range parameters.Required {
-				if marked[name] {
-					t.Errorf("%s cannot be set later", name)
-				}
-			}
-		})
 	}
-	if both == 0 {
-		t.Error("no field is immutable and optional")
+	slices.Sort(want)
+	if diff := cmp.Diff(slices.Compact(want), protected(t, s)); diff != "" || len(immutable) == 0 {
+		t.Errorf("-immutable +protected by the definition:\n%s", diff)
 	}
 }
 
-func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
-
-// protected returns the fields that have the rule of N7: what is set can neither change nor be removed. It fails for other
-// rules about earlier values.
+// protected returns the fields with the rule that a value, once set, can neither change nor be removed (N7). It refuses other
+// rules on earlier values.
 func protected(t *testing.T, s apiextensionsv1.JSONSchemaProps) []string {
 	t.Helper()
 	var names []string
@@ -212,29 +166,48 @@ func protected(t *testing.T, s apiextensionsv1.JSONSchemaProps) []string {
 	return names
 }
 
-// Rules for what every managed kind reports.
-func TestObservations(t *testing.T) {
-	t.Parallel()
-	for _, k := range managed(rootKinds(t)) {
-		for rule, broken := range map[string]func(field) bool{
-			"P50 left out when empty": func(f field) bool { return !f.omitted() },
-			"P51 no optional marker":  isOptional,
-		} {
-			t.Run(rule+" "+k.String(), func(t *testing.T) {
-				t.Parallel()
-				fields := fieldsOf(t, k.part(t, "Status", "AtProvider"))
-				if len(fields) == 0 {
-					t.Error("nothing is reported")
-				}
-				for _, f := range fields {
-					if broken(f) {
-						t.Errorf("%s: tag %q, comment %q", f, f.Tag, f.comment)
-					}
-				}
-				if required := k.schema("status", "atProvider").Required; len(required) > 0 {
-					t.Errorf("the definition requires %v", required)
-				}
-			})
+// spellsAcronyms requires acronyms in upper case in Go, and as words in lower camel case in JSON.
+func spellsAcronyms(t *testing.T, k rootKind) {
+	for _, f := range append(settingsOf(t, k), observationsOf(t, k)...) {
+		if want := lowerCamel(f.Name); f.json != want {
+			t.Errorf("%s is %s in JSON, want %s", f.Name, f.json, want)
+		}
+		for _, acronym := range []string{"Id", "Ip", "Cidr", "Dns", "Mtu", "Url", "Api"} {
+			if i := strings.Index(f.Name+".", acronym); i >= 0 && !unicode.IsLower(rune((f.Name + ".")[i+len(acronym)])) {
+				t.Errorf("%s has an acronym that is not in upper case", f.Name)
+			}
 		}
 	}
+}
+
+func TestLowerCamel(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"ID": "id", "IPVersion": "ipVersion", "SecondaryIPRanges": "secondaryIpRanges", "SubnetIDs": "subnetIds",
+		"SubnetIDRefs": "subnetIdRefs", "FancinessLevel": "fancinessLevel", "DNSServers": "dnsServers",
+	} {
+		if got := lowerCamel(name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+// lowerCamel returns the JSON name of a field: an acronym is a word, and so is the plural of one.
+func lowerCamel(name string) string {
+	name = regexp.MustCompile(`[A-Z]{2,}s($|[A-Z])`).ReplaceAllStringFunc(name, func(plural string) string {
+		end := strings.Index(plural, "s") + 1
+		return plural[:1] + strings.ToLower(plural[1:end]) + plural[end:]
+	})
+	name = regexp.MustCompile(`([A-Z])([A-Z][a-z])`).ReplaceAllString(name, "${1}_$2")
+	name = regexp.MustCompile(`([a-z0-9])([A-Z])`).ReplaceAllString(name, "${1}_$2")
+	return camel(strings.ToLower(name))
+}
+
+// camel returns the name of the cloud's JSON as ours.
+func camel(snake string) string {
+	words := strings.Split(snake, "_")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // newReferences has a Network a and two Subnets a and b, each with its name in the cloud and the label app=shop, and a
-// Network b that the cloud does not have yet.
+// Network b that the cloud does not have yet. Another namespace has Networks a and c with the same label.
 func newReferences(t *testing.T) *controlplanetest.Env {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -38,6 +38,12 @@ func newReferences(t *testing.T) *controlplanetest.Env {
 		return o
 	}
 	observe := xpv1.NamespacedResourceSpec{ManagementPolicies: xpv1.ManagementPolicies{xpv1.ManagementActionObserve}}
+	foreign := func(name, externalName string) *networkv1alpha3.Network {
+		n := &networkv1alpha3.Network{ObjectMeta: named(name, externalName), Spec: networkv1alpha3.NetworkSpec{NamespacedResourceSpec: observe}}
+		n.Labels["only"] = name
+		return n
+	}
+	controlplanetest.NewWithScheme(t, s, foreign("a", "net-foreign-a"), foreign("c", "net-foreign-c"))
 	return controlplanetest.NewWithScheme(t, s,
 		&networkv1alpha3.Network{ObjectMeta: named("a", "net-a"), Spec: networkv1alpha3.NetworkSpec{NamespacedResourceSpec: observe}},
 		&networkv1alpha3.Network{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: networkv1alpha3.NetworkSpec{NamespacedResourceSpec: observe}},
@@ -59,17 +65,27 @@ func TestSubnetReferences(t *testing.T) {
 			given: networkv1alpha3.SubnetParameters{NetworkID: new("net-x"), NetworkIDRef: &xpv1.Reference{Name: "a"}},
 			want:  networkv1alpha3.SubnetParameters{NetworkID: new("net-x"), NetworkIDRef: &xpv1.Reference{Name: "a"}},
 		},
-		"R161 by name": {
+		"by a name of both namespaces (R161 R172)": {
 			given: networkv1alpha3.SubnetParameters{NetworkIDRef: &xpv1.Reference{Name: "a"}},
 			want:  networkv1alpha3.SubnetParameters{NetworkID: new("net-a"), NetworkIDRef: &xpv1.Reference{Name: "a"}},
 		},
-		"R162 R165 by labels": {
+		"by labels of both namespaces (R162 R165 R172)": {
 			given: networkv1alpha3.SubnetParameters{NetworkIDSelector: shop()},
 			want:  networkv1alpha3.SubnetParameters{NetworkID: new("net-a"), NetworkIDRef: &xpv1.Reference{Name: "a"}, NetworkIDSelector: shop()},
 		},
 		"R167 the network does not exist yet": {
 			given:      networkv1alpha3.SubnetParameters{NetworkIDRef: &xpv1.Reference{Name: "b"}},
 			want:       networkv1alpha3.SubnetParameters{NetworkIDRef: &xpv1.Reference{Name: "b"}},
+			unresolved: true,
+		},
+		"a name of another namespace (R172)": {
+			given:      networkv1alpha3.SubnetParameters{NetworkIDRef: &xpv1.Reference{Name: "c"}},
+			want:       networkv1alpha3.SubnetParameters{NetworkIDRef: &xpv1.Reference{Name: "c"}},
+			unresolved: true,
+		},
+		"labels of another namespace (R172)": {
+			given:      networkv1alpha3.SubnetParameters{NetworkIDSelector: &xpv1.Selector{MatchLabels: map[string]string{"only": "c"}}},
+			want:       networkv1alpha3.SubnetParameters{NetworkIDSelector: &xpv1.Selector{MatchLabels: map[string]string{"only": "c"}}},
 			unresolved: true,
 		},
 	} {

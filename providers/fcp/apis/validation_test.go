@@ -13,14 +13,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// What a person who creates an object is told.
-func TestCreate(t *testing.T) {
+type creation struct{ kind, spec, refused string }
+
+// checkCreations creates objects, and expects a refusal where a part of its message is given.
+func checkCreations(t *testing.T, cases map[string]creation) {
 	t.Parallel()
 	env := controlplanetest.New(t)
 	kinds := managedKinds()
-	for name, tc := range map[string]struct{ kind, spec, refused string }{
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := kinds[tc.kind].object(t, env, tc.spec)
+			err := env.Client.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+			checkRefusal(t, err, tc.refused)
+		})
+	}
+}
+
+func TestCreate(t *testing.T) {
+	checkCreations(t, map[string]creation{
 		"R147 database without fanciness":   {database, `{forProvider: {name: a}}`, "spec.forProvider.fancinessLevel is required, there or in spec.initProvider, unless managementPolicies exclude Create and Update"},
 		"R147 network without range":        {namespacedNetwork, `{forProvider: {}}`, "spec.forProvider.cidrBlock is required"},
 		"R147 cluster network with none":    {clusterNetwork, `{forProvider: {}}`, "spec.forProvider.cidrBlock is required"},
@@ -73,17 +87,61 @@ func TestCreate(t *testing.T) {
 		"N2 secret of the own namespace":    {namespacedNetwork, `{forProvider: {cidrBlock: 10.0.0.0/16}, writeConnectionSecretToRef: {name: a}}`, ""},
 		"unknown field":                     {subnet, `{forProvider: {cidr: 10.0.0.0/24}, managementPolicies: [Observe]}`, `unknown field "spec.forProvider.cidr"`},
 		"unknown field of a scaling config": {nodeGroup, `{forProvider: {}, initProvider: {scalingConfig: [{size: 1}]}, managementPolicies: [Observe]}`, `unknown field "spec.initProvider.scalingConfig[0].size"`},
+	})
+}
+
+// Settings exist, are required and are valid as the definitions declare.
+func TestSchema(t *testing.T) {
+	checkCreations(t, map[string]creation{
+		"K15 smallest fanciness":    {database, `{forProvider: {fancinessLevel: 10}}`, ""},
+		"K15 too little fanciness":  {database, `{forProvider: {fancinessLevel: 9}}`, "fancinessLevel in body should be greater than or equal to 10"},
+		"K15 largest fanciness":     {database, `{forProvider: {fancinessLevel: 1000}}`, ""},
+		"K15 too much fanciness":    {database, `{forProvider: {fancinessLevel: 1001}}`, "fancinessLevel in body should be less than or equal to 1000"},
+		"K15 a name that no has":    {database, `{forProvider: {fancinessLevel: 10, name: Orders}}`, "name in body should match"},
+		"K15 another type":          {database, `{forProvider: {fancinessLevel: many}}`, "must be of type integer"},
+		"K15 a required setting":    {database, `{forProvider: {version: "15"}}`, "spec.forProvider.fancinessLevel is required"},
+		"K15 an optional setting":   {database, `{forProvider: {fancinessLevel: 10, version: "15"}}`, ""},
+		"K15 no such setting":       {database, `{forProvider: {fancinessLevel: 10, mtu: 1500}}`, `unknown field "spec.forProvider.mtu"`},
+		"K15 smallest MTU":          {clusterNetwork, `{forProvider: {cidrBlock: 10.0.0.0/16, mtu: 576}}`, ""},
+		"K15 too small an MTU":      {clusterNetwork, `{forProvider: {cidrBlock: 10.0.0.0/16, mtu: 575}}`, "mtu in body should be greater than or equal to 576"},
+		"K15 nine name servers":     {namespacedNetwork, `{forProvider: {cidrBlock: 10.0.0.0/16, dnsServers: [a, b, c, d, e, f, g, h, i]}}`, "dnsServers: Too many: 9"},
+		"K15 an empty zone":         {subnet, `{forProvider: {cidrBlock: 10.0.0.0/24, networkId: a, zone: ""}}`, "zone in body should be at least 1 chars long"},
+		"K15 group of no machines":  {nodeGroup, `{forProvider: {subnetIds: [a], scalingConfig: [{minSize: 0, maxSize: 0}]}}`, "maxSize in body should be greater than or equal to 1"},
+		"K15 group of few machines": {nodeGroup, `{forProvider: {subnetIds: [a], scalingConfig: [{minSize: 0, maxSize: 1}]}}`, ""},
+	})
+}
+
+func TestCreateConfig(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	for name, tc := range map[string]struct{ spec, refused string }{
+		"K55 D9 a key of a Secret":         {`{projectID: a, credentials: {source: Secret, secretRef: {namespace: a, name: b, key: c}}}`, ""},
+		"K55 a place and limits":           {`{projectID: a, endpoint: "https://cloud.example.org", limits: {inFlight: 2}, credentials: {source: None}}`, ""},
+		"K55 no Secret":                    {`{projectID: a, credentials: {source: Secret}}`, "source Secret needs secretRef with namespace, name and key"},
+		"K55 no credentials":               {`{projectID: a}`, "spec.credentials: Required value"},
+		"K55 no project":                   {`{credentials: {source: None}}`, "spec.projectID: Required value"},
+		"K55 an endpoint that is no URL":   {`{projectID: a, endpoint: here, credentials: {source: None}}`, "spec.endpoint"},
+		"D9 no namespace":                  {`{projectID: a, credentials: {source: Secret, secretRef: {name: b, key: c}}}`, "secretRef.namespace: Required value"},
+		"D9 no name":                       {`{projectID: a, credentials: {source: Secret, secretRef: {namespace: a, key: c}}}`, "secretRef.name: Required value"},
+		"D9 no key":                        {`{projectID: a, credentials: {source: Secret, secretRef: {namespace: a, name: b}}}`, "secretRef.key: Required value"},
+		"D9 not the selector of the guide": {`{projectID: a, secret: {name: b, key: c}, credentials: {source: None}}`, `unknown field "spec.secret"`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			u := kinds[tc.kind].object(t, env, tc.spec)
-			err := env.Client.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
-			checkRefusal(t, err, tc.refused)
-		})
+		for _, k := range rootKinds[resource.ProviderConfig](t) {
+			t.Run(name+" "+k.String(), func(t *testing.T) {
+				t.Parallel()
+				u := &unstructured.Unstructured{Object: map[string]any{"spec": parse(t, tc.spec)}}
+				u.SetGroupVersionKind(k.gvk)
+				u.SetGenerateName(env.Prefix)
+				if k.namespaced() {
+					u.SetNamespace(env.Namespace)
+				}
+				err := env.Client.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+				checkRefusal(t, err, tc.refused)
+			})
+		}
 	}
 }
 
-// What a person who changes an object is told.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
