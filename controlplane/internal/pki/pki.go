@@ -10,7 +10,6 @@ package pki
 import (
 	"bytes"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -24,6 +23,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/bowline-dev/bowline/controlplane/internal/files"
 )
@@ -47,7 +48,6 @@ type PKI struct {
 // authority is the certificate authority with its key.
 type authority struct {
 	cert *x509.Certificate
-	pem  []byte
 	key  *ecdsa.PrivateKey
 }
 
@@ -111,7 +111,7 @@ func (p *PKI) ensureAuthority() (*authority, error) {
 		return nil, fmt.Errorf("reading certificate: %w", err)
 	}
 	if cert := parseCertificate(text); cert != nil && p.fresh(cert) && key.PublicKey.Equal(cert.PublicKey) {
-		return &authority{cert: cert, pem: text, key: key}, nil
+		return &authority{cert: cert, key: key}, nil
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "bowline"},
@@ -126,7 +126,7 @@ func (p *PKI) ensureAuthority() (*authority, error) {
 	if err := files.Write(p.AuthorityPath(), text, 0o644); err != nil {
 		return nil, err
 	}
-	return &authority{cert: parseCertificate(text), pem: text, key: key}, nil
+	return &authority{cert: parseCertificate(text), key: key}, nil
 }
 
 // ensureLeaf keeps the pair in a file if it is fresh, signed by the authority and valid for the template's names.
@@ -138,15 +138,15 @@ func (p *PKI) ensureLeaf(ca *authority, path string, template *x509.Certificate)
 	if cert := parseCertificate(text); cert != nil && p.fresh(cert) && cert.CheckSignatureFrom(ca.cert) == nil && sameNames(cert, template) {
 		return nil
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	keyPEM, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		return fmt.Errorf("generating key: %w", err)
 	}
-	certPEM, err := p.sign(template, leafLife, ca.cert, &key.PublicKey, ca.key)
+	key, err := parseKey(keyPEM)
 	if err != nil {
 		return err
 	}
-	keyPEM, err := encodeKey(key)
+	certPEM, err := p.sign(template, leafLife, ca.cert, &key.PublicKey, ca.key)
 	if err != nil {
 		return err
 	}
@@ -209,39 +209,25 @@ func sameNames(a, b *x509.Certificate) bool {
 // invalidate everything that the old key signed.
 func ensureKey(path string) (*ecdsa.PrivateKey, error) {
 	text, err := os.ReadFile(path)
-	if err == nil {
-		return decodeKey(text)
+	if errors.Is(err, fs.ErrNotExist) {
+		if text, err = keyutil.MakeEllipticPrivateKeyPEM(); err == nil {
+			err = files.Write(path, text, 0o600)
+		}
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading key: %w", err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generating key: %w", err)
+		return nil, fmt.Errorf("reading or creating key: %w", err)
 	}
-	text, err = encodeKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return key, files.Write(path, text, 0o600)
+	return parseKey(text)
 }
 
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encoding key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
-}
-
-func decodeKey(text []byte) (*ecdsa.PrivateKey, error) {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, errors.New("decoding key: no PEM block")
-	}
-	key, err := x509.ParseECPrivateKey(block.Bytes)
+func parseKey(text []byte) (*ecdsa.PrivateKey, error) {
+	parsed, err := keyutil.ParsePrivateKeyPEM(text)
 	if err != nil {
 		return nil, fmt.Errorf("decoding key: %w", err)
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("decoding key: it is a %T", parsed)
 	}
 	return key, nil
 }

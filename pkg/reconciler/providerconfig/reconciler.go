@@ -59,8 +59,7 @@ type Reconciler struct {
 	pollInterval  time.Duration
 	countInterval time.Duration
 
-	mu     sync.Mutex
-	states map[types.NamespacedName]*state
+	states sync.Map // of *state by types.NamespacedName
 }
 
 // state is what is remembered of a ProviderConfig between passes. It only saves requests.
@@ -114,7 +113,6 @@ func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option)
 		log:           mgr.GetLogger().WithValues("controller", name),
 		pollInterval:  defaultPollInterval,
 		countInterval: defaultCountInterval,
-		states:        map[types.NamespacedName]*state{},
 	}
 	_ = objects.MustNew[resource.ProviderConfig](r.client.Scheme(), of) // panic early for a kind that the scheme lacks
 	for _, apply := range o {
@@ -141,11 +139,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	config := objects.MustNew[resource.ProviderConfig](r.client.Scheme(), r.kind)
 	if err := r.client.Get(ctx, req.NamespacedName, config); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(req.NamespacedName)
+			r.states.Delete(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	p := &pass{config: config, key: req.NamespacedName, users: r.counter.count(req.NamespacedName), state: r.stateOf(req.NamespacedName)}
+	known, _ := r.states.LoadOrStore(req.NamespacedName, &state{})
+	p := &pass{config: config, key: req.NamespacedName, users: r.counter.count(req.NamespacedName), state: known.(*state)}
 	return r.settle(ctx, p, flow.Run(ctx, p, r.steps(p)...))
 }
 
@@ -212,19 +211,4 @@ func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
 	default:
 		return o
 	}
-}
-
-func (r *Reconciler) stateOf(key types.NamespacedName) *state {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.states[key] == nil {
-		r.states[key] = &state{}
-	}
-	return r.states[key]
-}
-
-func (r *Reconciler) forget(key types.NamespacedName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.states, key)
 }
