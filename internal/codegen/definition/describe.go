@@ -4,6 +4,7 @@
 package definition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -70,15 +71,12 @@ func scopeIsExplicit(k *model.Kind) bool {
 
 // categories returns the categories of a kind for kubectl get; nil if its provider configurations are unknown.
 func categories(k *model.Kind, config string, known bool) []string {
+	all := map[model.Role][]string{
+		model.Claim: {"claim", "claims"}, model.Class: {"class", "classes"}, model.Target: {"target", "targets"},
+	}[k.Role]
 	switch {
-	case k.Role == model.Claim:
-		return []string{"claim", "claims"}
-	case k.Role == model.Class:
-		return []string{"class", "classes"}
-	case k.Role == model.Target:
-		return []string{"target", "targets"}
-	case !known:
-		return nil
+	case all != nil || !known:
+		return all
 	case k.Role == model.ProviderConfig:
 		return []string{"crossplane", "provider", provider(k.Package, config)}
 	}
@@ -88,11 +86,6 @@ func categories(k *model.Kind, config string, known bool) []string {
 // provider returns the category of a provider: the value of the package's marker, else the first label of the group of its
 // configurations.
 func provider(pkg *model.Package, config string) string {
-	for _, p := range []*model.Package{pkg, pkg.Source} {
-		if p != nil && p.Comment.Value("bowline:provider") != "" {
-			return p.Comment.Value("bowline:provider")
-		}
-	}
 	first, _, _ := strings.Cut(config, ".")
-	return first
+	return cmp.Or(pkg.Value("bowline:provider"), first)
 }

@@ -70,6 +70,14 @@ func (p *Package) secondGroup() string {
 	return strings.Join(slices.Insert(labels, max(len(labels)-2, 0), "m"), ".")
 }
 
+// Value returns the value of a marker of the package, or else that of the package of the first scope.
+func (p *Package) Value(marker string) string {
+	if value := p.Comment.Value(marker); value != "" || p.Source == nil {
+		return value
+	}
+	return p.Source.Comment.Value(marker)
+}
+
 // OptedIn is true if the package has a marker of bowline.
 func (p *Package) OptedIn() bool {
 	if p.Source != nil || p.Comment.isOurs() {

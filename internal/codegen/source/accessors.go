@@ -64,13 +64,16 @@ func accessorsFor(role model.Role) []accessor {
 // bindable has the accessors that cluster-scoped managed kinds have in addition, since they can be bound to claims.
 const bindable model.Role = "bindable"
 
-// accessors is the data of the template of methods for a kind.
-type accessors struct{ *model.Kind }
+// accessors is the data of the template of methods for a kind. A class has no status and so no conditions.
+type accessors struct {
+	*model.Kind
+	Managed, Config, Class bool
+}
 
 func accessorsOf(pkg *model.Package) []accessors {
 	var all []accessors
 	for _, k := range pkg.Kinds {
-		all = append(all, accessors{k})
+		all = append(all, accessors{k, k.Role == model.Managed, k.Role == model.ProviderConfig, k.Role == model.Class})
 	}
 	return all
 }
@@ -82,15 +85,6 @@ func (a accessors) Missing(method string) bool { return !a.Package.Methods[a.Nam
 func (a accessors) MissingOfList(method string) bool {
 	return !a.Package.Methods[a.Name+"List."+method]
 }
-
-// Managed is true for managed resources.
-func (a accessors) Managed() bool { return a.Role == model.Managed }
-
-// Config is true for provider configurations.
-func (a accessors) Config() bool { return a.Role == model.ProviderConfig }
-
-// Class is true for classes, which have no status and so no conditions.
-func (a accessors) Class() bool { return a.Role == model.Class }
 
 // Item returns the interface of package resource for items of lists of the kind, if there is one.
 func (a accessors) Item() string {

@@ -30,16 +30,8 @@ type file struct {
 	methods bool
 }
 
-// write executes a template. It returns nil if that declares nothing.
-func (f *file) write(name string, data any) ([]byte, error) {
-	body, err := f.run(name, data)
-	if err != nil || len(bytes.TrimSpace(body)) == 0 {
-		return nil, err
-	}
-	return f.finish(body, "")
-}
-
-func (f *file) run(name string, data any) ([]byte, error) {
+// write executes a template. comment is that of the package. It returns nil if the template declares nothing.
+func (f *file) write(name string, data any, comment string) ([]byte, error) {
 	t, err := template.New(name).Funcs(f.functions()).ParseFS(templates, name)
 	if err != nil {
 		return nil, err
@@ -48,7 +40,10 @@ func (f *file) run(name string, data any) ([]byte, error) {
 	if err := t.Execute(&body, data); err != nil {
 		return nil, fmt.Errorf("generating %s: %w", f.pkg.Dir, err)
 	}
-	return body.Bytes(), nil
+	if len(bytes.TrimSpace(body.Bytes())) == 0 {
+		return nil, nil
+	}
+	return f.finish(body.Bytes(), comment)
 }
 
 // finish adds everything above the declarations and formats the file.
@@ -62,16 +57,7 @@ func (f *file) finish(body []byte, comment string) ([]byte, error) {
 	}
 	fmt.Fprintf(&text, "// %s\n\n%spackage %s\n\n", model.GeneratedBy, comment, f.pkg.Name)
 	if len(f.imports) > 0 {
-		fmt.Fprintln(&text, "import (")
-		for i, group := range f.importGroups() {
-			if i > 0 {
-				fmt.Fprintln(&text)
-			}
-			for _, spec := range group {
-				fmt.Fprintln(&text, spec)
-			}
-		}
-		fmt.Fprintln(&text, ")")
+		fmt.Fprintf(&text, "import (\n%s\n)\n", f.importSpecs())
 	}
 	text.Write(body)
 	formatted, err := format.Source(text.Bytes())
@@ -81,9 +67,9 @@ func (f *file) finish(body []byte, comment string) ([]byte, error) {
 	return formatted, nil
 }
 
-// importGroups returns the import specs in groups: the standard library, others, and those of the module.
-func (f *file) importGroups() [][]string {
-	groups := make([][]string, 3)
+// importSpecs returns the import specs in groups: the standard library, others, and those of the module.
+func (f *file) importSpecs() string {
+	var groups [3]string
 	for _, where := range slices.Sorted(maps.Keys(f.imports)) {
 		group := 1
 		switch first, _, _ := strings.Cut(where, "/"); {
@@ -96,9 +82,9 @@ func (f *file) importGroups() [][]string {
 		if alias := f.imports[where]; alias != path.Base(where) {
 			spec = alias + " " + spec
 		}
-		groups[group] = append(groups[group], spec)
+		groups[group] += spec + "\n"
 	}
-	return slices.DeleteFunc(groups, func(g []string) bool { return len(g) == 0 })
+	return strings.Join(groups[:], "\n")
 }
 
 // use imports a package and returns the qualifier of its names: none for the package of the file.
@@ -145,28 +131,19 @@ func (f *file) functions() template.FuncMap {
 		"comment":   wrap,
 		"an":        article,
 		"An":        func(word string) string { return strings.ToUpper(article(word)[:1]) + article(word)[1:] },
-		"system":    func() string { return system(f.pkg) },
+		"system":    func() string { return cmp.Or(f.pkg.Value("bowline:system"), "the external system") },
 		"initField": f.initField,
 		"resolve":   f.resolve,
-		"scheme":    func(pkg *model.Package) string { return f.use(pkg.Path, schemeAlias(f, pkg)) },
+		"scheme":    f.scheme,
 	}
 }
 
-// schemeAlias distinguishes the two packages of one group and version.
-func schemeAlias(f *file, pkg *model.Package) string {
+// scheme imports a package of the API. It distinguishes the two packages of one group and version.
+func (f *file) scheme(pkg *model.Package) string {
 	if pkg.Source != nil {
-		return "namespaced" + f.alias(pkg.Source.Path)
+		return f.use(pkg.Path, "namespaced"+f.alias(pkg.Source.Path))
 	}
-	return f.alias(pkg.Path)
-}
-
-// system returns the name of the external system in descriptions.
-func system(pkg *model.Package) string {
-	own := pkg.Comment.Value("bowline:system")
-	if own == "" && pkg.Source != nil {
-		own = pkg.Source.Comment.Value("bowline:system")
-	}
-	return cmp.Or(own, "the external system")
+	return f.use(pkg.Path, "")
 }
 
 // article returns the word with a or an before it.

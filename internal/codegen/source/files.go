@@ -40,7 +40,7 @@ func addPackage(files map[string][]byte, pkg *model.Package) error {
 		{"zz_generated.resolvers.go", "resolvers.tmpl", resolversOf(pkg)},
 	} {
 		f := &file{pkg: pkg, imports: map[string]string{}, methods: part.template != "types.tmpl"}
-		text, err := f.write(part.template, part.data)
+		text, err := f.write(part.template, part.data, "")
 		if err != nil {
 			return err
 		}

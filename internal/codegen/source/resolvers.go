@@ -36,20 +36,20 @@ func (f *file) resolve(k *model.Kind) string {
 	} else if inInit {
 		text.WriteString("i := &mg.Spec.InitProvider\n")
 	}
-	for _, namespaced := range []bool{false, true} {
-		for _, r := range references {
-			if isNamespaced(r) == namespaced {
-				text.WriteString(resolverVariable(namespaced) + " := " + newResolver(namespaced) + "\n")
-				break
-			}
-		}
+	if slices.ContainsFunc(references, func(r model.Reference) bool { return !isNamespaced(r) }) {
+		text.WriteString("nearby := reference.NewAPIResolver(c, mg)\n")
+	}
+	if slices.ContainsFunc(references, isNamespaced) {
+		text.WriteString("anywhere := reference.NewAPINamespacedResolver(c, mg)\n")
 	}
 	for _, r := range references {
 		text.WriteString(f.attempt(r, "p", "spec.forProvider"))
 		if initHas(k, r) {
 			within := f.attempt(amongInit(k, r), "i", "spec.initProvider")
-			if condition := unset(r); condition != "" {
-				within = "if " + condition + " " + inBlock(within)
+			if condition := unset(r); condition != "" && strings.HasPrefix(within, "{") {
+				within = "if " + condition + " " + within
+			} else if condition != "" {
+				within = "if " + condition + " {\n" + within + "}\n"
 			}
 			if k.InitPointer {
 				within = "if i != nil {\n" + within + "}\n"
@@ -58,14 +58,6 @@ func (f *file) resolve(k *model.Kind) string {
 		}
 	}
 	return text.String()
-}
-
-// inBlock encloses statements in braces unless they have some.
-func inBlock(statements string) string {
-	if strings.HasPrefix(statements, "{") {
-		return statements
-	}
-	return "{\n" + statements + "}\n"
 }
 
 // initHas is true if the init parameters also have the field, which those of the author may not.
@@ -77,20 +69,6 @@ func initHas(k *model.Kind, r model.Reference) bool {
 // isNamespaced is true for references that may name a namespace.
 func isNamespaced(r model.Reference) bool {
 	return r.Ref.Type.Name == "NamespacedReference"
-}
-
-func resolverVariable(namespaced bool) string {
-	if namespaced {
-		return "anywhere"
-	}
-	return "nearby"
-}
-
-func newResolver(namespaced bool) string {
-	if namespaced {
-		return "reference.NewAPINamespacedResolver(c, mg)"
-	}
-	return "reference.NewAPIResolver(c, mg)"
 }
 
 // amongInit returns a reference as it is in the init parameters: as the author declared it there, or else optional, as initField
@@ -149,7 +127,9 @@ func (f *file) request(r model.Reference, at, path string) string {
 		from, to, pointer, stored = from+"s", to+"s", r.Place.Field().Type.ItemPointer, "rsp.ResolvedReferences"
 		request = "Multi" + request
 	}
+	resolver := "nearby"
 	if isNamespaced(r) {
+		resolver = "anywhere"
 		request = strings.Replace("Namespaced"+request, "NamespacedMulti", "MultiNamespaced", 1)
 	}
 	value := field
@@ -172,7 +152,7 @@ func (f *file) request(r model.Reference, at, path string) string {
 		return err
 	}
 	%s, %s.%s = %s, %s
-`, resolverVariable(isNamespaced(r)), call, request, current, value, references, at, r.Ref.Name, at, r.Selector.Name,
+`, resolver, call, request, current, value, references, at, r.Ref.Name, at, r.Selector.Name,
 		target, target, extract, path, field, at, r.Ref.Name, resolved, stored)
 }
 

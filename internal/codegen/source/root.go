@@ -41,15 +41,11 @@ func addRoot(files map[string][]byte, api *model.API) error {
 }
 
 func write(files map[string][]byte, pkg *model.Package, base, template string, data any, does string) error {
-	f := &file{pkg: pkg, imports: map[string]string{}}
-	body, err := f.run(template, data)
-	if err != nil {
-		return err
-	}
 	comment := ""
 	if !pkg.Written {
 		comment = wrap("Package "+pkg.Name+" "+does) + "\n"
 	}
-	files[name(pkg, base)], err = f.finish(body, comment)
+	text, err := (&file{pkg: pkg, imports: map[string]string{}}).write(template, data, comment)
+	files[name(pkg, base)] = text
 	return err
 }

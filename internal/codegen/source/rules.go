@@ -65,8 +65,8 @@ func readRules(k *model.Kind, parameters *model.Struct) rules {
 			add("Sets", path)
 		}
 		for _, m := range f.Comment.Markers {
-			if m.Name == "bowline:compare" {
-				for word := range strings.SplitSeq(m.Value, ";") {
+			for word := range strings.SplitSeq(m.Value, ";") {
+				if m.Name == "bowline:compare" {
 					add(comparisons()[strings.TrimSpace(word)], path)
 				}
 			}
@@ -101,9 +101,5 @@ func isReference(f *model.Field) bool {
 
 // Literal returns the paths as a Go literal.
 func (l list) Literal() string {
-	quoted := make([]string, len(l.Paths))
-	for i, path := range l.Paths {
-		quoted[i] = fmt.Sprintf("%q", path)
-	}
-	return "[]string{" + strings.Join(quoted, ", ") + "}"
+	return fmt.Sprintf("[]string{\"%s\"}", strings.Join(l.Paths, `", "`))
 }

@@ -78,10 +78,8 @@ func (t types) Prose() string {
 func (t types) Markers() []string {
 	var kept []string
 	for _, m := range t.Struct.Comment.Markers {
-		if !strings.HasPrefix(m.Name, "kubebuilder:") || m.Name == "kubebuilder:object:root" {
-			continue
-		}
-		if text := withoutScope(m.String()); text != "+kubebuilder:resource:" {
+		text := withoutScope(m.String())
+		if strings.HasPrefix(m.Name, "kubebuilder:") && m.Name != "kubebuilder:object:root" && text != "+kubebuilder:resource:" {
 			kept = append(kept, "// "+text)
 		}
 	}
@@ -113,7 +111,11 @@ func (f *file) initField(of *model.Field) string {
 			text.WriteString("// " + m.String() + "\n")
 		}
 	}
-	typ := f.typeText(of.Type)
+	qualifier := regexp.MustCompile(`\w+\.`)
+	typ := qualifier.ReplaceAllStringFunc(of.Type.Text, func(name string) string { // Imports may have other names in this file.
+		name = strings.TrimSuffix(name, ".")
+		return f.use(of.Type.Imports[name], name)
+	})
 	if of.Embedded {
 		return text.String() + fmt.Sprintf("%s `json:\",inline\"`\n", typ)
 	}
@@ -124,21 +126,6 @@ func (f *file) initField(of *model.Field) string {
 }
 
 func keptInInit(marker string) bool {
-	for _, dropped := range []string{
-		"immutable", "required", "default", "bowline:", "crossplane:", "kubebuilder:default", "kubebuilder:validation:Required",
-	} {
-		if strings.HasSuffix(dropped, ":") && strings.HasPrefix(marker, dropped) || marker == dropped {
-			return false
-		}
-	}
-	return true
-}
-
-// typeText returns a type with the qualifiers of this file.
-func (f *file) typeText(t model.Type) string {
-	qualifier := regexp.MustCompile(`\w+\.`)
-	return qualifier.ReplaceAllStringFunc(t.Text, func(name string) string {
-		name = strings.TrimSuffix(name, ".")
-		return f.use(t.Imports[name], name)
-	})
+	dropped := []string{"immutable", "required", "default", "kubebuilder:default", "kubebuilder:validation:Required"}
+	return !slices.Contains(dropped, marker) && !strings.HasPrefix(marker, "bowline:") && !strings.HasPrefix(marker, "crossplane:")
 }
