@@ -19,34 +19,21 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 )
 
-func (c *cloud) createCache(t *testing.T, in cache.CreateInstanceInput, opts ...sdk.CallOption) *cache.CreatedInstance {
-	t.Helper()
-	created, err := c.caches.Create(t.Context(), in, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return created
-}
-
 func (c *cloud) awaitCache(t *testing.T, name string) *cache.Instance {
 	t.Helper()
 	c.await(t, caches(), name)
-	i, err := c.caches.Get(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return i
+	return get(t, c.caches, name)
 }
 
 func TestLifeOfACache(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
 	in := cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16, Labels: map[string]string{"team": "a"}}
-	created := c.createCache(t, in, sdk.WithIdempotencyKey("k"))
+	created := create(t, c.caches, in, sdk.WithIdempotencyKey("k"))
 	if created.Status != sdk.StatusCreating || len(created.Password) != 32 || created.Replayed {
 		t.Errorf("create answered status %s, a password of %d characters, replayed %t", created.Status, len(created.Password), created.Replayed)
 	}
-	if again := c.createCache(t, cache.CreateInstanceInput{}, sdk.WithIdempotencyKey("k")); !again.Replayed || again.Password != created.Password {
+	if again := create(t, c.caches, cache.CreateInstanceInput{}, sdk.WithIdempotencyKey("k")); !again.Replayed || again.Password != created.Password {
 		t.Errorf("the repeat was answered with %+v", again.Instance)
 	}
 	online := c.awaitCache(t, "sessions")
@@ -68,9 +55,7 @@ func TestLifeOfACache(t *testing.T) {
 
 	updateCache(t, c, created)
 
-	if err := c.caches.Delete(t.Context(), "sessions"); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.caches, "sessions")
 	c.awaitDeleted(t, caches(), "sessions")
 	folders, err := os.ReadDir(filepath.Join(c.dir, "instances"))
 	if left := serversIn(t, c.dir); len(left) > 0 || len(folders) > 0 || err != nil {
@@ -115,7 +100,7 @@ func updateCache(t *testing.T, c *cloud, created *cache.CreatedInstance) {
 func TestClientsOfCachesAreNoAdministrators(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
-	created := c.createCache(t, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16})
+	created := create(t, c.caches, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 16})
 	online := c.awaitCache(t, "sessions")
 	if _, err := open(t, online, "wrong-password"); err == nil || !strings.HasPrefix(err.Error(), "WRONGPASS") {
 		t.Errorf("a wrong password: %v", err)

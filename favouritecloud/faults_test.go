@@ -25,11 +25,7 @@ func startFaultyCloud(t *testing.T) (*cloud, *sdk.AdminClient) {
 	c := startCloud(t, favouritecloud.Config{
 		DataDir: newDataDir(t), PostgresSearchPath: []string{t.TempDir()}, CloudAdmin: true,
 	})
-	token, err := favouritecloud.ReadAdminToken(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin, err := sdk.NewAdminClient(c.url, token)
+	admin, err := sdk.NewAdminClient(c.url, adminToken(t, c.dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +176,7 @@ func TestFaultDroppedAnswerIsReplayed(t *testing.T) {
 		t.Fatalf("a dropped answer is %v", err)
 	}
 	setFaults(t, admin)
-	if got := c.createGroup(t, in, sdk.WithIdempotencyKey("k")); got.Name != "web" {
+	if got := create(t, c.groups.Collection, in, sdk.WithIdempotencyKey("k")); got.Name != "web" {
 		t.Errorf("the repeat is answered with %v", got)
 	}
 }
@@ -188,13 +184,13 @@ func TestFaultDroppedAnswerIsReplayed(t *testing.T) {
 func TestFaultStaleReads(t *testing.T) {
 	t.Parallel()
 	c, admin := startFaultyCloud(t)
-	before := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	before := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	const stale = 700 * time.Millisecond
 	<-time.After(stale)
 	setFaults(t, admin, sdk.FaultRule{StaleReads: stale.String()})
 	began := time.Now()
-	created := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
-	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
+	created := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	_, networkErr := c.networks.Get(t.Context(), created.ID)
 	list, listErr := c.networks.List(t.Context(), nil)
 	_, databaseErr := c.databases.Get(t.Context(), "orders")
@@ -240,10 +236,7 @@ func TestFaultsAreSetShownAndCleared(t *testing.T) {
 	if got, err := admin.Faults(t.Context()); err != nil || len(got) > 0 {
 		t.Errorf("after clearing: %v, error %v", got, err)
 	}
-	token, err := favouritecloud.ReadAdminToken(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := adminToken(t, c.dir)
 	cases := map[string]struct {
 		token, body string
 		status      int

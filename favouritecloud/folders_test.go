@@ -26,7 +26,7 @@ func TestUnreachableDataFolder(t *testing.T) {
 	}
 	dir := filepath.Join(private, "cloud")
 	c := startCloud(t, favouritecloud.Config{DataDir: dir})
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
+	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	query(t, c.awaitOnline(t, "orders"), created.Password, "select 'reached'")
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, "instances"))
 	if err != nil {
@@ -38,9 +38,7 @@ func TestUnreachableDataFolder(t *testing.T) {
 	c.stop()
 	c = startCloud(t, favouritecloud.Config{DataDir: dir})
 	query(t, c.awaitOnline(t, "orders"), created.Password, "select 'the choice was kept'")
-	if err := c.databases.Delete(t.Context(), "orders"); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.databases, "orders")
 	c.awaitDeleted(t, databases(), "orders")
 	c.stop()
 	if _, err := os.Stat(real); os.Geteuid() == 0 && !errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
 
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Labels: map[string]string{"team": "a"}})
+	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Labels: map[string]string{"team": "a"}})
 	if created.Status != sdk.StatusCreating || len(created.Password) != 32 || created.Replayed {
 		t.Errorf("create answered status %s, a password of %d characters, replayed %t", created.Status, len(created.Password), created.Replayed)
 	}
@@ -64,9 +64,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 
 func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 	t.Helper()
-	if err := c.databases.Delete(t.Context(), created.Name); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.databases, created.Name)
 	c.awaitDeleted(t, databases(), created.Name)
 	if left := serversIn(t, c.dir); len(left) > 0 {
 		t.Errorf("servers run after the delete: %v", left)
@@ -78,7 +76,7 @@ func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 	if err := c.databases.Delete(t.Context(), created.Name); !sdk.IsNotFound(err) {
 		t.Errorf("deleting it again: %v", err)
 	}
-	again := c.create(t, database.CreateInstanceInput{Name: created.Name, FancinessLevel: 20})
+	again := create(t, c.databases, database.CreateInstanceInput{Name: created.Name, FancinessLevel: 20})
 	if again.ID <= created.ID {
 		t.Errorf("id %d was given after id %d", again.ID, created.ID)
 	}
@@ -87,7 +85,7 @@ func deleteInstance(t *testing.T, c *cloud, created *database.CreatedInstance) {
 func TestUpdateDuringUpdate(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
+	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	c.awaitOnline(t, "orders")
 	before := serversIn(t, c.dir)
 	for _, level := range []int{30, 40} {
@@ -110,7 +108,7 @@ func TestUpdateDuringUpdate(t *testing.T) {
 func TestReasonOfAFailureIsShown(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t), RetryInterval: 500 * time.Millisecond})
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
+	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	c.awaitOnline(t, "orders")
 	configuration := filepath.Join(c.dir, "instances", fmt.Sprintf("database-%d", created.ID), "data", "postgresql.auto.conf")
 	good, err := os.ReadFile(configuration)
@@ -148,7 +146,7 @@ func TestReasonOfAFailureIsShown(t *testing.T) {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	missing, installed := startPaperCloud(t), startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
-	missing.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Version: new("15")})
+	create(t, missing.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Version: new("15")})
 	missing.awaitFailure(t, databases(), "orders", "apt-get install postgresql-15)")
 	_, err := installed.databases.Create(t.Context(), database.CreateInstanceInput{Name: "old", FancinessLevel: 20, Version: new("9")})
 	if !sdk.IsInvalid(err) {
@@ -161,10 +159,10 @@ func TestReusedPidIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	c, cloudProcess := spawnCloud(t, dir)
-	stranger := c.create(t, database.CreateInstanceInput{Name: "stranger", FancinessLevel: 20})
+	stranger := create(t, c.databases, database.CreateInstanceInput{Name: "stranger", FancinessLevel: 20})
 	c.awaitOnline(t, "stranger")
 	strangerPid := serversIn(t, dir)[0]
-	victim := c.create(t, database.CreateInstanceInput{Name: "victim", FancinessLevel: 20})
+	victim := create(t, c.databases, database.CreateInstanceInput{Name: "victim", FancinessLevel: 20})
 	c.awaitOnline(t, "victim")
 
 	cloudProcess.end(t, syscall.SIGKILL)

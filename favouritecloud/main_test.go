@@ -185,17 +185,13 @@ func startCloud(t *testing.T, c favouritecloud.Config) *cloud {
 		cancel()
 		t.Fatalf("starting cloud: %v", err)
 	}
-	return connect(t, server.URL(), c.DataDir, stop)
+	return connect(t, server.URL(), c.DataDir, project, stop)
 }
 
 // connect creates an API key with the admin token, and clients with the key.
-func connect(t *testing.T, url, dir string, stop func()) *cloud {
+func connect(t *testing.T, url, dir, project string, stop func()) *cloud {
 	t.Helper()
-	token, err := favouritecloud.ReadAdminToken(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := sdk.CreateKey(t.Context(), url, token, project)
+	key, err := sdk.CreateKey(t.Context(), url, adminToken(t, dir), project)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +244,7 @@ func spawnCloud(t *testing.T, dir string) (*cloud, *process) {
 		p.end(t, syscall.SIGKILL)
 		t.Fatalf("cloud did not start: %v\n%s", err, p.log)
 	}
-	return connect(t, strings.TrimSpace(url), dir, func() { p.end(t, syscall.SIGINT) }), p
+	return connect(t, strings.TrimSpace(url), dir, project, func() { p.end(t, syscall.SIGINT) }), p
 }
 
 // eventually waits until the check returns "", and fails with its last result after a timeout.
@@ -275,18 +271,40 @@ func eventually(t *testing.T, what string, check func() string) {
 func (c *cloud) awaitOnline(t *testing.T, name string) *database.Instance {
 	t.Helper()
 	c.await(t, databases(), name)
-	i, err := c.databases.Get(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return i
+	return get(t, c.databases, name)
 }
 
-func (c *cloud) create(t *testing.T, in database.CreateInstanceInput, opts ...sdk.CallOption) *database.CreatedInstance {
+func create[O, C, In, Ch any](t *testing.T, of *sdk.Collection[O, C, In, Ch], in In, opts ...sdk.CallOption) *C {
 	t.Helper()
-	created, err := c.databases.Create(t.Context(), in, opts...)
+	created, err := of.Create(t.Context(), in, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return created
+}
+
+func get[O, C, In, Ch any](t *testing.T, of *sdk.Collection[O, C, In, Ch], id string) *O {
+	t.Helper()
+	object, err := of.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func remove[O, C, In, Ch any](t *testing.T, of *sdk.Collection[O, C, In, Ch], id string) {
+	t.Helper()
+	if err := of.Delete(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// adminToken returns the token of the cloud that uses a data folder.
+func adminToken(t *testing.T, dir string) string {
+	t.Helper()
+	token, err := favouritecloud.ReadAdminToken(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
 }

@@ -17,38 +17,25 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 )
 
-func (c *cloud) createNetwork(t *testing.T, in network.CreateNetworkInput, opts ...sdk.CallOption) *network.Network {
-	t.Helper()
-	n, err := c.networks.Create(t.Context(), in, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func (c *cloud) createSubnet(t *testing.T, networkID, block string) *subnet.Subnet {
 	t.Helper()
-	s, err := c.subnets.Create(t.Context(), subnet.CreateSubnetInput{NetworkID: networkID, CIDRBlock: block})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return create(t, c.subnets, subnet.CreateSubnetInput{NetworkID: networkID, CIDRBlock: block})
 }
 
 func TestLifeOfANetwork(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	plain := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	plain := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	if want := (&network.Network{
 		ID: plain.ID, CIDRBlock: "10.0.0.0/16", MTU: 1500, Status: sdk.StatusAvailable, CreatedAt: plain.CreatedAt,
 	}); !cmp.Equal(want, plain) || !regexp.MustCompile(`^net-[0-9a-f]{10}$`).MatchString(plain.ID) {
 		t.Errorf("a plain network, -want +got:\n%s", cmp.Diff(want, plain))
 	}
-	full := c.createNetwork(t, network.CreateNetworkInput{
+	full := create(t, c.networks, network.CreateNetworkInput{
 		CIDRBlock: "fd00::/48", Description: new("all of it"), DNSServers: []string{"10.0.0.2", "fd00::53"}, MTU: new(9000),
 		Labels: map[string]string{"team": "a"},
 	})
-	if got := getNetwork(t, c, full.ID); !cmp.Equal(full, got) {
+	if got := get(t, c.networks, full.ID); !cmp.Equal(full, got) {
 		t.Errorf("-created +got:\n%s", cmp.Diff(full, got))
 	}
 
@@ -68,14 +55,12 @@ func TestLifeOfANetwork(t *testing.T) {
 	for _, tc := range cases { // One builds on the other.
 		tc.edit(full)
 		got, err := c.networks.Update(t.Context(), full.ID, tc.in)
-		if err != nil || !cmp.Equal(full, got) || !cmp.Equal(full, getNetwork(t, c, full.ID)) {
+		if err != nil || !cmp.Equal(full, got) || !cmp.Equal(full, get(t, c.networks, full.ID)) {
 			t.Errorf("update of %s: error %v, -want +got:\n%s", tc.name, err, cmp.Diff(full, got))
 		}
 	}
 
-	if err := c.networks.Delete(t.Context(), full.ID); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.networks, full.ID)
 	if _, err := c.networks.Get(t.Context(), full.ID); !sdk.IsNotFound(err) {
 		t.Errorf("a deleted network: %v", err)
 	}
@@ -84,24 +69,15 @@ func TestLifeOfANetwork(t *testing.T) {
 	}
 }
 
-func getNetwork(t *testing.T, c *cloud, id string) *network.Network {
-	t.Helper()
-	n, err := c.networks.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestNetworksAreFoundByLabelOnly tests the difficulty of this service for its clients: only labels distinguish a repeated
 // request from a first one.
 func TestNetworksAreFoundByLabelOnly(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
 	in := network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: map[string]string{"uid": "1"}}
-	first := c.createNetwork(t, in, sdk.WithIdempotencyKey("same"))
-	second := c.createNetwork(t, in, sdk.WithIdempotencyKey("same"))
-	other := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: map[string]string{"uid": "2"}})
+	first := create(t, c.networks, in, sdk.WithIdempotencyKey("same"))
+	second := create(t, c.networks, in, sdk.WithIdempotencyKey("same"))
+	other := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16", Labels: map[string]string{"uid": "2"}})
 	if first.ID == second.ID {
 		t.Error("an idempotency key was obeyed")
 	}
@@ -125,7 +101,7 @@ func TestNetworksAreFoundByLabelOnly(t *testing.T) {
 func TestLifeOfASubnet(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	parent := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	parent := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	var zones []string
 	for n := range 4 {
 		zones = append(zones, c.createSubnet(t, parent.ID, fmt.Sprintf("10.0.%d.0/24", n)).Zone)
@@ -169,15 +145,13 @@ func TestLifeOfASubnet(t *testing.T) {
 func TestSubnetInUseIsKept(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	parent := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	parent := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	used := c.createSubnet(t, parent.ID, "10.0.1.0/24")
-	c.createGroup(t, nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{used.ID}, ScalingConfig: size(1, 2)})
+	create(t, c.groups.Collection, nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{used.ID}, ScalingConfig: size(1, 2)})
 	if err := c.subnets.Delete(t.Context(), used.ID); !sdk.IsConflict(err) || !strings.Contains(err.Error(), "1 node groups") {
 		t.Errorf("deleting a subnet in use: %v", err)
 	}
-	if err := c.groups.Delete(t.Context(), "web"); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.groups.Collection, "web")
 	if err := c.subnets.Delete(t.Context(), used.ID); err != nil {
 		t.Errorf("deleting a subnet that is not used any more: %v", err)
 	}
@@ -186,14 +160,10 @@ func TestSubnetInUseIsKept(t *testing.T) {
 func TestNetworkRefusals(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	parent := c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	parent := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
 	c.createSubnet(t, parent.ID, "10.0.1.0/24")
 	inParent := func(block string) string { return fmt.Sprintf(`{"network_id":%q,"cidr_block":%q}`, parent.ID, block) }
-	cases := map[string]struct {
-		method, path, body string
-		status             int
-		code, message      string
-	}{
+	refuse(t, c, "", map[string]refusal{
 		"no network":          {"GET", "networks/net-0", "", 404, sdk.CodeNotFound, `network "net-0" does not exist in project "demo"`},
 		"no range":            {"POST", "networks", `{}`, 422, sdk.CodeInvalid, `cidr_block ""`},
 		"host bits":           {"POST", "networks", `{"cidr_block":"10.0.0.1/16"}`, 422, sdk.CodeInvalid, `use "10.0.0.0/16"`},
@@ -212,10 +182,5 @@ func TestNetworkRefusals(t *testing.T) {
 		"overlap":             {"POST", "subnets", inParent("10.0.1.128/25"), 409, sdk.CodeConflict, "overlaps 10.0.1.0/24"},
 		"bad range of subnet": {"POST", "subnets", inParent("10.0.1"), 422, sdk.CodeInvalid, "cidr_block"},
 		"no such zone":        {"POST", "subnets", `{"cidr_block":"10.0.0.0/24","zone":"zone-d"}`, 422, sdk.CodeInvalid, "zone-a, zone-b, zone-c"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			expectRefusal(t, tc.method, c.url+"/v1/projects/demo/"+tc.path, c.apiKey, tc.body, nil, tc.status, tc.code, tc.message)
-		})
-	}
+	})
 }

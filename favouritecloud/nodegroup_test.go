@@ -24,23 +24,14 @@ func size(smallest, largest int) []nodegroup.ScalingConfigInput {
 // somewhere returns a new subnet's id.
 func (c *cloud) somewhere(t *testing.T) string {
 	t.Helper()
-	return c.createSubnet(t, c.createNetwork(t, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"}).ID, "10.0.1.0/24").ID
-}
-
-func (c *cloud) createGroup(t *testing.T, in nodegroup.CreateNodeGroupInput, opts ...sdk.CallOption) *nodegroup.NodeGroup {
-	t.Helper()
-	g, err := c.groups.Create(t.Context(), in, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return c.createSubnet(t, create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"}).ID, "10.0.1.0/24").ID
 }
 
 func TestLifeOfANodeGroup(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
 	in := nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{c.somewhere(t)}, ScalingConfig: size(2, 5)}
-	group := c.createGroup(t, in)
+	group := create(t, c.groups.Collection, in)
 	want := &nodegroup.NodeGroup{
 		Name: "web", SubnetIDs: in.SubnetIDs, ScalingConfig: []nodegroup.ScalingConfig{{MinSize: 2, MaxSize: 5, DesiredSize: 2}},
 		InstanceType: "small", Status: sdk.StatusAvailable, CreatedAt: group.CreatedAt,
@@ -96,9 +87,7 @@ func TestLifeOfANodeGroup(t *testing.T) {
 	if err != nil || !cmp.Equal([]nodegroup.NodeGroup{*want}, found) {
 		t.Errorf("found by label: %v, error %v", found, err)
 	}
-	if err := c.groups.Delete(t.Context(), "web"); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.groups.Collection, "web")
 	if _, err := c.groups.Get(t.Context(), "web"); !sdk.IsNotFound(err) {
 		t.Errorf("a deleted group: %v", err)
 	}
@@ -120,9 +109,7 @@ func TestNodeGroupReplay(t *testing.T) {
 		}
 	}
 	expectRefusal(t, "POST", url, c.apiKey, body, nil, 409, sdk.CodeExists, `node group "web" exists in project "demo"`)
-	if err := c.groups.Delete(t.Context(), "web"); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.groups.Collection, "web")
 	if resp, got := request(t, "POST", url, c.apiKey, body, headers); resp.StatusCode != http.StatusCreated {
 		t.Errorf("after the delete the key answers %d %s", resp.StatusCode, got)
 	}
@@ -132,16 +119,12 @@ func TestNodeGroupRefusals(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
 	where := c.somewhere(t)
-	c.createGroup(t, nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{where}, ScalingConfig: size(1, 3)})
+	create(t, c.groups.Collection, nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{where}, ScalingConfig: size(1, 3)})
 	create := func(name, subnets, scaling, more string) string {
 		return fmt.Sprintf(`{"name":%q,"subnet_ids":[%s],"scaling_config":[%s]%s}`, name, subnets, scaling, more)
 	}
 	here := fmt.Sprintf("%q", where)
-	cases := map[string]struct {
-		method, path, body string
-		status             int
-		code, message      string
-	}{
+	refuse(t, c, "node-groups", map[string]refusal{
 		"bad name":        {"POST", "", create("A", here, `{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, `name "A"`},
 		"no subnets":      {"POST", "", create("a", "", `{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, "subnet_ids must have"},
 		"unknown subnet":  {"POST", "", create("a", `"sub-0"`, `{"min_size":1,"max_size":2}`, ""), 422, sdk.CodeInvalid, `subnet "sub-0" does not exist`},
@@ -166,12 +149,7 @@ func TestNodeGroupRefusals(t *testing.T) {
 		"scaled to what?": {"POST", "/web:autoscale", `{}`, 422, sdk.CodeInvalid, "desired_size is required"},
 		"scaled nothing":  {"POST", "/none:autoscale", `{"desired_size":1}`, 404, sdk.CodeNotFound, `"none" does not exist`},
 		"no such verb":    {"POST", "/web:explode", `{}`, 404, sdk.CodeNotFound, "use NAME:autoscale"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			expectRefusal(t, tc.method, c.url+"/v1/projects/demo/node-groups"+tc.path, c.apiKey, tc.body, nil, tc.status, tc.code, tc.message)
-		})
-	}
+	})
 }
 
 func TestAutoscalerMovesWhatAsksForIt(t *testing.T) {
@@ -180,8 +158,8 @@ func TestAutoscalerMovesWhatAsksForIt(t *testing.T) {
 		DataDir: newDataDir(t), PostgresSearchPath: []string{t.TempDir()}, AutoscaleInterval: 20 * time.Millisecond,
 	})
 	where := []string{c.somewhere(t)}
-	c.createGroup(t, nodegroup.CreateNodeGroupInput{Name: "still", SubnetIDs: where, ScalingConfig: size(1, 3)})
-	c.createGroup(t, nodegroup.CreateNodeGroupInput{
+	create(t, c.groups.Collection, nodegroup.CreateNodeGroupInput{Name: "still", SubnetIDs: where, ScalingConfig: size(1, 3)})
+	create(t, c.groups.Collection, nodegroup.CreateNodeGroupInput{
 		Name: "moved", SubnetIDs: where, ScalingConfig: size(1, 3), Labels: map[string]string{nodegroup.AutoscaleLabel: "true"},
 	})
 	for _, want := range []int{3, 1, 2} {

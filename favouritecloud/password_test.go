@@ -46,7 +46,7 @@ func TestChosenPassword(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	c := startCloud(t, favouritecloud.Config{DataDir: dir})
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new(oddPassword)})
+	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new(oddPassword)})
 	if created.Password != oddPassword {
 		t.Errorf("the create answered another password than was requested")
 	}
@@ -79,7 +79,7 @@ func TestChosenPassword(t *testing.T) {
 func TestPasswordChangedWhileTheServerIsMade(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
-	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
+	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
 	for n := range 4 {
 		c.setPassword(t, "orders", fmt.Sprintf("password-%d", n+1))
 	}
@@ -94,7 +94,7 @@ func TestPasswordChangeSurvivesKill(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	c, cloudProcess := spawnCloud(t, dir)
-	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
+	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
 	const rounds, longest = 8, 40
 	for round := range rounds {
 		c.awaitOnline(t, "orders")
@@ -124,7 +124,7 @@ func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	c, cloudProcess := spawnCloud(t, dir)
-	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
+	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
 	online := c.awaitOnline(t, "orders")
 	withConnection(t, online, "password-0", func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(t.Context(), "begin; lock table pg_authid in exclusive mode"); err != nil {
@@ -160,7 +160,7 @@ func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
 func TestPasswordChangedWithSQL(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
-	c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
+	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
 	online := c.awaitOnline(t, "orders")
 	execute(t, online, "password-0", "alter role postgres password 'by-the-user'")
 	c.setPassword(t, "orders", "password-1")
@@ -179,8 +179,8 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	c, cloudProcess := spawnCloud(t, dir)
-	const first, second = "first-secret-1", "second-secret-2"
-	created := c.create(t, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new(first)}, sdk.WithIdempotencyKey("k"))
+	const first, second, field = "first-secret-1", "second-secret-2", `"password":`
+	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new(first)}, sdk.WithIdempotencyKey("k"))
 	c.awaitOnline(t, "orders")
 	var seen bytes.Buffer
 	base := c.url + "/v1/projects/demo/database/instances"
@@ -204,7 +204,7 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	c.awaitDeleted(t, databases(), "orders")
 	cloudProcess.end(t, syscall.SIGINT)
 	seen.Write(cloudProcess.log.Bytes())
-	for _, secret := range []string{first, second} {
+	for _, secret := range []string{first, second, field} {
 		if strings.Contains(seen.String(), secret) {
 			t.Errorf("a password is shown in:\n%s", &seen)
 		}
@@ -216,9 +216,9 @@ func TestReplayHoldsTheFirstPassword(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
 	in := database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")}
-	c.create(t, in, sdk.WithIdempotencyKey("k"))
+	create(t, c.databases, in, sdk.WithIdempotencyKey("k"))
 	c.setPassword(t, "orders", "password-1")
-	if again := c.create(t, in, sdk.WithIdempotencyKey("k")); again.Password != "password-0" || !again.Replayed {
+	if again := create(t, c.databases, in, sdk.WithIdempotencyKey("k")); again.Password != "password-0" || !again.Replayed {
 		content, err := json.Marshal(again)
 		t.Errorf("the repeat is answered %s, error %v", content, err)
 	}

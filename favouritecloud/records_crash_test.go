@@ -43,7 +43,7 @@ func TestRecordsSurviveKill(t *testing.T) {
 
 	c, _ := spawnCloud(t, dir)
 	for id, want := range w.networks {
-		if got := getNetwork(t, c, id); !cmp.Equal(want, got) {
+		if got := get(t, c.networks, id); !cmp.Equal(want, got) {
 			t.Errorf("-answered +kept:\n%s", cmp.Diff(want, got))
 		}
 	}

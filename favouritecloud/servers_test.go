@@ -136,9 +136,7 @@ func TestMissingProgramIsFoundWithoutRestart(t *testing.T) {
 		c.awaitFailure(t, e, "orders", need)
 		c.mustCreate(t, e, "deleted")
 		c.awaitFailure(t, e, "deleted", need)
-		if err := c.instances(e).Delete(t.Context(), "deleted"); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, c.instances(e), "deleted")
 		c.awaitDeleted(t, e, "deleted")
 		e.install(t, folder)
 		e.write(t, c.await(t, e, "orders"), password, "installed")

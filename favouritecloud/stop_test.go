@@ -17,13 +17,11 @@ import (
 func TestStopLeavesNothing(t *testing.T) {
 	dir := newDataDir(t)
 	c := startCloud(t, favouritecloud.Config{DataDir: dir})
-	c.create(t, database.CreateInstanceInput{Name: "kept", FancinessLevel: 10})
-	c.create(t, database.CreateInstanceInput{Name: "half-created", FancinessLevel: 10})
-	c.create(t, database.CreateInstanceInput{Name: "deleted", FancinessLevel: 10})
+	create(t, c.databases, database.CreateInstanceInput{Name: "kept", FancinessLevel: 10})
+	create(t, c.databases, database.CreateInstanceInput{Name: "half-created", FancinessLevel: 10})
+	create(t, c.databases, database.CreateInstanceInput{Name: "deleted", FancinessLevel: 10})
 	c.awaitOnline(t, "kept")
-	if err := c.databases.Delete(t.Context(), "deleted"); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, c.databases, "deleted")
 	c.stop()
 
 	if left := serversIn(t, dir); len(left) > 0 {

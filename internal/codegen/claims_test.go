@@ -36,21 +36,6 @@ var (
 
 func TestClaimAccessors(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		object any
-		pairs  int
-	}{
-		"T10 T12 K30 a claim":         {&claims.MachineClaim{}, 5},
-		"T10 T12 K20 a class":         {&compute.MachineClass{}, 4},
-		"T10 T13 K20 a class by hand": {&network.GatewayClass{}, 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if pairs := setAndGet(t, tc.object); pairs != tc.pairs {
-				t.Errorf("%d pairs of methods, want %d", pairs, tc.pairs)
-			}
-		})
-	}
 	t.Run("T12 settings are those of the class", func(t *testing.T) {
 		t.Parallel()
 		class := &compute.MachineClass{}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/bowline-dev/bowline/internal/codegen"
 )
@@ -49,15 +50,14 @@ func TestCommand(t *testing.T) {
 func TestBrokenSource(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.org/things\n", "apis/thing.go": "package apis\n\ntype Thing = ;\n"} {
-		if err := os.MkdirAll(filepath.Join(base, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	err := os.CopyFS(base, fstest.MapFS{
+		"go.mod":        {Data: []byte("module example.org/things\n")},
+		"apis/thing.go": {Data: []byte("package apis\n\ntype Thing = ;\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, err := codegen.Generate(t.Context(), base, filepath.Join(base, "apis"))
+	_, err = codegen.Generate(t.Context(), base, filepath.Join(base, "apis"))
 	if want := "apis/thing.go:3:14: expected type"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}

@@ -16,6 +16,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	cloud "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis"
+	claims "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/claims/v1alpha1"
 	compute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/compute/v1alpha1"
 	localcompute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/compute/v1alpha1"
 	localconfig "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/v1alpha1"
@@ -69,11 +70,20 @@ var (
 
 func TestAccessors(t *testing.T) {
 	t.Parallel()
-	for name, mg := range map[string]resource.Managed{"cluster-scoped": &compute.Machine{}, "namespaced": &localcompute.Machine{}} {
-		t.Run("T10 T12 what is set is got, "+name, func(t *testing.T) {
+	for name, tc := range map[string]struct {
+		object any
+		pairs  int
+	}{
+		"T10 T12 what is set is got, cluster-scoped": {&compute.Machine{}, 10},
+		"T10 T12 what is set is got, namespaced":     {&localcompute.Machine{}, 7},
+		"T10 T12 K30 a claim":                        {&claims.MachineClaim{}, 5},
+		"T10 T12 K20 a class":                        {&compute.MachineClass{}, 4},
+		"T10 T13 K20 a class by hand":                {&network.GatewayClass{}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if pairs := setAndGet(t, mg); pairs < 7 {
-				t.Errorf("only %d pairs of methods", pairs)
+			if pairs := setAndGet(t, tc.object); pairs != tc.pairs {
+				t.Errorf("%d pairs of methods, want %d", pairs, tc.pairs)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -57,18 +58,12 @@ type ProviderConfig struct {
 func load(t *testing.T, example []byte) *model.API {
 	t.Helper()
 	base := t.TempDir()
-	files := map[string]string{"go.mod": "module example.org/things\n", "apis/v1/thing.go": string(example)}
+	files := fstest.MapFS{"go.mod": {Data: []byte("module example.org/things\n")}, "apis/v1/thing.go": {Data: example}}
 	if !strings.HasPrefix(string(example), "// Package ") {
-		files["apis/v1/doc.go"], files["apis/v1/config.go"] = doc, config
+		files["apis/v1/doc.go"], files["apis/v1/config.go"] = &fstest.MapFile{Data: []byte(doc)}, &fstest.MapFile{Data: []byte(config)}
 	}
-	for name, text := range files {
-		at := filepath.Join(base, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(base, files); err != nil {
+		t.Fatal(err)
 	}
 	api, err := model.Load(base, "apis")
 	if err != nil {

@@ -6,8 +6,8 @@ package model_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,17 +44,11 @@ type Thing struct {
 
 func load(t *testing.T, files map[string]string) *model.API {
 	t.Helper()
-	base := t.TempDir()
+	base, written := t.TempDir(), fstest.MapFS{"go.mod": {Data: []byte("module example.org/things\n")}}
 	for name, text := range files {
-		at := filepath.Join(base, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		written[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	if err := os.WriteFile(filepath.Join(base, "go.mod"), []byte("module example.org/things\n"), 0o600); err != nil {
+	if err := os.CopyFS(base, written); err != nil {
 		t.Fatal(err)
 	}
 	api, err := model.Load(base, "apis")
