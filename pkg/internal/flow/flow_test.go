@@ -140,23 +140,32 @@ func TestConditions(t *testing.T) {
 	t.Parallel()
 	o := &conditioned{}
 	o.Generation = 3
-	flow.SetState(o, xpv1.Condition{})
+	flow.SetState(o, xpv1.Condition{}, flow.States(o))
 	if len(o.Conditions) > 0 {
 		t.Errorf("an object that never failed has %+v", o.Conditions)
 	}
-	flow.SetState(o, xpv1.Reconciling("A", ""))
-	flow.SetState(o, xpv1.Stalled("B", "m"))
+	flow.SetState(o, xpv1.Reconciling("A", ""), flow.States(o))
+	flow.SetState(o, xpv1.Stalled("B", "m"), flow.States(o))
 	if got := xpv1.FailureOf(o); got != (xpv1.CurrentFailure{Reason: "B", Message: "m", Stalled: true}) ||
 		o.GetCondition(xpv1.TypeReconciling).Status != corev1.ConditionFalse || o.GetCondition(xpv1.TypeStalled).ObservedGeneration != 3 {
 		t.Errorf("got %+v", o.Conditions)
 	}
-	flow.SetState(o, xpv1.Condition{})
+	past := metav1.NewTime(time.Unix(1000, 0))
+	o.Conditions[0].LastTransitionTime, o.Conditions[1].LastTransitionTime = past, past
+	start := flow.States(o)
+	for _, state := range []xpv1.Condition{{}, xpv1.Reconciling("C", ""), xpv1.Stalled("B", "m")} {
+		flow.SetState(o, state, start)
+	}
+	if got := o.GetCondition(xpv1.TypeStalled); !got.LastTransitionTime.Equal(&past) || o.GetCondition(xpv1.TypeReconciling).Status == corev1.ConditionTrue {
+		t.Errorf("stalled again within a pass is %+v", o.Conditions)
+	}
+	flow.SetState(o, xpv1.Condition{}, flow.States(o))
 	if got := xpv1.FailureOf(o); got != (xpv1.CurrentFailure{}) || len(o.Conditions) != 2 {
 		t.Errorf("after recovery %+v", o.Conditions)
 	}
 
 	before := xpv1.Available().WithObservedGeneration(2)
-	before.LastTransitionTime = metav1.NewTime(time.Unix(1000, 0))
+	before.LastTransitionTime = past
 	o.SetConditions(before)
 	o.SetConditions(xpv1.Deleting())
 	flow.Set(o, xpv1.Available(), before)

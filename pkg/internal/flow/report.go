@@ -37,16 +37,20 @@ func Set(o Object, c, before xpv1.Condition) {
 // Same is true for conditions that differ in generation and time at most.
 func Same(a, b xpv1.Condition) bool { return a.WithObservedGeneration(b.ObservedGeneration).Equal(b) }
 
+// States returns conditions Stalled and Reconciling of an object.
+func States(o Object) []xpv1.Condition {
+	return []xpv1.Condition{o.GetCondition(xpv1.TypeStalled), o.GetCondition(xpv1.TypeReconciling)}
+}
+
 // SetState sets conditions Stalled and Reconciling, of which at most one is True: state, or none if that is the zero
-// condition. One that was never True is not added.
-func SetState(o Object, state xpv1.Condition) {
-	for _, t := range []xpv1.ConditionType{xpv1.TypeStalled, xpv1.TypeReconciling} {
-		before := o.GetCondition(t)
+// condition. One that was never True is not added. before are the States at the start of the pass, see Set.
+func SetState(o Object, state xpv1.Condition, before []xpv1.Condition) {
+	for _, was := range before {
 		switch {
-		case state.Type == t:
-			Set(o, state, before)
-		case before.Status == corev1.ConditionTrue:
-			Set(o, xpv1.Resolved(t), before)
+		case state.Type == was.Type:
+			Set(o, state, was)
+		case was.Status == corev1.ConditionTrue, o.GetCondition(was.Type).Status == corev1.ConditionTrue:
+			Set(o, xpv1.Resolved(was.Type), was)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outc
 	written, err := Report(ctx, s.Client, of, func() {
 		Set(of, ready, wasReady)
 		Set(of, synced, wasSynced)
-		SetState(of, teamState(o, r.Mistake))
+		SetState(of, teamState(o, r.Mistake), States(of))
 		if r.SetStatus != nil {
 			r.SetStatus()
 		}

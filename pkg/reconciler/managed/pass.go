@@ -11,6 +11,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -47,6 +48,7 @@ type before struct {
 	status          any
 	synced          xpv1.Condition
 	ready           xpv1.Condition
+	states          []xpv1.Condition
 	resourceVersion string
 	wakes           int // of the record
 }
@@ -86,6 +88,7 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 			status:          stored["status"],
 			synced:          mg.GetCondition(xpv1.TypeSynced),
 			ready:           mg.GetCondition(xpv1.TypeReady),
+			states:          flow.States(mg),
 			resourceVersion: mg.GetResourceVersion(),
 			wakes:           wakes,
 		},

@@ -115,7 +115,7 @@ func (p *pass) reported(o outcome) bool { return flow.Same(o.Synced(), p.synced)
 // setConditions sets the conditions of the outcome, and stamps Ready with the generation that this pass observed.
 func (p *pass) setConditions(o outcome) {
 	flow.Set(p.managed, o.Synced(), p.synced)
-	flow.SetState(p.managed, o.State())
+	flow.SetState(p.managed, o.State(), p.states)
 	if ready := p.managed.GetCondition(xpv1.TypeReady); ready.Reason != "" && (p.observed || !ready.Equal(p.ready)) {
 		flow.Set(p.managed, ready, p.ready)
 	}
