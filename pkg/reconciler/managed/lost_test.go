@@ -5,10 +5,14 @@ package managed_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -16,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // editSecret changes the connection Secret as a person does; nil deletes it.
@@ -88,6 +93,76 @@ func TestLostDetails(t *testing.T) {
 			}
 			if diff := cmp.Diff(map[string]string{"endpoint": "there"}, s.connection()); diff != "" {
 				t.Errorf("the Secret -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// watchSecrets replaces the reconciler by one that watches the Secrets of the stage, while the test makes the passes. enqueued
+// waits until the Thing is enqueued.
+func (s *stage) watchSecrets() (enqueued func()) {
+	s.t.Helper()
+	mgr := byHand(s.t, s.env.Config, cache.Options{DefaultNamespaces: map[string]cache.Config{s.env.Namespace: {}}})
+	s.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind), s.options...)
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	s.t.Cleanup(queue.ShutDown)
+	go func() { _ = mgr.GetCache().Start(s.t.Context()) }()
+	if err := s.reconciler.Wakeups().Start(s.t.Context(), queue); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := mgr.GetCache().GetInformer(s.t.Context(), &corev1.Secret{}); err != nil { // waits until it has the Secrets
+		s.t.Fatal(err)
+	}
+	return func() {
+		s.t.Helper()
+		defer time.AfterFunc(30*time.Second, queue.ShutDown).Stop()
+		for {
+			req, down := queue.Get()
+			if down {
+				s.t.Fatal("the Thing is not enqueued")
+			}
+			queue.Done(req)
+			if req.NamespacedName == s.key {
+				return
+			}
+		}
+	}
+}
+
+// An object whose connection Secret loses something is enqueued at once. What Observe reports is published again, and nothing else.
+func TestLostDetailsAreNoticedAtOnce(t *testing.T) {
+	t.Parallel()
+	observed := map[string]string{"endpoint": "there"}
+	const lost = failure.ConnectionDetailsLost
+	for name, tc := range map[string]struct {
+		lose   func(*corev1.Secret)
+		want   map[string]string
+		reason failure.Reason
+	}{
+		"the Secret is deleted (R208, N22)": {want: observed, reason: lost},
+		"a key of the creation is deleted (R208, N22)": {want: observed, reason: lost,
+			lose: func(secret *corev1.Secret) { delete(secret.Data, "password") }},
+		"a key that Observe reports is deleted (R208)": {want: map[string]string{"endpoint": "there", "password": "password-1"},
+			lose: func(secret *corev1.Secret) { delete(secret.Data, "endpoint") }},
+		"the Secret loses its owner (R214)": {want: map[string]string{"endpoint": "there", "password": "password-1"},
+			reason: failure.ConnectionSecretUnavailable, lose: func(secret *corev1.Secret) { secret.OwnerReferences = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, nil)
+			s.settled()
+			enqueued := s.watchSecrets()
+			s.pass()
+			s.editSecret(tc.lose)
+			enqueued()
+			if _, err := s.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, s.connection()); diff != "" {
+				t.Errorf("the Secret -want +got:\n%s", diff)
+			}
+			if got := xpv1.FailureOf(s.thing()).Reason; got != tc.reason {
+				t.Errorf("the user sees reason %q, want %q: %s", got, tc.reason, s.message())
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -41,6 +42,7 @@ func ControllerName(of schema.GroupKind) string {
 // A Reconciler keeps managed resources of one kind and their external resources in step.
 type Reconciler struct {
 	client     client.Client
+	cache      cache.Cache
 	live       client.Reader // past the cache, where the cache may be behind
 	newManaged func() resource.Managed
 	kind       schema.GroupVersionKind
@@ -80,6 +82,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	name := ControllerName(kind.GroupKind())
 	r := &Reconciler{
 		client:        mgr.GetClient(),
+		cache:         mgr.GetCache(),
 		live:          mgr.GetAPIReader(),
 		newManaged:    func() resource.Managed { return objects.MustNew[resource.Managed](mgr.GetScheme(), kind) },
 		kind:          kind,

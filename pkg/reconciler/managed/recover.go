@@ -17,9 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
-// MessageCreateIncomplete is the message of condition Synced of an object that needs manual intervention after an interrupted
+// messageCreateIncomplete is the message of condition Synced of an object that needs manual intervention after an interrupted
 // create, in the words of the ecosystem's documentation (R85). Programs read reason CreateInterrupted of condition Stalled.
-const MessageCreateIncomplete = "cannot determine creation result - remove the " +
+const messageCreateIncomplete = "cannot determine creation result - remove the " +
 	meta.AnnotationKeyExternalCreatePending + " annotation if it is safe to proceed"
 
 // recover decides about a creation without a result. The pass continues where the external name was chosen before the
@@ -36,7 +36,7 @@ func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 	if finder, ok := createFinderOf(p.external); ok {
 		return r.findCreated(ctx, p, finder)
 	}
-	return stopped(ReasonCannotInitialize, failure.New(failure.CreateInterrupted, MessageCreateIncomplete))
+	return stopped(ReasonCannotInitialize, failure.New(failure.CreateInterrupted, messageCreateIncomplete))
 }
 
 // findCreated recovers a creation without a result by looking for what it created (N5). What is not found by the time at

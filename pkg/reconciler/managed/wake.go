@@ -6,18 +6,26 @@ package managed
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
@@ -36,7 +44,7 @@ func (w *wakeups) work() bool {
 }
 
 // Wakeups returns a source that enqueues objects of which nothing changed, but something that they depend on: an object that
-// they refer to, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without it such
+// they refer to, a connection Secret that lost something, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without it such
 // objects are reconciled at the next poll or retry.
 func (r *Reconciler) Wakeups() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -44,8 +52,47 @@ func (r *Reconciler) Wakeups() source.Source {
 		defer r.wakeups.mu.Unlock()
 		r.wakeups.queue = queue
 		go r.enqueueNotReady(ctx)
-		return nil
+		return r.watchSecrets(ctx)
 	})
+}
+
+// watchSecrets enqueues the owner of a connection Secret that is deleted, or loses keys or its owner.
+func (r *Reconciler) watchSecrets(ctx context.Context) error {
+	informer, err := r.cache.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching connection Secrets: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*corev1.Secret), after.(*corev1.Secret)
+			lost := connection.Missing(is, slices.Collect(maps.Keys(was.Data)))
+			if len(lost) > 0 || !reflect.DeepEqual(was.OwnerReferences, is.OwnerReferences) {
+				r.wakeOwner(ctx, was)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = last.Obj
+			}
+			r.wakeOwner(ctx, o.(*corev1.Secret))
+		},
+	})
+	return err
+}
+
+// wakeOwner wakes and enqueues the object of our kind that a connection Secret belongs to.
+func (r *Reconciler) wakeOwner(ctx context.Context, secret *corev1.Secret) {
+	owner := metav1.GetControllerOfNoCopy(secret)
+	if owner == nil || owner.Kind != r.kind.Kind {
+		return
+	}
+	for _, namespace := range []string{"", secret.Namespace} { // the kind may be of either scope
+		mg := r.newManaged()
+		if err := r.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: owner.Name}, mg); err == nil && mg.GetUID() == owner.UID {
+			r.WakeNow(client.ObjectKeyFromObject(mg))
+			return
+		}
+	}
 }
 
 // enqueueNotReady enqueues the objects that are not settled when the process starts, so that they do not wait until all the
