@@ -12,5 +12,5 @@
 // exist, or that this user may not read, is a result like any other (see Reading). Only the object that a person named must exist:
 // otherwise the error of Find says what to type instead.
 //
-// Packages trace and why are built on it.
+// Packages trace and why are built on it. The tests of this package also compare their output with the files in their testdata.
 package inspect

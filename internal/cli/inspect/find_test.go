@@ -4,17 +4,13 @@
 package inspect_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
-	"github.com/bowline-dev/bowline/internal/cli/inspect/inspecttest"
 )
-
-func TestMain(m *testing.M) { os.Exit(inspecttest.Main(m)) }
 
 const objects = `
 apiVersion: database.crossplane.io/v1alpha1
@@ -36,7 +32,7 @@ metadata: {name: $Pwidget}
 
 func TestFind(t *testing.T) {
 	t.Parallel()
-	s := inspecttest.New(t)
+	s := newStage(t)
 	s.Put(t, objects)
 	cluster := s.Cluster(t)
 	for name, tc := range map[string]struct {
@@ -96,7 +92,7 @@ func TestFind(t *testing.T) {
 // A user of one namespace finds objects there, and gets an error for the others.
 func TestFindAsUser(t *testing.T) {
 	t.Parallel()
-	s := inspecttest.New(t)
+	s := newStage(t)
 	s.Put(t, objects)
 	cluster := s.As(t, rbacv1.PolicyRule{
 		APIGroups: []string{"database.crossplane.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"},

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
-	"github.com/bowline-dev/bowline/internal/cli/inspect/inspecttest"
 )
 
 // What others wrote cannot steer the terminal, nor feign further lines.
@@ -51,7 +50,7 @@ func TestWhen(t *testing.T) {
 // The configuration of a managed kind is found by the provider's group, not by that of a neighbour.
 func TestProviderConfigKind(t *testing.T) {
 	t.Parallel()
-	cluster := inspecttest.New(t).Cluster(t)
+	cluster := newStage(t).Cluster(t)
 	for name, tc := range map[string]struct {
 		of   schema.GroupKind
 		kind string

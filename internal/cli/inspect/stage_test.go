@@ -1,29 +1,23 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inspecttest creates objects for tests of package inspect and its users, without controllers that would change them.
-//
-//	s := inspecttest.New(t)
-//	s.Put(t, "{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: $NS}}")
-//	text := s.Neutral(show(s.Cluster(t)))
-//
-// Objects are YAML in which $NS is the test's namespace, $P the prefix of names of cluster-scoped objects and $UID(Kind/name) the UID
-// of an object created before. Neutral replaces them back in output, so that testdata can contain it. Put updates an existing object,
-// so that two objects can name each other.
-package inspecttest
+package inspect_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,56 +49,57 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// Main runs the tests of a package with the claims for databases, the favourite cloud's databases and a third party's kinds:
-// the claim kind WidgetClaim, and the cluster-scoped managed kind Widget, its class WidgetClass, in group foreign.example.org.
-func Main(m *testing.M) int {
-	files := fstest.MapFS{}
-	read := func(from fs.FS, names ...string) error {
-		for _, name := range names {
-			content, err := fs.ReadFile(from, name)
-			if err != nil {
-				return err
-			}
-			files[name] = &fstest.MapFile{Data: content}
-		}
-		return nil
+// TestMain serves the claims for databases, the favourite cloud's databases and a third party's kinds: the claim kind WidgetClaim,
+// and the cluster-scoped managed kind Widget, its class WidgetClass, in group foreign.example.org.
+func TestMain(m *testing.M) {
+	served, err := definitions()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	for _, k := range [][4]any{
+	os.Exit(controlplanetest.Main(m, served...))
+}
+
+func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	third := fstest.MapFS{}
+	for _, k := range [][]any{
 		{"WidgetClaim", "widgetclaim", "Namespaced", "claims"}, {"Widget", "widget", "Cluster", "managed"},
 		{"WidgetClass", "widgetclass", "Cluster", "classes"},
 	} {
-		files[fmt.Sprint(k[1], ".yaml")] = &fstest.MapFile{Data: fmt.Appendf(nil, foreign, k[:]...)}
+		third[fmt.Sprint(k[1], ".yaml")] = &fstest.MapFile{Data: fmt.Appendf(nil, foreign, k...)}
 	}
-	err := read(claimcrds.FS, "database.crossplane.io_fancysqlinstances.yaml", "database.crossplane.io_postgresqlinstances.yaml")
-	if err == nil {
-		err = read(fcpcrds.FS, "database.fcp.crossplane.io_favouritedbinstances.yaml",
-			"database.fcp.crossplane.io_favouritedbinstanceclasses.yaml", "fcp.crossplane.io_providerconfigs.yaml")
+	all, err := crd.Load(third)
+	kinds := []string{"FancySQLInstance", "PostgreSQLInstance", "FavouriteDBInstance", "FavouriteDBInstanceClass", "ProviderConfig"}
+	for _, files := range []fs.FS{claimcrds.FS, fcpcrds.FS} {
+		more, wrong := crd.Load(files)
+		err = errors.Join(err, wrong)
+		for _, d := range more {
+			if slices.Contains(kinds, d.Spec.Names.Kind) && !strings.Contains(d.Spec.Group, ".m.") {
+				all = append(all, d)
+			}
+		}
 	}
-	all, err2 := crd.Load(files)
-	if err == nil {
-		err = err2
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "inspecttest:", err)
-		return 1
-	}
-	return controlplanetest.Main(m, all...)
+	return all, err
 }
 
-// A Stage is one test's share of the server.
-type Stage struct {
+// A stage is one test's share of the server, without controllers that would change its objects.
+//
+// Objects are YAML in which $NS is the test's namespace, $P the prefix of names of cluster-scoped objects and $UID(Kind/name) the UID
+// of an object created before. Neutral replaces them back in output, so that testdata can contain it. Put updates an existing object,
+// so that two objects can name each other.
+type stage struct {
 	*controlplanetest.Env
 	uids map[string]string // by kind and name as they are written
 }
 
-// New returns a stage with an empty namespace.
-func New(t testing.TB) *Stage {
+// newStage returns a stage with an empty namespace.
+func newStage(t testing.TB) *stage {
 	t.Helper()
-	return &Stage{Env: controlplanetest.New(t), uids: map[string]string{}}
+	return &stage{Env: controlplanetest.New(t), uids: map[string]string{}}
 }
 
 // Put creates or updates objects, in order, each with its status. They are deleted when the test ends, whatever finalizers they have.
-func (s *Stage) Put(t testing.TB, documents string) {
+func (s *stage) Put(t testing.TB, documents string) {
 	t.Helper()
 	for document := range strings.SplitSeq(documents, "\n---\n") {
 		if strings.TrimSpace(document) == "" {
@@ -112,10 +107,10 @@ func (s *Stage) Put(t testing.TB, documents string) {
 		}
 		written, o := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &written.Object); err != nil {
-			t.Fatalf("inspecttest: reading %s: %v", document, err)
+			t.Fatalf("reading %s: %v", document, err)
 		}
 		if err := yaml.Unmarshal([]byte(s.fill(document)), &o.Object); err != nil {
-			t.Fatalf("inspecttest: reading %s: %v", document, err)
+			t.Fatalf("reading %s: %v", document, err)
 		}
 		deleted := o.GetDeletionTimestamp() != nil
 		o.SetDeletionTimestamp(nil)
@@ -123,13 +118,13 @@ func (s *Stage) Put(t testing.TB, documents string) {
 		s.uids[o.GetKind()+"/"+written.GetName()] = string(o.GetUID())
 		if deleted {
 			if err := s.Client.Delete(t.Context(), o); err != nil {
-				t.Fatalf("inspecttest: deleting %s: %v", o.GetName(), err)
+				t.Fatalf("deleting %s: %v", o.GetName(), err)
 			}
 		}
 	}
 }
 
-func (s *Stage) put(t testing.TB, o *unstructured.Unstructured) {
+func (s *stage) put(t testing.TB, o *unstructured.Unstructured) {
 	t.Helper()
 	status, given := o.Object["status"]
 	have := &unstructured.Unstructured{}
@@ -149,11 +144,11 @@ func (s *Stage) put(t testing.TB, o *unstructured.Unstructured) {
 		err = s.Client.Status().Patch(t.Context(), o, client.MergeFrom(stored))
 	}
 	if err != nil {
-		t.Fatalf("inspecttest: putting %s %s: %v", o.GetKind(), o.GetName(), err)
+		t.Fatalf("putting %s %s: %v", o.GetKind(), o.GetName(), err)
 	}
 }
 
-func (s *Stage) remove(t testing.TB, o *unstructured.Unstructured) {
+func (s *stage) remove(t testing.TB, o *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
@@ -162,7 +157,7 @@ func (s *Stage) remove(t testing.TB, o *unstructured.Unstructured) {
 		err = s.Client.Delete(ctx, o)
 	}
 	if client.IgnoreNotFound(err) != nil {
-		t.Errorf("inspecttest: removing %s %s: %v", o.GetKind(), o.GetName(), err)
+		t.Errorf("removing %s %s: %v", o.GetKind(), o.GetName(), err)
 	}
 }
 
@@ -170,18 +165,18 @@ func (s *Stage) remove(t testing.TB, o *unstructured.Unstructured) {
 var uid = regexp.MustCompile(`\$UID\(([^)]*)\)`)
 
 // fill replaces all variables in a text.
-func (s *Stage) fill(text string) string {
+func (s *stage) fill(text string) string {
 	text = uid.ReplaceAllStringFunc(text, func(match string) string { return s.uids[uid.FindStringSubmatch(match)[1]] })
 	return s.Fill(text)
 }
 
 // Fill replaces $NS and $P in a text.
-func (s *Stage) Fill(text string) string {
+func (s *stage) Fill(text string) string {
 	return strings.NewReplacer("$NS", s.Namespace, "$P", s.Prefix).Replace(text)
 }
 
 // Neutral puts the variables back, so that output is the same in each run.
-func (s *Stage) Neutral(text string) string {
+func (s *stage) Neutral(text string) string {
 	text = strings.NewReplacer(s.Prefix, "$P", s.Namespace, "$NS").Replace(text)
 	for name, uid := range s.uids {
 		text = strings.ReplaceAll(text, uid, "$UID("+name+")")
@@ -190,13 +185,13 @@ func (s *Stage) Neutral(text string) string {
 }
 
 // Cluster reads as the administrator.
-func (s *Stage) Cluster(t testing.TB) *inspect.Cluster {
+func (s *stage) Cluster(t testing.TB) *inspect.Cluster {
 	t.Helper()
 	return connect(t, s.Config)
 }
 
 // As reads as a user with these rules in the test's namespace and no other rights.
-func (s *Stage) As(t testing.TB, rules ...rbacv1.PolicyRule) *inspect.Cluster {
+func (s *stage) As(t testing.TB, rules ...rbacv1.PolicyRule) *inspect.Cluster {
 	t.Helper()
 	user := s.Prefix + "user"
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "user", Namespace: s.Namespace}, Rules: rules}
@@ -207,7 +202,7 @@ func (s *Stage) As(t testing.TB, rules ...rbacv1.PolicyRule) *inspect.Cluster {
 	}
 	for _, o := range []client.Object{role, binding} {
 		if err := s.Client.Create(t.Context(), o); err != nil {
-			t.Fatalf("inspecttest: creating %T: %v", o, err)
+			t.Fatalf("creating %T: %v", o, err)
 		}
 	}
 	if len(rules) > 0 {

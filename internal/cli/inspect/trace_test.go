@@ -1,26 +1,22 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trace_test
+package inspect_test
 
 import (
 	"bytes"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
-	"github.com/bowline-dev/bowline/internal/cli/inspect/inspecttest"
 	"github.com/bowline-dev/bowline/internal/cli/trace"
 )
-
-func TestMain(m *testing.M) { os.Exit(inspecttest.Main(m)) }
 
 // TestTraces compares traces of what is in an API server with those in testdata.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	inspecttest.Files(t, func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string {
+	compareFiles(t, "../trace/testdata", func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string {
 		root, err := trace.Build(t.Context(), c, found)
 		if err != nil {
 			return err.Error() + "\n"

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inspecttest
+package inspect_test
 
 import (
 	"os"
@@ -22,16 +22,16 @@ const (
 	rewrite   = "BOWLINE_REWRITE_TESTDATA" // environment variable: write the outputs to the files; review them before you commit
 )
 
-// Hidden is the value in Secrets of testdata, which no output may contain.
-const Hidden = "hidden-value-of-the-secret"
+// hidden is the value in Secrets of testdata, which no output may contain.
+const hidden = "hidden-value-of-the-secret"
 
-// Files creates the objects of each file testdata/*.txt on a stage of its own, and compares the output of each query in the file. A
-// query is [as the team ]WORDS[ -o FORMAT]; show gets the object of the words, and FORMAT.
-func Files(t *testing.T, show func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string) {
+// compareFiles creates the objects of each file *.txt of a folder on a stage of its own, and compares the output of each query in the
+// file. A query is [as the team ]WORDS[ -o FORMAT]; show gets the object of the words, and FORMAT.
+func compareFiles(t *testing.T, folder string, show func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.txt")
+	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no files in testdata: %v", err)
+		t.Fatalf("no files in %s: %v", folder, err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -41,13 +41,13 @@ func Files(t *testing.T, show func(t *testing.T, c *inspect.Cluster, found inspe
 				t.Fatal(err)
 			}
 			parts := strings.Split(string(content), separator)
-			s := New(t)
+			s := newStage(t)
 			_, documents, _ := strings.Cut(parts[0], begin)
 			s.Put(t, documents)
 			for i, part := range parts[1:] {
 				query, want, _ := strings.Cut(part, "\n")
 				got := s.Neutral(s.query(t, query, show))
-				if strings.Contains(got, Hidden) {
+				if strings.Contains(got, hidden) {
 					t.Error("the output contains a value of a Secret")
 				}
 				if diff := cmp.Diff(strings.TrimRight(want, "\n"), strings.TrimRight(got, "\n")); diff != "" {
@@ -65,7 +65,7 @@ func Files(t *testing.T, show func(t *testing.T, c *inspect.Cluster, found inspe
 	}
 }
 
-func (s *Stage) query(t *testing.T, query string, show func(*testing.T, *inspect.Cluster, inspect.Reading, string) string) string {
+func (s *stage) query(t *testing.T, query string, show func(*testing.T, *inspect.Cluster, inspect.Reading, string) string) string {
 	t.Helper()
 	words, restricted := strings.CutPrefix(query, asTeam)
 	words, format, _ := strings.Cut(words, " -o ")

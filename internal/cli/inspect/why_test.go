@@ -1,12 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package why_test
+package inspect_test
 
 import (
 	"bytes"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
-	"github.com/bowline-dev/bowline/internal/cli/inspect/inspecttest"
 	"github.com/bowline-dev/bowline/internal/cli/why"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
@@ -23,15 +21,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
 
-func TestMain(m *testing.M) { os.Exit(inspecttest.Main(m)) }
-
 // TestExplanations compares explanations of what is in an API server with those in testdata. Objects are created now; what
 // happened to them since is in the year 2099.
 func TestExplanations(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2099, 1, 2, 4, 0, 0, 0, time.UTC)
 	made, clock := regexp.MustCompile(`\d+\w* ago \([^)]*\), (The object was created|Its deletion)`), regexp.MustCompile(`ago \(\d[^)]*\)`)
-	inspecttest.Files(t, func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string {
+	compareFiles(t, "../why/testdata", func(t *testing.T, c *inspect.Cluster, found inspect.Reading, format string) string {
 		e := why.Explain(t.Context(), c, found)
 		var out bytes.Buffer
 		err := why.WriteText(&out, e, now)
