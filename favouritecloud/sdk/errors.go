@@ -76,20 +76,14 @@ func (e *ConnectionError) Unwrap() error { return e.Err }
 
 // Timeout reports whether the cause is a timeout. With Temporary it implements net.Error.
 func (e *ConnectionError) Timeout() bool {
-	cause, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](e.Err)
-	return ok && cause.Timeout()
+	var cause interface{ Timeout() bool }
+	return errors.As(e.Err, &cause) && cause.Timeout()
 }
 
 // Temporary reports whether the cause is temporary.
 func (e *ConnectionError) Temporary() bool {
-	cause, ok := errors.AsType[interface {
-		error
-		Temporary() bool
-	}](e.Err)
-	return ok && cause.Temporary()
+	var cause interface{ Temporary() bool }
+	return errors.As(e.Err, &cause) && cause.Temporary()
 }
 
 // newConnectionError wraps an error of the HTTP client, unless it has a RetryAfter: then a transport delayed the request, and the

@@ -154,18 +154,14 @@ func TestClassEdit(t *testing.T) {
 	if err := env.Client.Create(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct{ name, patch string }{
-		{"K23 an immutable setting", `{image: other}`},
-		{"K23 one within", `{boot: {firmware: other}}`},
-		{"K23 one by a rule of the author's", `{boot: {kernelId: other}}`},
-		{"K23 what holds one", `{boot: null}`},
-		{"K23 one in a list", `{disks: [{name: d, type: hdd}]}`},
-		{"K23 what it comes from", `{networkId: null, networkIdRef: {name: c}}`},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			expect(t, patch(t, env, class, "{specTemplate: {forProvider: "+step.patch+"}}"), "")
-		})
-	}
+	change(t, env, class, "{specTemplate: {forProvider: …}}",
+		step{"K23 an immutable setting", `{image: other}`, ""},
+		step{"K23 one within", `{boot: {firmware: other}}`, ""},
+		step{"K23 one by a rule of the author's", `{boot: {kernelId: other}}`, ""},
+		step{"K23 what holds one", `{boot: null}`, ""},
+		step{"K23 one in a list", `{disks: [{name: d, type: hdd}]}`, ""},
+		step{"K23 what it comes from", `{networkId: null, networkIdRef: {name: c}}`, ""},
+	)
 	remove(t, env, class)
 }
 
@@ -178,18 +174,14 @@ func TestSettled(t *testing.T) {
 	if err := env.Client.Create(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct{ name, patch, refused string }{
-		{"K38 before, it may change", `{place: {zone: b}}`, ""},
-		{"K38 it is bound", `{resourceRef: {apiVersion: a/v1, kind: A, name: a}}`, ""},
-		{"K38 one within a struct", `{place: {zone: c}}`, "place.zone is settled"},
-		{"K38 one that is taken away", `{place: {zone: null}}`, "place.zone is settled"},
-		{"K38 what holds it", `{place: null}`, "place.zone is settled"},
-		{"K38 one of a reserved name", `{place: {namespace: there}}`, "place.namespace is settled"},
-		{"K38 one at the top", `{size: small}`, "size is settled"},
-		{"K38 others may change", `{purpose: p, place: {note: other}}`, ""},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			expect(t, patch(t, env, claim, "{spec: "+step.patch+"}"), step.refused)
-		})
-	}
+	change(t, env, claim, "{spec: …}",
+		step{"K38 before, it may change", `{place: {zone: b}}`, ""},
+		step{"K38 it is bound", `{resourceRef: {apiVersion: a/v1, kind: A, name: a}}`, ""},
+		step{"K38 one within a struct", `{place: {zone: c}}`, "place.zone is settled"},
+		step{"K38 one that is taken away", `{place: {zone: null}}`, "place.zone is settled"},
+		step{"K38 what holds it", `{place: null}`, "place.zone is settled"},
+		step{"K38 one of a reserved name", `{place: {namespace: there}}`, "place.namespace is settled"},
+		step{"K38 one at the top", `{size: small}`, "size is settled"},
+		step{"K38 others may change", `{purpose: p, place: {note: other}}`, ""},
+	)
 }

@@ -91,6 +91,19 @@ func patch(t *testing.T, env *controlplanetest.Env, object client.Object, text s
 	return env.Client.Patch(t.Context(), object.DeepCopyObject().(client.Object), client.RawPatch("application/merge-patch+json", merge))
 }
 
+// A step changes an object that exists; refused is a part of the message, empty for none.
+type step struct{ name, patch, refused string }
+
+// change applies steps, each of which builds on the others. within is the YAML around a patch.
+func change(t *testing.T, env *controlplanetest.Env, object client.Object, within string, steps ...step) {
+	t.Helper()
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			expect(t, patch(t, env, object, strings.Replace(within, "…", s.patch, 1)), s.refused)
+		})
+	}
+}
+
 func letter(r rune) rune {
 	if r == ' ' || r == ',' {
 		return '-'
@@ -105,20 +118,16 @@ func TestSetOnce(t *testing.T) {
 	if err := env.Client.Create(t.Context(), have); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct{ name, patch, refused string }{
-		{"N7 what is unset may be set", `{networkId: net}`, ""},
-		{"N7 but not changed then", `{networkId: other}`, "networkId is immutable"},
-		{"N7 P71 nor where it came from", `{networkIdRef: {name: b}}`, "networkIdRef is immutable"},
-		{"P71 its selector may be", `{networkIdSelector: {matchLabels: {a: b}}}`, ""},
-		{"N33 a field within", `{boot: {firmware: other}}`, "boot.firmware is immutable"},
-		{"N33 what holds it", `{boot: null}`, "boot.firmware is immutable"},
-		{"N33 in the items of a list", `{disks: [{name: d, type: hdd}]}`, "type is immutable"},
-		{"N33 of another item", `{disks: [{name: d, type: ssd}, {name: e, type: hdd}]}`, ""},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			expect(t, patch(t, env, have, "{spec: {forProvider: "+step.patch+"}}"), step.refused)
-		})
-	}
+	change(t, env, have, "{spec: {forProvider: …}}",
+		step{"N7 what is unset may be set", `{networkId: net}`, ""},
+		step{"N7 but not changed then", `{networkId: other}`, "networkId is immutable"},
+		step{"N7 P71 nor where it came from", `{networkIdRef: {name: b}}`, "networkIdRef is immutable"},
+		step{"P71 its selector may be", `{networkIdSelector: {matchLabels: {a: b}}}`, ""},
+		step{"N33 a field within", `{boot: {firmware: other}}`, "boot.firmware is immutable"},
+		step{"N33 what holds it", `{boot: null}`, "boot.firmware is immutable"},
+		step{"N33 in the items of a list", `{disks: [{name: d, type: hdd}]}`, "type is immutable"},
+		step{"N33 of another item", `{disks: [{name: d, type: ssd}, {name: e, type: hdd}]}`, ""},
+	)
 }
 
 // Immutable settings in spec.initProvider do not change either: they may identify the external resource.

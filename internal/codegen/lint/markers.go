@@ -19,25 +19,18 @@ const nolintMarker = "bowline:nolint"
 // A fit checks the value of a marker at a field; f is nil at packages and types. It returns a message, empty if there is no problem.
 type fit func(f *model.Field, value string) string
 
-func fieldMarkers() map[string]fit {
+// knownMarkers returns the markers of packages, types and fields.
+func knownMarkers() (ofPackages, ofTypes, ofFields map[string]fit) {
 	return map[string]fit{
-		"bowline:required": anything, "bowline:sensitive": anything, nolintMarker: anything,
-		"bowline:compare": fitCompare, "bowline:default": fitDefault, "bowline:labels": fitLabels, "bowline:generated": fitGenerated,
-	}
-}
-
-func typeMarkers() map[string]fit {
-	return map[string]fit{
-		"bowline:scopes": anything, "bowline:providerconfig": anything, nolintMarker: anything,
-		model.ClassMarker: fitClaimKinds, model.ClaimsMarker: fitClaimKinds,
-	}
-}
-
-func packageLevelMarkers() map[string]fit {
-	return map[string]fit{
-		"bowline:generate": anything, "bowline:system": text, "bowline:provider": text, "bowline:namespacedGroup": text,
-		"bowline:providerConfigGroup": text,
-	}
+			"bowline:generate": anything, "bowline:system": text, "bowline:provider": text, "bowline:namespacedGroup": text,
+			"bowline:providerConfigGroup": text,
+		}, map[string]fit{
+			"bowline:scopes": anything, "bowline:providerconfig": anything, nolintMarker: anything,
+			model.ClassMarker: fitClaimKinds, model.ClaimsMarker: fitClaimKinds,
+		}, map[string]fit{
+			"bowline:required": anything, "bowline:sensitive": anything, nolintMarker: anything,
+			"bowline:compare": fitCompare, "bowline:default": fitDefault, "bowline:labels": fitLabels, "bowline:generated": fitGenerated,
+		}
 }
 
 func anything(*model.Field, string) string { return "" }
@@ -146,11 +139,12 @@ func fitGenerated(f *model.Field, value string) string {
 
 // markers checks every marker of bowline in a package.
 func (f *findings) markers(pkg *model.Package) {
-	f.comment(nil, pkg.Comment, packageLevelMarkers())
+	ofPackages, ofTypes, ofFields := knownMarkers()
+	f.comment(nil, pkg.Comment, ofPackages)
 	for _, s := range pkg.OrderedStructs() {
-		f.comment(nil, s.Comment, typeMarkers())
+		f.comment(nil, s.Comment, ofTypes)
 		for _, field := range s.Fields {
-			f.comment(field, field.Comment, fieldMarkers())
+			f.comment(field, field.Comment, ofFields)
 		}
 	}
 }

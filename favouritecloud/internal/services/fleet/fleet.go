@@ -129,10 +129,7 @@ func (f *Fleet[R, P]) server(id int) Server[R] {
 	})
 }
 
-// folderPrefix marks the folders of this service.
-func (f *Fleet[R, P]) folderPrefix() string { return f.Service + "-" }
-
-func (f *Fleet[R, P]) folderName(id int) string { return f.folderPrefix() + strconv.Itoa(id) }
+func (f *Fleet[R, P]) folderName(id int) string { return f.Service + "-" + strconv.Itoa(id) }
 
 func (f *Fleet[R, P]) choosePort(id int) (int, error) {
 	f.choosing.Lock()

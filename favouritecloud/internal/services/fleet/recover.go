@@ -34,7 +34,7 @@ func (f *Fleet[R, P]) Recover(ctx context.Context) error {
 		return fmt.Errorf("listing instance folders: %w", err)
 	}
 	for _, folder := range folders {
-		if !strings.HasPrefix(folder.Name(), f.folderPrefix()) || known[folder.Name()] {
+		if !strings.HasPrefix(folder.Name(), f.Service+"-") || known[folder.Name()] {
 			continue
 		}
 		f.Log.Info("removing leftover folder", "folder", folder.Name())
