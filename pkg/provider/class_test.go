@@ -151,31 +151,25 @@ func rack(engine string) *Rack { return &Rack{parameters: rackParameters{Engine:
 // Settings of a class that every claim must have for itself.
 func TestAlone(t *testing.T) {
 	t.Parallel()
-	t.Run("R274 refused, and nothing is configured", func(t *testing.T) {
-		t.Parallel()
-		class := provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &RackClass{}, &Rack{}, agreeing,
-			func(p *rackParameters) error { return provider.Alone("size", p.Size != 0) })
-		mg := &Rack{}
-		err := class.Configurators[0].Configure(t.Context(), &databasev1alpha1.PostgreSQLInstance{},
-			&RackClass{parameters: rackParameters{Size: 3}}, mg)
-		if err == nil || !strings.Contains(err.Error(), "forProvider.size, which no two claims can share") || mg.parameters.Size != 0 {
-			t.Errorf("got error %v and %+v", err, mg.parameters)
-		}
-	})
+	class := provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &RackClass{}, &Rack{}, agreeing,
+		func(p *rackParameters) error { return provider.Alone("size", p.Size != 0) })
+	mg := &Rack{}
+	err := class.Configurators[0].Configure(t.Context(), &databasev1alpha1.PostgreSQLInstance{},
+		&RackClass{parameters: rackParameters{Size: 3}}, mg)
+	if err == nil || !strings.Contains(err.Error(), "forProvider.size, which no two claims can share") || mg.parameters.Size != 0 {
+		t.Errorf("not refused, or configured (R274): error %v and %+v", err, mg.parameters)
+	}
 }
 
 // Configuring a managed resource does not change its class.
 func TestClassIsKept(t *testing.T) {
 	t.Parallel()
-	t.Run("R277 the class stays as it is", func(t *testing.T) {
-		t.Parallel()
-		claim, class := &databasev1alpha1.PostgreSQLInstance{}, &RackClass{}
-		claim.Spec.EngineVersion = ptr.To("15")
-		err := racks(agreeing).Configurators[0].Configure(t.Context(), claim, class, &Rack{})
-		if err != nil || class.parameters.Engine != nil {
-			t.Errorf("the class became %+v; error %v", class.parameters, err)
-		}
-	})
+	claim, class := &databasev1alpha1.PostgreSQLInstance{}, &RackClass{}
+	claim.Spec.EngineVersion = ptr.To("15")
+	err := racks(agreeing).Configurators[0].Configure(t.Context(), claim, class, &Rack{})
+	if err != nil || class.parameters.Engine != nil {
+		t.Errorf("the class changed (R277): %+v; error %v", class.parameters, err)
+	}
 }
 
 // withRacks adds a class of racks to a provider, whose definitions change sees first.

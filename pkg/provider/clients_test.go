@@ -26,15 +26,11 @@ const many = 50
 // All objects that use a configuration share its client; others have their own.
 func TestOneClient(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)))
+	s := startStage(t)
 	s.Create(s.teamConfig("team"))
 	allSettled(s, s.teamItems(many, "team"))
-	t.Run("R232 one client for all users of a configuration", func(t *testing.T) {
-		if s.created() != 1 {
-			t.Errorf("%d clients for %d objects", s.created(), many)
-		}
-	})
+	failIf(t, "R232 one client for all users of a configuration", s.created() != 1,
+		"%d clients for %d objects", s.created(), many)
 	other := s.teamConfig("other")
 	other.Spec.Endpoint += "/other"
 	item := s.teamItem("by-other", "other")
@@ -72,24 +68,17 @@ func TestOneClient(t *testing.T) {
 // rotation.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(20*time.Millisecond))
+	s := startStage(t, managed.WithPollInterval(20*time.Millisecond))
 	s.Create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
 	allSettled(s, items)
 	keys := []string{"first", "second", "third", "fourth"}
 	for i, key := range keys[1:] {
-		s.depot.allow(key)
 		before := s.depot.allRequests()
 		s.rotate(key)
 		s.until("clients closed", s.journal.closedClients, i+1)
 		s.depot.revoke(keys[i])
-		s.Eventually(t, "the new key is used", func(context.Context) error {
-			if s.depot.allRequests() < before+2*many {
-				return errors.New("hardly any request")
-			}
-			return nil
-		})
+		s.atLeast("requests", s.depot.allRequests, before+2*many)
 	}
 	allSettled(s, items)
 	t.Run("R232 no error under load", func(t *testing.T) {
@@ -97,27 +86,19 @@ func TestRotation(t *testing.T) {
 			t.Errorf("%d requests refused; warnings %q", s.depot.refusedRequests(), w)
 		}
 	})
-	t.Run("R232 one client for each key", func(t *testing.T) {
-		if s.created() != len(keys) || s.journal.closedClients() != len(keys)-1 {
-			t.Errorf("%d clients created, %d closed, for %d keys", s.created(), s.journal.closedClients(), len(keys))
-		}
-	})
-	t.Run("R232 no client is used after it was closed", func(t *testing.T) {
-		if s.journal.misusedCalls() > 0 {
-			t.Errorf("%d calls of closed clients", s.journal.misusedCalls())
-		}
-	})
+	failIf(t, "R232 one client for each key", s.created() != len(keys) || s.journal.closedClients() != len(keys)-1,
+		"%d clients created, %d closed, for %d keys", s.created(), s.journal.closedClients(), len(keys))
+	failIf(t, "R232 no client is used after it was closed", s.journal.misusedCalls() > 0,
+		"%d calls of closed clients", s.journal.misusedCalls())
 }
 
 // The key is replaced after it was revoked, as after a leak.
 func TestRevocation(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(20*time.Millisecond))
+	s := startStage(t, managed.WithPollInterval(20*time.Millisecond))
 	s.Create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
 	allSettled(s, items)
-	s.depot.allow("second")
 	s.depot.revoke("first")
 	s.rotate("second")
 	rotated := time.Now()
@@ -139,34 +120,24 @@ func TestRevocation(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R232 refused credentials make no other client", func(t *testing.T) {
-		if s.created() != 2 {
-			t.Errorf("%d clients created", s.created())
-		}
-	})
+	failIf(t, "R232 refused credentials make no other client", s.created() != 2, "%d clients created", s.created())
 }
 
 // A pass that is under way keeps its client.
 func TestLease(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
+	s := startStage(t, managed.WithPollInterval(time.Hour))
 	s.Create(s.teamConfig("team"))
 	held := s.teamItem("held", "team")
 	release := s.depot.hold()
 	s.Create(held)
 	s.until("requests waiting", s.depot.waitingRequests, 1)
-	s.depot.allow("second")
 	s.rotate("second")
 	other := s.teamItem("other", "team")
 	s.Create(other)
 	s.until("clients created", s.created, 2)
 	s.until("requests waiting", s.depot.waitingRequests, 2)
-	t.Run("R232 a client in use is not closed", func(t *testing.T) {
-		if s.journal.closedClients() != 0 {
-			t.Error("it is closed while a pass uses it")
-		}
-	})
+	failIf(t, "R232 a client in use is not closed", s.journal.closedClients() != 0, "it is closed while a pass uses it")
 	release()
 	s.settled(held, other)
 	s.until("clients closed", s.journal.closedClients, 1)
@@ -180,12 +151,10 @@ func TestLease(t *testing.T) {
 // Responses to a replaced client do not affect the new one.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
+	s := startStage(t, managed.WithPollInterval(time.Hour))
 	item := s.teamItem("item", "team")
 	s.Create(s.teamConfig("team"), item)
 	s.settled(item)
-	s.depot.allow("second")
 	s.rotate("second")
 	s.until("clients closed", s.journal.closedClients, 1)
 	created := s.journal.connections()
@@ -264,18 +233,14 @@ func TestClosing(t *testing.T) {
 	s.Create(s.teamConfig("team"), item)
 	s.settled(item)
 	stop()
-	t.Run("R232 manager ends", func(t *testing.T) {
-		if s.created() != 4 || s.journal.closedClients() != 4 {
-			t.Errorf("%d clients created, %d closed", s.created(), s.journal.closedClients())
-		}
-	})
+	failIf(t, "R232 manager ends", s.created() != 4 || s.journal.closedClients() != 4,
+		"%d clients created, %d closed", s.created(), s.journal.closedClients())
 }
 
 // A configuration that is created again under its old name starts anew.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
+	s := startStage(t, managed.WithPollInterval(time.Hour))
 	config, item := s.teamConfig("team"), s.teamItem("item", "team")
 	s.Create(config, item)
 	s.settled(item)

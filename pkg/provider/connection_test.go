@@ -27,8 +27,7 @@ import (
 // Failures to connect are reported, and resolved within a second of their cause without polling.
 func TestWakeUps(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
+	s := startStage(t, managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
 	item := s.teamItem("item", "late")
 	item.Spec.ForProvider.Size = 1
 	s.Create(item)
@@ -87,18 +86,12 @@ func TestWakeUps(t *testing.T) {
 // Creating a client fails, and many wait for it.
 func TestFailingNew(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
+	s := startStage(t, managed.WithBackoff(10*time.Millisecond, 10*time.Millisecond))
 	s.journal.fail(func(context.Context) error { return errors.New("no such depot for first") })
 	began := time.Now()
 	s.Create(s.teamConfig("team"))
 	items := s.teamItems(many, "team")
-	s.Eventually(t, "all fail", func(context.Context) error {
-		if n := len(s.events.warnings()); n < many {
-			return fmt.Errorf("%d do", n)
-		}
-		return nil
-	})
+	s.atLeast("warnings", func() int { return len(s.events.warnings()) }, many)
 	t.Run("the error is reported without the credentials (R231, R234)", func(t *testing.T) {
 		if w := s.events.warnings()[0]; !strings.Contains(w, `cannot create client of ProviderConfig "team": no such depot for (sensitive)`) {
 			t.Error(w)
@@ -110,14 +103,7 @@ func TestFailingNew(t *testing.T) {
 		}
 	})
 	s.journal.fail(func(context.Context) error { panic("the author's mistake") })
-	s.Eventually(t, "the panic is reported", func(context.Context) error {
-		for _, w := range s.events.warnings() {
-			if strings.Contains(w, "panicked") {
-				return nil
-			}
-		}
-		return errors.New("there is no such warning")
-	})
+	s.warned("panicked")
 	s.journal.fail(nil)
 	t.Run("an error is not permanent (R231)", func(*testing.T) { allSettled(s, items) })
 	if s.journal.closedClients() > 0 {
@@ -128,8 +114,7 @@ func TestFailingNew(t *testing.T) {
 // The connection secret of another managed resource serves as credentials, whole.
 func TestWholeSecret(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
+	s := startStage(t, managed.WithPollInterval(time.Hour))
 	details := &corev1.Secret{
 		ObjectMeta: s.Meta(s.Namespace, "details"), Type: xpv1.SecretTypeConnection,
 		Data: map[string][]byte{"username": []byte("u"), "password": []byte("first")},
@@ -149,31 +134,19 @@ func TestWholeSecret(t *testing.T) {
 	s.Change(details, func() { details.Annotations = map[string]string{"note": "nothing of importance"} })
 	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
 	s.settled(item)
-	t.Run("R232 metadata is no reason for another client", func(t *testing.T) {
-		if s.created() != 1 {
-			t.Errorf("%d clients created", s.created())
-		}
-	})
+	failIf(t, "R232 metadata is no reason for another client", s.created() != 1, "%d clients created", s.created())
 	s.Change(details, func() { details.Data["username"] = []byte("v") })
 	t.Run("R232 any key is", func(*testing.T) { s.until("clients created", s.created, 2) })
 	t.Run("N2 not of another namespace", func(t *testing.T) {
 		s.Change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
-		s.Eventually(t, "it is refused", func(context.Context) error {
-			for _, w := range s.events.warnings() {
-				if strings.Contains(w, "its own namespace") {
-					return nil
-				}
-			}
-			return fmt.Errorf("warnings %q", s.events.warnings())
-		})
+		s.warned("its own namespace")
 	})
 }
 
 // The configuration limits calls and sets the poll interval.
 func TestSettingsOfAll(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.start(newProvider(s.journal.factory(0)), managed.WithPollInterval(time.Hour))
+	s := startStage(t, managed.WithPollInterval(time.Hour))
 	often := s.teamConfig("often")
 	often.Spec.PollInterval = &metav1.Duration{Duration: time.Second}
 	item := s.teamItem("item", "often")
@@ -181,12 +154,7 @@ func TestSettingsOfAll(t *testing.T) {
 	s.settled(item)
 	t.Run("R224 poll interval of the configuration", func(t *testing.T) {
 		before := s.depot.allRequests()
-		s.Eventually(t, "it is polled again", func(context.Context) error {
-			if s.depot.allRequests() < before+2 {
-				return errors.New("no further requests")
-			}
-			return nil
-		})
+		s.atLeast("requests", s.depot.allRequests, before+2)
 	})
 	slow := s.teamConfig("slow")
 	slow.Spec.Limits = &xpv1.CallLimits{CallsPerSecond: new(int32(1)), Burst: new(int32(1))}

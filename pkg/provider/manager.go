@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -54,6 +55,9 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	if len(providers) == 0 {
 		return nil, errNoProvider()
 	}
+	if cfg.Log.GetSink() == nil {
+		cfg.Log = logr.Discard()
+	}
 	// The API server warns of the form of our finalizer at every creation. Its name is part of the contract.
 	config := rest.CopyConfig(cfg.REST)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
@@ -66,9 +70,9 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	claim.CacheDefinitions(&cacheOptions)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
-		Logger:                 cfg.logger(),
+		Logger:                 cfg.Log,
 		Metrics:                metricsserver.Options{BindAddress: "0"}, // see serveMetrics
-		HealthProbeBindAddress: cfg.healthAddress(),
+		HealthProbeBindAddress: cmp.Or(cfg.HealthListen, "0"),           // "0" is none
 		LeaderElection:         cfg.LeaderElect,
 		LeaderElectionID:       cfg.LeaseName,
 		// The process ends with the manager, so the next leader need not wait until the lease expires.
@@ -91,13 +95,6 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	return mgr, cfg.serveMetrics(mgr)
 }
 
-func (c ManagerConfig) logger() logr.Logger {
-	if c.Log.GetSink() == nil {
-		return logr.Discard()
-	}
-	return c.Log
-}
-
 // validate returns the mistakes of all providers.
 func validate(providers []Provider) error {
 	if len(providers) == 0 {
@@ -114,14 +111,6 @@ func mistakes(providers []Provider) error {
 		all = append(all, p.Validate())
 	}
 	return errors.Join(all...)
-}
-
-// healthAddress is the address of the probes; "0" is none.
-func (c ManagerConfig) healthAddress() string {
-	if c.HealthListen == "" {
-		return "0"
-	}
-	return c.HealthListen
 }
 
 // serveMetrics adds a server of metrics to the manager.

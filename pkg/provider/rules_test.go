@@ -44,11 +44,7 @@ func TestRules(t *testing.T) {
 	s.startAs(rc, p)
 	s.live()
 	used, refused := journal.read()
-	t.Run("N12 N29 N30 nothing is refused", func(t *testing.T) {
-		if len(refused) > 0 {
-			t.Errorf("refused: %q", refused)
-		}
-	})
+	failIf(t, "N12 N29 N30 nothing is refused", len(refused) > 0, "refused: %q", refused)
 	t.Run("N12 N29 N30 nothing more is allowed", func(t *testing.T) {
 		seldom := []string{
 			"get depot.test.bowline.dev/items", "get depot.m.test.bowline.dev/items", // where a cache was found to be behind

@@ -179,11 +179,7 @@ func TestConcurrency(t *testing.T) {
 	s.until("requests waiting", s.depot.waitingRequests, 3)
 	release()
 	allSettled(s, items)
-	t.Run("R9 as many passes at once as the kind allows", func(t *testing.T) {
-		if s.depot.mostInFlight() != 3 {
-			t.Errorf("%d", s.depot.mostInFlight())
-		}
-	})
+	failIf(t, "R9 as many passes at once as the kind allows", s.depot.mostInFlight() != 3, "%d", s.depot.mostInFlight())
 }
 
 // Options apply in the order provider, kind, caller of SetupWithManager. The last one counts.
@@ -199,11 +195,7 @@ func TestOptionOrder(t *testing.T) {
 	p.Options = []managed.ReconcilerOption{option("provider")}
 	p.Kinds[0].Options = []managed.ReconcilerOption{option("kind")}
 	s.start(p, option("run"))
-	t.Run("A50 order of options", func(t *testing.T) {
-		if !slices.Equal(applied, []string{"provider", "kind", "run"}) {
-			t.Errorf("%q", applied)
-		}
-	})
+	failIf(t, "A50 order of options", !slices.Equal(applied, []string{"provider", "kind", "run"}), "%q", applied)
 }
 
 // A manager is refused with the mistakes of all providers, wherever in their order the first one is.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -69,6 +70,14 @@ func (s *stage) start(p provider.Provider, o ...managed.ReconcilerOption) (stop 
 	return s.startAs(s.Config, p, o...)
 }
 
+// startStage returns a stage on which the provider runs.
+func startStage(t *testing.T, o ...managed.ReconcilerOption) *stage {
+	t.Helper()
+	s := newStage(t)
+	s.start(newProvider(s.journal.factory(0)), o...)
+	return s
+}
+
 func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.ReconcilerOption) (stop func()) {
 	s.t.Helper()
 	scheme := runtime.NewScheme()
@@ -94,9 +103,10 @@ func (s *stage) startAs(rc *rest.Config, p provider.Provider, o ...managed.Recon
 	})
 }
 
-// rotate sets the key in the Secret "key".
+// rotate sets the key in the Secret "key", which the depot then accepts.
 func (s *stage) rotate(to string) {
 	s.t.Helper()
+	s.depot.allow(to)
 	secret := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "key")}
 	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte(to)} })
 }
@@ -157,14 +167,48 @@ func allSettled[T resource.Managed](s *stage, items []T) {
 	}
 }
 
-// until waits until a number is as wanted.
+// until waits until a number has a value.
 func (s *stage) until(what string, number func() int, want int) {
 	s.t.Helper()
-	s.Eventually(s.t, fmt.Sprintf("%s %d", what, want), func(context.Context) error {
-		if got := number(); got != want {
+	s.wait(fmt.Sprintf("%s %d", what, want), number, func(n int) bool { return n == want })
+}
+
+// atLeast waits until a number has a value or a greater one.
+func (s *stage) atLeast(what string, number func() int, want int) {
+	s.t.Helper()
+	s.wait(fmt.Sprintf("%s %d or more", what, want), number, func(n int) bool { return n >= want })
+}
+
+func (s *stage) wait(what string, number func() int, ok func(int) bool) {
+	s.t.Helper()
+	s.Eventually(s.t, what, func(context.Context) error {
+		if got := number(); !ok(got) {
 			return fmt.Errorf("%d", got)
 		}
 		return nil
+	})
+}
+
+// warned waits for a warning event with some words.
+func (s *stage) warned(words string) {
+	s.t.Helper()
+	s.Eventually(s.t, "a warning: "+words, func(context.Context) error {
+		all := s.events.warnings()
+		if !slices.ContainsFunc(all, func(w string) bool { return strings.Contains(w, words) }) {
+			return fmt.Errorf("warnings %q", all)
+		}
+		return nil
+	})
+}
+
+// failIf is a subtest that fails with the message if something is wrong.
+func failIf(t *testing.T, name string, wrong bool, format string, args ...any) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Helper()
+		if wrong {
+			t.Errorf(format, args...)
+		}
 	})
 }
 
