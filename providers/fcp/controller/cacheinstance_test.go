@@ -13,6 +13,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -49,45 +50,22 @@ func TestObserveCache(t *testing.T) {
 		change(&i)
 		return i
 	}
-	cases := map[string]struct {
-		have     cache.Instance
-		ready    xpv1.ConditionReason
-		upToDate bool
-		failed   bool
-	}{
-		"R31 online":            {have: theirCache("ONLINE"), ready: xpv1.ReasonAvailable, upToDate: true},
-		"R31 creating":          {have: theirCache("CREATING"), ready: xpv1.ReasonCreating, upToDate: true},
-		"R31 deleting":          {have: theirCache("DELETING"), ready: xpv1.ReasonDeleting, upToDate: true},
-		"R31 updating":          {have: theirCache("UPDATING"), ready: "Before", upToDate: true},
-		"R183 failed":           {have: theirCache("FAILED"), ready: xpv1.ReasonUnavailable, upToDate: true, failed: true},
-		"another version":       {have: changed(func(i *cache.Instance) { i.EngineVersion = "7.2" }), ready: xpv1.ReasonAvailable, upToDate: true, failed: true},
-		"R39 another memory":    {have: changed(func(i *cache.Instance) { i.MemoryMegabytes = 8 }), ready: xpv1.ReasonAvailable},
-		"R39 another policy":    {have: changed(func(i *cache.Instance) { i.EvictionPolicy = "noeviction" }), ready: xpv1.ReasonAvailable},
-		"P15 a label is lost":   {have: changed(func(i *cache.Instance) { delete(i.Labels, "team") }), ready: xpv1.ReasonAvailable},
-		"P15 a label of others": {have: changed(func(i *cache.Instance) { i.Labels["foreign"] = "yes" }), ready: xpv1.ReasonAvailable, upToDate: true},
+	details := map[string]string{"endpoint": "127.0.0.1", "port": "26400", "username": "default"}
+	object := func() kind.Object[v1alpha3.CacheInstanceParameters, v1alpha3.CacheInstanceObservation] {
+		return sessions()
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := sessions()
-			i.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
-			cloud := &scriptedCloud{status: http.StatusOK, answer: tc.have}
-			o, err := connect(t, cacheInstances(), i, v1alpha3.CacheInstanceGroupVersionKind, cloud).Observe(t.Context(), i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := i.GetCondition(xpv1.TypeReady).Reason; got != tc.ready {
-				t.Errorf("Ready: %s, want %s", got, tc.ready)
-			}
-			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != "uid" || (o.Failed != nil) != tc.failed {
-				t.Errorf("observation %+v, owner %q", o, *o.Owner)
-			}
-			details := managed.ConnectionDetails{"endpoint": []byte("127.0.0.1"), "port": []byte("26400"), "username": []byte("default")}
-			if diff := cmp.Diff(details, o.ConnectionDetails); diff != "" {
-				t.Errorf("R211 details -want +got:\n%s", diff)
-			}
-		})
-	}
+	checkObserved(t, cacheInstances(), v1alpha3.CacheInstanceGroupVersionKind, object, details, map[string]observed{
+		"R31 online":            {have: theirCache("ONLINE"), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
+		"R31 creating":          {have: theirCache("CREATING"), ready: xpv1.ReasonCreating, upToDate: true, owner: "uid"},
+		"R31 deleting":          {have: theirCache("DELETING"), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
+		"R31 updating":          {have: theirCache("UPDATING"), ready: "Before", upToDate: true, owner: "uid"},
+		"R183 failed":           {have: theirCache("FAILED"), ready: xpv1.ReasonUnavailable, upToDate: true, failed: true, owner: "uid"},
+		"another version":       {have: changed(func(i *cache.Instance) { i.EngineVersion = "7.2" }), ready: xpv1.ReasonAvailable, upToDate: true, failed: true, owner: "uid"},
+		"R39 another memory":    {have: changed(func(i *cache.Instance) { i.MemoryMegabytes = 8 }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"R39 another policy":    {have: changed(func(i *cache.Instance) { i.EvictionPolicy = "noeviction" }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"P15 a label is lost":   {have: changed(func(i *cache.Instance) { delete(i.Labels, "team") }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"P15 a label of others": {have: changed(func(i *cache.Instance) { i.Labels["foreign"] = "yes" }), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
+	})
 }
 
 func TestCacheSendsWhatIsDeclared(t *testing.T) {
@@ -124,23 +102,5 @@ func TestCacheSendsWhatIsDeclared(t *testing.T) {
 	delete(want, "engine_version")
 	if diff := cmp.Diff(want, cloud.body); diff != "" {
 		t.Errorf("R36 P61 only what can be updated is sent -want +got:\n%s", diff)
-	}
-}
-
-func TestDefaultNameOfCache(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		declared *string
-		want     string
-	}{
-		"D19 forProvider.name seeds the external name": {new("declared"), "declared"},
-		"D19 R63 the object's name without it":         {nil, "sessions"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := cacheInstances().Name(sessions(), &v1alpha3.CacheInstanceParameters{Name: tc.declared}); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
 	}
 }

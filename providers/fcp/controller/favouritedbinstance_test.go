@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
@@ -93,13 +94,12 @@ func theirs(status string, change func(*database.Instance)) database.Instance {
 
 func TestObserve(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		have     database.Instance
-		ready    xpv1.ConditionReason
-		upToDate bool
-		owner    string
-		failed   bool
-	}{
+	details := map[string]string{"endpoint": "127.0.0.1", "port": "5432", "database": "postgres", "username": "postgres"}
+	object := func() kind.Object[v1alpha3.FavouriteDBInstanceParameters, v1alpha3.FavouriteDBInstanceObservation] {
+		return orders()
+	}
+	of := v1alpha3.FavouriteDBInstanceGroupVersionKind
+	checkObserved(t, favouriteDBInstances(), of, object, details, map[string]observed{
 		"R31 online":                     {have: theirs("ONLINE", nil), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
 		"R31 creating":                   {have: theirs("CREATING", nil), ready: xpv1.ReasonCreating, upToDate: true, owner: "uid"},
 		"R31 deleting":                   {have: theirs("DELETING", nil), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
@@ -109,34 +109,7 @@ func TestObserve(t *testing.T) {
 		"R39 another fanciness":          {have: theirs("ONLINE", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonAvailable, owner: "uid"},
 		"P15 labels are missing":         {have: theirs("ONLINE", func(i *database.Instance) { i.Labels = nil }), ready: xpv1.ReasonAvailable},
 		"what is going away stays as is": {have: theirs("DELETING", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := orders()
-			i.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
-			o, err := (&scriptedCloud{status: http.StatusOK, answer: tc.have}).client(t).Observe(t.Context(), i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := i.GetCondition(xpv1.TypeReady).Reason; got != tc.ready {
-				t.Errorf("Ready: %s, want %s", got, tc.ready)
-			}
-			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != tc.owner || (o.Failed != nil) != tc.failed {
-				t.Errorf("observation %+v, owner %q", o, *o.Owner)
-			}
-			details := managed.ConnectionDetails{
-				"endpoint": []byte("127.0.0.1"), "port": []byte("5432"), "database": []byte("postgres"), "username": []byte("postgres"),
-			}
-			if diff := cmp.Diff(details, o.ConnectionDetails); diff != "" {
-				t.Errorf("R211 details -want +got:\n%s", diff)
-			}
-			want, got := camel(tree(t, tc.have)), any(tree(t, i.Status.AtProvider))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("N15 R43 status.atProvider -want +got:\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestCreateAndUpdateSendWhatIsDeclared(t *testing.T) {
@@ -222,15 +195,24 @@ func TestAbsent(t *testing.T) {
 
 func TestDefaultName(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ declared, want string }{
-		"D19 forProvider.name seeds the external name": {"orders-db", "orders-db"},
-		"D19 R63 the object's name without it":         {"", "orders"},
+	for name, tc := range map[string]struct{ got, want string }{
+		"forProvider.name seeds the external name of a database (D19)": {
+			favouriteDBInstances().Name(orders(), &v1alpha3.FavouriteDBInstanceParameters{Name: "orders-db"}), "orders-db",
+		},
+		"a database without it has the name of the object (D19 R63)": {
+			favouriteDBInstances().Name(orders(), &v1alpha3.FavouriteDBInstanceParameters{}), "orders",
+		},
+		"forProvider.name seeds the external name of a cache (D19)": {
+			cacheInstances().Name(sessions(), &cachev1alpha3.CacheInstanceParameters{Name: new("declared")}), "declared",
+		},
+		"a cache without it has the name of the object (D19 R63)": {
+			cacheInstances().Name(sessions(), &cachev1alpha3.CacheInstanceParameters{}), "sessions",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := v1alpha3.FavouriteDBInstanceParameters{Name: tc.declared}
-			if got := favouriteDBInstances().Name(orders(), &p); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
+			if tc.got != tc.want {
+				t.Errorf("got %q, want %q", tc.got, tc.want)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -33,30 +34,67 @@ import (
 
 func TestObservation(t *testing.T) {
 	t.Parallel()
-	t.Run("database", func(t *testing.T) {
-		t.Parallel()
-		checkShown(t, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}, filled[database.Instance]())
-	})
-	t.Run("cache", func(t *testing.T) {
-		t.Parallel()
-		checkShown(t, cacheInstances(), &cachev1alpha3.CacheInstance{}, filled[cache.Instance]())
-	})
-	t.Run("network", func(t *testing.T) {
-		t.Parallel()
-		checkShown(t, networks(), &networkv1alpha3.Network{}, filled[network.Network]())
-	})
-	t.Run("namespaced network", func(t *testing.T) {
-		t.Parallel()
-		checkShown(t, networks(), &namespacednetworkv1alpha3.Network{}, filled[network.Network]())
-	})
-	t.Run("subnet", func(t *testing.T) {
-		t.Parallel()
-		checkShown(t, subnets(), &namespacednetworkv1alpha3.Subnet{}, filled[subnet.Subnet]())
-	})
-	t.Run("node group", func(t *testing.T) {
-		t.Parallel()
-		checkShown(t, nodeGroups(), &computev1alpha3.NodeGroup{}, filled[nodegroup.NodeGroup]())
-	})
+	for name, check := range map[string]func(*testing.T){
+		"database": func(t *testing.T) {
+			checkShown(t, favouriteDBInstances(), &databasev1alpha3.FavouriteDBInstance{}, filled[database.Instance]())
+		},
+		"cache": func(t *testing.T) {
+			checkShown(t, cacheInstances(), &cachev1alpha3.CacheInstance{}, filled[cache.Instance]())
+		},
+		"network": func(t *testing.T) { checkShown(t, networks(), &networkv1alpha3.Network{}, filled[network.Network]()) },
+		"namespaced network": func(t *testing.T) {
+			checkShown(t, networks(), &namespacednetworkv1alpha3.Network{}, filled[network.Network]())
+		},
+		"subnet": func(t *testing.T) {
+			checkShown(t, subnets(), &namespacednetworkv1alpha3.Subnet{}, filled[subnet.Subnet]())
+		},
+		"node group": func(t *testing.T) {
+			checkShown(t, nodeGroups(), &computev1alpha3.NodeGroup{}, filled[nodegroup.NodeGroup]())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t)
+		})
+	}
+}
+
+// An observed resource is what the cloud returns, and the conclusions that Observe draws from it.
+type observed struct {
+	have             any
+	ready            xpv1.ConditionReason
+	upToDate, failed bool
+	owner            string
+}
+
+// checkObserved observes an object that was Before ready or not, and expects the connection details in every case.
+func checkObserved[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], gvk schema.GroupVersionKind,
+	newObject func() kind.Object[P, O], details map[string]string, cases map[string]observed) {
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mg := newObject()
+			mg.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
+			cloud := &scriptedCloud{status: http.StatusOK, answer: tc.have}
+			o, err := connect(t, k, mg, gvk, cloud).Observe(t.Context(), mg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := mg.GetCondition(xpv1.TypeReady).Reason; got != tc.ready {
+				t.Errorf("Ready: %s, want %s", got, tc.ready)
+			}
+			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != tc.owner || (o.Failed != nil) != tc.failed {
+				t.Errorf("observation %+v, owner %q", o, *o.Owner)
+			}
+			got := map[string]string{}
+			for key, value := range o.ConnectionDetails {
+				got[key] = string(value)
+			}
+			if diff := cmp.Diff(details, got); diff != "" {
+				t.Errorf("R211 details -want +got:\n%s", diff)
+			}
+		})
+	}
 }
 
 // checkShown observes with two answers of the cloud. Whatever it answers is in what the object shows and in what late
@@ -67,7 +105,7 @@ func checkShown[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], em
 		want   any
 		got    func(kind.Object[P, O]) any
 	}{
-		"K10 P22 everything": {answer, camel(tree(t, answer)), func(mg kind.Object[P, O]) any {
+		"K10 P22 N15 R43 everything": {answer, camel(tree(t, answer)), func(mg kind.Object[P, O]) any {
 			return parameters.Overlay(tree(t, mg.Parameters()), tree(t, mg.Observation()))
 		}},
 		"P50 nothing": {struct{}{}, map[string]any{}, func(mg kind.Object[P, O]) any { return tree(t, mg.Observation()) }},

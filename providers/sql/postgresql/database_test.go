@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
@@ -42,13 +41,12 @@ func TestDatabaseFields(t *testing.T) {
 	if created.OID == 0 || created.CollationVersion == "" {
 		t.Errorf("outputs are missing: %+v", created)
 	}
-	ignore := cmpopts.IgnoreFields(postgresql.Database{}, "OID", "CollationVersion", "CurrentOwner")
-	if diff := cmp.Diff(&full, created, ignore); diff != "" {
-		t.Errorf("created: -want +got:\n%s", diff)
+	full.CollationVersion = created.CollationVersion
+	same := resource[postgresql.Database]{
+		postgresql.Database{Name: full.Name}, s.UpdateDatabase,
+		func(ctx context.Context) (*postgresql.Database, error) { return s.GetDatabase(ctx, full.Name) },
 	}
-
-	cases := map[string]func(*postgresql.Database){
-		"nothing":         func(*postgresql.Database) {},
+	checkUpdates(t, same, created, full, map[string]func(*postgresql.Database){
 		"owner":           func(d *postgresql.Database) { d.Owner = &successor },
 		"connections":     func(d *postgresql.Database) { d.AllowConnections = ptr(false) },
 		"limit":           func(d *postgresql.Database) { d.ConnectionLimit = ptr(-1) },
@@ -62,24 +60,8 @@ func TestDatabaseFields(t *testing.T) {
 		"comment":       func(d *postgresql.Database) { d.Comment = ptr("another") },
 		"labels":        func(d *postgresql.Database) { d.Labels = map[string]string{"uid": "43"} },
 		"no comment":    func(d *postgresql.Database) { d.Comment = ptr("") },
-	}
-	have := full
-	for name, change := range cases { // One after the other, in any order, on the same database.
-		change(&have)
-		update := postgresql.Database{Name: have.Name}
-		change(&update)
-		if err := s.UpdateDatabase(t.Context(), update); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got, err := s.GetDatabase(t.Context(), have.Name)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(&have, got, ignore); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
-	}
-	if err := s.DeleteDatabase(t.Context(), have.Name, postgresql.DeleteDatabaseOptions{}); err != nil {
+	})
+	if err := s.DeleteDatabase(t.Context(), full.Name, postgresql.DeleteDatabaseOptions{}); err != nil {
 		t.Errorf("deleting: %v", err)
 	}
 }

@@ -4,6 +4,7 @@
 package postgresql_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -23,11 +24,11 @@ func TestRoleFields(t *testing.T) {
 		Comment:  ptr(hostile), Labels: map[string]string{"uid": hostile},
 	}
 	created := newRole(t, s, full)
-	if diff := cmp.Diff(&full, created, givenBy(postgresql.Role{})); diff != "" {
-		t.Errorf("created: -want +got:\n%s", diff)
+	same := resource[postgresql.Role]{
+		postgresql.Role{Name: full.Name}, s.UpdateRole,
+		func(ctx context.Context) (*postgresql.Role, error) { return s.GetRole(ctx, full.Name) },
 	}
-	cases := map[string]func(*postgresql.Role){
-		"nothing":     func(*postgresql.Role) {},
+	checkUpdates(t, same, created, full, map[string]func(*postgresql.Role){
 		"superuser":   func(r *postgresql.Role) { r.Superuser = ptr(false) },
 		"createdb":    func(r *postgresql.Role) { r.CreateDB = ptr(false) },
 		"createrole":  func(r *postgresql.Role) { r.CreateRole = ptr(false) },
@@ -42,23 +43,7 @@ func TestRoleFields(t *testing.T) {
 		"settings": func(r *postgresql.Role) { r.Settings = map[string]string{"search_path": "public"} },
 		"comment":  func(r *postgresql.Role) { r.Comment = ptr("other") },
 		"labels":   func(r *postgresql.Role) { r.Labels = map[string]string{"uid": "1", "more": ""} },
-	}
-	have := full
-	for name, change := range cases {
-		change(&have)
-		update := postgresql.Role{Name: have.Name}
-		change(&update)
-		if err := s.UpdateRole(t.Context(), update); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got, err := s.GetRole(t.Context(), have.Name)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(&have, got, givenBy(postgresql.Role{})); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
-	}
+	})
 }
 
 func TestRoleDefaults(t *testing.T) {

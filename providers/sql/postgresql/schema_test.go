@@ -4,6 +4,7 @@
 package postgresql_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,29 +24,15 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&have, created, givenBy(postgresql.Schema{})); diff != "" {
-		t.Errorf("created: -want +got:\n%s", diff)
+	same := resource[postgresql.Schema]{
+		postgresql.Schema{Database: d, Name: have.Name}, s.UpdateSchema,
+		func(ctx context.Context) (*postgresql.Schema, error) { return s.GetSchema(ctx, d, have.Name) },
 	}
-	for name, change := range map[string]func(*postgresql.Schema){
-		"nothing": func(*postgresql.Schema) {},
+	checkUpdates(t, same, created, have, map[string]func(*postgresql.Schema){
 		"owner":   func(x *postgresql.Schema) { x.Owner = &successor },
 		"comment": func(x *postgresql.Schema) { x.Comment = ptr("") },
 		"labels":  func(x *postgresql.Schema) { x.Labels = map[string]string{"uid": "43"} },
-	} {
-		change(&have)
-		update := postgresql.Schema{Database: d, Name: have.Name}
-		change(&update)
-		if err := s.UpdateSchema(t.Context(), update); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got, err := s.GetSchema(t.Context(), d, have.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(&have, got, givenBy(postgresql.Schema{})); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
-	}
+	})
 	execute(t, superuser(t, d), "CREATE TABLE "+quote(have.Name)+".t ()")
 	err = s.DeleteSchema(t.Context(), d, have.Name, postgresql.DeleteSchemaOptions{})
 	want(t, err, postgresql.IsConflict, "a conflict")
@@ -76,30 +63,16 @@ func TestExtension(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&have, created, givenBy(postgresql.Extension{})); diff != "" {
-		t.Errorf("created: -want +got:\n%s", diff)
+	same := resource[postgresql.Extension]{
+		postgresql.Extension{Database: d, Name: have.Name}, s.UpdateExtension,
+		func(ctx context.Context) (*postgresql.Extension, error) { return s.GetExtension(ctx, d, have.Name) },
 	}
-	for name, change := range map[string]func(*postgresql.Extension){
-		"nothing": func(*postgresql.Extension) {},
+	checkUpdates(t, same, created, have, map[string]func(*postgresql.Extension){
 		"version": func(x *postgresql.Extension) { x.Version = ptr("1.8") },
 		"schema":  func(x *postgresql.Extension) { x.Schema = ptr(hostile) },
 		"comment": func(x *postgresql.Extension) { x.Comment = ptr("") },
 		"labels":  func(x *postgresql.Extension) { x.Labels = map[string]string{"uid": "43"} },
-	} {
-		change(&have)
-		update := postgresql.Extension{Database: d, Name: "hstore"}
-		change(&update)
-		if err := s.UpdateExtension(t.Context(), update); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got, err := s.GetExtension(t.Context(), d, "hstore")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(&have, got, givenBy(postgresql.Extension{})); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
-	}
+	})
 	err = s.UpdateExtension(t.Context(), postgresql.Extension{Database: d, Name: "hstore", Version: ptr(hostile)})
 	want(t, err, postgresql.IsInvalid, "invalid")
 	execute(t, superuser(t, d), "CREATE TABLE public.t (h "+quote(hostile)+".hstore)")
