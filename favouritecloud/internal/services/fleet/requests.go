@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
@@ -66,16 +67,10 @@ func (f *Fleet[R, P]) Get(project, name string, asOf time.Time) (R, error) {
 // created later are not found.
 func (f *Fleet[R, P]) List(project string, labels map[string]string, asOf time.Time) ([]R, error) {
 	records, err := f.records.OfProject(project)
-	if err != nil {
-		return nil, err
-	}
-	var matching []R
-	for _, r := range records {
-		if i := P(&r).Common(); catalog.IsVisible(i.CreatedAt, asOf) && rules.Matches(i.Labels, labels) {
-			matching = append(matching, r)
-		}
-	}
-	return matching, nil
+	return slices.DeleteFunc(records, func(r R) bool {
+		i := P(&r).Common()
+		return !catalog.IsVisible(i.CreatedAt, asOf) || !rules.Matches(i.Labels, labels)
+	}), err
 }
 
 // Change changes the desired state of an instance and starts to apply it. change reports whether it changed the record. Labels
@@ -117,11 +112,11 @@ func (f *Fleet[R, P]) edit(project, name string, change func(*R) error, before f
 	}
 	id := P(&record).Common().ID
 	record, err = f.records.Update(id, change)
+	if errors.Is(err, store.ErrNotFound) {
+		err = f.notFound(project, name)
+	}
 	if err != nil {
 		var none R
-		if errors.Is(err, store.ErrNotFound) {
-			err = f.notFound(project, name)
-		}
 		return none, err
 	}
 	before(id)

@@ -5,8 +5,11 @@ package nodegroup
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
+	"github.com/bowline-dev/bowline/favouritecloud/internal/services/catalog"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 )
@@ -29,32 +32,24 @@ func (s *Service) Run(ctx context.Context) error {
 
 // step changes every group with autoscaling. If there is none, it writes nothing.
 func (s *Service) step() error {
-	idle := true
+	busy := false
 	err := s.Store.Read(func(tx *store.Tx) error {
 		records, err := s.groups.All(tx, "")
-		for _, r := range records {
-			idle = idle && !autoscales(r.Object)
-		}
+		busy = slices.ContainsFunc(records, func(r catalog.Record[group]) bool { return autoscales(r.Object) })
 		return err
 	})
-	if err != nil || idle {
+	if err != nil || !busy {
 		return err
 	}
 	return s.Store.Write(func(tx *store.Tx) error {
 		records, err := s.groups.All(tx, "")
-		if err != nil {
-			return err
-		}
 		for _, r := range records {
-			if !autoscales(r.Object) {
-				continue
-			}
-			r.Object = scaled(r.Object)
-			if err := s.groups.Put(tx, r); err != nil {
-				return err
+			if autoscales(r.Object) {
+				r.Object = scaled(r.Object)
+				err = errors.Join(err, s.groups.Put(tx, r))
 			}
 		}
-		return nil
+		return err
 	})
 }
 
