@@ -78,11 +78,7 @@ func TestClaimPredicates(t *testing.T) {
 		otherGroup  = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "BucketClass"}
 		none        *order
 	)
-	for name, tc := range map[string]struct {
-		fn   resource.PredicateFn
-		obj  runtime.Object
-		want bool
-	}{
+	checkPredicates(t, map[string]predicateCase{
 		"A37 R309 with a selector":             {selector, (&order{}).with(some), true},
 		"R309 with an empty selector":          {selector, (&order{}).with(empty), true},
 		"R309 with none":                       {selector, &order{}, false},
@@ -122,13 +118,7 @@ func TestClaimPredicates(t *testing.T) {
 		"R320 class of a nil pointer":          {ofBuckets, none, false},
 		"R320 resource of a nil pointer":       {hasBucket, none, false},
 		"R320 class of a foreign type":         {ofBuckets, &foreign{}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.fn(tc.obj); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
-		})
-	}
+	})
 }
 
 func TestPropagationPredicates(t *testing.T) {
@@ -143,11 +133,7 @@ func TestPropagationPredicates(t *testing.T) {
 	mangled.Annotations = map[string]string{meta.AnnotationPrefixPropagateTo + "2": "no namespace"}
 	is, does := resource.IsPropagated(), resource.IsPropagator()
 	var none *corev1.Secret
-	for name, tc := range map[string]struct {
-		fn   resource.PredicateFn
-		obj  runtime.Object
-		want bool
-	}{
+	checkPredicates(t, map[string]predicateCase{
 		"A41 R316 source propagates":              {does, from, true},
 		"R316 copy propagates":                    {does, to, false},
 		"R316 plain propagates":                   {does, &corev1.Secret{}, false},
@@ -162,13 +148,7 @@ func TestPropagationPredicates(t *testing.T) {
 		"R320 a nil pointer is propagated":        {is, none, false},
 		"R320 a foreign type propagates":          {does, &foreign{}, false},
 		"R320 a foreign type is propagated":       {is, &foreign{}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.fn(tc.obj); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
-		})
-	}
+	})
 }
 
 func TestAPIOfClaimPredicates(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -15,9 +16,9 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
-// documented is what the documents ask of every managed resource, and no more: an author who wrote these methods once has
+// documentedManaged is what the documents ask of every managed resource, and no more: an author who wrote these methods once has
 // a managed resource for good.
-type documented interface {
+type documentedManaged interface {
 	metav1.Object
 	runtime.Object
 
@@ -28,11 +29,55 @@ type documented interface {
 	GetManagementPolicies() xpv1.ManagementPolicies
 }
 
-// Either assignment stops compiling if a method is added, removed or changed.
-var (
-	_ resource.Managed = documented(nil)
-	_ documented       = resource.Managed(nil)
-)
+// documentedClaim is what the documents ask of every claim, and no more.
+type documentedClaim interface {
+	metav1.Object
+	runtime.Object
+
+	SetConditions(c ...xpv1.Condition)
+	GetCondition(ct xpv1.ConditionType) xpv1.Condition
+
+	SetClassSelector(s *metav1.LabelSelector)
+	GetClassSelector() *metav1.LabelSelector
+	SetClassReference(r *corev1.ObjectReference)
+	GetClassReference() *corev1.ObjectReference
+	SetResourceReference(r *corev1.ObjectReference)
+	GetResourceReference() *corev1.ObjectReference
+	SetWriteConnectionSecretToReference(r *xpv1.LocalSecretReference)
+	GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference
+	SetBindingPhase(p xpv1.BindingPhase)
+	GetBindingPhase() xpv1.BindingPhase
+}
+
+// documentedClass is what the documents ask of every class, and the limits that this project adds.
+type documentedClass interface {
+	metav1.Object
+	runtime.Object
+
+	SetProviderConfigReference(p *xpv1.ProviderConfigReference)
+	GetProviderConfigReference() *xpv1.ProviderConfigReference
+	SetReclaimPolicy(p xpv1.ReclaimPolicy)
+	GetReclaimPolicy() xpv1.ReclaimPolicy
+	SetWriteConnectionSecretsToNamespace(namespace string)
+	GetWriteConnectionSecretsToNamespace() string
+
+	SetClaimLimits(l xpv1.ClaimLimits)
+	GetClaimLimits() xpv1.ClaimLimits
+}
+
+// documentedTarget is what the documents ask of every target, and no more.
+type documentedTarget interface {
+	metav1.Object
+	runtime.Object
+
+	SetConditions(c ...xpv1.Condition)
+	GetCondition(ct xpv1.ConditionType) xpv1.Condition
+
+	SetResourceReference(r *corev1.ObjectReference)
+	GetResourceReference() *corev1.ObjectReference
+	SetWriteConnectionSecretToReference(r *xpv1.LocalSecretReference)
+	GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference
+}
 
 // The accessors that only some kinds need, each pair a role that a kind may do without.
 var (
@@ -47,13 +92,20 @@ var (
 	_ resource.Bindable                 = (*unstructured.Managed)(nil)
 )
 
-func TestManaged(t *testing.T) {
+// An interface has the documented methods, no others, and with the same types: each implements the other.
+func TestInterfaces(t *testing.T) {
 	t.Parallel()
-	t.Run("A31 Managed is the documented interface", func(t *testing.T) {
-		t.Parallel()
-		managed, want := reflect.TypeFor[resource.Managed](), reflect.TypeFor[documented]()
-		if managed.NumMethod() != want.NumMethod() || !managed.Implements(want) || !want.Implements(managed) {
-			t.Errorf("Managed has %d methods, the documents %d", managed.NumMethod(), want.NumMethod())
-		}
-	})
+	for name, tc := range map[string]struct{ got, want reflect.Type }{
+		"Managed (A31)":    {reflect.TypeFor[resource.Managed](), reflect.TypeFor[documentedManaged]()},
+		"Claim (A32)":      {reflect.TypeFor[resource.Claim](), reflect.TypeFor[documentedClaim]()},
+		"Class (A33)":      {reflect.TypeFor[resource.Class](), reflect.TypeFor[documentedClass]()},
+		"Target (A30 K74)": {reflect.TypeFor[resource.Target](), reflect.TypeFor[documentedTarget]()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !tc.got.Implements(tc.want) || !tc.want.Implements(tc.got) {
+				t.Errorf("it has %d methods, the documentation %d", tc.got.NumMethod(), tc.want.NumMethod())
+			}
+		})
+	}
 }

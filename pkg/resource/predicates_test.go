@@ -63,6 +63,23 @@ func named(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
+type predicateCase struct {
+	fn   resource.PredicateFn
+	obj  runtime.Object
+	want bool
+}
+
+func checkPredicates(t *testing.T, cases map[string]predicateCase) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.fn(tc.obj); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestPredicateFns(t *testing.T) {
 	t.Parallel()
 	yes, no := func(runtime.Object) bool { return true }, func(runtime.Object) bool { return false }
@@ -71,11 +88,7 @@ func TestPredicateFns(t *testing.T) {
 	isBucket := resource.IsManagedKind(resource.ManagedKind(bucketKind), scheme)
 	byBucket := resource.IsControlledByKind(bucketKind)
 	var none *corev1.Secret
-	for name, tc := range map[string]struct {
-		fn   resource.PredicateFn
-		obj  runtime.Object
-		want bool
-	}{
+	checkPredicates(t, map[string]predicateCase{
 		"A36 R308 all of none":                      {fn: all(), want: true},
 		"R308 all of true":                          {fn: all(yes, yes), want: true},
 		"R308 all of true and false":                {fn: all(yes, no), want: false},
@@ -101,13 +114,7 @@ func TestPredicateFns(t *testing.T) {
 		"R320 controller of a nil pointer":     {fn: byBucket, obj: none, want: false},
 		"R320 controller of a foreign type":    {fn: byBucket, obj: &foreign{}, want: false},
 		"R320 controller of no proper version": {fn: byBucket, obj: owned("a/b/c", "Bucket", true), want: false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.fn(tc.obj); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
-		})
-	}
+	})
 }
 
 // owned returns a Secret with an owner.

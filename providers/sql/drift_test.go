@@ -38,6 +38,17 @@ func drifts(s *postgresql.Server) map[string]providertest.Drift {
 	}
 }
 
+// state returns what one field of an object is on the server.
+func state[T any](get func(context.Context) (*T, error), field func(*T) any) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) {
+		have, err := get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return field(have), nil
+	}
+}
+
 func databaseDrift(s *postgresql.Server, o kind.Object[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation]) providertest.Drift {
 	o.Parameters().ConnectionLimit = ptr.To(7)
 	return providertest.Drift{
@@ -49,13 +60,8 @@ func databaseDrift(s *postgresql.Server, o kind.Object[v1alpha1.DatabaseParamete
 			return s.UpdateDatabase(ctx, postgresql.Database{Name: o.GetName(), ConnectionLimit: ptr.To(3)})
 		},
 		Want: []xpv1.FieldDifference{{Path: "connectionLimit", Desired: "7", Observed: "3"}},
-		State: func(ctx context.Context) (any, error) {
-			d, err := s.GetDatabase(ctx, o.GetName())
-			if err != nil {
-				return nil, err
-			}
-			return *d.ConnectionLimit, nil
-		},
+		State: state(func(ctx context.Context) (*postgresql.Database, error) { return s.GetDatabase(ctx, o.GetName()) },
+			func(d *postgresql.Database) any { return *d.ConnectionLimit }),
 		Declared: 7,
 	}
 }
@@ -105,13 +111,8 @@ func roleDrift(s *postgresql.Server, o kind.Object[v1alpha1.RoleParameters, v1al
 			return s.UpdateRole(ctx, postgresql.Role{Name: o.GetName(), CreateDB: ptr.To(false)})
 		},
 		Want: []xpv1.FieldDifference{{Path: "createDb", Desired: "true", Observed: "false"}},
-		State: func(ctx context.Context) (any, error) {
-			r, err := s.GetRole(ctx, o.GetName())
-			if err != nil {
-				return nil, err
-			}
-			return *r.CreateDB, nil
-		},
+		State: state(func(ctx context.Context) (*postgresql.Role, error) { return s.GetRole(ctx, o.GetName()) },
+			func(r *postgresql.Role) any { return *r.CreateDB }),
 		Declared: true,
 	}
 }
@@ -128,13 +129,10 @@ func schemaDrift(s *postgresql.Server, o kind.Object[v1alpha1.SchemaParameters, 
 			return s.UpdateSchema(ctx, postgresql.Schema{Database: "postgres", Name: o.GetName(), Comment: ptr.To("theirs")})
 		},
 		Want: []xpv1.FieldDifference{{Path: "comment", Desired: `"ours"`, Observed: `"theirs"`}},
-		State: func(ctx context.Context) (any, error) {
-			h, err := s.GetSchema(ctx, "postgres", o.GetName())
-			if err != nil {
-				return nil, err
-			}
-			return *h.Comment, nil
+		State: state(func(ctx context.Context) (*postgresql.Schema, error) {
+			return s.GetSchema(ctx, "postgres", o.GetName())
 		},
+			func(h *postgresql.Schema) any { return *h.Comment }),
 		Declared: "ours",
 	}
 }
@@ -156,13 +154,10 @@ func extensionDrift(
 			return errors.Join(err, s.UpdateExtension(ctx, moved))
 		},
 		Want: []xpv1.FieldDifference{{Path: "schema", Desired: `"public"`, Observed: strconv.Quote(elsewhere)}},
-		State: func(ctx context.Context) (any, error) {
-			x, err := s.GetExtension(ctx, "postgres", o.GetName())
-			if err != nil {
-				return nil, err
-			}
-			return *x.Schema, nil
+		State: state(func(ctx context.Context) (*postgresql.Extension, error) {
+			return s.GetExtension(ctx, "postgres", o.GetName())
 		},
+			func(x *postgresql.Extension) any { return *x.Schema }),
 		Declared: "public",
 	}
 }
@@ -184,13 +179,8 @@ func grantDrift(
 			return s.UpdateGrant(ctx, more)
 		},
 		Want: []xpv1.FieldDifference{{Path: "privileges", Desired: "[]", Observed: `["CREATE"]`}},
-		State: func(ctx context.Context) (any, error) {
-			g, err := s.GetGrant(ctx, held)
-			if err != nil {
-				return nil, err
-			}
-			return fmt.Sprint(g.Privileges), nil
-		},
+		State: state(func(ctx context.Context) (*postgresql.Grant, error) { return s.GetGrant(ctx, held) },
+			func(g *postgresql.Grant) any { return fmt.Sprint(g.Privileges) }),
 		Declared: "[CONNECT]",
 	}
 }

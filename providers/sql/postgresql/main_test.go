@@ -47,6 +47,11 @@ func connect(t *testing.T, change ...func(*postgresql.Config)) *postgresql.Serve
 	for _, f := range change {
 		f(&c)
 	}
+	return connectTo(t, c)
+}
+
+func connectTo(t *testing.T, c postgresql.Config) *postgresql.Server {
+	t.Helper()
 	s, err := postgresql.New(c)
 	if err != nil {
 		t.Fatal(err)

@@ -194,9 +194,9 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestKilledServer(t *testing.T) {
-	t.Parallel()
-	server, err := postgresqltest.Start()
+func startServer(t *testing.T, settings ...string) *postgresqltest.Server {
+	t.Helper()
+	server, err := postgresqltest.Start(settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,22 +205,20 @@ func TestKilledServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s, err := postgresql.New(server.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	return server
+}
+
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	s := connectTo(t, server.Config())
 	if _, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: "d"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.GetSchema(t.Context(), "d", "public"); err != nil {
 		t.Fatal(err)
 	}
-	holder, err := postgresql.New(server.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer holder.Close()
+	holder := connectTo(t, server.Config())
 	if _, err := holder.GetSchema(t.Context(), "d", "public"); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +229,7 @@ func TestKilledServer(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	err = <-outcome
+	err := <-outcome
 	want(t, err, postgresql.IsOutcomeUnknown, "open")
 	want(t, err, postgresql.IsUnavailable, "unavailable")
 	_, err = s.GetDatabase(t.Context(), "d")
@@ -263,27 +261,15 @@ func waits(t *testing.T, server *postgresqltest.Server) bool {
 
 func TestServerOutOfConnections(t *testing.T) {
 	t.Parallel()
-	server, err := postgresqltest.Start("max_connections=2", "superuser_reserved_connections=0", "max_wal_senders=0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := startServer(t, "max_connections=2", "superuser_reserved_connections=0", "max_wal_senders=0")
 	for range 2 {
 		eventually(t, "the server has a connection left", func() bool {
 			_, err := openAt(t, server.Config())
 			return err == nil
 		})
 	}
-	s, err := postgresql.New(server.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	_, err = s.Version(t.Context())
+	s := connectTo(t, server.Config())
+	_, err := s.Version(t.Context())
 	want(t, err, postgresql.IsBusy, "busy")
 	want(t, err, postgresql.IsUnavailable, "unavailable")
 	if postgresql.IsOutcomeUnknown(err) {
