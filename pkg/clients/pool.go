@@ -13,7 +13,6 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/clients/limits"
 	"github.com/bowline-dev/bowline/pkg/failure"
-	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -77,7 +76,7 @@ func (p *Pool[C]) For(ctx context.Context, mg resource.Managed) (*Lease[C], erro
 	client, err := shared.wait(ctx)
 	if err != nil {
 		p.clients.release(shared)
-		err = managed.Redact(fmt.Errorf("cannot create client of %s: %w", config.name, err), config.secretValues()...)
+		err = failure.Redact(fmt.Errorf("cannot create client of %s: %w", config.name, err), config.secretValues()...)
 		return nil, failure.Default(failure.ProviderConfigUnavailable, err)
 	}
 	release := sync.OnceFunc(func() { p.clients.release(shared) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/internal/redact"
 )
 
 // A Reason is a stable CamelCase code for the cause of a failure. The constants of this package are those that Bowline
@@ -149,3 +150,8 @@ func Of(err error) Class {
 	}
 	return Class{Reason: InternalError}
 }
+
+// Redact returns the error without the given secrets in its text, as they are or in a usual spelling: quoted by Go (%q,
+// %+q) or in JSON, with doubled quotes as in SQL, escaped for a URL's user, path or query, or in base64. Secrets shorter than
+// four bytes are not looked for. The chain of the error stays, and so does its classification.
+func Redact(err error, secrets ...[]byte) error { return redact.Error(err, secrets...) }

@@ -7,10 +7,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -35,7 +32,6 @@ type operation struct {
 	verb verb
 	done chan struct{} // closed at the end; what follows is written before
 
-	uid     types.UID
 	managed resource.Managed // that the call was made with
 	status  any              // of it, before the call
 	inputs  *secretInputs    // that the call was given
@@ -46,30 +42,6 @@ type operation struct {
 	panics  bool     // the provider's code did not come to an end
 }
 
-// operations are the calls of one kind that run in the background, by name of their objects.
-type operations struct {
-	timeout time.Duration // zero: calls do not run in the background
-
-	mu  sync.Mutex
-	all map[types.NamespacedName]*operation
-}
-
-func (b *operations) of(mg resource.Managed) *operation {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	op := b.all[client.ObjectKeyFromObject(mg)]
-	if op == nil || op.uid != mg.GetUID() {
-		return nil
-	}
-	return op
-}
-
-func (b *operations) forget(name types.NamespacedName) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.all, name)
-}
-
 // A call creates, updates or deletes the external resource of an object.
 type call func(context.Context, resource.Managed) (ConnectionDetails, error)
 
@@ -78,7 +50,7 @@ func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outc
 	if p.ended.verb == v {
 		return flow.Next()
 	}
-	if r.operations.timeout > 0 {
+	if r.callTimeout > 0 {
 		return r.begin(ctx, p, v, do)
 	}
 	op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read}
@@ -113,11 +85,9 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	if err != nil {
 		return failed(ReasonCannotUpdateMR, err)
 	}
-	op := &operation{verb: v, done: make(chan struct{}), uid: own.GetUID(), managed: own, status: copied["status"], inputs: p.inputs.read}
+	op := &operation{verb: v, done: make(chan struct{}), managed: own, status: copied["status"], inputs: p.inputs.read}
 	op.given = append(r.givenInputs(ctx, p), p.ended.secrets...)
-	r.operations.mu.Lock()
-	r.operations.all[client.ObjectKeyFromObject(own)] = op
-	r.operations.mu.Unlock()
+	p.memory.operation = op
 	external := p.external
 	p.external = nil
 	go r.carryOut(ctx, op, external, do)
@@ -134,7 +104,7 @@ func (r *Reconciler) carryOut(ctx context.Context, op *operation, external Exter
 			op.err = op.panicked()
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.operations.timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.callTimeout)
 	defer cancel()
 	op.details, op.err = r.guarded(ctx, op, external, do)
 	detached, done := detach(ctx) // the call may have used up its time
@@ -176,7 +146,7 @@ func inBackground(v verb) string {
 // awaitOperation waits for a call that runs in the background, and acts on the result of one that ended as if the call had
 // been made now.
 func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
-	op := r.operations.of(p.managed)
+	op := p.memory.operation
 	if op == nil {
 		if p.managed.GetCondition(xpv1.TypeAsyncOperation).Reason == xpv1.ReasonOngoing { // of a process that died, or its end was not stored
 			p.managed.SetConditions(xpv1.AsyncOperationFinished())
@@ -192,7 +162,7 @@ func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 		p.managed.SetConditions(xpv1.AsyncOperationOngoing())
 		return flow.Await(0, inBackground(op.verb))
 	}
-	r.operations.forget(client.ObjectKeyFromObject(p.managed))
+	p.memory.operation = nil
 	p.ended.secrets = op.secrets
 	if op.verb != verbUpdate || op.managed.GetGeneration() == p.managed.GetGeneration() {
 		p.ended.verb = op.verb

@@ -25,6 +25,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -74,7 +75,7 @@ type canarySystem struct {
 
 func (c canarySystem) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
 	external, err := c.System.Connect(ctx, mg)
-	return canaryClient{external, c.differs}, managed.Redact(err, canaryClient{}.SecretValues()...)
+	return canaryClient{external, c.differs}, failure.Redact(err, canaryClient{}.SecretValues()...)
 }
 
 type canaryClient struct {
@@ -251,8 +252,8 @@ func TestCanary(t *testing.T) {
 				}
 				for way, as := range map[string]func(error) error{
 					"failing":  func(err error) error { return err },
-					"for good": managed.Terminal,
-					"unknown":  managed.OutcomeUnknown,
+					"for good": failure.Terminal,
+					"unknown":  failure.OutcomeUnknown,
 					"later":    func(err error) error { return patient{err} },
 				} {
 					c.refuse(verb, as)

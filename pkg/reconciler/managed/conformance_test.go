@@ -17,6 +17,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -115,7 +116,7 @@ func (s *healthyLife) beforeCreate(t *testing.T) {
 func (s *healthyLife) afterCreate(t *testing.T) {
 	wantAnnotations := map[string]string{"crossplane.io/external-name": s.key.Name,
 		"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z", "crossplane.io/external-create-succeeded": "2026-01-01T00:00:00Z",
-		managed.AnnotationKeyCreatedKeys: "endpoint,password"}
+		connection.AnnotationKeyCreatedKeys: "endpoint,password"}
 	if diff := cmp.Diff(wantAnnotations, s.thing().Annotations); diff != "" {
 		t.Errorf("annotations -want +got:\n%s", diff)
 	}

@@ -152,7 +152,7 @@ func TestLostAnswer(t *testing.T) {
 		want         xpv1.CurrentFailure
 	}{
 		"a timeout": {lose: context.DeadlineExceeded, want: xpv1.CurrentFailure{Reason: failure.CreateInterrupted, Stalled: true}},
-		"an internal error": {lose: managed.OutcomeUnknown(errors.New("internal error")),
+		"an internal error": {lose: failure.OutcomeUnknown(errors.New("internal error")),
 			want: xpv1.CurrentFailure{Reason: failure.CreateInterrupted, Stalled: true}},
 		"a refusal, which is retried (R95)": {refuse: errors.New("quota exceeded")},
 	} {
@@ -327,7 +327,7 @@ func TestAcceptedThenFailed(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, o...)
 			s.system.VendorNames = true
-			s.through(altering{failing: managed.Accepted(errors.New("waited in vain"))})
+			s.through(altering{failing: failure.Accepted(errors.New("waited in vain"))})
 			s.env.Eventually(t, "the error is told", func(context.Context) error {
 				s.pass()
 				if got := s.thing().GetCondition(xpv1.TypeSynced).Message; !strings.Contains(got, "waited in vain") {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
@@ -108,7 +109,7 @@ func TestInitProviderAfterCreate(t *testing.T) {
 		name         string // external name in the end
 	}{
 		"R42 D46 refused":                 {refuse: errors.New("no room left")},
-		"R42 D46 answer lost":             {lose: managed.OutcomeUnknown(errors.New("internal error"))},
+		"R42 D46 answer lost":             {lose: failure.OutcomeUnknown(errors.New("internal error"))},
 		"R65 D46 the vendor chose a name": {options: []managed.ReconcilerOption{managed.WithVendorNames()}, name: "vendor-1"},
 	}
 	for name, tc := range cases {

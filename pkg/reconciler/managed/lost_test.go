@@ -17,6 +17,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -83,7 +84,7 @@ func TestLostDetails(t *testing.T) {
 				if want := (xpv1.CurrentFailure{Reason: failure.ConnectionDetailsLost, Stalled: true}); got != want || s.state() != "Ready=Available Synced=ReconcileError" {
 					t.Errorf("the user sees %s, %+v", s.state(), got)
 				}
-				s.wantMessage(s.secret.String(), "password", managed.AnnotationKeyCreatedKeys)
+				s.wantMessage(s.secret.String(), "password", connection.AnnotationKeyCreatedKeys)
 			}
 			if diff := cmp.Diff([]event.Reason{managed.ReasonDetailsLost}, s.events.Take()); diff != "" {
 				t.Errorf("events -want +got:\n%s", diff)
@@ -175,7 +176,7 @@ func TestLostDetailsResolved(t *testing.T) {
 		"they add them (R208, N22)": func(s *stage) {
 			s.editSecret(func(secret *corev1.Secret) { secret.Data["password"] = []byte("password-1") })
 		},
-		"they do without them (R208, N22)": func(s *stage) { s.annotate(managed.AnnotationKeyCreatedKeys, "") },
+		"they do without them (R208, N22)": func(s *stage) { s.annotate(connection.AnnotationKeyCreatedKeys, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,7 +200,7 @@ func TestCreatedKeys(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
 		s.pass()
-		if got, ok := s.thing().Annotations[managed.AnnotationKeyCreatedKeys]; ok {
+		if got, ok := s.thing().Annotations[connection.AnnotationKeyCreatedKeys]; ok {
 			t.Errorf("keys %q are remembered", got)
 		}
 	})
@@ -208,12 +209,12 @@ func TestCreatedKeys(t *testing.T) {
 		s := newStage(t, nil)
 		s.settled()
 		s.edit(func(mg *thing.Thing) { // as it was before the result was recorded
-			delete(mg.Annotations, managed.AnnotationKeyCreatedKeys)
+			delete(mg.Annotations, connection.AnnotationKeyCreatedKeys)
 			delete(mg.Annotations, "crossplane.io/external-create-succeeded")
 		})
 		s.restart(s.env.Config)
 		s.pass()
-		if got := s.thing().Annotations[managed.AnnotationKeyCreatedKeys]; got != "endpoint,password" {
+		if got := s.thing().Annotations[connection.AnnotationKeyCreatedKeys]; got != "endpoint,password" {
 			t.Errorf("keys %q are remembered", got)
 		}
 	})

@@ -88,6 +88,9 @@ type record struct {
 	// firstReady is whether the object has been Ready before.
 	firstReady firstReady
 
+	// operation is the call that runs in the background, nil for none.
+	operation *operation
+
 	// unpublished are connection details that the external system returned once and that could not be stored yet.
 	unpublished ConnectionDetails
 

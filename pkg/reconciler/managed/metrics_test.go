@@ -17,6 +17,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -91,12 +92,12 @@ func TestReconcileMetrics(t *testing.T) {
 			calls:      map[string]float64{"error connect": 1},
 		},
 		"an error that stays": {
-			do:         func(s *stage) { s.failOnce("Create", managed.Terminal(broken), nil); s.pass() },
+			do:         func(s *stage) { s.failOnce("Create", failure.Terminal(broken), nil); s.pass() },
 			reconciles: map[string]float64{"rejected CannotCreateExternalResource": 1},
 			calls:      map[string]float64{"ok connect": 1, "ok observe": 1, "rejected create": 1},
 		},
 		"a lost answer": {
-			do:         func(s *stage) { s.failOnce("Create", nil, managed.OutcomeUnknown(broken)); s.pass() },
+			do:         func(s *stage) { s.failOnce("Create", nil, failure.OutcomeUnknown(broken)); s.pass() },
 			reconciles: map[string]float64{"failed CannotCreateExternalResource": 1},
 			calls:      map[string]float64{"ok connect": 1, "ok observe": 1, "unknown create": 1},
 		},
@@ -148,7 +149,7 @@ func TestFindMetrics(t *testing.T) {
 	s := newStage(t, nil, managed.WithVendorNames())
 	s.system.VendorNames, s.system.Finds = true, true
 	registry := s.measure()
-	s.failOnce("Create", nil, managed.OutcomeUnknown(errors.New("no answer")))
+	s.failOnce("Create", nil, failure.OutcomeUnknown(errors.New("no answer")))
 	s.pass()
 	s.pass()
 	if got := counted(t, registry, "bowline_external_call_duration_seconds")["ok find"]; got != 1 {

@@ -108,7 +108,7 @@ func WithReferences(shared *References) ReconcilerOption {
 // it goes. Of what a call sets on the object the external name is kept, and of the status what Observe does not set itself
 // afterwards. Default: calls are made within the pass.
 func WithBackgroundOperations(timeout time.Duration) ReconcilerOption {
-	return func(r *Reconciler) { r.operations.timeout = timeout }
+	return func(r *Reconciler) { r.callTimeout = timeout }
 }
 
 // WithManagementPolicies sets whether objects may restrict what is done to their external resources (R115). Default: true.

@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -77,7 +78,7 @@ func TestRepetition(t *testing.T) {
 	}{
 		"R222 an error: later each time": {err: errors.New("out of order"), passes: []pass{
 			{most: time.Second, told: true}, {at: time.Second, least: time.Second, most: 2 * time.Second, told: true}}},
-		"R222 O29 one that cannot heal: at the poll": {err: fmt.Errorf("calling: %w", managed.Terminal(errors.New("out of order"))), passes: []pass{
+		"R222 O29 one that cannot heal: at the poll": {err: fmt.Errorf("calling: %w", failure.Terminal(errors.New("out of order"))), passes: []pass{
 			{least: 54 * time.Second, most: 66 * time.Second, told: true}, {at: time.Minute, least: 54 * time.Second, most: 66 * time.Second, told: true}}},
 		"R222 O29 marked as controller-runtime does": {err: reconcile.TerminalError(errors.New("out of order")), passes: []pass{
 			{least: 54 * time.Second, most: 66 * time.Second, told: true}}},

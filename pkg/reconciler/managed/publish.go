@@ -9,8 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
@@ -19,9 +17,6 @@ import (
 
 // AnnotationKeyCreatedKeys is that of package connection.
 const AnnotationKeyCreatedKeys = connection.AnnotationKeyCreatedKeys
-
-// CreatedKeys is that of package connection.
-func CreatedKeys(o metav1.Object) []string { return connection.CreatedKeys(o) }
 
 // publish adds what Observe reported to the connection Secret (R206), and what could not be stored before (N22).
 func (r *Reconciler) publish(ctx context.Context, p *pass) outcome {
@@ -45,7 +40,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, details ConnectionDetai
 	return err
 }
 
-// rememberKeys remembers for AnnotationKeyCreatedKeys which keys the creation returns, if they are published at all.
+// rememberKeys remembers for connection.AnnotationKeyCreatedKeys which keys the creation returns, if they are published at all.
 func (p *pass) rememberKeys(details ConnectionDetails) {
 	if _, wanted := resource.ConnectionSecretReference(p.managed); wanted {
 		p.memory.oneTimeKeys = slices.AppendSeq(p.memory.oneTimeKeys, maps.Keys(details))

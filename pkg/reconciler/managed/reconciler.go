@@ -56,6 +56,7 @@ type Reconciler struct {
 	policies      bool
 	parameters    []parameters.Option
 	timeout       time.Duration
+	callTimeout   time.Duration // of calls in the background; zero: calls are made within the pass
 	pollInterval  time.Duration
 	creationGrace time.Duration
 	consistency   time.Duration
@@ -67,7 +68,6 @@ type Reconciler struct {
 	instruments instruments
 
 	memory     *memory
-	operations operations
 	references *References
 	resolved   atomic.Bool // the references of every object have been read once
 	wakeups    wakeups
@@ -100,7 +100,6 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 		now:           time.Now,
 		random:        rand.Float64,
 		memory:        newMemory(),
-		operations:    operations{all: map[types.NamespacedName]*operation{}},
 		references:    NewReferences(mgr),
 	}
 	for _, apply := range o {
@@ -143,7 +142,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // forget drops what the process knows of an object that was deleted.
 func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 	r.memory.forget(name)
-	r.operations.forget(name)
 	r.references.Gone(ctx, r.dependent(name))
 	r.instruments.kind.Drifted(name, false)
 }

@@ -17,6 +17,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -33,7 +34,7 @@ func TestRedactSpellings(t *testing.T) {
 			"R234 ASCII":             fmt.Sprintf("%+q", secret),
 			"R234 SQL":               "'" + strings.ReplaceAll(secret, "'", "''") + "'",
 		} {
-			if got := managed.Redact(errors.New(text), []byte(secret)).Error(); !strings.Contains(got, "(sensitive)") {
+			if got := failure.Redact(errors.New(text), []byte(secret)).Error(); !strings.Contains(got, "(sensitive)") {
 				t.Errorf("%s of %q is told: %s", name, secret, got)
 			}
 		}

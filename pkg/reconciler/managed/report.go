@@ -100,7 +100,7 @@ func (r *Reconciler) reportLost(ctx context.Context, p *pass) outcome {
 	return rejected(ReasonDetailsLost, fmt.Errorf("secret %s/%s lacks %s, which the external system returned only when the resource was "+
 		"created: copy what is missing from the claim's copy or from the earlier Secret, or reset it in the external system and add it "+
 		"by hand; to do without it, remove the annotation %s",
-		ref.Namespace, ref.Name, strings.Join(lost, ", "), AnnotationKeyCreatedKeys))
+		ref.Namespace, ref.Name, strings.Join(lost, ", "), connection.AnnotationKeyCreatedKeys))
 }
 
 // lostKeys returns the keys that the creation returned and that the connection Secret lacks, in order. It reads past the cache

@@ -72,7 +72,7 @@ func TestOutcomes(t *testing.T) {
 		"R185 R222 failed: backoff":        {outcome: failed(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
 		"O29 throttled: when asked":        {outcome: failed(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
 		"O29 throttled: never at once":     {outcome: failed(ReasonCannotObserve, hasty{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 750 * time.Millisecond},
-		"rejected: at the poll":            {outcome: failed(ReasonCannotCreate, Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
+		"rejected: at the poll":            {outcome: failed(ReasonCannotCreate, failure.Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
 		"R91 R225 stopped: not by time":    {outcome: stopped(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
 		"R98 R99 R225 paused: not by time": {outcome: flow.Paused(ReasonPaused, "why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},
 	}
@@ -164,7 +164,7 @@ func TestCauses(t *testing.T) {
 		"a call that timed out (N17)":             {failed(ReasonCannotCreate, context.DeadlineExceeded), failure.Of(failure.Unreachable(boom)), xpv1.TypeReconciling},
 		"a call that was throttled (N17)":         {failed(ReasonCannotCreate, busy{}), failure.Of(failure.Throttled(boom, 0)), xpv1.TypeReconciling},
 		"a call that the provider classified":     {failed(ReasonCannotCreate, callFailed("creating", team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeReconciling},
-		"a setting that is refused for good":      {failed(ReasonCannotUpdate, Terminal(team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeStalled},
+		"a setting that is refused for good":      {failed(ReasonCannotUpdate, failure.Terminal(team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeStalled},
 		"the API server does not answer":          {failed(ReasonCannotPublish, network), failure.Class{Reason: failure.ConnectionSecretUnavailable}, xpv1.TypeReconciling},
 		"the object cannot be written":            {written("x", network), failure.Class{Reason: failure.InternalError}, xpv1.TypeReconciling},
 		"a reference that cannot be resolved yet": {rejected(ReasonCannotResolve, boom), failure.Class{Reason: failure.WaitingForReferences}, xpv1.TypeReconciling},

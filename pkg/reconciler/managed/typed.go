@@ -18,11 +18,7 @@ type typedConnecter[T resource.Managed] struct {
 }
 
 func (c typedConnecter[T]) Connect(ctx context.Context, mg resource.Managed) (ExternalClient, error) {
-	typed, err := as[T](mg)
-	if err != nil {
-		return nil, err
-	}
-	external, err := c.TypedExternalConnecter.Connect(ctx, typed)
+	external, err := callWith(ctx, mg, c.TypedExternalConnecter.Connect)
 	if err != nil {
 		return nil, err
 	}
@@ -34,27 +30,15 @@ type typedClient[T resource.Managed] struct {
 }
 
 func (c typedClient[T]) Observe(ctx context.Context, mg resource.Managed) (ExternalObservation, error) {
-	typed, err := as[T](mg)
-	if err != nil {
-		return ExternalObservation{}, err
-	}
-	return c.typed.Observe(ctx, typed)
+	return callWith(ctx, mg, c.typed.Observe)
 }
 
 func (c typedClient[T]) Create(ctx context.Context, mg resource.Managed) (ExternalCreation, error) {
-	typed, err := as[T](mg)
-	if err != nil {
-		return ExternalCreation{}, err
-	}
-	return c.typed.Create(ctx, typed)
+	return callWith(ctx, mg, c.typed.Create)
 }
 
 func (c typedClient[T]) Update(ctx context.Context, mg resource.Managed) (ExternalUpdate, error) {
-	typed, err := as[T](mg)
-	if err != nil {
-		return ExternalUpdate{}, err
-	}
-	return c.typed.Update(ctx, typed)
+	return callWith(ctx, mg, c.typed.Update)
 }
 
 func (c typedClient[T]) Delete(ctx context.Context, mg resource.Managed) error {
@@ -76,11 +60,7 @@ type typedFinder[T resource.Managed] struct {
 }
 
 func (f typedFinder[T]) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
-	typed, err := as[T](mg)
-	if err != nil {
-		return "", err
-	}
-	return f.typed.FindCreated(ctx, typed)
+	return callWith(ctx, mg, f.typed.FindCreated)
 }
 
 // createFinderOf returns a client as a finder, if it is one.
@@ -96,6 +76,15 @@ func createFinderOf(client any) (CreateFinder, bool) {
 
 // Unwrap gives access to the optional interfaces of the author's client.
 func (c typedClient[T]) Unwrap() any { return c.typed }
+
+// callWith calls a method of an author with the managed resource as the author's type.
+func callWith[T resource.Managed, R any](ctx context.Context, mg resource.Managed, call func(context.Context, T) (R, error)) (result R, err error) {
+	typed, err := as[T](mg)
+	if err != nil {
+		return result, err
+	}
+	return call(ctx, typed)
+}
 
 // as asserts the type of a managed resource (R29).
 func as[T resource.Managed](mg resource.Managed) (T, error) {
