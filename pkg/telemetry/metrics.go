@@ -10,6 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/pkg/failure"
 )
 
 // Metrics are the metrics of one registry.
@@ -75,6 +78,24 @@ const (
 	// CallFailed is a call that failed otherwise.
 	CallFailed CallOutcome = "error"
 )
+
+// OutcomeOf is the outcome of a call that ended with err.
+func OutcomeOf(err error) CallOutcome {
+	if err == nil {
+		return CallOK
+	}
+	_, asked := failure.RetryAfter(err)
+	switch {
+	case asked:
+		return CallThrottled
+	case failure.IsTerminal(err), errors.Is(err, reconcile.TerminalError(nil)):
+		return CallRejected
+	case failure.IsOutcomeUnknown(err):
+		return CallUnknown
+	default:
+		return CallFailed
+	}
+}
 
 // Called records a call to the external system and how long it took. The verb is one of few words, such as observe.
 func (k *Kind) Called(verb string, outcome CallOutcome, took time.Duration) {

@@ -6,7 +6,6 @@ package managed
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -118,10 +117,7 @@ func (r *Reconciler) carryOut(ctx context.Context, op *operation, external Exter
 func (r *Reconciler) guarded(ctx context.Context, op *operation, external ExternalClient, do call) (details ConnectionDetails, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			detached, cancel := detach(ctx)
-			defer cancel()
-			text := redact.Text(fmt.Sprint(cause), r.secretsOfCall(detached, op, external))
-			r.logOf(ctx, op.managed).Error(nil, "The provider's code panicked", "call", op.verb, "panic", text, "stack", string(debug.Stack()))
+			r.logPanic(ctx, op.managed, op.verb, cause, func(ctx context.Context) [][]byte { return r.secretsOfCall(ctx, op, external) })
 			err = op.panicked()
 		}
 	}()

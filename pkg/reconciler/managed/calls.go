@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -20,9 +19,10 @@ import (
 
 // Verbs of calls that do not run in the background.
 const (
-	verbConnect verb = "connect"
-	verbObserve verb = "observe"
-	verbFind    verb = "find"
+	verbConnect    verb = "connect"
+	verbObserve    verb = "observe"
+	verbFind       verb = "find"
+	verbDisconnect verb = "disconnect"
 )
 
 // An instrumentedClient measures the calls of the client that it wraps. Optional interfaces are found by Unwrap.
@@ -111,7 +111,7 @@ func (m measurement) end(result *error) {
 		defer panic(cause)
 		err = failure.OutcomeUnknown(errors.New("the call panicked"))
 	}
-	outcome := callOutcome(err)
+	outcome := telemetry.OutcomeOf(err)
 	m.r.instruments.kind.Called(string(m.verb), outcome, m.r.now().Sub(m.began))
 	if m.span == nil {
 		return
@@ -121,22 +121,4 @@ func (m measurement) end(result *error) {
 		m.span.SetStatus(codes.Error, string(outcome))
 	}
 	m.span.End()
-}
-
-// callOutcome is the outcome of a call that ended with err.
-func callOutcome(err error) telemetry.CallOutcome {
-	if err == nil {
-		return telemetry.CallOK
-	}
-	_, asked := failure.RetryAfter(err)
-	switch {
-	case asked:
-		return telemetry.CallThrottled
-	case failure.IsTerminal(err), errors.Is(err, reconcile.TerminalError(nil)):
-		return telemetry.CallRejected
-	case failure.IsOutcomeUnknown(err):
-		return telemetry.CallUnknown
-	default:
-		return telemetry.CallFailed
-	}
 }

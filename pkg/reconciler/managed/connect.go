@@ -6,7 +6,6 @@ package managed
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
@@ -53,8 +52,8 @@ func (r *Reconciler) disconnectFrom(
 		return
 	}
 	defer func() {
-		if recover() != nil {
-			r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", "Disconnect", "stack", string(debug.Stack()))
+		if cause := recover(); cause != nil {
+			r.logPanic(ctx, mg, verbDisconnect, cause, secrets)
 		}
 	}()
 	if err := d.Disconnect(ctx); err != nil {

@@ -36,8 +36,8 @@ func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
 	if !p.allows(xpv1.ManagementActionCreate) {
 		return p.missing()
 	}
-	if left := r.graceLeft(p); left > 0 && !replay {
-		return flow.Await(left, waitsToAppear)
+	if o := r.awaitAppearance(p); o.End != flow.Continue && !replay {
+		return o
 	}
 	if p.ended.verb == verbCreate {
 		return flow.Await(0, waitsToAppear)
@@ -140,6 +140,14 @@ func (r *Reconciler) graceLeft(p *pass) time.Duration {
 		return 0
 	}
 	return min(grace-r.now().Sub(since), grace) // a clock that was set back prolongs nothing
+}
+
+// awaitAppearance continues unless a resource that is not visible may still be about to appear.
+func (r *Reconciler) awaitAppearance(p *pass) outcome {
+	if left := r.graceLeft(p); left > 0 {
+		return flow.Await(left, waitsToAppear)
+	}
+	return flow.Next()
 }
 
 // nothingCreated is true if this process knows that the pending creation created nothing: Create was not called, or the

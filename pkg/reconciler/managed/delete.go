@@ -17,7 +17,7 @@ import (
 // the object is left alone (N24).
 func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 	if !p.observation.ResourceExists {
-		return r.provenGone(p)
+		return r.awaitAppearance(p) // (R94)
 	}
 	if !p.owns() {
 		return flow.Next()
@@ -57,12 +57,4 @@ func (p *pass) noteDeletion() {
 		p.note(event.Normal(ReasonDeleted, "Requested deletion of the external resource "+meta.GetExternalName(p.managed)))
 	}
 	p.memory.deleteNoted = true
-}
-
-// provenGone continues unless a resource that is not visible may still be about to appear (R94, N20, N26).
-func (r *Reconciler) provenGone(p *pass) outcome {
-	if left := r.graceLeft(p); left > 0 {
-		return flow.Await(left, waitsToAppear)
-	}
-	return flow.Next()
 }

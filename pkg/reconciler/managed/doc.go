@@ -3,7 +3,7 @@
 
 // Package managed reconciles managed resources: objects that each stand for one resource in an external system.
 //
-// A provider author writes a connecter and a client for a kind (external.go, errors.go); the reconciler creates, updates and
+// A provider author writes a connecter and a client for a kind (external.go, package failure); the reconciler creates, updates and
 // deletes the external resource, keeps it as declared, publishes its connection details in a Secret and reports in conditions
 // and events.
 //

@@ -157,7 +157,7 @@ type ConnectionDetailsUser interface {
 
 // A SecretKeeper is a client that knows secrets which the errors of the external system may repeat, above all the credentials
 // that it signs in with. Messages of the reconciler leave them out. The reconciler knows secret inputs and connection details
-// by itself; a connecter whose own errors may hold a secret passes them through Redact.
+// by itself; a connecter whose own errors may hold a secret passes them through failure.Redact.
 type SecretKeeper interface {
 	// SecretValues returns the secrets. It may be called while another call is in progress.
 	SecretValues() [][]byte

@@ -107,12 +107,12 @@ func (s *stage) watchSecrets() (enqueued func()) {
 	s.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(thing.GroupVersionKind), s.options...)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	s.t.Cleanup(queue.ShutDown)
-	go func() { _ = mgr.GetCache().Start(s.t.Context()) }()
 	if err := s.reconciler.Wakeups().Start(s.t.Context(), queue); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := mgr.GetCache().GetInformer(s.t.Context(), &corev1.Secret{}); err != nil { // waits until it has the Secrets
-		s.t.Fatal(err)
+	go func() { _ = mgr.GetCache().Start(s.t.Context()) }()
+	if !mgr.GetCache().WaitForCacheSync(s.t.Context()) { // a change before that is no event
+		s.t.Fatal("the cache does not start")
 	}
 	return func() {
 		s.t.Helper()

@@ -38,23 +38,16 @@ type record struct {
 	// resolved is true once a pass has read the references of the object.
 	resolved bool
 
-	// due is when the next pass is due; zero for not by time.
-	due time.Time
-
-	// settled is true if the last pass left nothing to do but to poll.
-	settled bool
-
-	// failures counts the passes that failed in a row.
-	failures int
+	due      time.Time // of the next pass; zero for not by time
+	settled  bool      // the last pass left nothing to do but to poll
+	failures int       // passes that failed in a row
+	updates  int       // passes in a row that had to update the external resource
 
 	// seen is true once the external resource was observed since its last creation (N20).
 	seen bool
 
-	// deleteNoted is true once the event of the deletion was emitted.
-	deleteNoted bool
-
-	// disorderNoted is true once the event of a deletion out of order was emitted.
-	disorderNoted bool
+	// deleteNoted and disorderNoted are true once the events of the deletion, and of one out of order, were emitted.
+	deleteNoted, disorderNoted bool
 
 	// created is the external name of a creation whose success could not be recorded, begun at createdPending.
 	created        string
@@ -76,16 +69,9 @@ type record struct {
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool
 
-	// refusal is why the API server refuses late initialization, nil for nothing.
-	refusal *refusal
+	refusal *refusal // of late initialization by the API server, nil for none
+	unfit   error    // why the API server refuses the status, nil for nothing
 
-	// unfit is why the API server refuses the status, nil for nothing.
-	unfit error
-
-	// updates counts the passes in a row that had to update the external resource.
-	updates int
-
-	// firstReady is whether the object has been Ready before.
 	firstReady firstReady
 
 	// operation is the call that runs in the background, nil for none.

@@ -6,9 +6,7 @@ package managed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,7 +23,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
-	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -164,10 +161,7 @@ type outcome = flow.Outcome
 func (r *Reconciler) run(ctx context.Context, p *pass, steps ...step) (o outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			detached, cancel := detach(ctx)
-			defer cancel()
-			text := redact.Text(fmt.Sprint(cause), r.secretsOfPass(detached, p))
-			r.logOf(ctx, p.managed).Error(nil, "The provider's code panicked", "panic", text, "stack", string(debug.Stack()))
+			r.logPanic(ctx, p.managed, "", cause, func(ctx context.Context) [][]byte { return r.secretsOfPass(ctx, p) })
 			o = failed(ReasonPanicked, errors.New("the provider's code panicked, which is a bug in the provider: see the controller's log"))
 		}
 	}()

@@ -50,10 +50,7 @@ func (r *Reconciler) findCreated(ctx context.Context, p *pass, finder CreateFind
 	if name != "" {
 		return r.recordCreated(ctx, p, name)
 	}
-	if left := r.graceLeft(p); left > 0 {
-		return flow.Await(left, waitsToAppear)
-	}
-	return flow.Next()
+	return r.awaitAppearance(p)
 }
 
 // isRecoverable is true if a creation whose result is lost needs no manual intervention: its name is known beforehand, its

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/go-logr/logr"
@@ -22,6 +23,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/pkg/telemetry"
@@ -175,29 +177,28 @@ func (r *Reconciler) logOf(ctx context.Context, mg resource.Managed) logr.Logger
 	return r.log.WithValues("object", name, "externalName", meta.GetExternalName(mg), "pass", passID(ctx))
 }
 
+// logPanic logs a panic of the provider's code during a call, empty for none in particular.
+func (r *Reconciler) logPanic(ctx context.Context, mg resource.Managed, during verb, cause any, secrets func(context.Context) [][]byte) {
+	detached, cancel := detach(ctx)
+	defer cancel()
+	text := redact.Text(fmt.Sprint(cause), secrets(detached))
+	r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", during, "panic", text, "stack", string(debug.Stack()))
+}
+
 // logEvent logs an event, for people who read the log only.
 func (r *Reconciler) logEvent(ctx context.Context, p *pass, e event.Event) {
-	if r.log.V(logRepeats).Enabled() {
-		r.logOf(ctx, p.managed).V(logRepeats).Info("Event", "type", e.Type, "reason", e.Reason, "message", e.Message)
-	}
+	r.logOf(ctx, p.managed).V(logRepeats).Info("Event", "type", e.Type, "reason", e.Reason, "message", e.Message)
 }
 
 // logOutcome logs how a pass ended: errors at level 0, but once per change.
 func (r *Reconciler) logOutcome(ctx context.Context, p *pass, o outcome, news bool) {
-	level := logPasses
-	if o.End.Bad() {
-		level = logRepeats
-		if news {
-			level = 0
-		}
-	}
-	if !r.log.V(level).Enabled() {
-		return
-	}
-	log := r.logOf(ctx, p.managed).V(level)
-	if o.End.Bad() {
+	log := r.logOf(ctx, p.managed)
+	switch {
+	case !o.End.Bad():
+		log.V(logPasses).Info("Reconciled", "outcome", o.End.String())
+	case news:
 		log.Info("Cannot reconcile", "outcome", o.End.String(), "reason", o.Reason, "error", o.Err.Error())
-		return
+	default:
+		log.V(logRepeats).Info("Cannot reconcile", "outcome", o.End.String(), "reason", o.Reason, "error", o.Err.Error())
 	}
-	log.Info("Reconciled", "outcome", o.End.String())
 }
