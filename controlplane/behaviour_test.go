@@ -59,7 +59,7 @@ func TestServer(t *testing.T) {
 
 func testAtOnce(t *testing.T, _ *Server, c client.WithWatch) {
 	namespace(t, c, "at-once")
-	define(t, c, gadgets("atonces", "AtOnce"))
+	define(t, c, gadgets("AtOnce"))
 	began := time.Now()
 	must(t, c.Create(t.Context(), gadget("AtOnce", "at-once", "g", 1)))
 	if took := time.Since(began); took >= 2*time.Second { // the delay that must not be there
@@ -69,7 +69,7 @@ func testAtOnce(t *testing.T, _ *Server, c client.WithWatch) {
 
 func testRules(t *testing.T, _ *Server, c client.WithWatch) {
 	namespace(t, c, "rules")
-	define(t, c, gadgets("ruleds", "Ruled"))
+	define(t, c, gadgets("Ruled"))
 	if err := c.Create(t.Context(), gadget("Ruled", "rules", "big", 101)); err == nil || !strings.Contains(err.Error(), "too big") {
 		t.Errorf("creating an object that breaks a rule: %v", err)
 	}
@@ -83,7 +83,7 @@ func testRules(t *testing.T, _ *Server, c client.WithWatch) {
 
 func testApply(t *testing.T, _ *Server, c client.WithWatch) {
 	namespace(t, c, "apply")
-	define(t, c, gadgets("applieds", "Applied"))
+	define(t, c, gadgets("Applied"))
 	apply := func(owner string, size int64) error {
 		return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(gadget("Applied", "apply", "g", size)), client.FieldOwner(owner))
 	}
@@ -96,7 +96,7 @@ func testApply(t *testing.T, _ *Server, c client.WithWatch) {
 
 func testWatch(t *testing.T, _ *Server, c client.WithWatch) {
 	namespace(t, c, "watch")
-	define(t, c, gadgets("watcheds", "Watched"))
+	define(t, c, gadgets("Watched"))
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(testGroup + "/v1")
 	list.SetKind("WatchedList")
@@ -139,7 +139,7 @@ func setGroup(config *rest.Config) *rest.Config {
 
 func testAccounts(t *testing.T, s *Server, c client.WithWatch) {
 	namespace(t, c, "accounts")
-	define(t, c, gadgets("guardeds", "Guarded"))
+	define(t, c, gadgets("Guarded"))
 	user := newClient(t, accountConfig(t, s, c, "accounts", "user"))
 	err := user.Create(t.Context(), gadget("Guarded", "accounts", "g", 1))
 	if !apierrors.IsForbidden(err) {
@@ -220,7 +220,7 @@ func testPolicies(t *testing.T, _ *Server, c client.WithWatch) {
 
 func testQuota(t *testing.T, _ *Server, c client.WithWatch) {
 	namespace(t, c, "quota")
-	define(t, c, gadgets("counteds", "Counted"))
+	define(t, c, gadgets("Counted"))
 	const counted = corev1.ResourceName("count/counteds." + testGroup)
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "quota", Name: "q"},
@@ -259,7 +259,7 @@ func testCascade(how metav1.DeletionPropagation) func(*testing.T, *Server, clien
 		kind := "Owned" + string(how)
 		ns := strings.ToLower(kind)
 		namespace(t, c, ns)
-		define(t, c, gadgets(ns+"s", kind)) // a moment ago
+		define(t, c, gadgets(kind)) // a moment ago
 		owner := gadget(kind, ns, "owner", 1)
 		must(t, c.Create(t.Context(), owner))
 		ref := metav1.OwnerReference{APIVersion: owner.GetAPIVersion(), Kind: kind, Name: "owner", UID: owner.GetUID(), BlockOwnerDeletion: new(true)}
@@ -284,7 +284,7 @@ func testAbsentOwner(t *testing.T, _ *Server, c client.WithWatch) {
 	ref := metav1.OwnerReference{APIVersion: first.GetAPIVersion(), Kind: "Absent", Name: "owner", UID: "00000000-0000-0000-0000-000000000000"}
 	early := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "absent", Name: "early", OwnerReferences: []metav1.OwnerReference{ref}}}
 	must(t, c.Create(t.Context(), early)) // before the collector can know the kind
-	define(t, c, gadgets("absents", "Absent"))
+	define(t, c, gadgets("Absent"))
 	late := early.DeepCopy()
 	late.ObjectMeta = metav1.ObjectMeta{Namespace: "absent", Name: "late", OwnerReferences: early.OwnerReferences}
 	must(t, c.Create(t.Context(), late))
@@ -294,7 +294,7 @@ func testAbsentOwner(t *testing.T, _ *Server, c client.WithWatch) {
 
 func testNamespaces(t *testing.T, _ *Server, c client.WithWatch) {
 	namespace(t, c, "emptied")
-	define(t, c, gadgets("emptieds", "Emptied"))
+	define(t, c, gadgets("Emptied"))
 	g := gadget("Emptied", "emptied", "g", 1)
 	must(t, c.Create(t.Context(), g))
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "emptied"}}
@@ -305,7 +305,7 @@ func testNamespaces(t *testing.T, _ *Server, c client.WithWatch) {
 
 func testSchemas(t *testing.T, s *Server, c client.WithWatch) {
 	namespace(t, c, "schemas")
-	define(t, c, gadgets("describeds", "Described"))
+	define(t, c, gadgets("Described"))
 	raw, err := rest.RESTClientFor(setGroup(accountConfig(t, s, c, "schemas", "user")))
 	must(t, err)
 	eventually(t, "the schema is published to everybody", func(ctx context.Context) error {

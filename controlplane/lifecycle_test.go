@@ -24,7 +24,7 @@ func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first, stop := launch(t, Config{DataDir: dir})
 	c := newClient(t, first.RESTConfig())
-	define(t, c, gadgets("keptgadgets", "KeptGadget"))
+	define(t, c, gadgets("KeptGadget"))
 	must(t, c.Create(t.Context(), gadget("KeptGadget", "default", "kept", 7)))
 	before := keyFiles(t, dir)
 	stop()
@@ -180,7 +180,7 @@ func TestStopLeavesNothing(t *testing.T) {
 
 	s, stop := launch(t, Config{})
 	c := newClient(t, s.RESTConfig())
-	define(t, c, gadgets("leakgadgets", "LeakGadget"))
+	define(t, c, gadgets("LeakGadget"))
 	must(t, c.Create(t.Context(), gadget("LeakGadget", "default", "g", 1)))
 	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leak"}}))
 	began := time.Now()

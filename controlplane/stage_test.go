@@ -16,11 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 )
 
 // startServer runs a server for one test and stops it, checking that it stops in order, when the test ends.
@@ -98,8 +100,11 @@ func must(t *testing.T, err error) {
 const testGroup = "test.bowline.dev"
 
 // gadgets is a namespaced kind whose size is bounded and may only grow, with a printed column.
-func gadgets(plural, kind string) *apiextensionsv1.CustomResourceDefinition {
-	spec := apiextensionsv1.JSONSchemaProps{
+func gadgets(kind string) *apiextensionsv1.CustomResourceDefinition {
+	d := kinds.Definition(schema.GroupVersion{Group: testGroup, Version: "v1"}, kind, apiextensionsv1.NamespaceScoped)
+	version := &d.Spec.Versions[0]
+	version.AdditionalPrinterColumns = []apiextensionsv1.CustomResourceColumnDefinition{{Name: "Size", Type: "integer", JSONPath: ".spec.size"}}
+	version.Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{
 		Type: "object",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"size": {Type: "integer", Description: "Size of the gadget.", XValidations: apiextensionsv1.ValidationRules{
@@ -109,21 +114,7 @@ func gadgets(plural, kind string) *apiextensionsv1.CustomResourceDefinition {
 			"colour": {Type: "string"},
 		},
 	}
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + testGroup},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: testGroup,
-			Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				AdditionalPrinterColumns: []apiextensionsv1.CustomResourceColumnDefinition{{Name: "Size", Type: "integer", JSONPath: ".spec.size"}},
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec},
-				}},
-			}},
-		},
-	}
+	return d
 }
 
 func gadget(kind, namespace, name string, size int64) *unstructured.Unstructured {

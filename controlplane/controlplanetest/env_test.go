@@ -13,36 +13,21 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, widgets())) }
 
 // widgets is a namespaced kind with a size and a status.
 func widgets() *apiextensionsv1.CustomResourceDefinition {
-	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
-	}
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "widgets.env.test.bowline.dev"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "env.test.bowline.dev",
-			Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: new(object(map[string]apiextensionsv1.JSONSchemaProps{
-					"spec":   object(map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}),
-					"status": object(map[string]apiextensionsv1.JSONSchemaProps{"phase": {Type: "string"}}),
-				}))},
-			}},
-		},
-	}
+	group := schema.GroupVersion{Group: "env.test.bowline.dev", Version: "v1"}
+	return kinds.Definition(group, "Widget", apiextensionsv1.NamespaceScoped)
 }
 
 func widget(name, phase string) *unstructured.Unstructured {

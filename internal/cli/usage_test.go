@@ -37,6 +37,23 @@ func TestUsage(t *testing.T) {
 		"BadMetricsListen": {args: []string{"up", "--metrics-listen", "nowhere"}, code: exitUsage, err: "127.0.0.1:8081"},
 		"BadListen":        {args: []string{"apiserver", "--listen", "nowhere"}, code: exitError, err: "nowhere"},
 		"NoServer":         {args: []string{"kubectl", "get", "pods"}, code: exitError, err: "start one with: bowline up --detach"},
+		"UserHelp":         {args: []string{"user", "--help"}, code: exitOK, out: "user revoke shop"},
+		"UserNoTeam":       {args: []string{"user", "create", "--namespace", "shop"}, code: exitUsage, err: "name one team"},
+		"UserNoNamespace":  {args: []string{"user", "create", "shop"}, code: exitUsage, err: "--namespace NS"},
+		"UserBadName": {args: []string{"user", "create", "Shop", "--namespace", "shop"}, code: exitUsage,
+			err: "lower case"},
+		"UserSystems": {args: []string{"user", "create", "shop", "--namespace", "bowline-system"}, code: exitUsage,
+			err: "belongs to the system"},
+		"UserDefault": {args: []string{"user", "create", "shop", "--namespace", "default"}, code: exitUsage,
+			err: "a namespace of its own"},
+		"UserBadRole": {args: []string{"user", "create", "shop", "--namespace", "shop", "--role", "root"}, code: exitUsage,
+			err: "there are edit, view, admin"},
+		"UserTooLong": {args: []string{"user", "create", "shop", "--namespace", "shop", "--duration", "9999h"}, code: exitUsage,
+			err: "from 10m to 2160h"},
+		"UserNoServer": {args: []string{"user", "create", "shop", "--namespace", "shop"}, code: exitError,
+			err: "with --kubeconfig"},
+		"UserBadOutput": {args: []string{"user", "list", "-o", "xml"}, code: exitUsage, err: "use json"},
+		"UserBadVerb":   {args: []string{"user", "revok"}, code: exitUsage, err: "did you mean revoke?"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

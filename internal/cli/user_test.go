@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/controlplane"
-	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
@@ -81,38 +80,6 @@ func read(t *testing.T, path string) string {
 		t.Errorf("%s: %v, %v", path, info, err)
 	}
 	return string(content)
-}
-
-// TestUserUsage covers what is decided before anything is touched.
-func TestUserUsage(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv(datadir.Variable, t.TempDir())
-	cases := map[string]struct {
-		args string
-		code int
-		want string // a part of what is printed, on either stream
-	}{
-		"help":         {args: "user --help", code: exitOK, want: "user revoke shop"},
-		"no team":      {args: "user create --namespace shop", code: exitUsage, want: "name one team"},
-		"no namespace": {args: "user create shop", code: exitUsage, want: "--namespace NS"},
-		"bad name":     {args: "user create Shop --namespace shop", code: exitUsage, want: "lower case"},
-		"system's":     {args: "user create shop --namespace bowline-system", code: exitUsage, want: "belongs to the system"},
-		"default":      {args: "user create shop --namespace default", code: exitUsage, want: "a namespace of its own"},
-		"bad role":     {args: "user create shop --namespace shop --role root", code: exitUsage, want: "there are edit, view, admin"},
-		"too long":     {args: "user create shop --namespace shop --duration 9999h", code: exitUsage, want: "from 10m to 2160h"},
-		"no server":    {args: "user create shop --namespace shop", code: exitError, want: "with --kubeconfig"},
-		"bad output":   {args: "user list -o xml", code: exitUsage, want: "use json"},
-		"bad verb":     {args: "user revok", code: exitUsage, want: "did you mean revoke?"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			code := Run(t.Context(), append([]string{"bowline"}, strings.Fields(tc.args)...), Streams{Out: &out, Err: &out})
-			if code != tc.code || !strings.Contains(out.String(), tc.want) {
-				t.Errorf("exit code %d\n%s", code, &out)
-			}
-		})
-	}
 }
 
 // A file that is not the team's own is never written over.

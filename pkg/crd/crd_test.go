@@ -15,9 +15,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
@@ -188,25 +190,11 @@ func remove(t *testing.T, env *controlplanetest.Env, c *apiextensionsv1.CustomRe
 
 // definition has a group of its own, so that tests do not interfere.
 func definition(prefix string) *apiextensionsv1.CustomResourceDefinition {
-	group := strings.Trim(prefix, "-") + ".example.org"
-	preserve := true
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "widgets." + group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Widget", Plural: "widgets"},
-			Scope: apiextensionsv1.ClusterScoped,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type:                   "object",
-					XPreserveUnknownFields: &preserve,
-					Properties: map[string]apiextensionsv1.JSONSchemaProps{
-						"spec": {Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte(`{ "b":1, "a" : "x" }`)},
-							XPreserveUnknownFields: &preserve},
-					},
-				}},
-			}},
-		},
+	group := schema.GroupVersion{Group: strings.Trim(prefix, "-") + ".example.org", Version: "v1"}
+	d := kinds.Definition(group, "Widget", apiextensionsv1.ClusterScoped)
+	d.Spec.Names.ListKind, d.Spec.Names.Singular = "", "" // the server fills them in
+	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{
+		Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte(`{ "b":1, "a" : "x" }`)}, XPreserveUnknownFields: new(true),
 	}
+	return d
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/kinds"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
@@ -79,19 +80,9 @@ func namesOf(all []*apiextensionsv1.CustomResourceDefinition) []string {
 // numbered are definitions of n kinds of a group.
 func numbered(group string, n int) []*apiextensionsv1.CustomResourceDefinition {
 	var all []*apiextensionsv1.CustomResourceDefinition
+	gv := schema.GroupVersion{Group: group, Version: "v1"}
 	for i := range n {
-		names := apiextensionsv1.CustomResourceDefinitionNames{Kind: fmt.Sprintf("Number%02d", i), Plural: fmt.Sprintf("number%02ds", i)}
-		all = append(all, &apiextensionsv1.CustomResourceDefinition{
-			TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
-			ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + group},
-			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-				Group: group, Names: names, Scope: apiextensionsv1.ClusterScoped,
-				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-					Name: "v1", Served: true, Storage: true,
-					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
-				}},
-			},
-		})
+		all = append(all, kinds.Definition(gv, fmt.Sprintf("Number%02d", i), apiextensionsv1.ClusterScoped))
 	}
 	return all
 }
