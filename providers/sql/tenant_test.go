@@ -82,15 +82,7 @@ func TestTenants(t *testing.T) {
 		if err := w.Client.Delete(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		w.Eventually(t, "nothing is left", func(ctx context.Context) error {
-			_, noRole := w.server.GetRole(ctx, a.Name)
-			_, noDatabase := w.server.GetDatabase(ctx, a.Name)
-			gone := w.Client.Get(ctx, client.ObjectKeyFromObject(a), a)
-			if !postgresql.IsNotFound(noRole) || !postgresql.IsNotFound(noDatabase) || client.IgnoreNotFound(gone) != nil || gone == nil {
-				return errors.Join(errors.New("something is there"), noRole, noDatabase)
-			}
-			return nil
-		})
+		w.gone(t, a)
 	})
 }
 

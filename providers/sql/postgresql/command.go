@@ -5,6 +5,7 @@ package postgresql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -127,6 +128,14 @@ func checkText(text string) error {
 // notFound is the error for a missing object, as PostgreSQL phrases it.
 func notFound(code, kind, name string) error {
 	return &Error{Code: code, Message: fmt.Sprintf("%s %q does not exist", kind, name)}
+}
+
+// orNotFound returns notFound for a query without rows, and other errors unchanged.
+func orNotFound(err error, code, kind, name string) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notFound(code, kind, name)
+	}
+	return err
 }
 
 // names returns the first column of a query.

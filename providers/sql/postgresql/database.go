@@ -88,11 +88,8 @@ func getDatabase(ctx context.Context, e executor, name string) (*Database, strin
 		&d.Name, &d.OID, &d.Owner, &d.Encoding, &d.LCCollate, &d.LCCtype, &d.LocaleProvider, &d.ICULocale, &d.ICURules,
 		&d.BuiltinLocale, &d.Tablespace, &d.AllowConnections, &d.ConnectionLimit, &d.IsTemplate, &d.CollationVersion,
 		&stored, &settings)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, "", notFound(codeNoDatabase, "database", name)
-	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", orNotFound(err, codeNoDatabase, "database", name)
 	}
 	d.Invalid = *d.ConnectionLimit == invalid
 	d.Settings = parseSettings(settings)

@@ -5,7 +5,6 @@ package postgresql
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -51,11 +50,8 @@ func getExtension(ctx context.Context, e executor, database, name string) (*Exte
 		SELECT e.extname::text, e.oid, e.extversion, n.nspname::text, coalesce(obj_description(e.oid, 'pg_extension'), '')
 		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 		WHERE e.extname = $1`, name).Scan(&x.Name, &x.OID, &x.Version, &x.Schema, &stored)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, "", notFound(codeNoObject, "extension", name)
-	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", orNotFound(err, codeNoObject, "extension", name)
 	}
 	x.InstalledVersion = *x.Version
 	text, labels := splitComment(stored)

@@ -77,11 +77,8 @@ func getRole(ctx context.Context, e executor, name string) (*Role, string, error
 		FROM pg_roles WHERE rolname = $1`, name).Scan(
 		&r.Name, &r.OID, &r.Superuser, &r.CreateDB, &r.CreateRole, &r.Inherit, &r.Login, &r.Replication, &r.BypassRLS,
 		&r.ConnectionLimit, &r.ValidUntil, &settings, &stored)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, "", notFound(codeNoObject, "role", name)
-	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", orNotFound(err, codeNoObject, "role", name)
 	}
 	r.Settings = parseSettings(settings)
 	text, labels := splitComment(stored)

@@ -5,7 +5,6 @@ package postgresql
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -46,11 +45,8 @@ func getSchema(ctx context.Context, e executor, database, name string) (*Schema,
 	err := e.QueryRow(ctx, `
 		SELECT nspname::text, oid, pg_get_userbyid(nspowner)::text, coalesce(obj_description(oid, 'pg_namespace'), '')
 		FROM pg_namespace WHERE nspname = $1`, name).Scan(&schema.Name, &schema.OID, &schema.Owner, &stored)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, "", notFound(codeNoSchema, "schema", name)
-	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", orNotFound(err, codeNoSchema, "schema", name)
 	}
 	schema.CurrentOwner = *schema.Owner
 	text, labels := splitComment(stored)
