@@ -33,15 +33,12 @@ const (
 // managed resource holds, and the keys that the claim derives. The error describes mistakes in the claim's templates;
 // the content is good all the same, without the keys concerned. It has no value of a Secret in it.
 func Content(claim metav1.Object, original map[string][]byte) (map[string][]byte, error) {
-	content := make(map[string][]byte, len(original))
-	maps.Copy(content, original)
 	templates, ok := claim.GetAnnotations()[AnnotationKeyConnectionKeys]
 	if !ok {
-		return content, nil
+		return merged(original, nil), nil
 	}
 	derived, err := Derive(templates, original)
-	maps.Copy(content, derived)
-	return content, err
+	return merged(original, derived), err
 }
 
 // Derive returns the keys that templates, the value of the annotation, derive from the original ones. The error describes the
@@ -69,15 +66,20 @@ func Derive(templates string, original map[string][]byte) (map[string][]byte, er
 
 // derive fills in the template of one key.
 func (e entry) derive(original map[string][]byte) ([]byte, error) {
-	if _, taken := original[e.key]; taken {
+	if has(original, e.key) {
 		return nil, errors.New("there is a connection key of that name, which stays as it is: choose another name")
 	}
 	for _, p := range e.parts {
-		if _, known := original[p.key]; p.key != "" && !known {
+		if p.key != "" && !has(original, p.key) {
 			return nil, fmt.Errorf("there is no connection key %s: %s", quote(p.key), choice(original))
 		}
 	}
 	return fill(e.parts, original)
+}
+
+func has(data map[string][]byte, key string) bool {
+	_, ok := data[key]
+	return ok
 }
 
 // choice lists the keys that exist.

@@ -4,12 +4,13 @@
 package connection
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -105,31 +106,19 @@ func (s Publisher) write(
 		return created, s.Client.Create(ctx, created)
 	}
 	changed := have.DeepCopy()
-	if !add(changed, details, annotations) {
+	changed.Data, changed.Annotations = merged(have.Data, details), merged(have.Annotations, annotations)
+	if equality.Semantic.DeepEqual(have, changed) {
 		return have, nil
 	}
 	return changed, s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
 }
 
-// add adds details and annotations and reports whether that changed the Secret.
-func add(secret *corev1.Secret, details map[string][]byte, annotations map[string]string) (changed bool) {
-	for key, value := range details {
-		if have, ok := secret.Data[key]; ok && bytes.Equal(have, value) {
-			continue
-		}
-		if secret.Data == nil {
-			secret.Data = map[string][]byte{}
-		}
-		secret.Data[key], changed = value, true
-	}
-	for key, value := range annotations {
-		if have, ok := secret.Annotations[key]; ok && have == value {
-			continue
-		}
-		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, value)
-		changed = true
-	}
-	return changed
+// merged returns a map with the entries of both, those of more where both have one.
+func merged[V any](have, more map[string]V) map[string]V {
+	all := make(map[string]V, len(have)+len(more))
+	maps.Copy(all, have)
+	maps.Copy(all, more)
+	return all
 }
 
 // CreationMarks are the annotations with which the connection Secret records the result of the creation that is pending on

@@ -22,11 +22,8 @@ func CreatedKeys(o metav1.Object) []string {
 
 // SetCreatedKeys writes AnnotationKeyCreatedKeys, or removes it if there are no keys.
 func SetCreatedKeys(o metav1.Object, keys []string) {
-	annotations := map[string]string{}
-	for key, value := range o.GetAnnotations() {
-		annotations[key] = value
-	}
-	annotations[AnnotationKeyCreatedKeys] = strings.Join(slices.Compact(slices.Sorted(slices.Values(keys))), ",")
+	list := strings.Join(slices.Compact(slices.Sorted(slices.Values(keys))), ",")
+	annotations := merged(o.GetAnnotations(), map[string]string{AnnotationKeyCreatedKeys: list})
 	if len(keys) == 0 {
 		delete(annotations, AnnotationKeyCreatedKeys)
 	}
@@ -36,12 +33,9 @@ func SetCreatedKeys(o metav1.Object, keys []string) {
 // Missing returns the keys that a Secret lacks; no Secret lacks all.
 func Missing(from *corev1.Secret, keys []string) (missing []string) {
 	for _, key := range keys {
-		if from != nil {
-			if _, has := from.Data[key]; has {
-				continue
-			}
+		if from == nil || !has(from.Data, key) {
+			missing = append(missing, key)
 		}
-		missing = append(missing, key)
 	}
 	return missing
 }

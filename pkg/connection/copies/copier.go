@@ -61,7 +61,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	if err != nil {
 		return r, err
 	}
-	lost := lostKeys(mg, source)
+	lost := connection.Missing(source, connection.CreatedKeys(mg))
 	have, err := c.find(ctx, o)
 	if source != nil && (err == nil || IsBlocked(err)) {
 		err = cmp.Or(c.tidy(ctx, o, source, len(lost) > 0, IsBlocked(err)), err)
@@ -89,7 +89,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 			r.Problem = failure.ForTeam(failure.BadConnectionKeys, fmt.Sprintf("%v; %v", mistake, r.Problem), mistake)
 		}
 	}
-	if have != nil && inStep(have, source, data) && agrees(source, have) {
+	if have != nil && isFrom(have, source) && agrees(source, have) && (!isImmutable(have) || equal(have.Data, data)) {
 		return r, nil
 	}
 	if err := confirm(ctx); err != nil {
@@ -174,10 +174,7 @@ func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, keep,
 // controllerAt returns the kind that controls a connection Secret, empty if it is another Secret or nothing controls it.
 func (c *Copier) controllerAt(ctx context.Context, uid types.UID, at types.NamespacedName) (kind schema.GroupKind, err error) {
 	secret := &corev1.Secret{}
-	if err := c.client.Get(ctx, at, secret); err != nil {
-		if apierrors.IsNotFound(err) {
-			return kind, nil
-		}
+	if err := c.client.Get(ctx, at, secret); client.IgnoreNotFound(err) != nil {
 		return kind, fmt.Errorf("reading a copy of the connection Secret: %w", err)
 	}
 	if owner := metav1.GetControllerOf(secret); owner != nil && secret.UID == uid {
@@ -280,19 +277,6 @@ func (c *Copier) findLive(ctx context.Context, o Owner) (*corev1.Secret, error) 
 		err = o.foreign()
 	}
 	return secret, err
-}
-
-// lostKeys returns the keys that only the creation of the external resource returned, and that the source lacks.
-func lostKeys(mg resource.BindableManaged, source *corev1.Secret) []string {
-	if source == nil {
-		return nil
-	}
-	return connection.Missing(source, connection.CreatedKeys(mg))
-}
-
-// inStep is true for a copy that needs no write of a Copier.
-func inStep(secret, source *corev1.Secret, data map[string][]byte) bool {
-	return isFrom(secret, source) && (!isImmutable(secret) || equal(secret.Data, data))
 }
 
 func isImmutable(secret *corev1.Secret) bool { return ptr.Deref(secret.Immutable, false) }

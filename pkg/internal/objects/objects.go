@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,11 @@ func PatchStatus[T client.Object](ctx context.Context, c client.Client, o T, cha
 
 // IsAbsent is true for an error that says that an object, or its kind, does not exist.
 func IsAbsent(err error) bool { return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// IsOf is true for a reference to an object of the kind, of whatever version.
+func IsOf(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {
+	return ref != nil && ref.GroupVersionKind().GroupKind() == kind.GroupKind()
+}
 
 // Shorten returns at most so many bytes of a text, to repeat in a message what a user wrote.
 func Shorten(text string, most int) string {

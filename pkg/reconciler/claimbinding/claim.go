@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -32,7 +33,7 @@ func (r *Reconciler) recordResource(ctx context.Context, p *pass) flow.Outcome {
 	ref, class := reference(p.managed, r.managedKind), p.managed.GetClassReference()
 	err := r.patchClaim(ctx, p, func(claim resource.Claim) {
 		claim.SetResourceReference(ref)
-		if chosen := claim.GetClassReference(); isOf(class, r.classKind) && (chosen == nil || chosen.Name != class.Name) {
+		if chosen := claim.GetClassReference(); objects.IsOf(class, r.classKind) && (chosen == nil || chosen.Name != class.Name) {
 			claim.SetClassReference(class)
 		}
 	})

@@ -26,7 +26,7 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 		return flow.Next()
 	}
 	name := p.claim.GetClassReference().Name
-	r.waitForClass(p, name)
+	r.waitFor(p, topicClass, name)
 	class := r.newClass()
 	if err := r.client.Get(ctx, types.NamespacedName{Name: name}, class); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -50,7 +50,7 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 // awaitDeletion waits for what was created for the claim and is being deleted, because the claim named another class for a while.
 // The claim never had it, so that another is created afterwards.
 func (r *Reconciler) awaitDeletion(p *pass, mg resource.BindableManaged) flow.Outcome {
-	r.waitForManaged(p, mg.GetName())
+	r.waitFor(p, topicManaged, mg.GetName())
 	return await(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q, which was created for this claim before, is being deleted. "+
 		"Wait: another is created afterwards.", r.managedKind.Kind, mg.GetName()))
 }
@@ -60,7 +60,7 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 		return refuse(xpv1.ReasonBinding, fmt.Errorf("%q in spec.resourceRef cannot be the name of a managed resource: delete the claim "+
 			"and create it again with another one", objects.Shorten(ref.Name, mostBaseLength)))
 	}
-	r.waitForManaged(p, ref.Name)
+	r.waitFor(p, topicManaged, ref.Name)
 	mg := r.newManaged()
 	key := types.NamespacedName{Name: ref.Name}
 	err := r.client.Get(ctx, key, mg)
@@ -126,15 +126,10 @@ func errBehind(name string) error {
 
 // createdFor returns what was created for a claim. The API server is asked, since the cache may be behind.
 func (r *Reconciler) createdFor(ctx context.Context, claim types.UID) ([]resource.BindableManaged, error) {
-	list := r.newManagedList()
-	err := r.live.List(ctx, list, client.MatchingLabels{LabelClaimUID: string(claim)})
+	all, err := r.listManaged(ctx, r.live, client.MatchingLabels{LabelClaimUID: string(claim)})
 	if objects.IsAbsent(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	all, err := bindables(list)
 	return slices.DeleteFunc(all, func(mg resource.BindableManaged) bool {
 		ref := mg.GetClaimReference()
 		return ref == nil || ref.UID != claim // an administrator gave it to another claim
@@ -157,10 +152,14 @@ func (r *Reconciler) consents(mg resource.BindableManaged, claim resource.Claim)
 
 // names is true for a reference to a claim of our kind, of whatever version, by namespace and name.
 func (r *Reconciler) names(ref *corev1.ObjectReference, claim types.NamespacedName) bool {
-	return isOf(ref, r.claimKind) && meta.NamespacedNameOf(ref) == claim
+	return objects.IsOf(ref, r.claimKind) && meta.NamespacedNameOf(ref) == claim
 }
 
-func bindables(list client.ObjectList) (all []resource.BindableManaged, err error) {
+func (r *Reconciler) listManaged(ctx context.Context, from client.Reader, o ...client.ListOption) (all []resource.BindableManaged, err error) {
+	list := objects.MustNewList[client.ObjectList](r.scheme, r.managedKind)
+	if err := from.List(ctx, list, o...); err != nil {
+		return nil, err
+	}
 	err = apimeta.EachListItem(list, func(o runtime.Object) error {
 		mg, ok := o.(resource.BindableManaged)
 		if !ok {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding/internal/places"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -50,6 +50,7 @@ type Reconciler struct {
 	poll          time.Duration
 
 	copies  *copies.Copier
+	places  places.Counter
 	waiters *watch.Waiters
 	indexed bool // managed resources by the claim that they name
 }
@@ -99,11 +100,18 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 		copies:        copies.New(mgr.GetClient(), mgr.GetAPIReader()),
 		waiters:       watch.NewWaiters(),
 	}
+	r.places = places.Counter{
+		Client: r.client, Live: r.live, Scheme: r.scheme, ClaimKind: r.claimKind, ClassKind: r.classKind,
+		Managed: func(ctx context.Context, from client.Reader) ([]resource.BindableManaged, error) {
+			return r.listManaged(ctx, from, client.UnsafeDisableDeepCopy)
+		},
+	}
 	for _, apply := range o {
 		apply(r)
 	}
 	// Panic now where the scheme lacks a kind.
-	_, _, _, _ = r.newClaim(), r.newClass(), r.newManaged(), r.newManagedList()
+	_, _, _ = r.newClaim(), r.newClass(), r.newManaged()
+	_ = objects.MustNewList[client.ObjectList](r.scheme, r.managedKind)
 	return r
 }
 
@@ -141,14 +149,9 @@ func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 // (R281). The version does not count, since kinds get new ones and claims keep their references.
 func (r *Reconciler) serves(claim resource.Claim) bool {
 	if ref := claim.GetResourceReference(); ref != nil {
-		return isOf(ref, r.managedKind)
+		return objects.IsOf(ref, r.managedKind)
 	}
-	return isOf(claim.GetClassReference(), r.classKind)
-}
-
-// isOf is true for a reference to an object of the kind, of whatever version.
-func isOf(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {
-	return ref != nil && ref.GroupVersionKind().GroupKind() == kind.GroupKind()
+	return objects.IsOf(claim.GetClassReference(), r.classKind)
 }
 
 func (r *Reconciler) newClaim() resource.Claim {
@@ -161,8 +164,4 @@ func (r *Reconciler) newClass() resource.Class {
 
 func (r *Reconciler) newManaged() resource.BindableManaged {
 	return objects.MustNew[resource.BindableManaged](r.scheme, r.managedKind)
-}
-
-func (r *Reconciler) newManagedList() client.ObjectList {
-	return objects.MustNewList[client.ObjectList](r.scheme, r.managedKind)
 }

@@ -69,11 +69,14 @@ func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
 	if p.managed.GetBindingPhase() == xpv1.BindingPhaseReleased {
 		return flow.Next()
 	}
-	if err := r.writePhase(ctx, p, xpv1.BindingPhaseReleased); err != nil {
-		return ignoreNotFound(err, "releasing the managed resource")
+	err := r.writePhase(ctx, p, xpv1.BindingPhaseReleased)
+	if client.IgnoreNotFound(err) != nil {
+		return fail("releasing the managed resource", err)
 	}
-	p.Note(ReasonReleased, fmt.Sprintf("Released managed resource %s %q, which is kept for an administrator.", r.managedKind.Kind,
-		p.managed.GetName()))
+	if err == nil {
+		p.Note(ReasonReleased, fmt.Sprintf("Released managed resource %s %q, which is kept for an administrator.", r.managedKind.Kind,
+			p.managed.GetName()))
+	}
 	return flow.Next()
 }
 

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -48,9 +49,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
 		Watches(r.newClaim(), r.freePlacesOfClaims()).
 		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
-		Watches(r.newManaged(), handler.EnqueueRequestsFromMapFunc(r.waitingForManaged)).
+		Watches(r.newManaged(), r.waitersOf(topicManaged)).
 		Watches(r.newManaged(), r.freePlacesOfManaged()).
-		Watches(r.newClass(), handler.EnqueueRequestsFromMapFunc(r.waitingForClass)).
+		Watches(r.newClass(), r.waitersOf(topicClass)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfSecret)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
@@ -65,7 +66,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 func (r *Reconciler) mine() predicate.Funcs {
 	named := resource.NewPredicates(func(o runtime.Object) bool {
 		claim, ok := o.(resource.Claim)
-		return ok && (isOf(claim.GetClassReference(), r.classKind) || isOf(claim.GetResourceReference(), r.managedKind))
+		return ok && (objects.IsOf(claim.GetClassReference(), r.classKind) || objects.IsOf(claim.GetResourceReference(), r.managedKind))
 	})
 	all := named
 	all.UpdateFunc = func(e event.UpdateEvent) bool {
@@ -82,20 +83,15 @@ const (
 	topicSecret  = "secret"
 )
 
-func (r *Reconciler) waitForClass(p *pass, name string) { r.waitFor(p, topicClass, name) }
-
-func (r *Reconciler) waitForManaged(p *pass, name string) { r.waitFor(p, topicManaged, name) }
-
 func (r *Reconciler) waitFor(p *pass, kind, name string) {
 	r.waiters.Wait(client.ObjectKeyFromObject(p.claim), watch.Topic{Kind: kind, NamespacedName: types.NamespacedName{Name: name}})
 }
 
-func (r *Reconciler) waitingForManaged(_ context.Context, o client.Object) []reconcile.Request {
-	return r.waiters.On(watch.Topic{Kind: topicManaged, NamespacedName: client.ObjectKeyFromObject(o)})
-}
-
-func (r *Reconciler) waitingForClass(_ context.Context, o client.Object) []reconcile.Request {
-	return r.waiters.On(watch.Topic{Kind: topicClass, NamespacedName: client.ObjectKeyFromObject(o)})
+// waitersOf enqueues the claims that wait for an object.
+func (r *Reconciler) waitersOf(kind string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return r.waiters.On(watch.Topic{Kind: kind, NamespacedName: client.ObjectKeyFromObject(o)})
+	})
 }
 
 // freePlacesOfClaims enqueues claims that wait for a place in a class when another claim of it is deleted.
@@ -135,7 +131,7 @@ func claimUID(mg resource.BindableManaged) types.UID {
 }
 
 func (r *Reconciler) freed(class *corev1.ObjectReference, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	if !isOf(class, r.classKind) {
+	if !objects.IsOf(class, r.classKind) {
 		return
 	}
 	for _, request := range r.waiters.On(watch.Topic{Kind: topicClass, NamespacedName: types.NamespacedName{Name: class.Name}}) {

@@ -94,13 +94,12 @@ func (r *Reconciler) naming(ctx context.Context, claim types.NamespacedName) (fo
 	if r.indexed {
 		options = append(options, client.MatchingFields{r.claimIndex(): claim.String()})
 	}
-	list := r.newManagedList()
-	if err := r.client.List(ctx, list, options...); objects.IsAbsent(err) {
+	all, err := r.listManaged(ctx, r.client, options...)
+	if objects.IsAbsent(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("listing managed resources: %w", err)
 	}
-	all, err := bindables(list)
 	for _, mg := range all {
 		ref := mg.GetClaimReference()
 		settled := mg.GetBindingPhase() == xpv1.BindingPhaseReleased || meta.WasDeleted(mg)
@@ -121,7 +120,7 @@ func (r *Reconciler) indexClaim(o client.Object) []string {
 		return nil
 	}
 	ref := mg.GetClaimReference()
-	if !isOf(ref, r.claimKind) {
+	if !objects.IsOf(ref, r.claimKind) {
 		return nil
 	}
 	return []string{meta.NamespacedNameOf(ref).String()}
