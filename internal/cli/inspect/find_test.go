@@ -12,10 +12,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 )
 
+// objects have names that no other test uses: Find also searches other namespaces.
 const objects = `
 apiVersion: database.crossplane.io/v1alpha1
 kind: FancySQLInstance
-metadata: {name: orders, namespace: $NS}
+metadata: {name: parcels, namespace: $NS}
 ---
 apiVersion: database.crossplane.io/v1alpha1
 kind: PostgreSQLInstance
@@ -41,28 +42,28 @@ func TestFind(t *testing.T) {
 		want      string // kind and name
 		err       string // a part of it
 	}{
-		"kind/name":             {words: "fancysqlinstance/orders", want: "FancySQLInstance orders"},
-		"kind and name":         {words: "fancysqlinstances orders", want: "FancySQLInstance orders"},
-		"kind as in YAML":       {words: "FancySQLInstance/orders", want: "FancySQLInstance orders"},
-		"kind with its group":   {words: "fancysqlinstances.database.crossplane.io/orders", want: "FancySQLInstance orders"},
-		"kind with its version": {words: "fancysqlinstances.v1alpha1.database.crossplane.io/orders", want: "FancySQLInstance orders"},
-		"claim by name":         {words: "orders", want: "FancySQLInstance orders"},
+		"kind/name":             {words: "fancysqlinstance/parcels", want: "FancySQLInstance parcels"},
+		"kind and name":         {words: "fancysqlinstances parcels", want: "FancySQLInstance parcels"},
+		"kind as in YAML":       {words: "FancySQLInstance/parcels", want: "FancySQLInstance parcels"},
+		"kind with its group":   {words: "fancysqlinstances.database.crossplane.io/parcels", want: "FancySQLInstance parcels"},
+		"kind with its version": {words: "fancysqlinstances.v1alpha1.database.crossplane.io/parcels", want: "FancySQLInstance parcels"},
+		"claim by name":         {words: "parcels", want: "FancySQLInstance parcels"},
 		"third party":           {words: "widgets/$Pwidget", want: "Widget $Pwidget"},
 		"kubernetes' own":       {words: "ns/$NS", want: "Namespace $NS"},
 		"two claims": {words: "both",
 			err: "choose one: postgresqlinstance.database.crossplane.io/both, widgetclaim.foreign.example.org/both"},
 		"two claims, one meant": {words: "widgetclaim/both", want: "WidgetClaim both"},
-		"no such claim": {words: "order",
-			err: "there are fancysqlinstance/orders, postgresqlinstance/both, widgetclaim/both; for another kind of object use KIND/order"},
+		"no such claim": {words: "parcel",
+			err: "there are fancysqlinstance/parcels, postgresqlinstance/both, widgetclaim/both; for another kind of object use KIND/parcel"},
 		"no such object": {words: "widget/other", err: `widget.foreign.example.org "other"`},
 		"no such kind": {words: "nothing/other",
 			err: `the server has no kind "nothing"; all kinds: kubectl api-resources; kinds of claims: `},
-		"elsewhere": {words: "fancysqlinstance/orders", namespace: "default", err: "in another namespace: -n $NS"},
-		"elsewhere by name": {words: "orders", namespace: "default",
-			err: `there is no claim "orders" in namespace "default"; there is one in another namespace: -n`},
+		"elsewhere": {words: "fancysqlinstance/parcels", namespace: "default", err: "in another namespace: -n $NS"},
+		"elsewhere by name": {words: "parcels", namespace: "default",
+			err: `there is no claim "parcels" in namespace "default"; there is one in another namespace: -n`},
 		"three words":    {words: "a b c", err: inspect.ErrWords.Error()},
 		"no name":        {words: "widget/", err: inspect.ErrWords.Error()},
-		"no kind":        {words: "/orders", err: inspect.ErrWords.Error()},
+		"no kind":        {words: "/parcels", err: inspect.ErrWords.Error()},
 		"too many parts": {words: "a/b/c", err: inspect.ErrWords.Error()},
 		"no word":        {words: "", err: inspect.ErrWords.Error()},
 	} {
@@ -98,11 +99,11 @@ func TestFindAsUser(t *testing.T) {
 		APIGroups: []string{"database.crossplane.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"},
 	})
 	for name, tc := range map[string]struct{ words, err string }{
-		"own claim":         {words: "orders"},
+		"own claim":         {words: "parcels"},
 		"forbidden kind":    {words: "widget/$Pwidget", err: "widget.foreign.example.org"},
 		"claim of any kind": {words: "none", err: "widgetclaim.foreign.example.org in namespace"}, // other packages may have installed kinds, too
 		"nothing about other namespaces": {words: "fancysqlinstance/none",
-			err: `there is no fancysqlinstance.database.crossplane.io "none" in namespace "$NS"; there are fancysqlinstance/orders`},
+			err: `there is no fancysqlinstance.database.crossplane.io "none" in namespace "$NS"; there are fancysqlinstance/parcels`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
