@@ -77,6 +77,18 @@ func observationsOf(t *testing.T, k rootKind) []field {
 
 // requiresSettings requires what the markers of the source, which package lint checks, come to: a required setting is a value
 // without omitempty; others are left out when they are empty, those with a reference too, and lists and maps are no pointers.
+// separatesSettings compares structs that the external resource has once and the kind has in two halves.
+func separatesSettings(t *testing.T, k rootKind) {
+	settings, observations := k.schema("spec", "forProvider"), k.schema("status", "atProvider")
+	for name, observed := range observations.Properties {
+		for field := range observed.Properties {
+			if _, both := settings.Properties[name].Properties[field]; both {
+				t.Errorf("%s.%s is in forProvider and in atProvider", name, field)
+			}
+		}
+	}
+}
+
 func requiresSettings(t *testing.T, k rootKind) {
 	for _, f := range settingsOf(t, k) {
 		collection := f.Type.Kind() == reflect.Pointer && slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map}, f.Type.Elem().Kind())

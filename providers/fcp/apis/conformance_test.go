@@ -119,6 +119,7 @@ func TestConformance(t *testing.T) {
 		{"required settings are values, others may be left out (P40 P41 P43 P46)", managed, requiresSettings},
 		{"secrets are random by default (P63)", managed, describesSecrets},
 		{"observations are left out when empty (P50 P51)", managed, omitsObservations},
+		{"no setting of a struct is also an observation of it (P32 P33)", managed, separatesSettings},
 		{"immutable settings (R177 P70 P71 P72 N7)", managed, protectsImmutable},
 		{"spec embeds ProviderSpec (K52)", configs, func(t *testing.T, k rootKind) { embeds[xpv1.ProviderSpec](t, k.part(t, "Spec")) }},
 		{"scope of configurations (K53 N2)", configs, hasConfigScope},
