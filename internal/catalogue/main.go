@@ -24,9 +24,10 @@ condition has the details of one object; this page explains each reason in gener
 
 ## Conditions Stalled and Reconciling
 
-One of these conditions is True while a managed resource, a claim or a target has a problem: Stalled if it needs a change or a
-person, Reconciling if the operation is in progress or retried. The message contains only what an application team may read. The
-reason is one of these, or, of claims and targets, that of condition Ready.
+One of these conditions is True while a managed resource, a claim or a target has a problem. Stalled: the last attempt is repeated
+at the next poll, or when something changes. Reconciling: the operation is in progress, or retried with backoff; the cause may still
+need a person, which the reason shows. The message contains only what an application team may read. The reason is one of these, or,
+of claims and targets, that of condition Ready.
 `
 
 const events = `

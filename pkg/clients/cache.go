@@ -133,12 +133,12 @@ func (c *cache[C]) release(e *entry[C]) {
 
 // expire retires a client unless it is in use again.
 func (c *cache[C]) expire(e *entry[C]) {
-	c.retire(func(_ limits.Key, other *entry[C]) bool { return other == e && e.users == 0 })
+	c.closeAll(c.retire(func(_ limits.Key, other *entry[C]) bool { return other == e && e.users == 0 }))
 }
 
-// forget retires the client of a ProviderConfig.
+// forget retires the client of a ProviderConfig. It does not wait for Close, which may call the external system.
 func (c *cache[C]) forget(key limits.Key) {
-	c.retire(func(other limits.Key, _ *entry[C]) bool { return other == key })
+	go c.closeAll(c.retire(func(other limits.Key, _ *entry[C]) bool { return other == key }))
 }
 
 // stop retires all clients, also those that are added later. Those in use are closed by their last users.
@@ -146,20 +146,23 @@ func (c *cache[C]) stop() {
 	c.mu.Lock()
 	c.stopped = true
 	c.mu.Unlock()
-	c.retire(func(limits.Key, *entry[C]) bool { return true })
+	c.closeAll(c.retire(func(limits.Key, *entry[C]) bool { return true }))
 }
 
-// retire removes clients from the cache and closes those without users.
-func (c *cache[C]) retire(which func(limits.Key, *entry[C]) bool) {
-	var unused []*entry[C]
+// retire removes clients from the cache and returns those without users, which the caller has to close.
+func (c *cache[C]) retire(which func(limits.Key, *entry[C]) bool) (unused []*entry[C]) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for key, e := range c.entries {
 		if which(key, e) && c.remove(key, e) {
 			unused = append(unused, e)
 		}
 	}
-	c.mu.Unlock()
-	for _, e := range unused {
+	return unused
+}
+
+func (c *cache[C]) closeAll(clients []*entry[C]) {
+	for _, e := range clients {
 		c.close(e)
 	}
 }

@@ -132,7 +132,8 @@ func (r *Reconciler) secretsOfCall(ctx context.Context, op *operation, external 
 // panicked is the error of a call that may have done anything.
 func (op *operation) panicked() error {
 	op.panics = true
-	return failure.OutcomeUnknown(fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb))
+	err := fmt.Errorf("the provider's code panicked during %s: see the controller's log", op.verb)
+	return failure.With(failure.ProviderPanicked, failure.OutcomeUnknown(err))
 }
 
 func inBackground(v verb) string {

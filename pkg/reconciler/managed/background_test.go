@@ -15,6 +15,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -197,6 +198,9 @@ func TestPanic(t *testing.T) {
 		s.wantMessage("panicked during create")
 		if got := s.events.Take(); !slices.Contains(got, managed.ReasonPanicked) {
 			t.Errorf("R185 the events are %v", got)
+		}
+		if got := xpv1.FailureOf(s.thing()); got.Reason != failure.ProviderPanicked {
+			t.Errorf("the failure is %+v", got)
 		}
 	})
 	t.Run("R185 in a pass, and all goes well once it is mended", func(t *testing.T) {

@@ -44,13 +44,19 @@ func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 func (r *Reconciler) findCreated(ctx context.Context, p *pass, finder CreateFinder) outcome {
 	name, err := r.found(ctx, finder, p.managed)
 	if err != nil {
-		return failed(ReasonCannotInitialize, fmt.Errorf("looking for what an interrupted creation left behind: %w",
-			failure.Default(failure.ExternalCallFailed, err)))
+		return lookupFailed(err)
 	}
 	if name != "" {
 		return r.recordCreated(ctx, p, name)
 	}
 	return r.awaitAppearance(p)
+}
+
+// lookupFailed classifies the error as that of a call, which the reason of the event does not.
+func lookupFailed(err error) outcome {
+	class := failure.Of(failure.Default(failure.ExternalCallFailed, err))
+	return failed(ReasonCannotInitialize, fmt.Errorf("looking for what an interrupted creation left behind: %w",
+		failure.ForTeam(class.Reason, class.Message, err)))
 }
 
 // isRecoverable is true if a creation whose result is lost needs no manual intervention: its name is known beforehand, its

@@ -165,6 +165,8 @@ func TestCauses(t *testing.T) {
 		"a call that was throttled (N17)":         {failed(ReasonCannotCreate, busy{}), failure.Of(failure.Throttled(boom, 0)), xpv1.TypeReconciling},
 		"a call that the provider classified":     {failed(ReasonCannotCreate, callFailed("creating", team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeReconciling},
 		"a setting that is refused for good":      {failed(ReasonCannotUpdate, failure.Terminal(team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeStalled},
+		"a lookup without an answer":              {lookupFailed(network), failure.Of(failure.Unreachable(boom)), xpv1.TypeReconciling},
+		"a lookup that failed":                    {lookupFailed(boom), failure.Class{Reason: failure.ExternalCallFailed}, xpv1.TypeReconciling},
 		"the API server does not answer":          {failed(ReasonCannotPublish, network), failure.Class{Reason: failure.ConnectionSecretUnavailable}, xpv1.TypeReconciling},
 		"the object cannot be written":            {written("x", network), failure.Class{Reason: failure.InternalError}, xpv1.TypeReconciling},
 		"a reference that cannot be resolved yet": {rejected(ReasonCannotResolve, boom), failure.Class{Reason: failure.WaitingForReferences}, xpv1.TypeReconciling},

@@ -74,7 +74,9 @@ func (r *Reconciler) watchSecrets(ctx context.Context) error {
 			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = last.Obj
 			}
-			r.wakeOwner(ctx, o.(*corev1.Secret))
+			if was, known := o.(*corev1.Secret); known {
+				r.wakeOwner(ctx, was)
+			}
 		},
 	})
 	return err

@@ -205,6 +205,7 @@ func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) 
 	} else {
 		_, err = flow.Report(ctx, r.client, claim, func() {
 			claim.SetConditions(ready)
+			flow.SetState(claim, v.state(), flow.States(claim))
 			if claim.GetBindingPhase() == "" {
 				claim.SetBindingPhase(xpv1.BindingPhaseUnbound)
 			}
@@ -221,6 +222,14 @@ func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) 
 		flow.Emit(ctx, r.recorder, r.log, claim, event.Warning(event.Reason(ready.Reason), errors.New(ready.Message)))
 	}
 	return reconcile.Result{}, nil
+}
+
+// state is condition Stalled, or Reconciling for a claim that another controller should serve in time.
+func (v verdict) state() xpv1.Condition {
+	if v.patient {
+		return xpv1.Reconciling(v.ready.Reason, v.ready.Message)
+	}
+	return xpv1.Stalled(v.ready.Reason, v.ready.Message)
 }
 
 // rest returns how much time other controllers still have to act on a claim. The first call starts the clock.

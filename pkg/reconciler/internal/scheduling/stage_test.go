@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
@@ -193,6 +194,9 @@ func (s *stage) shows(claim *shop.ItemClaim, reason string, words ...string) fun
 		ready := claim.GetCondition("Ready")
 		if string(ready.Reason) != reason {
 			return fmt.Errorf("%s shows %s %q, want %s", claim.Name, ready.Reason, ready.Message, reason)
+		}
+		if got := xpv1.FailureOf(claim); got.Reason != ready.Reason && ready.Reason != xpv1.ReasonBinding {
+			return fmt.Errorf("%s shows Ready %s and the failure %+v", claim.Name, ready.Reason, got)
 		}
 		for _, word := range words {
 			if !strings.Contains(ready.Message, word) {
