@@ -64,8 +64,8 @@ func (s Publisher) Get(ctx context.Context, from client.Reader, mg resource.Mana
 	return have, nil
 }
 
-// Publish adds details and annotations to the connection Secret of an object and returns it, nil if the object names none.
-// Keys that the Secret has besides stay (R206 to R210). It writes nothing if all are there already (R220). have is the
+// Publish adds details and annotations to the connection Secret of an object and returns it, nil if the object names none, or if
+// there is neither a Secret nor anything to store. Keys that the Secret has besides stay (R206 to R210). It writes nothing if all are there already (R220). have is the
 // Secret as last written, nil to read it.
 func (s Publisher) Publish(
 	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
@@ -91,6 +91,9 @@ func (s Publisher) Publish(
 func (s Publisher) write(
 	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
 ) (*corev1.Secret, error) {
+	if have == nil && len(details) == 0 && len(annotations) == 0 {
+		return nil, nil
+	}
 	if have == nil {
 		ref, _ := resource.ConnectionSecretReference(mg)
 		created := &corev1.Secret{
