@@ -53,8 +53,8 @@ type Result struct {
 	Problem error // with the content, for the team: mistakes in the templates of a claim, or what the source lost
 }
 
-// Copy gives the owner the copy that it declares, and removes others that it has. While there is no source, or one that was
-// published anew without keys that only the creation of the external resource returned, existing copies stay as they are (R293, N42).
+// Copy gives the owner the copy that it declares, and removes others that it has. While there is no source, or one
+// without keys that only the creation of the external resource returned, existing copies stay as they are (R293, N42).
 // IsBlocked is true for the error where the team has to change something.
 func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged, confirm Confirmation) (r Result, err error) {
 	source, err := c.Source(ctx, mg)
@@ -76,7 +76,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	case source == nil:
 		r.Problem = o.problem(mg, "is gone", fmt.Sprintf("Secret %q stays as it is until it is published again", o.key().Name))
 		return r, nil
-	case r.Exists && len(lost) > 0 && !isFrom(have, source):
+	case r.Exists && len(lost) > 0 && (!isFrom(have, source) || len(connection.Missing(have, lost)) < len(lost)):
 		r.Problem = o.problem(mg, "lost "+strings.Join(lost, ", "), fmt.Sprintf("Secret %q stays as it is until your platform team adds what "+
 			"is missing; to do without, delete it, and it is created again", o.key().Name))
 		return r, nil

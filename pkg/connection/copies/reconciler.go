@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +42,8 @@ const (
 	conflictDelay = 100 * time.Millisecond
 	// maxBackoff bounds the retries of a failed pass. Whatever may help enqueues the copy earlier.
 	maxBackoff = 10 * time.Minute
+	// lostInterval is how often a copy that keeps what its source lost is reconciled without an event.
+	lostInterval = time.Minute
 )
 
 // A Reconciler keeps copies in step with their sources (A67).
@@ -115,7 +119,7 @@ func templates(claim *metav1.PartialObjectMetadata) string {
 }
 
 // Reconcile gives one copy the data that it should have. A Secret that is no copy, that no object controls, or that its source does
-// not consent to, stays as it is (R288, R289). The API server confirms what the cache knows before anything is written.
+// not consent to, stays as it is (R288, R289), as does a copy that keeps what its source lost (N42). The API server confirms what the cache knows before anything is written.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	to := &corev1.Secret{}
 	if err := r.client.Get(ctx, req.NamespacedName, to); err != nil {
@@ -126,11 +130,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !propagated || taken || to.Type != xpv1.SecretTypeConnection || meta.WasDeleted(to) {
 		return reconcile.Result{}, nil
 	}
+	var from *corev1.Secret
 	var data map[string][]byte
 	var uncertain error // about the claim, on which some keys depend
 	for _, v := range []view{{r.client, r.claims.ControllerOf}, {r.live, r.claims.LiveControllerOf}} {
-		from, err := v.source(ctx, to)
-		if err != nil {
+		var err error
+		if from, err = v.source(ctx, to); err != nil {
 			return reconcile.Result{}, err
 		}
 		if from == nil {
@@ -140,6 +145,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if data, uncertain = v.content(ctx, from, to); equal(data, to.Data) {
 			return reconcile.Result{}, uncertain
 		}
+	}
+	if keeps, err := r.keepsLost(ctx, from, to, data); keeps || err != nil {
+		return reconcile.Result{RequeueAfter: lostInterval}, err
 	}
 	_, err := objects.Patch(ctx, r.client, to, func(s *corev1.Secret) { s.Data = data }) // nothing else changes (R17, R295)
 	switch {
@@ -151,6 +159,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("writing secret %s: %w", req.NamespacedName, err)
 	}
 	return reconcile.Result{}, uncertain
+}
+
+// keepsLost reports whether a copy would lose a key that the source lacks and that only the creation of the external resource
+// returned. Only where a copy would lose any is the managed resource read. One that is gone may have returned it.
+func (r *Reconciler) keepsLost(ctx context.Context, from, to *corev1.Secret, data map[string][]byte) (bool, error) {
+	owner := metav1.GetControllerOf(from)
+	losing := connection.Missing(&corev1.Secret{Data: data}, slices.Collect(maps.Keys(to.Data)))
+	if owner == nil || len(losing) == 0 {
+		return false, nil
+	}
+	mg := objects.Metadata(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: from.Namespace, Name: owner.Name}, mg)
+	if objects.IsAbsent(err) || err == nil && mg.UID != owner.UID {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the managed resource whose source %s lost keys: %w", client.ObjectKeyFromObject(from), err)
+	}
+	return slices.ContainsFunc(connection.CreatedKeys(mg), func(key string) bool { return slices.Contains(losing, key) }), nil
 }
 
 // A view reads from the cache, which costs nothing, or from the API server.

@@ -89,6 +89,24 @@ func TestLostKeys(t *testing.T) {
 		s.holds(map[string]string{"username": "root", "password": "hunter3", "LOGIN": "root:hunter3"})
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
+	t.Run("N22 N42 nor does one from which a person removed the key", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		s.edit(item, func() { item.Annotations[managed.AnnotationKeyCreatedKeys] = "password" })
+		source, frozen := &corev1.Secret{}, &corev1.Secret{}
+		s.get("orders-connection", frozen)
+		s.edit(frozen, func() { frozen.Immutable = new(true) }) // which the binder would create again
+		s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+		s.edit(source, func() { delete(source.Data, "password") })
+		s.pass()
+		s.holds(map[string]string{"username": "admin", "password": "hunter2"})
+		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
+		s.saysSynced("lost password", `"orders-connection" stays`, "your platform team")
+		s.edit(source, func() { source.Data["password"] = []byte("hunter3") })
+		s.pass()
+		s.holds(map[string]string{"username": "admin", "password": "hunter3"})
+	})
 	t.Run("R270 who can do without deletes the copy", func(t *testing.T) {
 		s, claim, item := lost(t, nil)
 		s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "orders-connection"}})

@@ -24,5 +24,6 @@
 //		Complete(secret.NewReconciler(mgr))
 //
 // The manager's cache should have managed.CacheOptions, so that it holds connection Secrets only (N30). The controller needs the
-// verbs get, list, watch and patch on Secrets, and get, list and watch on all kinds of claims.
+// verbs get, list, watch and patch on Secrets, get, list and watch on all kinds of claims, and get on the kinds of managed resources,
+// which it reads only before a copy loses a key: without that permission the copy stays as it is.
 package secret
