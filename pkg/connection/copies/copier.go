@@ -101,8 +101,9 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 	return r, err
 }
 
-// Withdraw removes what the owner has of a managed resource that does not allow it, and reports whether there was anything.
-// Where the namespace is not allowed at all, consent is revoked for every Secret in it, whatever controls that by now.
+// Withdraw removes what a target has of a managed resource that does not allow it, and reports whether there was anything. The copy of
+// a claim stays as it is, since whoever gives a managed resource to another claim may have done so by mistake: it only gets no more
+// changes. Where the namespace is not allowed at all, consent is revoked for every Secret in it, whatever controls that by now.
 func (c *Copier) Withdraw(ctx context.Context, o Owner, mg resource.BindableManaged, confirm Confirmation) (bool, error) {
 	source, err := c.Source(ctx, mg)
 	if err != nil {
@@ -115,6 +116,9 @@ func (c *Copier) Withdraw(ctx context.Context, o Owner, mg resource.BindableMana
 	from := uids(own)
 	if !connection.Allowed(mg, o.key().Namespace) {
 		from = from.Union(destinations(source, inNamespace(o.key().Namespace)))
+	}
+	if o.isClaim() {
+		own, from = nil, from.Intersection(destinations(source, inNamespace("")))
 	}
 	if len(from) == 0 {
 		return false, nil
@@ -150,7 +154,8 @@ func (c *Copier) Discard(ctx context.Context, o Owner, mg resource.BindableManag
 
 // tidy removes copies that the owner no longer declares, or only revokes consent to them where they keep what the source lost. It also
 // revokes consent to a foreign Secret of the declared name that nothing controls, which the team may have taken from the owner; for a
-// claim, to which the managed resource is bound, to everything but the copies of targets, since another claim may have had it before.
+// claim, to which the managed resource is bound, to everything but the copies of targets, since another claim may have had it before or
+// the team may have given the Secret to another object.
 func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, keep, foreign bool) error {
 	own, err := c.all(ctx, o)
 	if err != nil {
@@ -161,7 +166,7 @@ func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, keep,
 	for uid, at := range meta.PropagatesTo(source) {
 		if owner, err := c.controllerAt(ctx, uid, at); err != nil {
 			return err
-		} else if at == o.key() && foreign && owner.Empty() || at != o.key() && o.isClaim() && owner != targetKind() {
+		} else if (at != o.key() || foreign) && o.isClaim() && owner != targetKind() || at == o.key() && foreign && owner.Empty() {
 			from.Insert(uid)
 		}
 	}

@@ -11,11 +11,13 @@
 // targets decide on the first and call a Copier, which does the rest:
 //
 //   - Copy creates the copy, has it follow a source that was published anew, and removes copies that are no longer declared;
-//   - Withdraw takes everything back when the managed resource no longer allows it;
+//   - Withdraw takes back what the managed resource no longer allows: the copy of a target is removed, that of a claim gets no more
+//     changes;
 //   - Revoke ends the consent of a managed resource that changes hands;
 //   - Discard removes the copies of an owner that is being deleted.
 //
-// The Reconciler is the controller of Secrets: it carries each change of a source to its copies, and reverts edits of a copy.
+// The Reconciler is the controller of Secrets: it carries each change of a source to its copies, and reverts edits of a copy. A copy
+// stays as it is while the source lacks a key of it that only the creation of the external resource returned.
 //
 // A copy names its source, and the source names the copy, by UID (see package meta); otherwise nothing is copied. Consent is revoked
 // on the source before a copy is deleted, so that a process that stops in between leaves nothing that still receives content. Only

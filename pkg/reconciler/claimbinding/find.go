@@ -103,7 +103,8 @@ func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) flow.Outcome 
 		"spec.resourceRef, or ask your platform team to create the managed resource", r.managedKind.Kind, ref.Name))
 }
 
-// withdraw takes from a claim what it has of a managed resource that an administrator gave to another.
+// withdraw ends that the claim's copy gets changes of a managed resource that an administrator gave to another or took back. The copy
+// stays as it is.
 func (r *Reconciler) withdraw(ctx context.Context, p *pass, mg resource.BindableManaged) flow.Outcome {
 	_, err := r.copies.Withdraw(ctx, r.owner(p.claim), mg, func(ctx context.Context) error {
 		now := r.newManaged()
@@ -114,7 +115,7 @@ func (r *Reconciler) withdraw(ctx context.Context, p *pass, mg resource.Bindable
 		return err
 	})
 	if err != nil {
-		return fail("removing the connection Secret of the claim", err)
+		return fail("revoking consent to copies of the connection Secret", err)
 	}
 	return flow.Next()
 }

@@ -229,6 +229,16 @@ func TestTakenCopies(t *testing.T) {
 			s.pass()
 		},
 		"R271 it still has the name": func(s *stage, _ *shop.ItemClaim, _ *shop.Item) { s.pass() },
+		"R271 it still has the name, and belongs to another object": func(s *stage, _ *shop.ItemClaim, _ *shop.Item) {
+			another, taken := &corev1.ConfigMap{}, &corev1.Secret{}
+			another.Namespace, another.Name = s.env.Namespace, "another"
+			s.create(another)
+			s.get("orders-connection", taken)
+			s.edit(taken, func() {
+				taken.OwnerReferences = []metav1.OwnerReference{meta.AsController(another, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			})
+			s.pass()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -240,6 +240,28 @@ func TestLost(t *testing.T) {
 		if to := meta.PropagatesTo(source); len(to) != 1 {
 			t.Errorf("the Secret goes on to %v", to)
 		}
+		s.holds(map[string]string{"username": "admin", "password": "hunter2"})
+	})
+	t.Run("N27 R274 a claim whose managed resource was taken back keeps its copy, and gets no more changes", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		_, item := s.bound(nil)
+		s.edit(item, func() { item.Spec.ClaimReference = nil })
+		for range 2 {
+			s.pass()
+			s.wantState("orders", "Unbound", xpv1.ReasonNotAllowed, xpv1.ReasonReconcileError)
+			s.holds(map[string]string{"username": "admin", "password": "hunter2"})
+			source := &corev1.Secret{}
+			s.get(item.Spec.WriteConnectionSecretToReference.Name, source)
+			if to := meta.PropagatesTo(source); len(to) > 0 {
+				t.Errorf("the Secret goes on to %v", to)
+			}
+		}
+		s.delete(s.claimOf("orders"))
+		s.pass()
+		if s.secret("orders-connection") != nil {
+			t.Error("the copy outlives the claim")
+		}
 	})
 }
 
