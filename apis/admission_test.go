@@ -53,41 +53,41 @@ func TestAdmission(t *testing.T) {
 		gvk           schema.GroupVersionKind
 		text, refused string
 	}{
-		"K32 nothing at all":                    {postgres, `{}`, ""},
-		"K32 an empty spec":                     {fancy, `{spec: {}}`, ""},
-		"K38 by label":                          {redis, `{spec: {classSelector: {matchLabels: {size: small}}}}`, ""},
-		"K38 a Secret of its namespace":         {postgres, `{spec: {writeConnectionSecretToRef: {name: a}}}`, ""},
-		"K38 no Secret of another namespace":    {postgres, `{spec: {writeConnectionSecretToRef: {name: a, namespace: kube-system}}}`, "unknown field"},
-		"K38 no Secret without a name":          {postgres, `{spec: {writeConnectionSecretToRef: {}}}`, "name"},
-		"K38 no Secret of an impossible name":   {postgres, `{spec: {writeConnectionSecretToRef: {name: Bad_Name}}}`, shouldMatch},
-		"K38 a Secret of any possible name":     {postgres, `{spec: {writeConnectionSecretToRef: {name: my-db.prod}}}`, ""},
-		"K38 a class by kind and name":          {fancy, `{spec: {classRef: {apiVersion: a/v1, kind: B, name: c}}}`, ""},
-		"K38 no class without its kind":         {fancy, `{spec: {classRef: {name: c}}}`, "a class is named by apiVersion, kind and name"},
-		"K38 no managed resource without it":    {fancy, `{spec: {resourceRef: {name: c}}}`, "a managed resource is named by apiVersion, kind and name"},
-		"9.1 PostgreSQL 15":                     {postgres, `{spec: {engineVersion: "15"}}`, ""},
-		"9.1 PostgreSQL 9.6":                    {postgres, `{spec: {engineVersion: "9.6"}}`, ""},
-		"9.1 PostgreSQL, latest":                {postgres, `{spec: {engineVersion: latest}}`, shouldMatch},
-		"9.1 PostgreSQL, a number":              {postgres, `{spec: {engineVersion: 15}}`, "must be of type string"},
-		"9.1 MySQL 8.4":                         {mysql, `{spec: {engineVersion: "8.4"}}`, ""},
-		"9.1 MySQL, nothing":                    {mysql, `{spec: {engineVersion: ""}}`, shouldMatch},
-		"9.1 FancySQL 2.3":                      {fancy, `{spec: {version: "2.3"}}`, ""},
-		"9.1 FancySQL, a sentence":              {fancy, `{spec: {version: the best}}`, shouldMatch},
-		"9.1 Redis 7.2.4":                       {redis, `{spec: {engineVersion: "7.2.4"}}`, ""},
-		"9.1 Redis of four parts":               {redis, `{spec: {engineVersion: "7.2.4.1"}}`, shouldMatch},
-		"9.1 Kubernetes 1.34":                   {cluster, `{spec: {clusterVersion: "1.34"}}`, ""},
-		"9.1 Kubernetes 1":                      {cluster, `{spec: {clusterVersion: "1"}}`, shouldMatch},
-		"9.1 a bucket":                          {bucket, `{spec: {name: our.files-1, predefinedACL: PublicRead, localPermission: ReadWrite}}`, ""},
-		"9.1 a bucket of other rules":           {bucket, `{spec: {predefinedACL: Everybody}}`, unsupported},
-		"9.1 a bucket of other permissions":     {bucket, `{spec: {localPermission: Delete}}`, unsupported},
-		"9.1 a bucket of no name":               {bucket, `{spec: {name: Ours}}`, shouldMatch},
-		"K35 what is not portable is not there": {postgres, `{spec: {fancinessLevel: 10}}`, "unknown field"},
+		"nothing at all (K32)":                    {postgres, `{}`, ""},
+		"an empty spec (K32)":                     {fancy, `{spec: {}}`, ""},
+		"by label (K38)":                          {redis, `{spec: {classSelector: {matchLabels: {size: small}}}}`, ""},
+		"a Secret of its namespace (K38)":         {postgres, `{spec: {writeConnectionSecretToRef: {name: a}}}`, ""},
+		"no Secret of another namespace (K38)":    {postgres, `{spec: {writeConnectionSecretToRef: {name: a, namespace: kube-system}}}`, "unknown field"},
+		"no Secret without a name (K38)":          {postgres, `{spec: {writeConnectionSecretToRef: {}}}`, "name"},
+		"no Secret of an impossible name (K38)":   {postgres, `{spec: {writeConnectionSecretToRef: {name: Bad_Name}}}`, shouldMatch},
+		"a Secret of any possible name (K38)":     {postgres, `{spec: {writeConnectionSecretToRef: {name: my-db.prod}}}`, ""},
+		"a class by kind and name (K38)":          {fancy, `{spec: {classRef: {apiVersion: a/v1, kind: B, name: c}}}`, ""},
+		"no class without its kind (K38)":         {fancy, `{spec: {classRef: {name: c}}}`, "a class is named by apiVersion, kind and name"},
+		"no managed resource without it (K38)":    {fancy, `{spec: {resourceRef: {name: c}}}`, "a managed resource is named by apiVersion, kind and name"},
+		"PostgreSQL 15":                           {postgres, `{spec: {engineVersion: "15"}}`, ""},
+		"PostgreSQL 9.6":                          {postgres, `{spec: {engineVersion: "9.6"}}`, ""},
+		"PostgreSQL, latest":                      {postgres, `{spec: {engineVersion: latest}}`, shouldMatch},
+		"PostgreSQL, a number":                    {postgres, `{spec: {engineVersion: 15}}`, "must be of type string"},
+		"MySQL 8.4":                               {mysql, `{spec: {engineVersion: "8.4"}}`, ""},
+		"MySQL, nothing":                          {mysql, `{spec: {engineVersion: ""}}`, shouldMatch},
+		"FancySQL 2.3":                            {fancy, `{spec: {version: "2.3"}}`, ""},
+		"FancySQL, a sentence":                    {fancy, `{spec: {version: the best}}`, shouldMatch},
+		"Redis 7.2.4":                             {redis, `{spec: {engineVersion: "7.2.4"}}`, ""},
+		"Redis of four parts":                     {redis, `{spec: {engineVersion: "7.2.4.1"}}`, shouldMatch},
+		"Kubernetes 1.34":                         {cluster, `{spec: {clusterVersion: "1.34"}}`, ""},
+		"Kubernetes 1":                            {cluster, `{spec: {clusterVersion: "1"}}`, shouldMatch},
+		"a bucket":                                {bucket, `{spec: {name: our.files-1, predefinedACL: PublicRead, localPermission: ReadWrite}}`, ""},
+		"a bucket of other rules":                 {bucket, `{spec: {predefinedACL: Everybody}}`, unsupported},
+		"a bucket of other permissions":           {bucket, `{spec: {localPermission: Delete}}`, unsupported},
+		"a bucket of no name":                     {bucket, `{spec: {name: Ours}}`, shouldMatch},
+		"what is not portable is not there (K35)": {postgres, `{spec: {fancinessLevel: 10}}`, "unknown field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wantRefused(t, strict.Create(t.Context(), claim(t, tc.gvk, env.Namespace, tc.text)), tc.refused)
 		})
 	}
-	t.Run("K38 where unknown fields are dropped, so is the namespace of a Secret", func(t *testing.T) {
+	t.Run("where unknown fields are dropped, so is the namespace of a Secret (K38)", func(t *testing.T) {
 		t.Parallel()
 		have := claim(t, postgres, env.Namespace, `{spec: {writeConnectionSecretToRef: {name: a, namespace: kube-system}}}`)
 		if err := env.Client.Create(t.Context(), have); err != nil {
@@ -108,18 +108,18 @@ func TestSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []struct{ name, patch, refused string }{
-		{"K38 a claim without anything may change its mind", `{engineVersion: "15", classRef: {apiVersion: a/v1, kind: B, name: c}}`, ""},
-		{"K38 and take another class", `{classRef: {apiVersion: a/v1, kind: B, name: d}}`, ""},
-		{"K38 it gets a managed resource", `{resourceRef: {apiVersion: a/v1, kind: R, name: r}}`, ""},
-		{"R273 whose UID is known later", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: u}}`, ""},
-		{"R273 and stays", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: v}}`, "spec.resourceRef is settled"},
-		{"K38 which it keeps", `{resourceRef: {apiVersion: a/v1, kind: R, name: other}}`, "spec.resourceRef is settled"},
-		{"K38 and cannot give back", `{resourceRef: null}`, "spec.resourceRef is settled"},
-		{"K38 nor change its class", `{classRef: {apiVersion: a/v1, kind: B, name: other}}`, "spec.classRef is settled"},
-		{"K38 nor what it asked for", `{engineVersion: "16"}`, "engineVersion is settled"},
-		{"K38 nor what it did not say", `{engineVersion: null}`, "engineVersion is settled"},
-		{"K38 nor everything at once", `null`, "spec cannot be removed"},
-		{"K38 its Secret may still be named", `{writeConnectionSecretToRef: {name: a}}`, ""},
+		{"a claim without anything may change its mind (K38)", `{engineVersion: "15", classRef: {apiVersion: a/v1, kind: B, name: c}}`, ""},
+		{"and take another class (K38)", `{classRef: {apiVersion: a/v1, kind: B, name: d}}`, ""},
+		{"it gets a managed resource (K38)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r}}`, ""},
+		{"whose UID is known later (R273)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: u}}`, ""},
+		{"and stays (R273)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: v}}`, "spec.resourceRef is settled"},
+		{"which it keeps (K38)", `{resourceRef: {apiVersion: a/v1, kind: R, name: other}}`, "spec.resourceRef is settled"},
+		{"and cannot give back (K38)", `{resourceRef: null}`, "spec.resourceRef is settled"},
+		{"nor change its class (K38)", `{classRef: {apiVersion: a/v1, kind: B, name: other}}`, "spec.classRef is settled"},
+		{"nor what it asked for (K38)", `{engineVersion: "16"}`, "engineVersion is settled"},
+		{"nor what it did not say (K38)", `{engineVersion: null}`, "engineVersion is settled"},
+		{"nor everything at once (K38)", `null`, "spec cannot be removed"},
+		{"its Secret may still be named (K38)", `{writeConnectionSecretToRef: {name: a}}`, ""},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			patch, err := yaml.YAMLToJSON([]byte("{spec: " + step.patch + "}"))

@@ -103,13 +103,13 @@ func (k claimKind) schema(path ...string) apiextensionsv1.JSONSchemaProps {
 func TestClaimKinds(t *testing.T) {
 	t.Parallel()
 	for rule, check := range map[string]func(*testing.T, claimKind){
-		"K30 A32 the role, and lists of it":            hasRole,
-		"K33 status subresource":                       hasSubresource,
-		"K36 A3 SetBindingPhase is that of the status": setsPhase,
-		"K37 K38 own settings beside the common ones":  hasSettings,
-		"K11 P90 every field is explained":             isExplained,
-		"T26 plural and singular":                      hasNames,
-		"T21 T22 columns":                              hasColumns,
+		"the role, and lists of it (K30, A32)":            hasRole,
+		"status subresource (K33)":                        hasSubresource,
+		"SetBindingPhase is that of the status (K36, A3)": setsPhase,
+		"own settings beside the common ones (K37, K38)":  hasSettings,
+		"every field is explained (K11, P90)":             isExplained,
+		"plural and singular (T26)":                       hasNames,
+		"columns (T21, T22)":                              hasColumns,
 	} {
 		for _, k := range load(t) {
 			t.Run(rule+" "+k.gvk.Kind, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestCategories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range load(t) {
-		t.Run("T21 kubectl get claims lists "+k.gvk.Kind, func(t *testing.T) {
+		t.Run("kubectl get claims lists "+k.gvk.Kind+" (T21)", func(t *testing.T) {
 			t.Parallel()
 			served, err := client.ServerResourcesForGroupVersion(k.gvk.GroupVersion().String())
 			if err != nil {

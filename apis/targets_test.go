@@ -40,14 +40,14 @@ func TestTarget(t *testing.T) {
 	t.Parallel()
 	d := targetDefinition(t)
 	version := d.Spec.Versions[0]
-	t.Run("K70 the core has its kind", func(t *testing.T) {
+	t.Run("the core has its kind (K70)", func(t *testing.T) {
 		want := schema.GroupVersionKind{Group: "workload.crossplane.io", Version: "v1alpha1", Kind: "KubernetesTarget"}
 		s := runtime.NewScheme()
 		if err := apis.AddToScheme(s); err != nil || !s.Recognizes(want) || workloadv1alpha1.KubernetesTargetGroupVersionKind != want {
 			t.Errorf("got %s, known: %t, %v", workloadv1alpha1.KubernetesTargetGroupVersionKind, s.Recognizes(want), err)
 		}
 	})
-	t.Run("K71 namespaced, and listed with targets", func(t *testing.T) {
+	t.Run("namespaced, and listed with targets (K71)", func(t *testing.T) {
 		if d.Spec.Scope != apiextensionsv1.NamespaceScoped {
 			t.Errorf("got %s", d.Spec.Scope)
 		}
@@ -55,7 +55,7 @@ func TestTarget(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("K72 R313 its managed resource can be asked for", func(t *testing.T) {
+	t.Run("its managed resource can be asked for (K72, R313)", func(t *testing.T) {
 		kind := schema.GroupVersionKind{Group: "a", Version: "v1", Kind: "R"}
 		target := &workloadv1alpha1.KubernetesTarget{}
 		target.SetResourceReference(&corev1.ObjectReference{APIVersion: "a/v1", Kind: "R", Name: "r"})
@@ -65,7 +65,7 @@ func TestTarget(t *testing.T) {
 			t.Errorf("of its kind: %t, of another: %t, without: %t", of(target), other(target), of(&workloadv1alpha1.KubernetesTarget{}))
 		}
 	})
-	t.Run("K74 A30 its role, lists of it and its status", func(t *testing.T) {
+	t.Run("its role, lists of it and its status (K74, A30)", func(t *testing.T) {
 		var _ resource.Target = &workloadv1alpha1.KubernetesTarget{}
 		list := &workloadv1alpha1.KubernetesTargetList{Items: make([]workloadv1alpha1.KubernetesTarget, 2)}
 		var role resource.TargetList = list
@@ -75,7 +75,7 @@ func TestTarget(t *testing.T) {
 			t.Errorf("second item %q, subresources %+v, conditions are a %s", list.Items[1].Name, version.Subresources, conditions.Type)
 		}
 	})
-	t.Run("T22 columns", func(t *testing.T) {
+	t.Run("columns (T22)", func(t *testing.T) {
 		var got []string
 		for _, c := range version.AdditionalPrinterColumns {
 			got = append(got, c.Name+" "+c.JSONPath)
@@ -96,15 +96,15 @@ func TestTargetAdmission(t *testing.T) {
 	const ref = `clusterRef: {apiVersion: a/v1, kind: R, name: r}`
 	const unnamed = "a managed resource is named by apiVersion, kind and name"
 	for name, tc := range map[string]struct{ text, refused string }{
-		"K72 a managed resource":              {`{spec: {` + ref + `}}`, ""},
-		"K72 none":                            {`{spec: {}}`, "clusterRef"},
-		"K72 nothing at all":                  {`{}`, "spec"},
-		"K72 one without a name":              {`{spec: {clusterRef: {apiVersion: a/v1, kind: R}}}`, unnamed},
-		"K72 one of an empty name":            {`{spec: {clusterRef: {apiVersion: a/v1, kind: R, name: ""}}}`, unnamed},
-		"K72 one of no kind":                  {`{spec: {clusterRef: {name: r}}}`, unnamed},
-		"K73 a Secret of its namespace":       {`{spec: {` + ref + `, connectionSecretRef: {name: s}}}`, ""},
-		"K73 no Secret of another namespace":  {`{spec: {` + ref + `, connectionSecretRef: {name: s, namespace: n}}}`, "unknown field"},
-		"K73 no Secret of an impossible name": {`{spec: {` + ref + `, connectionSecretRef: {name: S_}}}`, "should match"},
+		"a managed resource (K72)":              {`{spec: {` + ref + `}}`, ""},
+		"none (K72)":                            {`{spec: {}}`, "clusterRef"},
+		"nothing at all (K72)":                  {`{}`, "spec"},
+		"one without a name (K72)":              {`{spec: {clusterRef: {apiVersion: a/v1, kind: R}}}`, unnamed},
+		"one of an empty name (K72)":            {`{spec: {clusterRef: {apiVersion: a/v1, kind: R, name: ""}}}`, unnamed},
+		"one of no kind (K72)":                  {`{spec: {clusterRef: {name: r}}}`, unnamed},
+		"a Secret of its namespace (K73)":       {`{spec: {` + ref + `, connectionSecretRef: {name: s}}}`, ""},
+		"no Secret of another namespace (K73)":  {`{spec: {` + ref + `, connectionSecretRef: {name: s, namespace: n}}}`, "unknown field"},
+		"no Secret of an impossible name (K73)": {`{spec: {` + ref + `, connectionSecretRef: {name: S_}}}`, "should match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,13 +116,13 @@ func TestTargetAdmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []struct{ name, patch, refused string }{
-		{"K72 a target keeps its managed resource", `{clusterRef: {name: other}}`, "spec.clusterRef is settled"},
-		{"K72 and its kind", `{clusterRef: {kind: Other}}`, "spec.clusterRef is settled"},
-		{"K72 whose UID may be told later", `{clusterRef: {uid: u}}`, ""},
-		{"K72 and stays", `{clusterRef: {uid: v}}`, "spec.clusterRef is settled"},
-		{"K72 it cannot be without", `{clusterRef: null}`, "clusterRef"},
-		{"K73 its Secret may be named", `{connectionSecretRef: {name: s}}`, ""},
-		{"K73 and named anew", `{connectionSecretRef: {name: t}}`, ""},
+		{"a target keeps its managed resource (K72)", `{clusterRef: {name: other}}`, "spec.clusterRef is settled"},
+		{"and its kind (K72)", `{clusterRef: {kind: Other}}`, "spec.clusterRef is settled"},
+		{"whose UID may be told later (K72)", `{clusterRef: {uid: u}}`, ""},
+		{"and stays (K72)", `{clusterRef: {uid: v}}`, "spec.clusterRef is settled"},
+		{"it cannot be without (K72)", `{clusterRef: null}`, "clusterRef"},
+		{"its Secret may be named (K73)", `{connectionSecretRef: {name: s}}`, ""},
+		{"and named anew (K73)", `{connectionSecretRef: {name: t}}`, ""},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			patch, err := yaml.YAMLToJSON([]byte("{spec: " + step.patch + "}"))

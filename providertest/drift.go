@@ -46,10 +46,10 @@ func (w *World) TestDrift(t *testing.T, writes func(context.Context) (any, error
 	p.covers(t, cases)
 	for name, d := range cases {
 		w.Place(t, d.Object)
-		t.Run("N8 plan of a new "+name, func(t *testing.T) { p.creates(t, d, writes) })
+		t.Run("plan of a new "+name+" (N8)", func(t *testing.T) { p.creates(t, d, writes) })
 	}
 	for name, d := range cases {
-		t.Run("R40 R114 R149 R150 N8 P80 P81 "+name, func(t *testing.T) {
+		t.Run(name+" (R40, R114, R149, R150, N8, P80, P81)", func(t *testing.T) {
 			t.Parallel()
 			w.heals(t, d, p)
 		})

@@ -15,9 +15,9 @@ func TestGenerate(t *testing.T) {
 		code int
 		err  string // a part of it
 	}{
-		"T25 nothing forgotten":  {[]string{"--check", "../codegen/testdata/cloud/apis/..."}, exitOK, ""},
-		"O23 mistakes in a type": {[]string{"--check", "../codegen/testdata/wrong/apis/..."}, exitError, "thing.go:12:2: documented: "},
-		"no folder":              {nil, exitUsage, "See 'bowline generate --help'."},
+		"nothing forgotten (T25)":  {[]string{"--check", "../codegen/testdata/cloud/apis/..."}, exitOK, ""},
+		"mistakes in a type (O23)": {[]string{"--check", "../codegen/testdata/wrong/apis/..."}, exitError, "thing.go:12:2: documented: "},
+		"no folder":                {nil, exitUsage, "See 'bowline generate --help'."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, stderr bytes.Buffer

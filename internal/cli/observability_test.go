@@ -66,7 +66,7 @@ func TestObservability(t *testing.T) {
 	}
 	for where, text := range map[string]string{"metrics": metrics, "spans": sent, "the log": log} {
 		if strings.Contains(text, key) {
-			t.Errorf("R234 %s show the key of the cloud", where)
+			t.Errorf("%s show the key of the cloud (R234)", where)
 		}
 	}
 }

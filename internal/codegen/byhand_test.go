@@ -37,7 +37,7 @@ func TestDefinitionsAsByHand(t *testing.T) {
 		t.Fatalf("-by hand +generated:\n%s", diff)
 	}
 	for name := range want {
-		t.Run("T20 T22 T24 N7 N16 N29 N33 O32 "+name, func(t *testing.T) {
+		t.Run(name+" (T20, T22, T24, N7, N16, N29, N33, O32)", func(t *testing.T) {
 			t.Parallel()
 			spec := want[name].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 			withoutInitialRules(got[name])
@@ -121,7 +121,7 @@ func TestMethodsAsByHand(t *testing.T) {
 	}
 	for _, method := range slices.Sorted(maps.Keys(want)) {
 		if got[method] != want[method] {
-			t.Errorf("T10 %s%s: generated is %q", method, want[method], got[method])
+			t.Errorf("%s%s: generated is %q (T10)", method, want[method], got[method])
 		}
 	}
 }

@@ -36,7 +36,7 @@ var (
 
 func TestClaimAccessors(t *testing.T) {
 	t.Parallel()
-	t.Run("T12 settings are those of the class", func(t *testing.T) {
+	t.Run("settings are those of the class (T12)", func(t *testing.T) {
 		t.Parallel()
 		class := &compute.MachineClass{}
 		class.Parameters().Size = "large"
@@ -44,7 +44,7 @@ func TestClaimAccessors(t *testing.T) {
 			t.Errorf("got %+v", class.SpecTemplate)
 		}
 	})
-	t.Run("T14 items of lists are their own", func(t *testing.T) {
+	t.Run("items of lists are their own (T14)", func(t *testing.T) {
 		t.Parallel()
 		machines := &compute.MachineClassList{Items: make([]compute.MachineClass, 2)}
 		asked := &claims.MachineClaimList{Items: make([]claims.MachineClaim, 2)}
@@ -54,7 +54,7 @@ func TestClaimAccessors(t *testing.T) {
 			t.Errorf("got %+v %+v", machines.Items, asked.Items)
 		}
 	})
-	t.Run("T13 methods written by hand are kept", func(t *testing.T) {
+	t.Run("methods written by hand are kept (T13)", func(t *testing.T) {
 		t.Parallel()
 		claim := &claims.MachineClaim{}
 		claim.SetBindingPhase(xpv1.BindingPhaseReleased)
@@ -92,19 +92,19 @@ func TestClassAdmission(t *testing.T) {
 		common, refused string
 		forProvider     string
 	}{
-		"K24 a status":               {gateways, `status: {}`, "unknown field", `{}`},
-		"K23 no settings":            {machines, ``, "forProvider: Required", ``},
-		"K23 O32 all by value":       {machines, ``, "", `{image: a, networkId: b}`},
-		"K23 O32 one by selector":    {machines, ``, "", `{image: a, networkIdSelector: {}}`},
-		"K23 O32 without a demanded": {machines, ``, "specTemplate.forProvider.image is required", `{networkId: b}`},
-		"K23 O32 within what is set": {machines, ``, "boot.firmware is required", `{image: a, networkId: b, boot: {}}`},
-		"K23 of other values":        {machines, ``, "Unsupported value", `{size: huge, image: a, networkId: b}`},
-		"N33 resolved anew": {machines, ``, "must not be Always",
+		"a status (K24)":                {gateways, `status: {}`, "unknown field", `{}`},
+		"no settings (K23)":             {machines, ``, "forProvider: Required", ``},
+		"all by value (K23, O32)":       {machines, ``, "", `{image: a, networkId: b}`},
+		"one by selector (K23, O32)":    {machines, ``, "", `{image: a, networkIdSelector: {}}`},
+		"without a demanded (K23, O32)": {machines, ``, "specTemplate.forProvider.image is required", `{networkId: b}`},
+		"within what is set (K23, O32)": {machines, ``, "boot.firmware is required", `{image: a, networkId: b, boot: {}}`},
+		"of other values (K23)":         {machines, ``, "Unsupported value", `{size: huge, image: a, networkId: b}`},
+		"resolved anew (N33)": {machines, ``, "must not be Always",
 			`{image: a, networkIdRef: {name: a, policy: {resolve: Always}}}`},
-		"K27 all that is common": {gateways, `reclaimPolicy: Retain, claims: {max: 3}, providerConfigRef: {name: a}`, "", `{}`},
-		"K27 N2 a configuration of other kinds": {gateways, `providerConfigRef: {kind: ClusterProviderConfig, name: a}`,
+		"all that is common (K27)": {gateways, `reclaimPolicy: Retain, claims: {max: 3}, providerConfigRef: {name: a}`, "", `{}`},
+		"a configuration of other kinds (K27, N2)": {gateways, `providerConfigRef: {kind: ClusterProviderConfig, name: a}`,
 			"leave kind out", `{}`},
-		"K27 a policy that is none": {gateways, `reclaimPolicy: Orphan`, "Unsupported value", `{}`},
+		"a policy that is none (K27)": {gateways, `reclaimPolicy: Orphan`, "Unsupported value", `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,8 +128,8 @@ func TestEmptyClass(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
 	for name, tc := range map[string]struct{ text, refused string }{
-		"K21 nothing":                 {`{}`, "specTemplate: Required"},
-		"K27 no namespace of secrets": {`{specTemplate: {forProvider: {}}}`, "writeConnectionSecretsToNamespace: Required"},
+		"nothing (K21)":                 {`{}`, "specTemplate: Required"},
+		"no namespace of secrets (K27)": {`{specTemplate: {forProvider: {}}}`, "writeConnectionSecretsToNamespace: Required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,12 +155,12 @@ func TestClassEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	change(t, env, class, "{specTemplate: {forProvider: …}}",
-		step{"K23 an immutable setting", `{image: other}`, ""},
-		step{"K23 one within", `{boot: {firmware: other}}`, ""},
-		step{"K23 one by a rule of the author's", `{boot: {kernelId: other}}`, ""},
-		step{"K23 what holds one", `{boot: null}`, ""},
-		step{"K23 one in a list", `{disks: [{name: d, type: hdd}]}`, ""},
-		step{"K23 what it comes from", `{networkId: null, networkIdRef: {name: c}}`, ""},
+		step{"an immutable setting (K23)", `{image: other}`, ""},
+		step{"one within (K23)", `{boot: {firmware: other}}`, ""},
+		step{"one by a rule of the author's (K23)", `{boot: {kernelId: other}}`, ""},
+		step{"what holds one (K23)", `{boot: null}`, ""},
+		step{"one in a list (K23)", `{disks: [{name: d, type: hdd}]}`, ""},
+		step{"what it comes from (K23)", `{networkId: null, networkIdRef: {name: c}}`, ""},
 	)
 	remove(t, env, class)
 }
@@ -175,13 +175,13 @@ func TestSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	change(t, env, claim, "{spec: …}",
-		step{"K38 before, it may change", `{place: {zone: b}}`, ""},
-		step{"K38 it is bound", `{resourceRef: {apiVersion: a/v1, kind: A, name: a}}`, ""},
-		step{"K38 one within a struct", `{place: {zone: c}}`, "place.zone is settled"},
-		step{"K38 one that is taken away", `{place: {zone: null}}`, "place.zone is settled"},
-		step{"K38 what holds it", `{place: null}`, "place.zone is settled"},
-		step{"K38 one of a reserved name", `{place: {namespace: there}}`, "place.namespace is settled"},
-		step{"K38 one at the top", `{size: small}`, "size is settled"},
-		step{"K38 others may change", `{purpose: p, place: {note: other}}`, ""},
+		step{"before, it may change (K38)", `{place: {zone: b}}`, ""},
+		step{"it is bound (K38)", `{resourceRef: {apiVersion: a/v1, kind: A, name: a}}`, ""},
+		step{"one within a struct (K38)", `{place: {zone: c}}`, "place.zone is settled"},
+		step{"one that is taken away (K38)", `{place: {zone: null}}`, "place.zone is settled"},
+		step{"what holds it (K38)", `{place: null}`, "place.zone is settled"},
+		step{"one of a reserved name (K38)", `{place: {namespace: there}}`, "place.namespace is settled"},
+		step{"one at the top (K38)", `{size: small}`, "size is settled"},
+		step{"others may change (K38)", `{purpose: p, place: {note: other}}`, ""},
 	)
 }

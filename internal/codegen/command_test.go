@@ -23,14 +23,14 @@ func TestCommand(t *testing.T) {
 		folders []string
 		want    string // in the error; empty if there is none
 	}{
-		"T25 check of what is up to date":                {[]string{"./testdata/cloud/apis/..."}, ""},
-		"T25 the dots may be left out":                   {[]string{"testdata/cloud/apis"}, ""},
+		"check of what is up to date (T25)":              {[]string{"./testdata/cloud/apis/..."}, ""},
+		"the dots may be left out (T25)":                 {[]string{"testdata/cloud/apis"}, ""},
 		"no folder":                                      {nil, "name the folder of the API types"},
 		"a folder that contains more":                    {[]string{"testdata/cloud"}, "use the folder testdata/cloud/apis"},
 		"a missing folder":                               {[]string{"./apis/..."}, "no such file or directory"},
 		"problems are reported (O23)":                    {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
 		"problems of kubebuilder's markers are reported": {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go:12:2: expected integer"},
-		"T25 check of what is not written":               {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
+		"check of what is not written (T25)":             {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestBrokenSource(t *testing.T) {
 
 func TestGoGenerate(t *testing.T) {
 	t.Parallel()
-	t.Run("T11 go generate runs the generator, which leaves what is up to date", func(t *testing.T) {
+	t.Run("go generate runs the generator, which leaves what is up to date (T11)", func(t *testing.T) {
 		t.Parallel()
 		generate := exec.CommandContext(t.Context(), "go", "generate", "-x", "./...")
 		generate.Dir = "testdata/cloud/apis"
@@ -83,7 +83,7 @@ func TestTargets(t *testing.T) {
 		"manifests":  ".ci/generate manifests",
 		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers\ngo test -timeout 25m ./...",
 	} {
-		t.Run("T20 T25 make "+target, func(t *testing.T) {
+		t.Run("make "+target+" (T20, T25)", func(t *testing.T) {
 			t.Parallel()
 			got, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "-C", "../..", target).CombinedOutput()
 			if strings.TrimSpace(string(got)) != want || err != nil {

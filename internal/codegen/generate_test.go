@@ -34,7 +34,7 @@ func expectGolden(t *testing.T, out *codegen.Output) {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	t.Run("T10 T14 a package that is partly written by hand", func(t *testing.T) {
+	t.Run("a package that is partly written by hand (T10, T14)", func(t *testing.T) {
 		t.Parallel()
 		expectGolden(t, generate(t, "../../providers/fcp/apis"))
 	})
@@ -52,7 +52,7 @@ func generate(t testing.TB, dir string) *codegen.Output {
 func TestGeneratedFiles(t *testing.T) {
 	t.Parallel()
 	first := generate(t, "testdata/cloud/apis")
-	t.Run("T10 T14 references, rules and methods by hand", func(t *testing.T) {
+	t.Run("references, rules and methods by hand (T10, T14)", func(t *testing.T) {
 		t.Parallel()
 		expectGolden(t, first)
 	})
@@ -60,13 +60,13 @@ func TestGeneratedFiles(t *testing.T) {
 		t.Parallel()
 		testCheck(t, inFolder(t, first))
 	})
-	t.Run("T14 again the same", func(t *testing.T) {
+	t.Run("again the same (T14)", func(t *testing.T) {
 		t.Parallel()
 		if diff := cmp.Diff(first.Files, generate(t, "testdata/cloud/apis").Files); diff != "" {
 			t.Errorf("-first +second:\n%s", diff)
 		}
 	})
-	t.Run("T14 marked as generated, with the licence", func(t *testing.T) {
+	t.Run("marked as generated, with the licence (T14)", func(t *testing.T) {
 		t.Parallel()
 		for name, text := range first.Files {
 			if !bytes.Contains(text, []byte("DO NOT EDIT.\n")) {
@@ -77,7 +77,7 @@ func TestGeneratedFiles(t *testing.T) {
 			}
 		}
 	})
-	t.Run("T10 each package has its files", func(t *testing.T) {
+	t.Run("each package has its files (T10)", func(t *testing.T) {
 		t.Parallel()
 		var got []string
 		for name := range first.Files {
@@ -124,8 +124,8 @@ func testCheck(t *testing.T, out *codegen.Output) {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
 	}
-	t.Run("T25 files that were just written are up to date", func(t *testing.T) { wantDifferent(t) })
-	t.Run("T25 every line counts", func(t *testing.T) {
+	t.Run("files that were just written are up to date (T25)", func(t *testing.T) { wantDifferent(t) })
+	t.Run("every line counts (T25)", func(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(out.Files)) {
 			at := filepath.Join(out.Base, name)
 			lines := bytes.SplitAfter(out.Files[name], []byte("\n"))
@@ -144,7 +144,7 @@ func testCheck(t *testing.T, out *codegen.Output) {
 			}
 		}
 	})
-	t.Run("T25 a file that is missing, and one that is stale", func(t *testing.T) {
+	t.Run("a file that is missing, and one that is stale (T25)", func(t *testing.T) {
 		const missing, stale = "testdata/cloud/apis/crds/zz_generated.crds.go", "testdata/cloud/apis/zz_generated.old.go"
 		if err := os.Rename(filepath.Join(out.Base, missing), filepath.Join(out.Base, stale)); err != nil {
 			t.Fatal(err)

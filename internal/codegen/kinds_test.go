@@ -74,11 +74,11 @@ func TestAccessors(t *testing.T) {
 		object any
 		pairs  int
 	}{
-		"T10 T12 what is set is got, cluster-scoped": {&compute.Machine{}, 10},
-		"T10 T12 what is set is got, namespaced":     {&localcompute.Machine{}, 7},
-		"T10 T12 K30 a claim":                        {&claims.MachineClaim{}, 5},
-		"T10 T12 K20 a class":                        {&compute.MachineClass{}, 4},
-		"T10 T13 K20 a class by hand":                {&network.GatewayClass{}, 4},
+		"what is set is got, cluster-scoped (T10, T12)": {&compute.Machine{}, 10},
+		"what is set is got, namespaced (T10, T12)":     {&localcompute.Machine{}, 7},
+		"a claim (T10, T12, K30)":                       {&claims.MachineClaim{}, 5},
+		"a class (T10, T12, K20)":                       {&compute.MachineClass{}, 4},
+		"a class by hand (T10, T13, K20)":               {&network.GatewayClass{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +87,7 @@ func TestAccessors(t *testing.T) {
 			}
 		})
 	}
-	t.Run("T12 settings, observation and init parameters are those of the object", func(t *testing.T) {
+	t.Run("settings, observation and init parameters are those of the object (T12)", func(t *testing.T) {
 		t.Parallel()
 		mg := &localcompute.Machine{}
 		mg.Parameters().Size, mg.Observation().Name = "large", "m"
@@ -96,7 +96,7 @@ func TestAccessors(t *testing.T) {
 			t.Errorf("got %+v %+v", mg.Spec, mg.Status)
 		}
 	})
-	t.Run("T14 items of a list are its own", func(t *testing.T) {
+	t.Run("items of a list are its own (T14)", func(t *testing.T) {
 		t.Parallel()
 		list := &compute.MachineList{Items: make([]compute.Machine, 2)}
 		list.GetItems()[1].SetName("b")
@@ -104,7 +104,7 @@ func TestAccessors(t *testing.T) {
 			t.Errorf("got %+v", list.Items)
 		}
 	})
-	t.Run("T13 a method written by hand is kept", func(t *testing.T) {
+	t.Run("a method written by hand is kept (T13)", func(t *testing.T) {
 		t.Parallel()
 		if got := (&compute.Machine{}).GetDeletionPolicy(); got != xpv1.DeletionDelete {
 			t.Errorf("by hand: %q", got)
@@ -170,11 +170,11 @@ func TestRegistration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, gvk := range map[string]schema.GroupVersionKind{
-		"A70 A71 A72 the kind":            compute.MachineGroupVersionKind,
-		"A72 N35 its second scope":        {Group: "compute.cloud.m.example.org", Version: "v1alpha1", Kind: "Machine"},
-		"A70 A72 a kind called Group":     {Group: "network.cloud.m.example.org", Version: "v1alpha1", Kind: "Group"},
-		"A72 its list":                    compute.GroupVersion.WithKind("MachineList"),
-		"A72 N2 N35 the cluster's config": {Group: "cloud.m.example.org", Version: "v1alpha1", Kind: "ClusterProviderConfig"},
+		"the kind (A70, A71, A72)":            compute.MachineGroupVersionKind,
+		"its second scope (A72, N35)":         {Group: "compute.cloud.m.example.org", Version: "v1alpha1", Kind: "Machine"},
+		"a kind called Group (A70, A72)":      {Group: "network.cloud.m.example.org", Version: "v1alpha1", Kind: "Group"},
+		"its list (A72)":                      compute.GroupVersion.WithKind("MachineList"),
+		"the cluster's config (A72, N2, N35)": {Group: "cloud.m.example.org", Version: "v1alpha1", Kind: "ClusterProviderConfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

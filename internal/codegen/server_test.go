@@ -54,17 +54,17 @@ func TestAdmission(t *testing.T) {
 	env := controlplanetest.New(t)
 	c := client.WithFieldValidation(env.Client, metav1.FieldValidationStrict)
 	for name, tc := range map[string]struct{ spec, refused string }{
-		"O32 nothing":                {`{forProvider: {}}`, "spec.forProvider.image is required, there or in spec.initProvider"},
-		"O32 all by value":           {`{forProvider: {image: a, networkId: b}}`, ""},
-		"O32 all at creation":        {`{forProvider: {}, initProvider: {image: a, networkIdSelector: {}}}`, ""},
-		"O32 nothing where observed": {`{forProvider: {}, managementPolicies: [Observe]}`, ""},
-		"O32 within what is given":   {`{forProvider: {image: a, networkId: b, boot: {}}}`, "spec.forProvider.boot.firmware is required"},
-		"O32 within, at creation":    {`{forProvider: {image: a, networkId: b, boot: {}}, initProvider: {boot: {firmware: a}}}`, ""},
-		"N33 resolved anew":          {`{forProvider: {image: a, networkIdRef: {name: a, policy: {resolve: Always}}}}`, "policy.resolve must not be Always"},
-		"N33 resolved anew, at creation": {`{forProvider: {image: a}, initProvider: {networkIdRef: {name: a, policy: {resolve: Always}}}}`,
+		"nothing (O32)":                {`{forProvider: {}}`, "spec.forProvider.image is required, there or in spec.initProvider"},
+		"all by value (O32)":           {`{forProvider: {image: a, networkId: b}}`, ""},
+		"all at creation (O32)":        {`{forProvider: {}, initProvider: {image: a, networkIdSelector: {}}}`, ""},
+		"nothing where observed (O32)": {`{forProvider: {}, managementPolicies: [Observe]}`, ""},
+		"within what is given (O32)":   {`{forProvider: {image: a, networkId: b, boot: {}}}`, "spec.forProvider.boot.firmware is required"},
+		"within, at creation (O32)":    {`{forProvider: {image: a, networkId: b, boot: {}}, initProvider: {boot: {firmware: a}}}`, ""},
+		"resolved anew (N33)":          {`{forProvider: {image: a, networkIdRef: {name: a, policy: {resolve: Always}}}}`, "policy.resolve must not be Always"},
+		"resolved anew, at creation (N33)": {`{forProvider: {image: a}, initProvider: {networkIdRef: {name: a, policy: {resolve: Always}}}}`,
 			"policy.resolve must not be Always"},
-		"N2 a Secret elsewhere":       {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: c}}}`, "leave namespace out"},
-		"N2 a Secret as Go writes it": {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: ""}}}`, ""},
+		"a Secret elsewhere (N2)":       {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: c}}}`, "leave namespace out"},
+		"a Secret as Go writes it (N2)": {`{forProvider: {image: a, networkId: b, passwordSecretRef: {name: a, key: b, namespace: ""}}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,14 +119,14 @@ func TestSetOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	change(t, env, have, "{spec: {forProvider: …}}",
-		step{"N7 what is unset may be set", `{networkId: net}`, ""},
-		step{"N7 but not changed then", `{networkId: other}`, "networkId is immutable"},
-		step{"N7 P71 nor where it came from", `{networkIdRef: {name: b}}`, "networkIdRef is immutable"},
-		step{"P71 its selector may be", `{networkIdSelector: {matchLabels: {a: b}}}`, ""},
-		step{"N33 a field within", `{boot: {firmware: other}}`, "boot.firmware is immutable"},
-		step{"N33 what holds it", `{boot: null}`, "boot.firmware is immutable"},
-		step{"N33 in the items of a list", `{disks: [{name: d, type: hdd}]}`, "type is immutable"},
-		step{"N33 of another item", `{disks: [{name: d, type: ssd}, {name: e, type: hdd}]}`, ""},
+		step{"what is unset may be set (N7)", `{networkId: net}`, ""},
+		step{"but not changed then (N7)", `{networkId: other}`, "networkId is immutable"},
+		step{"nor where it came from (N7, P71)", `{networkIdRef: {name: b}}`, "networkIdRef is immutable"},
+		step{"its selector may be (P71)", `{networkIdSelector: {matchLabels: {a: b}}}`, ""},
+		step{"a field within (N33)", `{boot: {firmware: other}}`, "boot.firmware is immutable"},
+		step{"what holds it (N33)", `{boot: null}`, "boot.firmware is immutable"},
+		step{"in the items of a list (N33)", `{disks: [{name: d, type: hdd}]}`, "type is immutable"},
+		step{"of another item (N33)", `{disks: [{name: d, type: ssd}, {name: e, type: hdd}]}`, ""},
 	)
 }
 
@@ -135,18 +135,18 @@ func TestInitialSetOnce(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
 	for name, tc := range map[string]struct{ have, init, patch, refused string }{
-		"N7 R140 what can change may":    {`image: i, networkId: net`, `size: small`, `{initProvider: {size: large}}`, ""},
-		"N7 it does not change":          {`networkId: net`, `image: a`, `{initProvider: {image: b}}`, "image was set in spec.initProvider"},
-		"N7 nor is it removed":           {`image: i`, `networkId: net`, `{initProvider: {networkId: null}}`, "networkId was set"},
-		"N33 nor what holds it":          {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: {boot: null}}`, "boot.firmware was set"},
-		"N33 nor all of it":              {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: null}`, "boot.firmware was set"},
-		"N7 what is unset may be set":    {`image: i, networkId: net`, ``, `{initProvider: {boot: {firmware: f}}}`, ""},
-		"N7 R142 it may become enforced": {`networkId: net`, `image: a`, `{forProvider: {image: a}, initProvider: null}`, ""},
-		"N7 R142 but not as another":     {`networkId: net`, `image: a`, `{forProvider: {image: b}}`, "image was set in spec.initProvider"},
-		"R140 R142 forProvider counts":   {`image: i, networkId: net`, `image: a`, `{initProvider: {image: b}}`, ""},
-		"N7 what a reference becomes":    {`image: i`, `networkIdRef: {name: a}`, `{initProvider: {networkId: net}}`, ""},
-		"N7 what a reference became":     {`image: i`, `networkIdRef: {name: a}, networkId: net`, `{initProvider: {networkId: b}}`, "networkId was set"},
-		"R142 what one in forProvider becomes": {
+		"what can change may (N7, R140)":    {`image: i, networkId: net`, `size: small`, `{initProvider: {size: large}}`, ""},
+		"it does not change (N7)":           {`networkId: net`, `image: a`, `{initProvider: {image: b}}`, "image was set in spec.initProvider"},
+		"nor is it removed (N7)":            {`image: i`, `networkId: net`, `{initProvider: {networkId: null}}`, "networkId was set"},
+		"nor what holds it (N33)":           {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: {boot: null}}`, "boot.firmware was set"},
+		"nor all of it (N33)":               {`image: i, networkId: net`, `boot: {firmware: f}`, `{initProvider: null}`, "boot.firmware was set"},
+		"what is unset may be set (N7)":     {`image: i, networkId: net`, ``, `{initProvider: {boot: {firmware: f}}}`, ""},
+		"it may become enforced (N7, R142)": {`networkId: net`, `image: a`, `{forProvider: {image: a}, initProvider: null}`, ""},
+		"but not as another (N7, R142)":     {`networkId: net`, `image: a`, `{forProvider: {image: b}}`, "image was set in spec.initProvider"},
+		"forProvider counts (R140, R142)":   {`image: i, networkId: net`, `image: a`, `{initProvider: {image: b}}`, ""},
+		"what a reference becomes (N7)":     {`image: i`, `networkIdRef: {name: a}`, `{initProvider: {networkId: net}}`, ""},
+		"what a reference became (N7)":      {`image: i`, `networkIdRef: {name: a}, networkId: net`, `{initProvider: {networkId: b}}`, "networkId was set"},
+		"what one in forProvider becomes (R142)": {
 			`image: i, networkIdRef: {name: a}`, `networkId: net`, `{forProvider: {networkId: other}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,14 +205,14 @@ func TestResolveReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ got, want any }{
-		"R158 R161 by name, in the namespace": {*mg.Spec.ForProvider.NetworkID, "net-id"},
-		"R162 R165 R170 all that match":       {mg.Spec.ForProvider.NeighbourRefs, []xpv1.Reference{{Name: "kernel"}}},
-		"T14 what the extractor takes":        {mg.Spec.ForProvider.Neighbours, []string{"corn"}},
-		"R158 within a list":                  {*mg.Spec.ForProvider.Disks[1].NetworkID, "net-id"},
-		"R158 an item that refers to none":    {mg.Spec.ForProvider.Disks[0], compute.Disk{Name: "plain"}},
-		"R158 at creation only":               {*mg.Spec.InitProvider.OwnerName, "kernel-id"},
-		"R158 at creation, within a struct":   {*mg.Spec.InitProvider.Boot.KernelID, "kernel-id"},
-		"R142 not where there is a value":     {mg.Spec.InitProvider.NetworkID, (*string)(nil)},
+		"by name, in the namespace (R158, R161)": {*mg.Spec.ForProvider.NetworkID, "net-id"},
+		"all that match (R162, R165, R170)":      {mg.Spec.ForProvider.NeighbourRefs, []xpv1.Reference{{Name: "kernel"}}},
+		"what the extractor takes (T14)":         {mg.Spec.ForProvider.Neighbours, []string{"corn"}},
+		"within a list (R158)":                   {*mg.Spec.ForProvider.Disks[1].NetworkID, "net-id"},
+		"an item that refers to none (R158)":     {mg.Spec.ForProvider.Disks[0], compute.Disk{Name: "plain"}},
+		"at creation only (R158)":                {*mg.Spec.InitProvider.OwnerName, "kernel-id"},
+		"at creation, within a struct (R158)":    {*mg.Spec.InitProvider.Boot.KernelID, "kernel-id"},
+		"not where there is a value (R142)":      {mg.Spec.InitProvider.NetworkID, (*string)(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

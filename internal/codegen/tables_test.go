@@ -33,8 +33,8 @@ func TestTables(t *testing.T) {
 		path []string
 		want []any
 	}{
-		"T22 a class": {network.GroupVersion, []string{"gatewayclasses", "shown"}, []any{"shown", "default", "Retain", 3.0, "true"}},
-		"T22 a claim": {claims.GroupVersion, []string{"namespaces", env.Namespace, "machineclaims", "shown"},
+		"a class (T22)": {network.GroupVersion, []string{"gatewayclasses", "shown"}, []any{"shown", "default", "Retain", 3.0, "true"}},
+		"a claim (T22)": {claims.GroupVersion, []string{"namespaces", env.Namespace, "machineclaims", "shown"},
 			[]any{"shown", "Bound", "gold", "machine-1", "True", "small"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func rules() []rule {
 		{"no init", "Importing a package must not do anything.", noInit},
 		{"no skipped tests", "A skipped test looks like a passed one.", noSkip},
 		{"linter comments", "vet and staticcheck need none; a comment for a linter that does not run misleads.", linterComments},
-		{"R4 R8 imports", "Dependencies point in one direction.", imports},
+		{"imports (R4, R8)", "Dependencies point in one direction.", imports},
 	}
 }
 

@@ -159,7 +159,7 @@ func TestProblems(t *testing.T) {
 // Values of Secrets stay in Secrets (R234).
 func TestSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
-	t.Run("R234 no message has a value in it", func(t *testing.T) {
+	t.Run("no message has a value in it (R234)", func(t *testing.T) {
 		original := map[string][]byte{"username": []byte("uniquely"), "password": []byte("hushhush")}
 		_, err := connection.Derive(object(map[string]string{
 			"A": "$(nothing)$(password)", "password": "$(username)", "B": strings.Repeat("$(password)", 10000), "C": "$(password)$(",
@@ -188,13 +188,13 @@ func TestContent(t *testing.T) {
 		want        map[string][]byte
 		wrong       bool
 	}{
-		"R287 no annotation": {nil, map[string][]byte{"port": []byte("1")}, false},
-		"R287 derived keys stand beside": {
+		"no annotation (R287)": {nil, map[string][]byte{"port": []byte("1")}, false},
+		"derived keys stand beside (R287)": {
 			keys(annotation("A", ":$(port)")), map[string][]byte{"port": []byte("1"), "A": []byte(":1")}, false,
 		},
-		"R284 a bad template blocks nothing": {keys("{"), map[string][]byte{"port": []byte("1")}, true},
-		"an empty one is a mistake":          {keys(""), map[string][]byte{"port": []byte("1")}, true},
-		"an original key is not replaced":    {keys(annotation("port", "2")), map[string][]byte{"port": []byte("1")}, true},
+		"a bad template blocks nothing (R284)": {keys("{"), map[string][]byte{"port": []byte("1")}, true},
+		"an empty one is a mistake":            {keys(""), map[string][]byte{"port": []byte("1")}, true},
+		"an original key is not replaced":      {keys(annotation("port", "2")), map[string][]byte{"port": []byte("1")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

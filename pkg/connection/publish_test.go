@@ -38,10 +38,10 @@ func TestPublishNothing(t *testing.T) {
 		annotations map[string]string
 		want        int
 	}{
-		"R206 R220 nothing creates no Secret": {},
-		"R220 empty details, either":          {details: map[string][]byte{}, annotations: map[string]string{}},
-		"R206 details create one":             {details: map[string][]byte{"a": []byte("b")}, want: 1},
-		"N22 annotations create one":          {annotations: map[string]string{"a": "b"}, want: 1},
+		"nothing creates no Secret (R206, R220)": {},
+		"empty details, either (R220)":           {details: map[string][]byte{}, annotations: map[string]string{}},
+		"details create one (R206)":              {details: map[string][]byte{"a": []byte("b")}, want: 1},
+		"annotations create one (N22)":           {annotations: map[string]string{"a": "b"}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

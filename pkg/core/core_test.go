@@ -29,7 +29,7 @@ func TestRulesOfTargets(t *testing.T) {
 		{APIGroups: []string{"workload.crossplane.io"}, Resources: []string{"kubernetestargets/status"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}},
 	}
-	t.Run("R305 N27 targets are written, copies are removed, and managed resources are left alone", func(t *testing.T) {
+	t.Run("targets are written, copies are removed, and managed resources are left alone (R305, N27)", func(t *testing.T) {
 		if diff := cmp.Diff(want, all); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

@@ -32,22 +32,22 @@ func TestApply(t *testing.T) {
 		change    func(*apiextensionsv1.CustomResourceDefinition) // what is applied, from the same start
 		want      outcome
 	}{
-		"N34 new": {
+		"new (N34)": {
 			reason: "A first start installs everything.",
 			want:   outcome{Applied: true, Changed: true, Ours: true},
 		},
-		"N34 unchanged": {
+		"unchanged (N34)": {
 			reason:    "Every start of every replica applies; nothing may be written when nothing changed.",
 			installed: func(*apiextensionsv1.CustomResourceDefinition) {},
 			want:      outcome{Unchanged: true, Ours: true},
 		},
-		"N34 changed": {
+		"changed (N34)": {
 			reason:    "An upgrade reaches the server.",
 			installed: func(*apiextensionsv1.CustomResourceDefinition) {},
 			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
 			want:      outcome{Applied: true, Changed: true, Ours: true},
 		},
-		"N34 edited by hand": {
+		"edited by hand (N34)": {
 			reason: "What is ours returns to what this program needs.",
 			installed: func(c *apiextensionsv1.CustomResourceDefinition) {
 				c.Labels = map[string]string{crd.LabelManagedBy: crd.ManagedBy}
@@ -61,7 +61,7 @@ func TestApply(t *testing.T) {
 			change:    func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.Categories = []string{"managed"} },
 			want:      outcome{Skipped: "somebody else installed it"},
 		},
-		"N34 newer served version": {
+		"newer served version (N34)": {
 			reason: "Dropping a served version would cut off its clients.",
 			installed: func(c *apiextensionsv1.CustomResourceDefinition) {
 				newer := c.Spec.Versions[0]

@@ -43,7 +43,7 @@ func TestAPIRecorder(t *testing.T) {
 	if err := env.Client.List(t.Context(), list, client.InNamespace(env.Namespace)); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("R203 the source names the controller, the object is named", func(t *testing.T) {
+	t.Run("the source names the controller, the object is named (R203)", func(t *testing.T) {
 		for _, e := range list.Items {
 			if e.Source.Component != "managed/queue.sqs.example.org" || e.ReportingController != e.Source.Component {
 				t.Errorf("event from %q, reported by %q", e.Source.Component, e.ReportingController)
@@ -53,7 +53,7 @@ func TestAPIRecorder(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R205 equal events count as one", func(t *testing.T) {
+	t.Run("equal events count as one (R205)", func(t *testing.T) {
 		counts := map[string]int32{}
 		for _, e := range list.Items {
 			counts[fmt.Sprintf("%s %s %.9s", e.Type, e.Reason, e.Message)] = e.Count

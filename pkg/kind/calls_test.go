@@ -35,7 +35,7 @@ func TestCreate(t *testing.T) {
 	}
 	chosen, err := as[managed.CredentialChooser](t, c).ChooseCredentials(t.Context(), nil)
 	if err != nil || len(chosen["password"]) < 20 {
-		t.Fatalf("P62 the password that was made up has %d characters, error %v", len(chosen["password"]), err)
+		t.Fatalf("the password that was made up has %d characters, error %v (P62)", len(chosen["password"]), err)
 	}
 	creation, err := c.Create(t.Context(), w)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestCreate(t *testing.T) {
 	}
 	want := map[string]string{"password": string(chosen["password"]), "token": "told once"}
 	if diff := cmp.Diff(want, texts(creation.ConnectionDetails)); diff != "" {
-		t.Errorf("P64 connection details (-want +got):\n%s", diff)
+		t.Errorf("connection details (P64) (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(ours("team", "a"), v.request.Parameters.Labels); diff != "" {
 		t.Errorf("labels sent (-want +got):\n%s", diff)
@@ -70,8 +70,8 @@ func TestChooseCredentials(t *testing.T) {
 		stored managed.ConnectionDetails
 		want   map[string]string
 	}{
-		"P62 Given":   {reason: "The user's own password is not replaced.", given: map[string][]byte{"passwordSecretRef": []byte("u")}, want: map[string]string{}},
-		"P65 Earlier": {reason: "An attempt that was cut off may have used it.", stored: managed.ConnectionDetails{"password": []byte("s")}, want: map[string]string{"password": "s"}},
+		"Given (P62)":   {reason: "The user's own password is not replaced.", given: map[string][]byte{"passwordSecretRef": []byte("u")}, want: map[string]string{}},
+		"Earlier (P65)": {reason: "An attempt that was cut off may have used it.", stored: managed.ConnectionDetails{"password": []byte("s")}, want: map[string]string{"password": "s"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,12 +95,12 @@ func TestStoredCredentials(t *testing.T) {
 		stored        managed.ConnectionDetails
 		want, details map[string]string
 	}{
-		"P65 stored": {
+		"stored (P65)": {
 			reason: "What held the password at the vendor's may be gone.", stored: stored,
 			want: map[string]string{"passwordSecretRef": "s"}, details: map[string]string{"password": "s"},
 		},
-		"P65 not stored": {reason: "None is made up after the creation.", want: map[string]string{}, details: map[string]string{}},
-		"P61 given": {
+		"not stored (P65)": {reason: "None is made up after the creation.", want: map[string]string{}, details: map[string]string{}},
+		"given (P61)": {
 			reason: "The user's own password wins.", stored: stored, given: map[string][]byte{"passwordSecretRef": []byte("u")},
 			want: map[string]string{"passwordSecretRef": "u"}, details: map[string]string{"password": "u"},
 		},
@@ -116,7 +116,7 @@ func TestStoredCredentials(t *testing.T) {
 				t.Errorf("%s\nerror %v, secrets -want +got:\n%s", tc.reason, err, diff)
 			}
 			if diff := cmp.Diff(tc.details, texts(update.ConnectionDetails)); diff != "" {
-				t.Errorf("P64 connection details -want +got:\n%s", diff)
+				t.Errorf("connection details (P64) -want +got:\n%s", diff)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("labels sent: those of others stay (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"password": "new", "license": "paid"}, texts(update.ConnectionDetails)); diff != "" {
-		t.Errorf("P61 connection details (-want +got):\n%s", diff)
+		t.Errorf("connection details (P61) (-want +got):\n%s", diff)
 	}
 	if v.request.Have != v.have || len(v.request.Changes) != 6 {
 		t.Errorf("the request has %d changes and the resource %v", len(v.request.Changes), v.request.Have)
@@ -275,7 +275,7 @@ func TestNumberOutOfRange(t *testing.T) {
 func TestErrorsSayWhatFailed(t *testing.T) {
 	t.Parallel()
 	for verb, call := range verbs() {
-		t.Run("R28 "+verb, func(t *testing.T) {
+		t.Run(verb+" (R28)", func(t *testing.T) {
 			t.Parallel()
 			k := widgets()
 			k.Get = func(context.Context, *vendor, *widgetRequest) (*vendorWidget, error) { return nil, errBroken }
@@ -329,7 +329,7 @@ func TestAwait(t *testing.T) {
 			err, err, creation.ConnectionDetails)
 	}
 	if _, err := c.Update(t.Context(), w); err == nil {
-		t.Error("R197 an update that was accepted and then failed is no error")
+		t.Error("an update that was accepted and then failed is no error (R197)")
 	}
 	if err := c.Delete(t.Context(), w); err == nil {
 		t.Error("a deletion that was accepted and then failed is no error")
@@ -348,8 +348,8 @@ func TestMistakes(t *testing.T) {
 		"NothingToFindBy":  {func(k *widgetKind) { k.List = nil }, "Identity ByLabel needs ID, and List or Find"},
 		"UnfindableFound":  {func(k *widgetKind) { k.Identity = kind.Unfindable }, "Identity Unfindable needs ID, and no List or Find"},
 		"WaitsUnfindable":  {func(k *widgetKind) { k.Identity, k.Await = kind.Unfindable, k.Delete }, "Identity Unfindable excludes Await"},
-		"N22 ToldOnce":     {func(k *widgetKind) { k.Await = k.Delete }, "and Await need Identity ByToken"},
-		"N22 Repeated":     {func(k *widgetKind) { k.Identity, k.Await = kind.ByToken, k.Delete }, ""},
+		"ToldOnce (N22)":   {func(k *widgetKind) { k.Await = k.Delete }, "and Await need Identity ByToken"},
+		"Repeated (N22)":   {func(k *widgetKind) { k.Identity, k.Await = kind.ByToken, k.Delete }, ""},
 		"NeverEnforced":    {func(k *widgetKind) { k.Declared = nil }, ""},
 		"AnswerOfTheTypes": {func(*widgetKind) {}, ""},
 	}
@@ -395,7 +395,7 @@ func TestFunctionsChangeNothing(t *testing.T) {
 		return have, nil
 	}
 	for verb, call := range verbs() {
-		t.Run("R42 R137 "+verb, func(t *testing.T) {
+		t.Run(verb+" (R42, R137)", func(t *testing.T) {
 			w := newWidget(func(w *widget) {
 				w.Finalizers = []string{"ours"}
 				w.parameters = widgetParameters{Size: ptr.To(int64(3)), Zones: []string{"a"}, Labels: map[string]string{"team": "a"}}

@@ -50,7 +50,7 @@ func TestInitialParameters(t *testing.T) {
 				o, err := c.Observe(t.Context(), w)
 				drift := slices.DeleteFunc(o.Drift, func(d parameters.Difference) bool { return strings.HasPrefix(d.Path, "labels") })
 				if err != nil || len(drift) > 0 {
-					t.Errorf("R143 fields of initProvider are enforced: %v, %v", drift, err)
+					t.Errorf("fields of initProvider are enforced: %v, %v (R143)", drift, err)
 				}
 			}
 			got := v.request.Want
@@ -59,7 +59,7 @@ func TestInitialParameters(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(widgetParameters{Tier: ptr.To("gold")}, w.parameters); diff != "" {
-				t.Errorf("R146 the object itself does not take initProvider over, nor what the vendor has of it: -want +got:\n%s", diff)
+				t.Errorf("the object itself does not take initProvider over, nor what the vendor has of it (R146): -want +got:\n%s", diff)
 			}
 		})
 	}
@@ -90,9 +90,9 @@ func TestInitialPartOfStruct(t *testing.T) {
 		desired        *placedNetwork
 		update, delete *placedNetwork
 	}{
-		"R138 left out":  {reason: "The mode that the creation set stays.", update: nil, delete: &fixed},
-		"R138 desired":   {reason: "It is sent, and whole.", desired: &placedNetwork{Mode: ptr.To("m")}, update: &whole, delete: &whole},
-		"R142 all there": {reason: "forProvider wins.", desired: &whole, update: &whole, delete: &whole},
+		"left out (R138)":  {reason: "The mode that the creation set stays.", update: nil, delete: &fixed},
+		"desired (R138)":   {reason: "It is sent, and whole.", desired: &placedNetwork{Mode: ptr.To("m")}, update: &whole, delete: &whole},
+		"all there (R142)": {reason: "forProvider wins.", desired: &whole, update: &whole, delete: &whole},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

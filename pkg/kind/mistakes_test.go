@@ -132,7 +132,7 @@ func TestMistakesInConnectionTags(t *testing.T) {
 		t.Parallel()
 		checkMistake(t, kindOf[none, none, struct{ Endpoints []endpoint }](), "fields in lists and maps cannot be connection details")
 	})
-	t.Run("N22 ToldOnceAndWaitedFor", func(t *testing.T) {
+	t.Run("ToldOnceAndWaitedFor (N22)", func(t *testing.T) {
 		t.Parallel()
 		k := kindOf[none, endpoint, endpoint]()
 		k.Observed = func(*endpoint) (o endpoint) { return o }

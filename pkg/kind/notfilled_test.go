@@ -38,17 +38,17 @@ func TestNotFilled(t *testing.T) {
 		set    settings
 		want   []string
 	}{
-		"R155 Nothing": {reason: "What is empty may be filled.", set: settings{Settings: map[string]string{}, Network: &network{}}},
-		"R149 Maps": {
+		"Nothing (R155)": {reason: "What is empty may be filled.", set: settings{Settings: map[string]string{}, Network: &network{}}},
+		"Maps (R149)": {
 			reason: "A key that the user removed must not come back.",
 			set:    settings{Settings: map[string]string{"a": "b"}, Network: &network{Tags: map[string]string{"a": "b"}}},
 			want:   []string{"settings", "network.tags"},
 		},
-		"R151 Others add": {
+		"Others add (R151)": {
 			reason: "The kind says that others add to the map.",
 			set:    settings{Open: map[string]string{"a": "b"}},
 		},
-		"N33 Immutable": {
+		"Immutable (N33)": {
 			reason: "The API server refuses to add to what cannot change.",
 			set:    settings{Placement: placement{Zone: ptr.To("z")}, Version: ptr.To("1")},
 			want:   []string{"placement", "version"},

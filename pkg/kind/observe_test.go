@@ -60,19 +60,19 @@ func TestCompare(t *testing.T) {
 			seen: seen{Ready: "True Available", Drift: []string{
 				"labels.bowline-uid", "labels.crossplane-kind", "labels.crossplane-name", "labels.crossplane-provider", "labels.team", "size", "tier"}},
 		},
-		"R143 Zero": {
+		"Zero (R143)": {
 			reason: "Zero that the user asks for is not hidden by a default.",
 			have:   &vendorWidget{Status: "READY", Labels: ours()},
 			want:   func(w *widget) { w.parameters = widgetParameters{Size: ptr.To(int64(0)), Labels: ours()} },
 			seen:   seen{Ready: "True Available", Owner: "uid-1"},
 		},
-		"R143 Default": {
+		"Default (R143)": {
 			reason: "Zero that nobody asked for says nothing: it is not taken over, and the default stands in for it.",
 			have:   &vendorWidget{Status: "READY", Labels: ours()},
 			want:   func(w *widget) { w.parameters = widgetParameters{Tier: ptr.To("basic"), Labels: ours()} },
 			seen:   seen{Ready: "True Available", Owner: "uid-1"},
 		},
-		"R143 InitProvider": {
+		"InitProvider (R143)": {
 			reason: "Elements that only initProvider adds are no difference.",
 			have:   &vendorWidget{Status: "READY", Labels: ours(), Scaling: []struct{ Min, Want int }{{1, 1}, {2, 2}}},
 			want: func(w *widget) {

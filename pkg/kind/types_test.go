@@ -186,7 +186,7 @@ func TestLabelsOfKindOnly(t *testing.T) {
 		k.Labels = func(*nothing) map[string]string { return ours() }
 	})
 	if len(seen.Drift) > 0 {
-		t.Errorf("P15 labels that the kind tells are not found where the parameters have them: %v", seen.Drift)
+		t.Errorf("labels that the kind tells are not found where the parameters have them: %v (P15)", seen.Drift)
 	}
 }
 
@@ -210,11 +210,11 @@ func TestZeroOfOthers(t *testing.T) {
 		pointer       pointed
 		drift, filled [2]bool // by value, and by pointer
 	}{
-		"R137 zero, and the default is declared": {declared: new(int64(-1)), pointer: pointed{new(0)}, drift: [2]bool{false, true}},
-		"R149 zero, and nothing is declared":     {pointer: pointed{new(0)}, filled: [2]bool{false, true}},
-		"R143 nothing, and the default":          {declared: new(int64(-1))},
-		"R143 nothing, and nothing":              {},
-		"R137 zero, and another value": {
+		"zero, and the default is declared (R137)": {declared: new(int64(-1)), pointer: pointed{new(0)}, drift: [2]bool{false, true}},
+		"zero, and nothing is declared (R149)":     {pointer: pointed{new(0)}, filled: [2]bool{false, true}},
+		"nothing, and the default (R143)":          {declared: new(int64(-1))},
+		"nothing, and nothing (R143)":              {},
+		"zero, and another value (R137)": {
 			declared: new(int64(5)), pointer: pointed{new(0)}, drift: [2]bool{true, true}},
 	}
 	for name, tc := range cases {

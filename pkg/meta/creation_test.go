@@ -19,19 +19,19 @@ func TestExternalCreateIncomplete(t *testing.T) {
 		pending, succeeded, failed string
 		incomplete, unacknowledged bool
 	}{
-		"R83 never begun":                        {},
-		"R83 pending alone":                      {pending: early, incomplete: true, unacknowledged: true},
-		"R82 pending newer than succeeded":       {pending: late, succeeded: early, incomplete: true, unacknowledged: true},
-		"R82 pending newer than failed":          {pending: late, failed: early, incomplete: true, unacknowledged: true},
-		"R82 pending newer than both":            {pending: late, succeeded: early, failed: early, incomplete: true, unacknowledged: true},
-		"R83 pending equal to succeeded":         {pending: late, succeeded: late},
-		"R83 pending equal to failed":            {pending: late, failed: late, unacknowledged: true},
-		"R82 pending older than succeeded":       {pending: early, succeeded: late},
-		"R82 failed again after a success":       {pending: late, succeeded: early, failed: late, unacknowledged: true},
-		"an annotation that a person emptied":    {pending: "", succeeded: early},
-		"an annotation that is no time at all":   {pending: "soon", succeeded: early},
-		"R86 pending removed by a person":        {succeeded: late},
-		"R86 pending removed, nothing succeeded": {failed: late},
+		"never begun (R83)":                        {},
+		"pending alone (R83)":                      {pending: early, incomplete: true, unacknowledged: true},
+		"pending newer than succeeded (R82)":       {pending: late, succeeded: early, incomplete: true, unacknowledged: true},
+		"pending newer than failed (R82)":          {pending: late, failed: early, incomplete: true, unacknowledged: true},
+		"pending newer than both (R82)":            {pending: late, succeeded: early, failed: early, incomplete: true, unacknowledged: true},
+		"pending equal to succeeded (R83)":         {pending: late, succeeded: late},
+		"pending equal to failed (R83)":            {pending: late, failed: late, unacknowledged: true},
+		"pending older than succeeded (R82)":       {pending: early, succeeded: late},
+		"failed again after a success (R82)":       {pending: late, succeeded: early, failed: late, unacknowledged: true},
+		"an annotation that a person emptied":      {pending: "", succeeded: early},
+		"an annotation that is no time at all":     {pending: "soon", succeeded: early},
+		"pending removed by a person (R86)":        {succeeded: late},
+		"pending removed, nothing succeeded (R86)": {failed: late},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestStampsKeepOrder(t *testing.T) {
 	for name, step := range map[string]time.Duration{
 		"within one second": 0, "clock set back": -time.Hour, "clock going on": time.Hour,
 	} {
-		t.Run("N25 "+name, func(t *testing.T) {
+		t.Run(name+" (N25)", func(t *testing.T) {
 			o, now := &metav1.ObjectMeta{UID: "uid"}, start
 			for i := range 3 {
 				meta.SetExternalCreatePending(o, now)
@@ -87,9 +87,9 @@ func TestCreationAnnotations(t *testing.T) {
 		set func(metav1.Object, time.Time)
 		get func(metav1.Object) time.Time
 	}{
-		"A21 R75 R76 pending":   {"crossplane.io/external-create-pending", meta.SetExternalCreatePending, meta.GetExternalCreatePending},
-		"A21 R75 R76 succeeded": {"crossplane.io/external-create-succeeded", meta.SetExternalCreateSucceeded, meta.GetExternalCreateSucceeded},
-		"A21 R75 R76 failed":    {"crossplane.io/external-create-failed", meta.SetExternalCreateFailed, meta.GetExternalCreateFailed},
+		"pending (A21, R75, R76)":   {"crossplane.io/external-create-pending", meta.SetExternalCreatePending, meta.GetExternalCreatePending},
+		"succeeded (A21, R75, R76)": {"crossplane.io/external-create-succeeded", meta.SetExternalCreateSucceeded, meta.GetExternalCreateSucceeded},
+		"failed (A21, R75, R76)":    {"crossplane.io/external-create-failed", meta.SetExternalCreateFailed, meta.GetExternalCreateFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &metav1.ObjectMeta{}
@@ -110,7 +110,7 @@ func TestCreationAnnotations(t *testing.T) {
 func TestCreationToken(t *testing.T) {
 	o, now := &metav1.ObjectMeta{UID: "uid"}, time.Unix(1000, 0)
 	first := meta.CreationToken(o)
-	t.Run("N22 until a creation succeeded the token stays", func(t *testing.T) {
+	t.Run("until a creation succeeded the token stays (N22)", func(t *testing.T) {
 		meta.SetExternalCreatePending(o, now)
 		meta.SetExternalCreateFailed(o, now)
 		meta.SetExternalCreatePending(o, now.Add(time.Minute))
@@ -118,7 +118,7 @@ func TestCreationToken(t *testing.T) {
 			t.Errorf("%q, then %q", first, again)
 		}
 	})
-	t.Run("N22 creating anew has a token of its own", func(t *testing.T) {
+	t.Run("creating anew has a token of its own (N22)", func(t *testing.T) {
 		meta.SetExternalCreateSucceeded(o, now.Add(time.Minute))
 		second := meta.CreationToken(o)
 		meta.SetExternalCreatePending(o, now.Add(time.Hour))
@@ -134,11 +134,11 @@ func TestExternalCreateSucceededDuring(t *testing.T) {
 		ago  time.Duration // zero for never
 		want bool
 	}{
-		"A21 R88 never":                  {},
-		"A21 R88 within the time":        {ago: 59 * time.Second, want: true},
-		"A21 R88 when the time is over":  {ago: time.Minute},
-		"A21 R88 long ago":               {ago: time.Hour},
-		"A21 R88 a clock that went back": {ago: -time.Second, want: true},
+		"never (A21, R88)":                  {},
+		"within the time (A21, R88)":        {ago: 59 * time.Second, want: true},
+		"when the time is over (A21, R88)":  {ago: time.Minute},
+		"long ago (A21, R88)":               {ago: time.Hour},
+		"a clock that went back (A21, R88)": {ago: -time.Second, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &metav1.ObjectMeta{}

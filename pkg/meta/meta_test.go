@@ -23,26 +23,26 @@ func TestAnnotations(t *testing.T) {
 		got        func(metav1.Object) any
 		want       any
 	}{
-		"R62 A21 the external name":       {"crossplane.io/external-name", "orders-1", externalName, "orders-1"},
-		"R62 R66 no external name yet":    {"", "", externalName, ""},
-		"R96 R97 A21 true pauses":         {"crossplane.io/paused", "true", paused, true},
-		"R97 True does not":               {"crossplane.io/paused", "True", paused, false},
-		"R97 TRUE does not":               {"crossplane.io/paused", "TRUE", paused, false},
-		"R97 1 does not":                  {"crossplane.io/paused", "1", paused, false},
-		"R97 yes does not":                {"crossplane.io/paused", "yes", paused, false},
-		"R97 false does not":              {"crossplane.io/paused", "false", paused, false},
-		"R97 nothing does not":            {"crossplane.io/paused", "", paused, false},
-		"R97 true with a blank does not":  {"crossplane.io/paused", " true", paused, false},
-		"R97 true on a line does not":     {"crossplane.io/paused", "true\n", paused, false},
-		"R96 another annotation does not": {"example.org/paused", "true", paused, false},
-		"N31 true orphans":                {"bowline.dev/orphan-on-delete", "true", orphans, true},
-		"N31 anything else does not":      {"bowline.dev/orphan-on-delete", "yes", orphans, false},
-		"poll interval":                   {"crossplane.io/poll-interval", "1h30m", pollInterval, "1h30m0s true"},
-		"poll interval: the shortest":     {"crossplane.io/poll-interval", "1s", pollInterval, "1s true"},
-		"poll interval: none":             {"", "", pollInterval, "0s false"},
-		"poll interval: too short":        {"crossplane.io/poll-interval", "999ms", pollInterval, "999ms false"},
-		"poll interval: backwards":        {"crossplane.io/poll-interval", "-1h", pollInterval, "-1h0m0s false"},
-		"poll interval: no duration":      {"crossplane.io/poll-interval", "60", pollInterval, "0s false"},
+		"the external name (R62, A21)":      {"crossplane.io/external-name", "orders-1", externalName, "orders-1"},
+		"no external name yet (R62, R66)":   {"", "", externalName, ""},
+		"true pauses (R96, R97, A21)":       {"crossplane.io/paused", "true", paused, true},
+		"True does not (R97)":               {"crossplane.io/paused", "True", paused, false},
+		"TRUE does not (R97)":               {"crossplane.io/paused", "TRUE", paused, false},
+		"1 does not (R97)":                  {"crossplane.io/paused", "1", paused, false},
+		"yes does not (R97)":                {"crossplane.io/paused", "yes", paused, false},
+		"false does not (R97)":              {"crossplane.io/paused", "false", paused, false},
+		"nothing does not (R97)":            {"crossplane.io/paused", "", paused, false},
+		"true with a blank does not (R97)":  {"crossplane.io/paused", " true", paused, false},
+		"true on a line does not (R97)":     {"crossplane.io/paused", "true\n", paused, false},
+		"another annotation does not (R96)": {"example.org/paused", "true", paused, false},
+		"true orphans (N31)":                {"bowline.dev/orphan-on-delete", "true", orphans, true},
+		"anything else does not (N31)":      {"bowline.dev/orphan-on-delete", "yes", orphans, false},
+		"poll interval":                     {"crossplane.io/poll-interval", "1h30m", pollInterval, "1h30m0s true"},
+		"poll interval: the shortest":       {"crossplane.io/poll-interval", "1s", pollInterval, "1s true"},
+		"poll interval: none":               {"", "", pollInterval, "0s false"},
+		"poll interval: too short":          {"crossplane.io/poll-interval", "999ms", pollInterval, "999ms false"},
+		"poll interval: backwards":          {"crossplane.io/poll-interval", "-1h", pollInterval, "-1h0m0s false"},
+		"poll interval: no duration":        {"crossplane.io/poll-interval", "60", pollInterval, "0s false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &metav1.ObjectMeta{Annotations: map[string]string{tc.key: tc.value}}
@@ -62,7 +62,7 @@ func pollInterval(o metav1.Object) any {
 }
 
 func TestSetExternalName(t *testing.T) {
-	t.Run("A21 R62 R65 the last name counts, other annotations stay", func(t *testing.T) {
+	t.Run("the last name counts, other annotations stay (A21, R62, R65)", func(t *testing.T) {
 		o := &metav1.ObjectMeta{Annotations: map[string]string{"theirs": "stays"}}
 		meta.SetExternalName(o, "first")
 		meta.SetExternalName(o, "second")
@@ -70,7 +70,7 @@ func TestSetExternalName(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("A21 R62 on an object without annotations", func(t *testing.T) {
+	t.Run("on an object without annotations (A21, R62)", func(t *testing.T) {
 		o := &metav1.ObjectMeta{}
 		meta.SetExternalName(o, "first")
 		if got := meta.GetExternalName(o); got != "first" {
@@ -80,7 +80,7 @@ func TestSetExternalName(t *testing.T) {
 }
 
 func TestFinalizer(t *testing.T) {
-	t.Run("A21 R51 added once, removed, others stay", func(t *testing.T) {
+	t.Run("added once, removed, others stay (A21, R51)", func(t *testing.T) {
 		o := &metav1.ObjectMeta{Finalizers: []string{"theirs"}}
 		shared := o.Finalizers
 		meta.AddFinalizer(o, "ours")
@@ -104,9 +104,9 @@ func TestWasDeleted(t *testing.T) {
 		at   *metav1.Time
 		want bool
 	}{
-		"A21 nobody asked":  {},
-		"A21 somebody did":  {at: &now, want: true},
-		"A21 the zero time": {at: &metav1.Time{}},
+		"nobody asked (A21)":  {},
+		"somebody did (A21)":  {at: &now, want: true},
+		"the zero time (A21)": {at: &metav1.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := meta.WasDeleted(&metav1.ObjectMeta{DeletionTimestamp: tc.at}); got != tc.want {
@@ -129,7 +129,7 @@ func TestOwners(t *testing.T) {
 		}
 		return owned
 	}
-	t.Run("A21 R213 controller", func(t *testing.T) {
+	t.Run("controller (A21, R213)", func(t *testing.T) {
 		want := []metav1.OwnerReference{{
 			APIVersion: "storage.example.org/v1", Kind: "Bucket", Name: "a", UID: "uid of a", Controller: new(true),
 		}}
@@ -137,7 +137,7 @@ func TestOwners(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("A21 one reference per owner", func(t *testing.T) {
+	t.Run("one reference per owner (A21)", func(t *testing.T) {
 		o := ownedBy(owner("a"), owner("b"))
 		shared := o.OwnerReferences
 		later := meta.AsController(owner("a"), kind)
@@ -152,11 +152,11 @@ func TestOwners(t *testing.T) {
 		a, b *metav1.ObjectMeta
 		want bool
 	}{
-		"A21 R163 the same controller":     {ownedBy(owner("a")), ownedBy(owner("a")), true},
-		"A21 R163 two controllers":         {ownedBy(owner("a")), ownedBy(owner("b")), false},
-		"A21 R163 one has none":            {ownedBy(owner("a")), ownedBy(), false},
-		"A21 R163 neither has one":         {ownedBy(), ownedBy(), false},
-		"A21 R163 owned by it, that's all": {ownedBy(owner("a")), plain, false},
+		"the same controller (A21, R163)":     {ownedBy(owner("a")), ownedBy(owner("a")), true},
+		"two controllers (A21, R163)":         {ownedBy(owner("a")), ownedBy(owner("b")), false},
+		"one has none (A21, R163)":            {ownedBy(owner("a")), ownedBy(), false},
+		"neither has one (A21, R163)":         {ownedBy(), ownedBy(), false},
+		"owned by it, that's all (A21, R163)": {ownedBy(owner("a")), plain, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := meta.HaveSameController(tc.a, tc.b); got != tc.want {
@@ -171,9 +171,9 @@ func TestNamespacedNameOf(t *testing.T) {
 		ref  corev1.ObjectReference
 		want types.NamespacedName
 	}{
-		"A20 of a namespaced object": {
+		"of a namespaced object (A20)": {
 			corev1.ObjectReference{Namespace: "shop", Name: "orders", UID: "uid"}, types.NamespacedName{Namespace: "shop", Name: "orders"}},
-		"A20 of a cluster-scoped object": {corev1.ObjectReference{Kind: "Bucket", Name: "orders"}, types.NamespacedName{Name: "orders"}},
+		"of a cluster-scoped object (A20)": {corev1.ObjectReference{Kind: "Bucket", Name: "orders"}, types.NamespacedName{Name: "orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := meta.NamespacedNameOf(&tc.ref); got != tc.want {
@@ -186,7 +186,7 @@ func TestNamespacedNameOf(t *testing.T) {
 func TestExternalLabels(t *testing.T) {
 	o := &metav1.ObjectMeta{Name: "myappnamespace-mynetwork-5sc8a", UID: "uid"}
 	got := meta.GetExternalLabels(o, kind.GroupKind(), "aws-provider")
-	t.Run("P10 P11 P12 N23 what they say", func(t *testing.T) {
+	t.Run("what they say (P10, P11, P12, N23)", func(t *testing.T) {
 		want := map[string]string{
 			"crossplane-kind": "bucket.storage.example.org", "crossplane-name": "myappnamespace-mynetwork-5sc8a",
 			"crossplane-provider": "aws-provider", "bowline-uid": "uid",
@@ -195,7 +195,7 @@ func TestExternalLabels(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("P13 keys need neither dots nor slashes", func(t *testing.T) {
+	t.Run("keys need neither dots nor slashes (P13)", func(t *testing.T) {
 		for key := range got {
 			if strings.ContainsAny(key, "./") {
 				t.Errorf("key %q", key)

@@ -23,13 +23,13 @@ func TestAllowPropagation(t *testing.T) {
 	from, to := pair()
 	from.Annotations = map[string]string{"theirs": "stays"}
 	meta.AllowPropagation(from, to)
-	t.Run("R290 A21 annotations of the source", func(t *testing.T) {
+	t.Run("annotations of the source (R290, A21)", func(t *testing.T) {
 		want := map[string]string{"theirs": "stays", "to.propagate.crossplane.io/c": "team/copy"}
 		if diff := cmp.Diff(want, from.Annotations); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("R290 A21 annotations of the destination", func(t *testing.T) {
+	t.Run("annotations of the destination (R290, A21)", func(t *testing.T) {
 		want := map[string]string{
 			"from.propagate.crossplane.io/namespace": "vault",
 			"from.propagate.crossplane.io/name":      "source",
@@ -39,7 +39,7 @@ func TestAllowPropagation(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("R289 both agree", func(t *testing.T) {
+	t.Run("both agree (R289)", func(t *testing.T) {
 		if !meta.PropagationAllowed(from, to) {
 			t.Error("they do not")
 		}
@@ -49,24 +49,24 @@ func TestAllowPropagation(t *testing.T) {
 func TestPropagationAllowed(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(from, to *metav1.ObjectMeta){
-		"R289 nobody says anything":             func(from, to *metav1.ObjectMeta) { from.Annotations, to.Annotations = nil, nil },
-		"R289 the destination alone says so":    func(from, _ *metav1.ObjectMeta) { from.Annotations = nil },
-		"R289 the source alone says so":         func(_, to *metav1.ObjectMeta) { to.Annotations = nil },
-		"R289 another source of that name":      func(from, _ *metav1.ObjectMeta) { from.UID = "x" },
-		"R289 another destination of that name": func(_, to *metav1.ObjectMeta) { to.UID = "x" },
-		"R289 a source of another name":         func(from, _ *metav1.ObjectMeta) { from.Name = "x" },
-		"R289 a source of another namespace":    func(from, _ *metav1.ObjectMeta) { from.Namespace = "x" },
-		"R289 a destination of another name":    func(_, to *metav1.ObjectMeta) { to.Name = "x" },
-		"R289 a destination in another place":   func(_, to *metav1.ObjectMeta) { to.Namespace = "x" },
-		"R289 no UID of the source":             func(_, to *metav1.ObjectMeta) { to.Annotations[meta.AnnotationKeyPropagateFromUID] = "" },
-		"R289 no UID on either side": func(from, to *metav1.ObjectMeta) {
+		"nobody says anything (R289)":             func(from, to *metav1.ObjectMeta) { from.Annotations, to.Annotations = nil, nil },
+		"the destination alone says so (R289)":    func(from, _ *metav1.ObjectMeta) { from.Annotations = nil },
+		"the source alone says so (R289)":         func(_, to *metav1.ObjectMeta) { to.Annotations = nil },
+		"another source of that name (R289)":      func(from, _ *metav1.ObjectMeta) { from.UID = "x" },
+		"another destination of that name (R289)": func(_, to *metav1.ObjectMeta) { to.UID = "x" },
+		"a source of another name (R289)":         func(from, _ *metav1.ObjectMeta) { from.Name = "x" },
+		"a source of another namespace (R289)":    func(from, _ *metav1.ObjectMeta) { from.Namespace = "x" },
+		"a destination of another name (R289)":    func(_, to *metav1.ObjectMeta) { to.Name = "x" },
+		"a destination in another place (R289)":   func(_, to *metav1.ObjectMeta) { to.Namespace = "x" },
+		"no UID of the source (R289)":             func(_, to *metav1.ObjectMeta) { to.Annotations[meta.AnnotationKeyPropagateFromUID] = "" },
+		"no UID on either side (R289)": func(from, to *metav1.ObjectMeta) {
 			from.UID, to.Annotations[meta.AnnotationKeyPropagateFromUID] = "", ""
 		},
-		"R289 consent that was taken back": func(from, to *metav1.ObjectMeta) { meta.ForbidPropagationTo(from, to.UID) },
-		"R289 a destination named half": func(from, _ *metav1.ObjectMeta) {
+		"consent that was taken back (R289)": func(from, to *metav1.ObjectMeta) { meta.ForbidPropagationTo(from, to.UID) },
+		"a destination named half (R289)": func(from, _ *metav1.ObjectMeta) {
 			from.Annotations[meta.AnnotationPrefixPropagateTo+"c"] = "copy"
 		},
-		"R289 a destination without a namespace": func(from, _ *metav1.ObjectMeta) {
+		"a destination without a namespace (R289)": func(from, _ *metav1.ObjectMeta) {
 			from.Annotations[meta.AnnotationPrefixPropagateTo+"c"] = "/copy"
 		},
 	} {
@@ -90,14 +90,14 @@ func TestPropagatesTo(t *testing.T) {
 	meta.AllowPropagationTo(from, other)
 	from.Annotations["theirs"] = "stays"
 	from.Annotations[meta.AnnotationPrefixPropagateTo] = "team/nobody"
-	t.Run("R291 all destinations", func(t *testing.T) {
+	t.Run("all destinations (R291)", func(t *testing.T) {
 		want := map[types.UID]types.NamespacedName{"c": {Namespace: "team", Name: "copy"}, "o": {Namespace: "team", Name: "other"}}
 		if diff := cmp.Diff(want, meta.PropagatesTo(from)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 	meta.ForbidPropagationTo(from, to.UID)
-	t.Run("R291 all but one", func(t *testing.T) {
+	t.Run("all but one (R291)", func(t *testing.T) {
 		want := map[types.UID]types.NamespacedName{"o": {Namespace: "team", Name: "other"}}
 		if diff := cmp.Diff(want, meta.PropagatesTo(from)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -112,7 +112,7 @@ func TestPropagatedFrom(t *testing.T) {
 	t.Parallel()
 	from, to := pair()
 	meta.AllowPropagationFrom(to, from)
-	t.Run("R290 the source", func(t *testing.T) {
+	t.Run("the source (R290)", func(t *testing.T) {
 		want := meta.PropagationSource{NamespacedName: types.NamespacedName{Namespace: "vault", Name: "source"}, UID: "s"}
 		if got, ok := meta.PropagatedFrom(to); got != want || !ok {
 			t.Errorf("got %v %v", got, ok)
@@ -121,7 +121,7 @@ func TestPropagatedFrom(t *testing.T) {
 	for _, key := range []string{
 		meta.AnnotationKeyPropagateFromNamespace, meta.AnnotationKeyPropagateFromName, meta.AnnotationKeyPropagateFromUID,
 	} {
-		t.Run("R290 nothing without "+key, func(t *testing.T) {
+		t.Run("nothing without "+key+" (R290)", func(t *testing.T) {
 			_, half := pair()
 			meta.AllowPropagationFrom(half, from)
 			delete(half.Annotations, key)

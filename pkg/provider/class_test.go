@@ -83,16 +83,16 @@ func TestClassOf(t *testing.T) {
 		mg    resource.Managed
 		want  string // engine, or the start of the error
 	}{
-		"R259 settings of the class": {agreeing, asking(nil), of(ptr.To("14")), &Rack{}, "14"},
-		"D27 the claim's own":        {agreeing, asking(ptr.To("15")), of(nil), &Rack{}, "15"},
-		"D27 both agree":             {agreeing, asking(ptr.To("15")), of(ptr.To("15")), &Rack{}, "15"},
-		"D27 a claim against its class": {
+		"settings of the class (R259)": {agreeing, asking(nil), of(ptr.To("14")), &Rack{}, "14"},
+		"the claim's own (D27)":        {agreeing, asking(ptr.To("15")), of(nil), &Rack{}, "15"},
+		"both agree (D27)":             {agreeing, asking(ptr.To("15")), of(ptr.To("15")), &Rack{}, "15"},
+		"a claim against its class (D27)": {
 			agreeing, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "spec.engineVersion is 15, but the class has 14",
 		},
-		"claim without settings (R259)":   {nil, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "14"},
-		"R260 a claim of another kind":    {agreeing, &otherClaim{}, of(nil), &Rack{}, "resource claim is not a PostgreSQLInstance"},
-		"R260 a class of another kind":    {agreeing, asking(nil), &otherClass{}, &Rack{}, "resource class is not a RackClass"},
-		"R260 a resource of another kind": {agreeing, asking(nil), of(nil), &otherManaged{}, "managed resource is not a Rack"},
+		"claim without settings (R259)":     {nil, asking(ptr.To("15")), of(ptr.To("14")), &Rack{}, "14"},
+		"a claim of another kind (R260)":    {agreeing, &otherClaim{}, of(nil), &Rack{}, "resource claim is not a PostgreSQLInstance"},
+		"a class of another kind (R260)":    {agreeing, asking(nil), &otherClass{}, &Rack{}, "resource class is not a RackClass"},
+		"a resource of another kind (R260)": {agreeing, asking(nil), of(nil), &otherManaged{}, "managed resource is not a Rack"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,14 +123,14 @@ func TestCheckManaged(t *testing.T) {
 		mg    resource.Managed
 		want  string // start of the error
 	}{
-		"D27 what the claim asks for": {agreeing, &databasev1alpha1.PostgreSQLInstance{
+		"what the claim asks for (D27)": {agreeing, &databasev1alpha1.PostgreSQLInstance{
 			Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: ptr.To("15")}}, rack("15"), ""},
 		"claim without settings (D27)": {nil, &databasev1alpha1.PostgreSQLInstance{}, rack("15"), ""},
-		"D27 something else": {agreeing, &databasev1alpha1.PostgreSQLInstance{
+		"something else (D27)": {agreeing, &databasev1alpha1.PostgreSQLInstance{
 			Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: ptr.To("9")}}, rack("15"),
 			`spec.engineVersion is 9, but managed resource "legacy" has 15`},
-		"R260 a claim of another kind":    {agreeing, &otherClaim{}, rack("15"), "resource claim is not a PostgreSQLInstance"},
-		"R260 a resource of another kind": {agreeing, &databasev1alpha1.PostgreSQLInstance{}, &otherManaged{}, "managed resource is not a Rack"},
+		"a claim of another kind (R260)":    {agreeing, &otherClaim{}, rack("15"), "resource claim is not a PostgreSQLInstance"},
+		"a resource of another kind (R260)": {agreeing, &databasev1alpha1.PostgreSQLInstance{}, &otherManaged{}, "managed resource is not a Rack"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -204,35 +204,35 @@ func TestValidateClasses(t *testing.T) {
 	type definition = apiextensionsv1.CustomResourceDefinition
 	asIs := func(_, _ *definition) {}
 	for name, tc := range map[string]mistake{
-		"R6 fits": {withRacks(racks(nil), asIs), nil},
-		"R6 not complete": {
+		"fits (R6)": {withRacks(racks(nil), asIs), nil},
+		"not complete (R6)": {
 			withRacks(provider.Class{Claim: &databasev1alpha1.PostgreSQLInstance{}}, asIs),
 			[]string{"class 0 of Provider.Classes is not complete"},
 		},
-		"R6 a class that is not in the scheme": {
+		"a class that is not in the scheme (R6)": {
 			withRacks(provider.Class{Claim: &databasev1alpha1.PostgreSQLInstance{}, Object: &otherClass{}, Managed: &Rack{}}, asIs),
 			[]string{"class for *provider_test.otherClass", "let Provider.AddToScheme add it once"},
 		},
-		"R6 a class without definition": {
+		"a class without definition (R6)": {
 			withRacks(racks(nil), func(of, _ *definition) { of.Spec.Names.Kind = "ShelfClass" }),
 			[]string{"RackClass.depot.test.bowline.dev: it has no definition"},
 		},
-		"N10 the label alone": {
+		"the label alone (N10)": {
 			withRacks(racks(nil), func(of, _ *definition) {
 				of.Labels["bowline.dev/claim-kind"], of.Annotations = "postgresqlinstance.database.crossplane.io", nil
 			}), nil,
 		},
-		"N10 a class for other claims": {
+		"a class for other claims (N10)": {
 			withRacks(racks(nil), func(of, _ *definition) {
 				of.Labels["bowline.dev/claim-kind"], of.Annotations["bowline.dev/claim-kinds"] = "other.example.org", "other.example.org"
 			}),
 			[]string{"is not for claims of kind PostgreSQLInstance.database.crossplane.io", "+bowline:class of Rack"},
 		},
-		"N10 a class without label": {
+		"a class without label (N10)": {
 			withRacks(racks(nil), func(of, _ *definition) { of.Labels = nil }),
 			[]string{"its definition is not for claims of kind"},
 		},
-		"N28 of what is namespaced": {
+		"of what is namespaced (N28)": {
 			withRacks(racks(nil), func(_, managed *definition) { managed.Spec.Scope = apiextensionsv1.NamespaceScoped }),
 			[]string{"Rack.depot.test.bowline.dev is namespaced"},
 		},

@@ -29,20 +29,20 @@ func TestOneClient(t *testing.T) {
 	s := startStage(t)
 	s.Create(s.teamConfig("team"))
 	allSettled(s, s.teamItems(many, "team"))
-	failIf(t, "R232 one client for all users of a configuration", s.created() != 1,
+	failIf(t, "one client for all users of a configuration (R232)", s.created() != 1,
 		"%d clients for %d objects", s.created(), many)
 	other := s.teamConfig("other")
 	other.Spec.Endpoint += "/other"
 	item := s.teamItem("by-other", "other")
 	s.Create(other, item)
 	s.settled(item)
-	t.Run("R227 R229 objects name different configurations", func(t *testing.T) {
+	t.Run("objects name different configurations (R227, R229)", func(t *testing.T) {
 		created := s.journal.connections()
 		if len(created) != 2 || created[0].Settings.Endpoint != s.depot.URL || created[1].Settings.Endpoint != s.depot.URL+"/other" {
 			t.Errorf("clients created from %+v", created)
 		}
 	})
-	t.Run("N2 every kind of configuration", func(t *testing.T) {
+	t.Run("every kind of configuration (N2)", func(t *testing.T) {
 		cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
 		config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}}
 		byCluster := s.teamItem("by-cluster", cluster.Name)
@@ -81,14 +81,14 @@ func TestRotation(t *testing.T) {
 		s.atLeast("requests", s.depot.allRequests, before+2*many)
 	}
 	allSettled(s, items)
-	t.Run("R232 no error under load", func(t *testing.T) {
+	t.Run("no error under load (R232)", func(t *testing.T) {
 		if w := s.events.warnings(); len(w) > 0 || s.depot.refusedRequests() > 0 {
 			t.Errorf("%d requests refused; warnings %q", s.depot.refusedRequests(), w)
 		}
 	})
-	failIf(t, "R232 one client for each key", s.created() != len(keys) || s.journal.closedClients() != len(keys)-1,
+	failIf(t, "one client for each key (R232)", s.created() != len(keys) || s.journal.closedClients() != len(keys)-1,
 		"%d clients created, %d closed, for %d keys", s.created(), s.journal.closedClients(), len(keys))
-	failIf(t, "R232 no client is used after it was closed", s.journal.misusedCalls() > 0,
+	failIf(t, "no client is used after it was closed (R232)", s.journal.misusedCalls() > 0,
 		"%d calls of closed clients", s.journal.misusedCalls())
 }
 
@@ -104,12 +104,12 @@ func TestRevocation(t *testing.T) {
 	rotated := time.Now()
 	allSettled(s, items)
 	s.until("clients closed", s.journal.closedClients, 1)
-	t.Run("R232 the new key works at once although the old one was refused", func(t *testing.T) {
+	t.Run("the new key works at once although the old one was refused (R232)", func(t *testing.T) {
 		if took := time.Since(rotated); took > 5*time.Second {
 			t.Errorf("it took %v, as long as credentials rest that were refused", took)
 		}
 	})
-	t.Run("R232 R234 one repetition for each object at most", func(t *testing.T) {
+	t.Run("one repetition for each object at most (R232, R234)", func(t *testing.T) {
 		warnings := s.events.warnings()
 		if len(warnings) > many {
 			t.Errorf("%d warnings: %q", len(warnings), warnings)
@@ -120,7 +120,7 @@ func TestRevocation(t *testing.T) {
 			}
 		}
 	})
-	failIf(t, "R232 refused credentials make no other client", s.created() != 2, "%d clients created", s.created())
+	failIf(t, "refused credentials make no other client (R232)", s.created() != 2, "%d clients created", s.created())
 }
 
 // A pass that is under way keeps its client.
@@ -137,11 +137,11 @@ func TestLease(t *testing.T) {
 	s.Create(other)
 	s.until("clients created", s.created, 2)
 	s.until("requests waiting", s.depot.waitingRequests, 2)
-	failIf(t, "R232 a client in use is not closed", s.journal.closedClients() != 0, "it is closed while a pass uses it")
+	failIf(t, "a client in use is not closed (R232)", s.journal.closedClients() != 0, "it is closed while a pass uses it")
 	release()
 	s.settled(held, other)
 	s.until("clients closed", s.journal.closedClients, 1)
-	t.Run("R232 its pass ends with it", func(t *testing.T) {
+	t.Run("its pass ends with it (R232)", func(t *testing.T) {
 		if w := s.events.warnings(); len(w) > 0 || s.journal.misusedCalls() > 0 {
 			t.Errorf("%d calls of closed clients; warnings %q", s.journal.misusedCalls(), w)
 		}
@@ -159,14 +159,14 @@ func TestReplaced(t *testing.T) {
 	s.until("clients closed", s.journal.closedClients, 1)
 	created := s.journal.connections()
 	for name, call := range map[string]func(clients.Connection[kinds.ConfigSpec]) error{
-		"R232 HTTP": func(c clients.Connection[kinds.ConfigSpec]) error {
+		"HTTP (R232)": func(c clients.Connection[kinds.ConfigSpec]) error {
 			resp, err := c.HTTPClient.Get(s.depot.URL) // without a key, so it is refused
 			if err == nil {
 				resp.Body.Close()
 			}
 			return err
 		},
-		"R232 other calls": func(c clients.Connection[kinds.ConfigSpec]) error {
+		"other calls (R232)": func(c clients.Connection[kinds.ConfigSpec]) error {
 			err := c.Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused })
 			if errors.Is(err, limits.ErrRefused) {
 				return nil // it was sent
@@ -203,7 +203,7 @@ func TestClosing(t *testing.T) {
 	config, item := s.teamConfig("team"), s.teamItem("item", "team")
 	s.Create(config, item)
 	s.settled(item)
-	t.Run("R232 unused for a while", func(t *testing.T) {
+	t.Run("unused for a while (R232)", func(t *testing.T) {
 		s.until("clients closed", s.journal.closedClients, 1)
 	})
 	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
@@ -233,7 +233,7 @@ func TestClosing(t *testing.T) {
 	s.Create(s.teamConfig("team"), item)
 	s.settled(item)
 	stop()
-	failIf(t, "R232 manager ends", s.created() != 4 || s.journal.closedClients() != 4,
+	failIf(t, "manager ends (R232)", s.created() != 4 || s.journal.closedClients() != 4,
 		"%d clients created, %d closed", s.created(), s.journal.closedClients())
 }
 

@@ -54,29 +54,29 @@ func TestWakeUps(t *testing.T) {
 	}
 	config := s.teamConfig("late")
 	config.Spec = s.spec("missing")
-	t.Run("R231 no configuration", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `cannot get ProviderConfig "late"`) })
+	t.Run("no configuration (R231)", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `cannot get ProviderConfig "late"`) })
 	s.Create(config)
-	t.Run("R231 no Secret", func(*testing.T) {
+	t.Run("no Secret (R231)", func(*testing.T) {
 		reports(failure.ProviderConfigUnavailable, `cannot get credentials of ProviderConfig "late"`)
 	})
 	secret := &corev1.Secret{ObjectMeta: s.Meta(s.Namespace, "missing"), Data: map[string][]byte{"other": []byte("first")}}
 	s.Create(secret)
-	t.Run("R231 no key", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `has no key "key"`) })
+	t.Run("no key (R231)", func(*testing.T) { reports(failure.ProviderConfigUnavailable, `has no key "key"`) })
 	if s.depot.allRequests() > 0 || s.created() > 0 {
-		t.Error("R231 the external system was called without credentials")
+		t.Error("the external system was called without credentials (R231)")
 	}
 	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte("first")} })
-	t.Run("R232 credentials appear", func(*testing.T) { soon(func() { s.settled(item) }) })
+	t.Run("credentials appear (R232)", func(*testing.T) { soon(func() { s.settled(item) }) })
 	second, stop := newDepot("first")
 	t.Cleanup(stop)
 	s.Change(config, func() { config.Spec.Endpoint = second.URL })
-	t.Run("R227 another endpoint", func(*testing.T) { soon(func() { s.until("items", second.itemCount, 1) }) })
+	t.Run("another endpoint (R227)", func(*testing.T) { soon(func() { s.until("items", second.itemCount, 1) }) })
 	second.revoke("first")
 	second.allow("other")
 	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
-	t.Run("R232 key revoked", func(*testing.T) { reports(failure.ExternalCallFailed, "cannot get item") })
+	t.Run("key revoked (R232)", func(*testing.T) { reports(failure.ExternalCallFailed, "cannot get item") })
 	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
-	t.Run("R232 key replaced", func(*testing.T) { soon(func() { s.settled(item) }) })
+	t.Run("key replaced (R232)", func(*testing.T) { soon(func() { s.settled(item) }) })
 	t.Run("configuration of an unknown kind (R231)", func(*testing.T) {
 		s.Change(item, func() { item.Spec.ProviderConfigReference.Kind = "Letter" })
 		reports(failure.ProviderConfigUnavailable, `has no provider configurations of kind "Letter"`)
@@ -97,7 +97,7 @@ func TestFailingNew(t *testing.T) {
 			t.Error(w)
 		}
 	})
-	t.Run("R231 tried once a second, not by each", func(t *testing.T) {
+	t.Run("tried once a second, not by each (R231)", func(t *testing.T) {
 		if most := int(time.Since(began)/time.Second) + 1; s.created() > most {
 			t.Errorf("tried %d times, want %d at most", s.created(), most)
 		}
@@ -125,7 +125,7 @@ func TestWholeSecret(t *testing.T) {
 	item := s.teamItem("item", "team")
 	s.Create(details, config, item)
 	s.settled(item)
-	t.Run("R231 all keys are there", func(t *testing.T) {
+	t.Run("all keys are there (R231)", func(t *testing.T) {
 		c := s.journal.connections()[0]
 		if c.Credentials != nil || string(c.Secret["username"]) != "u" || string(c.Secret["password"]) != "first" {
 			t.Errorf("credentials %q, secret %q", c.Credentials, c.Secret)
@@ -134,10 +134,10 @@ func TestWholeSecret(t *testing.T) {
 	s.Change(details, func() { details.Annotations = map[string]string{"note": "nothing of importance"} })
 	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
 	s.settled(item)
-	failIf(t, "R232 metadata is no reason for another client", s.created() != 1, "%d clients created", s.created())
+	failIf(t, "metadata is no reason for another client (R232)", s.created() != 1, "%d clients created", s.created())
 	s.Change(details, func() { details.Data["username"] = []byte("v") })
-	t.Run("R232 any key is", func(*testing.T) { s.until("clients created", s.created, 2) })
-	t.Run("N2 not of another namespace", func(t *testing.T) {
+	t.Run("any key is (R232)", func(*testing.T) { s.until("clients created", s.created, 2) })
+	t.Run("not of another namespace (N2)", func(t *testing.T) {
 		s.Change(config, func() { config.Spec.Credentials.SecretRef.Namespace = metav1.NamespaceDefault })
 		s.warned("its own namespace")
 	})
@@ -152,7 +152,7 @@ func TestSettingsOfAll(t *testing.T) {
 	item := s.teamItem("item", "often")
 	s.Create(often, item)
 	s.settled(item)
-	t.Run("R224 poll interval of the configuration", func(t *testing.T) {
+	t.Run("poll interval of the configuration (R224)", func(t *testing.T) {
 		before := s.depot.allRequests()
 		s.atLeast("requests", s.depot.allRequests, before+2)
 	})
@@ -161,7 +161,7 @@ func TestSettingsOfAll(t *testing.T) {
 	s.Create(slow)
 	s.teamItems(5, "slow")
 	s.until("clients created", s.created, 2)
-	t.Run("R231 limits of the configuration", func(t *testing.T) {
+	t.Run("limits of the configuration (R231)", func(t *testing.T) {
 		limiter := s.journal.connections()[1].Limiter
 		s.Eventually(t, "calls are throttled", func(ctx context.Context) error {
 			err := limiter.Do(ctx, func(context.Context) error { return nil })
@@ -186,13 +186,13 @@ func TestTransport(t *testing.T) {
 	item := s.teamItem("item", "team")
 	s.Create(s.teamConfig("team"), item)
 	s.settled(item)
-	t.Run("R47 own transport", func(t *testing.T) {
+	t.Run("own transport (R47)", func(t *testing.T) {
 		if n := int(counted.Load()); n == 0 || n != s.depot.allRequests() {
 			t.Errorf("it saw %d requests of %d", n, s.depot.allRequests())
 		}
 	})
 	c := s.journal.connections()[0].HTTPClient
-	t.Run("R47 timeout", func(t *testing.T) {
+	t.Run("timeout (R47)", func(t *testing.T) {
 		release := s.depot.hold()
 		defer release()
 		began := time.Now()
@@ -200,7 +200,7 @@ func TestTransport(t *testing.T) {
 			t.Errorf("got error %v after %v", err, time.Since(began))
 		}
 	})
-	t.Run("R231 forbidden is refused", func(t *testing.T) {
+	t.Run("forbidden is refused (R231)", func(t *testing.T) {
 		forbids := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 		defer forbids.Close()
 		resp, err := c.Get(forbids.URL)

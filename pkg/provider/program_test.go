@@ -24,14 +24,14 @@ func TestProgram(t *testing.T) {
 		code      int
 		words     string
 	}{
-		"A73 help":                {[]string{"-h"}, []provider.Provider{good}, 0, "metrics-listen"},
-		"A73 unknown flag":        {[]string{"--letter"}, []provider.Provider{good}, 2, "letter"},
-		"A73 argument":            {[]string{"letter"}, []provider.Provider{good}, 2, `"letter"`},
-		"R224 poll interval":      {[]string{"--poll-interval=1ms"}, []provider.Provider{good}, 2, "at least 1s"},
-		"A73 no API server":       {nil, []provider.Provider{good}, 1, "--kubeconfig FILE"},
-		"A73 no kubeconfig":       {[]string{"--kubeconfig", missing}, []provider.Provider{good}, 1, "reading kubeconfig"},
-		"A73 no provider":         {nil, nil, 1, "no provider"},
-		"A73 provider that fails": {nil, []provider.Provider{bad}, 1, "Provider.Configs has no"},
+		"help (A73)":                {[]string{"-h"}, []provider.Provider{good}, 0, "metrics-listen"},
+		"unknown flag (A73)":        {[]string{"--letter"}, []provider.Provider{good}, 2, "letter"},
+		"argument (A73)":            {[]string{"letter"}, []provider.Provider{good}, 2, `"letter"`},
+		"poll interval (R224)":      {[]string{"--poll-interval=1ms"}, []provider.Provider{good}, 2, "at least 1s"},
+		"no API server (A73)":       {nil, []provider.Provider{good}, 1, "--kubeconfig FILE"},
+		"no kubeconfig (A73)":       {[]string{"--kubeconfig", missing}, []provider.Provider{good}, 1, "reading kubeconfig"},
+		"no provider (A73)":         {nil, nil, 1, "no provider"},
+		"provider that fails (A73)": {nil, []provider.Provider{bad}, 1, "Provider.Configs has no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBERNETES_SERVICE_HOST", "") // not within a cluster

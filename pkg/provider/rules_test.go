@@ -44,8 +44,8 @@ func TestRules(t *testing.T) {
 	s.startAs(rc, p)
 	s.live()
 	used, refused := journal.read()
-	failIf(t, "N12 N29 N30 nothing is refused", len(refused) > 0, "refused: %q", refused)
-	t.Run("N12 N29 N30 nothing more is allowed", func(t *testing.T) {
+	failIf(t, "nothing is refused (N12, N29, N30)", len(refused) > 0, "refused: %q", refused)
+	t.Run("nothing more is allowed (N12, N29, N30)", func(t *testing.T) {
 		seldom := []string{
 			"get depot.test.bowline.dev/items", "get depot.m.test.bowline.dev/items", // where a cache was found to be behind
 			"get /events", "patch /events", // where a thing happens again
@@ -64,7 +64,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("never done: %q", more)
 		}
 	})
-	t.Run("N12 rules of kinds and configurations", func(t *testing.T) {
+	t.Run("rules of kinds and configurations (N12)", func(t *testing.T) {
 		rules, err := p.Rules()
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func TestInstallCRDs(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct{ want, got []string }{
-		"N34 all others are installed":     {namesOf(all[1:11]), ours},
+		"all others are installed (N34)":   {namesOf(all[1:11]), ours},
 		"each skipped one is logged (N34)": {namesOf(theirs), skipped},
 	} {
 		t.Run(name, func(t *testing.T) {

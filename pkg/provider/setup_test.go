@@ -56,7 +56,7 @@ func TestSetupWithManager(t *testing.T) {
 		}
 		return &counter{Manager: mgr}
 	}
-	t.Run("A73 everything", func(t *testing.T) {
+	t.Run("everything (A73)", func(t *testing.T) {
 		mgr := newManager()
 		if err := newProvider((&clientJournal{}).factory(0)).SetupWithManager(mgr); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestSetupWithManager(t *testing.T) {
 			t.Errorf("%d things were added, want %d", mgr.n, want)
 		}
 	})
-	t.Run("N8 reconcilers of all kinds, and no controllers", func(t *testing.T) {
+	t.Run("reconcilers of all kinds, and no controllers (N8)", func(t *testing.T) {
 		mgr := newManager()
 		all, err := newProvider((&clientJournal{}).factory(0)).Reconcilers(mgr)
 		if err != nil {
@@ -85,14 +85,14 @@ func TestSetupWithManager(t *testing.T) {
 			t.Errorf("%d things were added, want %d; %d reconcilers", mgr.n, want, len(all))
 		}
 	})
-	t.Run("A73 nothing of a provider with mistakes", func(t *testing.T) {
+	t.Run("nothing of a provider with mistakes (A73)", func(t *testing.T) {
 		mgr, p := newManager(), newProvider((&clientJournal{}).factory(0))
 		p.Configs = nil
 		if err := p.SetupWithManager(mgr); err == nil || !strings.Contains(err.Error(), "Provider.Configs has no") || mgr.n > 0 {
 			t.Errorf("%d things added, error %v", mgr.n, err)
 		}
 		if _, err := p.Reconcilers(mgr); err == nil || mgr.n > 0 {
-			t.Errorf("N8 %d things added for planning, error %v", mgr.n, err)
+			t.Errorf("%d things added for planning, error %v (N8)", mgr.n, err)
 		}
 	})
 }
@@ -156,7 +156,7 @@ func TestPlainKind(t *testing.T) {
 			t.Errorf("the connecter was created %d times", setups)
 		}
 	})
-	t.Run("A50 own options", func(t *testing.T) {
+	t.Run("own options (A50)", func(t *testing.T) {
 		s.Eventually(t, "the object has the name that the option chose", func(context.Context) error {
 			if name := names.Load(); name != "chosen" {
 				return fmt.Errorf("it is %v", name)
@@ -179,7 +179,7 @@ func TestConcurrency(t *testing.T) {
 	s.until("requests waiting", s.depot.waitingRequests, 3)
 	release()
 	allSettled(s, items)
-	failIf(t, "R9 as many passes at once as the kind allows", s.depot.mostInFlight() != 3, "%d", s.depot.mostInFlight())
+	failIf(t, "as many passes at once as the kind allows (R9)", s.depot.mostInFlight() != 3, "%d", s.depot.mostInFlight())
 }
 
 // Options apply in the order provider, kind, caller of SetupWithManager. The last one counts.
@@ -195,7 +195,7 @@ func TestOptionOrder(t *testing.T) {
 	p.Options = []managed.ReconcilerOption{option("provider")}
 	p.Kinds[0].Options = []managed.ReconcilerOption{option("kind")}
 	s.start(p, option("run"))
-	failIf(t, "A50 order of options", !slices.Equal(applied, []string{"provider", "kind", "run"}), "%q", applied)
+	failIf(t, "order of options (A50)", !slices.Equal(applied, []string{"provider", "kind", "run"}), "%q", applied)
 }
 
 // A manager is refused with the mistakes of all providers, wherever in their order the first one is.
@@ -209,9 +209,9 @@ func TestNewManagerMistakes(t *testing.T) {
 		providers []provider.Provider
 		words     []string
 	}{
-		"A73 no provider":        {nil, []string{"no provider"}},
-		"A73 mistakes of both":   {[]provider.Provider{first, second}, []string{"provider first", "provider second"}},
-		"A73 only of the second": {[]provider.Provider{good, second}, []string{"provider second"}},
+		"no provider (A73)":        {nil, []string{"no provider"}},
+		"mistakes of both (A73)":   {[]provider.Provider{first, second}, []string{"provider first", "provider second"}},
+		"only of the second (A73)": {[]provider.Provider{good, second}, []string{"provider second"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -39,16 +39,16 @@ func ofItem(change func(*apiextensionsv1.CustomResourceDefinition)) func(*provid
 // What a provider lacks.
 func missingParts() map[string]mistake {
 	return map[string]mistake{
-		"R227 fits":    {func(*provider.Provider) {}, nil},
-		"A73 no name":  {func(p *provider.Provider) { p.Name = "" }, []string{"set Provider.Name"}},
-		"A73 no CRDs":  {func(p *provider.Provider) { p.CRDs = nil }, []string{"provider depot has no definitions"}},
-		"A73 bad CRDs": {func(p *provider.Provider) { p.CRDs = fstest.MapFS{"a.yaml": {Data: []byte("kind: Letter")}} }, []string{"a.yaml"}},
-		"A73 no types": {func(p *provider.Provider) { p.AddToScheme = nil }, []string{"set Provider.AddToScheme"}},
-		"A73 kinds not in the scheme": {
+		"fits (R227)":    {func(*provider.Provider) {}, nil},
+		"no name (A73)":  {func(p *provider.Provider) { p.Name = "" }, []string{"set Provider.Name"}},
+		"no CRDs (A73)":  {func(p *provider.Provider) { p.CRDs = nil }, []string{"provider depot has no definitions"}},
+		"bad CRDs (A73)": {func(p *provider.Provider) { p.CRDs = fstest.MapFS{"a.yaml": {Data: []byte("kind: Letter")}} }, []string{"a.yaml"}},
+		"no types (A73)": {func(p *provider.Provider) { p.AddToScheme = nil }, []string{"set Provider.AddToScheme"}},
+		"kinds not in the scheme (A73)": {
 			func(p *provider.Provider) { p.AddToScheme = func(*runtime.Scheme) error { return nil } },
 			[]string{"kind *kinds.Item", "kind *kinds.TeamItem", "configuration *kinds.TeamProviderConfig", "let Provider.AddToScheme add it"},
 		},
-		"A73 list not in the scheme": {
+		"list not in the scheme (A73)": {
 			func(p *provider.Provider) {
 				p.AddToScheme = func(s *runtime.Scheme) error {
 					s.AddKnownTypeWithName(depotKinds().Namespaced.WithKind("Item"), &kinds.TeamItem{})
@@ -57,18 +57,18 @@ func missingParts() map[string]mistake {
 			},
 			[]string{"its list ItemList is not in the scheme"},
 		},
-		"A73 mistake in a kind": {
+		"mistake in a kind (A73)": {
 			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*kinds.Item: it has no function Get"},
 		},
-		"A73 no object": {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
-		"R15 a kind twice": {
+		"no object (A73)": {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
+		"a kind twice (R15)": {
 			func(p *provider.Provider) { p.Kinds = append(p.Kinds, p.Kinds[0]) }, []string{"Item.depot.test.bowline.dev is there twice"},
 		},
-		"A73 kind without definition": {
+		"kind without definition (A73)": {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.Kind = "Thing" }),
 			[]string{"Item.depot.m.test.bowline.dev has no definition among Provider.CRDs"},
 		},
-		"A73 version not served": {
+		"version not served (A73)": {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Served = false }),
 			[]string{"does not serve version v1"},
 		},
@@ -78,22 +78,22 @@ func missingParts() map[string]mistake {
 // How kinds and configurations do not fit together.
 func misfits() map[string]mistake {
 	return map[string]mistake{
-		"N29 no label": {
+		"no label (N29)": {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil }),
 			[]string{"no label bowline.dev/provider-config"},
 		},
-		"N29 label of another group": {
+		"label of another group (N29)": {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels["bowline.dev/provider-config"] = "other" }),
 			[]string{"Provider.Configs has no ProviderConfig for it", "Provider.Configs has no ClusterProviderConfig for it"},
 		},
-		"N2 scopes of kind and configuration differ": {
+		"scopes of kind and configuration differ (N2)": {
 			ofItem(func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Scope = apiextensionsv1.ClusterScoped }),
 			[]string{"is cluster-scoped and uses configurations of group depot.m.test.bowline.dev"},
 		},
-		"N2 configuration missing": {
+		"configuration missing (N2)": {
 			func(p *provider.Provider) { p.Configs = p.Configs[:2] }, []string{"has no ClusterProviderConfig"},
 		},
-		"N2 configuration of another name": {
+		"configuration of another name (N2)": {
 			func(p *provider.Provider) {
 				p.AddToScheme = func(s *runtime.Scheme) error {
 					s.AddKnownTypeWithName(depotKinds().Namespaced.WithKind("Letter"), &kinds.ClusterProviderConfig{})
@@ -106,14 +106,14 @@ func misfits() map[string]mistake {
 				})
 			}, []string{"configuration Letter.depot.m.test.bowline.dev: managed resources can only name the kinds"},
 		},
-		"N2 scope of a configuration": {
+		"scope of a configuration (N2)": {
 			crds(func(d *apiextensionsv1.CustomResourceDefinition) {
 				if d.Spec.Names.Kind == "ClusterProviderConfig" {
 					d.Spec.Scope = apiextensionsv1.NamespaceScoped
 				}
 			}), []string{"a kind of this name is cluster-scoped"},
 		},
-		"R227 no configurations at all": {
+		"no configurations at all (R227)": {
 			func(p *provider.Provider) {
 				p.Configs = nil
 				p.CRDs = depotCRDs(func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil })

@@ -38,27 +38,27 @@ func refs(s stage, p *xpv1.Policy, names ...string) (all []xpv1.Reference) {
 func TestResolveMultiple(t *testing.T) {
 	t.Parallel()
 	runListings(t, map[string]listing{
-		"R170 in the order of the references": {
+		"in the order of the references (R170)": {
 			given: objects{network("a"), network("b")},
 			ask:   func(s stage) lists { return lists{References: refs(s, nil, "b", "a")} },
 			want:  results{Values: []string{"ext-b", "ext-a"}, Refs: []string{"b", "a"}},
 		},
-		"R170 every match, by name": {
+		"every match, by name (R170)": {
 			given: objects{network("b"), network("a"), network("0", leaving)},
 			ask:   func(s stage) lists { return lists{Selector: s.sel(nil)} },
 			want:  results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
 		},
-		"R167 R170 one is missing": {
+		"one is missing (R167, R170)": {
 			given: objects{network("a")},
 			ask:   func(s stage) lists { return lists{References: refs(s, nil, "a", "b")} },
 			want:  results{Refs: []string{"a", "b"}, Err: `Network "b" does not exist yet`},
 		},
-		"R167 R170 one that is optional is missing": {
+		"one that is optional is missing (R167, R170)": {
 			given: objects{network("b")},
 			ask:   func(s stage) lists { return lists{References: refs(s, optional, "a", "b")} },
 			want:  results{Values: []string{"ext-b"}, Refs: []string{"a", "b"}},
 		},
-		"R167 R170 waits for every match": {
+		"waits for every match (R167, R170)": {
 			given: objects{network("a"), network("b", pending)},
 			ask:   func(s stage) lists { return lists{Selector: s.sel(nil)} },
 			want:  results{Err: `Network "b" has no external name yet: it is still being created`},
@@ -70,35 +70,35 @@ func TestResolveMultiple(t *testing.T) {
 func TestResolveMultipleAgain(t *testing.T) {
 	t.Parallel()
 	runListings(t, map[string]listing{
-		"R168 R170 values are kept": {
+		"values are kept (R168, R170)": {
 			given: objects{network("a")},
 			ask: func(s stage) lists {
 				return lists{CurrentValues: []string{"mine"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
 			},
 			want: results{Values: []string{"mine"}, Refs: []string{"a"}},
 		},
-		"R168 R170 Always takes in new matches": {
+		"Always takes in new matches (R168, R170)": {
 			given: objects{network("a"), network("b")},
 			ask: func(s stage) lists {
 				return lists{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(always)}
 			},
 			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
 		},
-		"R168 R170 a later match is not taken in without Always": {
+		"a later match is not taken in without Always (R168, R170)": {
 			given: objects{network("a"), network("b")},
 			ask: func(s stage) lists {
 				return lists{CurrentValues: []string{"ext-a"}, References: refs(s, nil, "a"), Selector: s.sel(nil)}
 			},
 			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
 		},
-		"R168 R170 Always leaves out what no longer matches": {
+		"Always leaves out what no longer matches (R168, R170)": {
 			given: objects{network("a"), network("b", labelled("app", "other")), network("c", leaving)},
 			ask: func(s stage) lists {
 				return lists{CurrentValues: []string{"ext-a", "ext-b", "ext-c"}, References: refs(s, nil, "a", "b", "c"), Selector: s.sel(always)}
 			},
 			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
 		},
-		"R168 R170 Always follows each reference": {
+		"Always follows each reference (R168, R170)": {
 			given: objects{network("a"), network("b")},
 			ask: func(s stage) lists {
 				return lists{CurrentValues: []string{"old-a", "old-b"}, References: refs(s, always, "a", "b")}

@@ -60,54 +60,54 @@ func TestNamespaces(t *testing.T) {
 		req  request
 		want result
 	}{
-		"R172 same namespace by default": {
+		"same namespace by default (R172)": {
 			from: p.home,
 			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x"}},
 			want: result{Value: "home-x", Ref: "/x"},
 		},
-		"R172 named namespace": {
+		"named namespace (R172)": {
 			from: p.home,
 			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x", Namespace: p.away}},
 			want: result{Value: "away-x", Ref: "AWAY/x"},
 		},
-		"R172 namespace of the request": {
+		"namespace of the request (R172)": {
 			from: p.home,
 			req:  request{To: toRoom, Namespace: p.away, Reference: &xpv1.NamespacedReference{Name: "x"}},
 			want: result{Value: "away-x", Ref: "/x"},
 		},
-		"R162 R172 an empty selector matches all of the same namespace": {
+		"an empty selector matches all of the same namespace (R162, R172)": {
 			from: p.home,
 			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{}},
 			want: result{Value: "home-x", Ref: "/x"},
 		},
-		"R165 R172 a choice elsewhere says where": {
+		"a choice elsewhere says where (R165, R172)": {
 			from: p.home,
 			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{Namespace: p.away}},
 			want: result{Value: "away-x", Ref: "AWAY/x"},
 		},
-		"R172 a cluster-scoped object names a namespace": {
+		"a cluster-scoped object names a namespace (R172)": {
 			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x", Namespace: p.home}},
 			want: result{Value: "home-x", Ref: "HOME/x"},
 		},
-		"R172 a cluster-scoped object has to name a namespace": {
+		"a cluster-scoped object has to name a namespace (R172)": {
 			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x"}},
 			want: result{Ref: "/x", Err: `Room "x" needs a namespace: set it in the reference`},
 		},
-		"R172 a cluster-scoped object does not select everywhere": {
+		"a cluster-scoped object does not select everywhere (R172)": {
 			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{}},
 			want: result{Err: "no Room can be selected without a namespace: set it in the selector"},
 		},
-		"R172 a cluster-scoped target has no namespace": {
+		"a cluster-scoped target has no namespace (R172)": {
 			from: p.home,
 			req:  request{To: toNetwork, Reference: &xpv1.NamespacedReference{Name: p.p + "x", Namespace: p.away}},
 			want: result{Value: "net-x", Ref: "AWAY/HOME-x"},
 		},
-		"R172 a cluster-scoped target is selected from a namespace": {
+		"a cluster-scoped target is selected from a namespace (R172)": {
 			from: p.home,
 			req:  request{To: toNetwork, Selector: &xpv1.NamespacedSelector{MatchLabels: p.sel(nil).MatchLabels}},
 			want: result{Value: "net-x", Ref: "/HOME-x"},
 		},
-		"R167 missing in a namespace": {
+		"missing in a namespace (R167)": {
 			from: p.home,
 			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "y"}},
 			want: result{Ref: "/y", Err: `Room "y" in namespace "HOME" does not exist yet`},
@@ -142,7 +142,7 @@ func TestSelectsOthersOnly(t *testing.T) {
 	req := reference.ResolutionRequest{To: toRoom, Selector: &xpv1.Selector{}}
 	_, err := reference.NewAPIResolver(p.Client, from).Resolve(t.Context(), req)
 	if !reference.IsUnresolved(err) {
-		t.Errorf("R162 an object selected itself, or failed otherwise: %v", err)
+		t.Errorf("an object selected itself, or failed otherwise: %v (R162)", err)
 	}
 }
 
@@ -156,10 +156,10 @@ func TestPlainErrors(t *testing.T) {
 		ctx context.Context
 		req request
 	}{
-		"R167 unreachable server":    {ended, request{To: toNetwork, Reference: s.ref("a", optional)}},
-		"R167 unreachable selection": {ended, request{To: toNetwork, Selector: s.sel(optional)}},
-		"R167 no kind":               {t.Context(), request{Reference: s.ref("a", optional)}},
-		"R167 no list":               {t.Context(), request{To: reference.To{Managed: &Network{}}, Selector: s.sel(optional)}},
+		"unreachable server (R167)":    {ended, request{To: toNetwork, Reference: s.ref("a", optional)}},
+		"unreachable selection (R167)": {ended, request{To: toNetwork, Selector: s.sel(optional)}},
+		"no kind (R167)":               {t.Context(), request{Reference: s.ref("a", optional)}},
+		"no list (R167)":               {t.Context(), request{To: reference.To{Managed: &Network{}}, Selector: s.sel(optional)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := reference.NewAPIResolver(s.Client, &Network{}).Resolve(tc.ctx, tc.req)
@@ -181,14 +181,14 @@ func TestFieldPath(t *testing.T) {
 		"":                        "",
 	} {
 		if got := reference.FieldPath(path)(n); got != want {
-			t.Errorf("R161 %s is %q, want %q", path, got, want)
+			t.Errorf("%s is %q, want %q (R161)", path, got, want)
 		}
 	}
 	s := newStage(t, network("a"))
 	req := reference.ResolutionRequest{Reference: s.ref("a", nil), Extract: reference.FieldPath("status.atProvider.arn")}
 	want := result{Ref: "a", Err: `Network "a" does not have the value of this field yet`}
 	if diff := cmp.Diff(want, s.resolve(t, req)); diff != "" {
-		t.Errorf("R167 a value that the target does not have yet: -want +got:\n%s", diff)
+		t.Errorf("a value that the target does not have yet (R167): -want +got:\n%s", diff)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestGenerated(t *testing.T) {
 			PeerIDsSelector: s.sel(nil),
 		}
 		if diff := cmp.Diff(want, n.Spec.ForProvider); diff != "" {
-			t.Errorf("R165 R168 the spec holds what was resolved: -want +got:\n%s", diff)
+			t.Errorf("the spec holds what was resolved (R165, R168): -want +got:\n%s", diff)
 		}
 	}
 	empty := &Network{}
@@ -219,7 +219,7 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(Parameters{}, empty.Spec.ForProvider); diff != "" {
-		t.Errorf("R158 nothing is made of nothing: -want +got:\n%s", diff)
+		t.Errorf("nothing is made of nothing (R158): -want +got:\n%s", diff)
 	}
 }
 
@@ -229,11 +229,11 @@ func TestValidate(t *testing.T) {
 		got  error
 		want bool
 	}{
-		"R166 value":       {got: reference.ResolutionResponse{ResolvedValue: "a"}.Validate(), want: true},
-		"R166 no value":    {got: reference.ResolutionResponse{}.Validate()},
-		"R166 values":      {got: reference.MultiResolutionResponse{ResolvedValues: []string{"a"}}.Validate(), want: true},
-		"R166 no values":   {got: reference.MultiResolutionResponse{}.Validate()},
-		"R166 empty value": {got: reference.MultiResolutionResponse{ResolvedValues: []string{"a", ""}}.Validate()},
+		"value (R166)":       {got: reference.ResolutionResponse{ResolvedValue: "a"}.Validate(), want: true},
+		"no value (R166)":    {got: reference.ResolutionResponse{}.Validate()},
+		"values (R166)":      {got: reference.MultiResolutionResponse{ResolvedValues: []string{"a"}}.Validate(), want: true},
+		"no values (R166)":   {got: reference.MultiResolutionResponse{}.Validate()},
+		"empty value (R166)": {got: reference.MultiResolutionResponse{ResolvedValues: []string{"a", ""}}.Validate()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -158,44 +158,44 @@ func runResolutions(t *testing.T, cases map[string]resolution) {
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	runResolutions(t, map[string]resolution{
-		"R158 no reference, no value": {
+		"no reference, no value (R158)": {
 			ask: func(stage) request { return request{} },
 		},
-		"R160 R168 value wins over reference and selector": {
+		"value wins over reference and selector (R160, R168)": {
 			given: objects{network("a")},
 			ask: func(s stage) request {
 				return request{CurrentValue: "mine", Reference: s.ref("a", nil), Selector: s.sel(nil)}
 			},
 			want: result{Value: "mine", Ref: "a"},
 		},
-		"R161 by name": {
+		"by name (R161)": {
 			given: objects{network("a"), network("b")},
 			ask:   func(s stage) request { return request{Reference: s.ref("b", nil)} },
 			want:  result{Value: "ext-b", Ref: "b"},
 		},
-		"R168 reference wins over selector": {
+		"reference wins over selector (R168)": {
 			given: objects{network("a"), network("b")},
 			ask:   func(s stage) request { return request{Reference: s.ref("b", nil), Selector: s.sel(nil)} },
 			want:  result{Value: "ext-b", Ref: "b"},
 		},
-		"R168 Always follows the reference": {
+		"Always follows the reference (R168)": {
 			given: objects{network("a")},
 			ask:   func(s stage) request { return request{CurrentValue: "old", Reference: s.ref("a", always)} },
 			want:  result{Value: "ext-a", Ref: "a"},
 		},
-		"R168 Always chooses anew": {
+		"Always chooses anew (R168)": {
 			given: objects{network("a")},
 			ask: func(s stage) request {
 				return request{CurrentValue: "old", Reference: s.ref("z", nil), Selector: s.sel(always)}
 			},
 			want: result{Value: "ext-a", Ref: "a"},
 		},
-		"R168 a value outlives its target": {
+		"a value outlives its target (R168)": {
 			given: objects{network("a", leaving)},
 			ask:   func(s stage) request { return request{CurrentValue: "ext-a", Reference: s.ref("a", always)} },
 			want:  result{Value: "ext-a", Ref: "a"},
 		},
-		"R168 a value outlives its selected target": {
+		"a value outlives its selected target (R168)": {
 			given: objects{network("a", leaving)},
 			ask: func(s stage) request {
 				return request{CurrentValue: "ext-a", Reference: s.ref("a", nil), Selector: s.sel(always)}
@@ -209,31 +209,31 @@ func TestPrecedence(t *testing.T) {
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	runResolutions(t, map[string]resolution{
-		"R162 R165 by labels": {
+		"by labels (R162, R165)": {
 			given: objects{network("b"), network("a", labelled("app", "other"))},
 			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
 			want:  result{Value: "ext-b", Ref: "b"},
 		},
-		"R163 by controller": {
+		"by controller (R163)": {
 			given: objects{network("a"), network("b", owned("owner")), network("c", owned("another"))},
 			ask: func(s stage) request {
 				return request{Selector: &xpv1.Selector{MatchControllerRef: ptr(true), MatchLabels: s.sel(nil).MatchLabels}}
 			},
 			want: result{Value: "ext-b", Ref: "b"},
 		},
-		"R164 labels and controller": {
+		"labels and controller (R164)": {
 			given: objects{network("a", owned("another")), network("b", labelled("app", "other"), owned("owner"))},
 			ask: func(s stage) request {
 				return request{Selector: &xpv1.Selector{MatchLabels: s.sel(nil).MatchLabels, MatchControllerRef: ptr(true)}}
 			},
 			want: result{Err: "no Network matches labels app=app and has the same controller"},
 		},
-		"R169 waits for the choice": {
+		"waits for the choice (R169)": {
 			given: objects{network("a", pending)},
 			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
 			want:  result{Err: `Network "a" has no external name yet: it is still being created`},
 		},
-		"R169 what is being deleted is not chosen": {
+		"what is being deleted is not chosen (R169)": {
 			given: objects{network("a", leaving), network("b")},
 			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
 			want:  result{Value: "ext-b", Ref: "b"},
@@ -245,63 +245,63 @@ func TestSelection(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	runResolutions(t, map[string]resolution{
-		"R167 missing": {
+		"missing (R167)": {
 			ask: func(s stage) request {
 				return request{Reference: s.ref("net-a", nil), FieldPath: "spec.forProvider.networkId"}
 			},
 			want: result{Ref: "net-a", Err: `spec.forProvider.networkId: Network "net-a" does not exist yet`},
 		},
-		"R167 no match": {
+		"no match (R167)": {
 			ask:  func(s stage) request { return request{Selector: s.sel(nil), FieldPath: "f"} },
 			want: result{Err: "f: no Network matches labels app=app"},
 		},
-		"R167 unnamed": {
+		"unnamed (R167)": {
 			given: objects{network("a", unnamed)},
 			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
 			want:  result{Ref: "a", Err: `Network "a" has no external name yet: it is still being created`},
 		},
-		"N36 name defaulted, creation pending": {
+		"name defaulted, creation pending (N36)": {
 			given: objects{network("a", pending)},
 			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
 			want:  result{Ref: "a", Err: `Network "a" has no external name yet: it is still being created`},
 		},
-		"N36 name defaulted, creation failed": {
+		"name defaulted, creation failed (N36)": {
 			given: objects{network("a", pending, failed)},
 			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
 			want:  result{Ref: "a", Err: `Network "a" has no external name yet: its creation failed, see its conditions`},
 		},
-		"N36 created": {
+		"created (N36)": {
 			given: objects{network("a", pending, created)},
 			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
 			want:  result{Value: "ext-a", Ref: "a"},
 		},
-		"N36 gone outside, created again in vain": {
+		"gone outside, created again in vain (N36)": {
 			given: objects{network("a", pending, created, again, againNot)},
 			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
 			want:  result{Ref: "a", Err: `Network "a" has no external name yet: its creation failed, see its conditions`},
 		},
-		"R167 being deleted": {
+		"being deleted (R167)": {
 			given: objects{network("a", leaving)},
 			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
 			want:  result{Ref: "a", Err: `Network "a" is being deleted: refer to another object, or create it again after the deletion`},
 		},
-		"R167 all matches are being deleted": {
+		"all matches are being deleted (R167)": {
 			given: objects{network("a", leaving)},
 			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
 			want:  result{Err: "no Network matches labels app=app, except objects that are being deleted"},
 		},
-		"R167 optional reference": {
+		"optional reference (R167)": {
 			ask:  func(s stage) request { return request{Reference: s.ref("a", optional)} },
 			want: result{Ref: "a"},
 		},
-		"R167 optional selector": {
+		"optional selector (R167)": {
 			ask: func(s stage) request { return request{Selector: s.sel(optional)} },
 		},
-		"R167 choice of an optional selector": {
+		"choice of an optional selector (R167)": {
 			ask:  func(s stage) request { return request{Reference: s.ref("a", nil), Selector: s.sel(optional)} },
 			want: result{Ref: "a"},
 		},
-		"R167 optional keeps a value that it cannot follow": {
+		"optional keeps a value that it cannot follow (R167)": {
 			ask:  func(s stage) request { return request{CurrentValue: "old", Reference: s.ref("a", both)} },
 			want: result{Value: "old", Ref: "a"},
 		},
@@ -329,7 +329,7 @@ func TestSameAge(t *testing.T) {
 	}
 	want := result{Value: "ext-a", Ref: "a"}
 	if diff := cmp.Diff(want, s.resolve(t, reference.ResolutionRequest{Selector: s.sel(nil)})); diff != "" {
-		t.Errorf("R169 of two of one age the first by name is chosen: -want +got:\n%s", diff)
+		t.Errorf("of two of one age the first by name is chosen (R169): -want +got:\n%s", diff)
 	}
 }
 
@@ -341,6 +341,6 @@ func TestOldest(t *testing.T) {
 	s.add(t, network("a")(s.p))
 	want := result{Value: "ext-b", Ref: "b"}
 	if diff := cmp.Diff(want, s.resolve(t, reference.ResolutionRequest{Selector: s.sel(nil)})); diff != "" {
-		t.Errorf("R169 the oldest is chosen: -want +got:\n%s", diff)
+		t.Errorf("the oldest is chosen (R169): -want +got:\n%s", diff)
 	}
 }

@@ -81,20 +81,20 @@ func TestHandle(t *testing.T) {
 		before, after client.Object
 		want          string
 	}{
-		"R167 created":                      {after: s.target("b"), want: "waiting"},
-		"R167 gone":                         {before: s.target("b"), want: "waiting"},
-		"N36 creation completed":            {s.target("c", pending), s.target("c", pending, created, version("2")), "waiting"},
-		"R161 only another version":         {s.target("c"), s.target("c", version("2")), ""},
-		"R168 followed, and waited on":      {s.target("a"), s.target("a", version("2")), "following reading"},
-		"R168 what is resolved is kept":     {s.target("a"), s.target("a", unnamed), "following reading"},
-		"R161 nothing changed":              {s.target("a"), s.target("a"), ""},
-		"R169 being deleted":                {s.target("c"), s.target("c", func(n *Network) { n.DeletionTimestamp = &now }), "waiting"},
-		"R162 R168 created with the labels": {after: s.target("d", chosen), want: "anew selecting"},
-		"R162 got the labels":               {s.target("d"), s.target("d", chosen), "anew selecting"},
-		"R162 R168 lost the labels":         {s.target("d", chosen), s.target("d"), "anew selecting"},
-		"R163 got a controller":             {s.target("d", chosen), s.target("d", chosen, owned("x")), "anew selecting"},
-		"R162 other labels":                 {after: s.target("d"), want: ""},
-		"R162 status of a match":            {s.target("d", chosen), s.target("d", chosen, version("2")), ""},
+		"created (R167)":                       {after: s.target("b"), want: "waiting"},
+		"gone (R167)":                          {before: s.target("b"), want: "waiting"},
+		"creation completed (N36)":             {s.target("c", pending), s.target("c", pending, created, version("2")), "waiting"},
+		"only another version (R161)":          {s.target("c"), s.target("c", version("2")), ""},
+		"followed, and waited on (R168)":       {s.target("a"), s.target("a", version("2")), "following reading"},
+		"what is resolved is kept (R168)":      {s.target("a"), s.target("a", unnamed), "following reading"},
+		"nothing changed (R161)":               {s.target("a"), s.target("a"), ""},
+		"being deleted (R169)":                 {s.target("c"), s.target("c", func(n *Network) { n.DeletionTimestamp = &now }), "waiting"},
+		"created with the labels (R162, R168)": {after: s.target("d", chosen), want: "anew selecting"},
+		"got the labels (R162)":                {s.target("d"), s.target("d", chosen), "anew selecting"},
+		"lost the labels (R162, R168)":         {s.target("d", chosen), s.target("d"), "anew selecting"},
+		"got a controller (R163)":              {s.target("d", chosen), s.target("d", chosen, owned("x")), "anew selecting"},
+		"other labels (R162)":                  {after: s.target("d"), want: ""},
+		"status of a match (R162)":             {s.target("d", chosen), s.target("d", chosen, version("2")), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,12 +103,12 @@ func TestHandle(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R161 an object of another kind", func(t *testing.T) {
+	t.Run("an object of another kind (R161)", func(t *testing.T) {
 		if got := names(tracker.Handle(roomKind, nil, s.target("b"))); got != "" {
 			t.Errorf("wakes %q", got)
 		}
 	})
-	t.Run("R167 those who wait for a kind", func(t *testing.T) {
+	t.Run("those who wait for a kind (R167)", func(t *testing.T) {
 		if got := names(tracker.Waiting(networkKind)); got != "anew following reading selecting waiting" {
 			t.Errorf("%q wait for Networks", got)
 		}
@@ -121,7 +121,7 @@ func TestHandle(t *testing.T) {
 // A kind that cannot be watched yet is tried again by whoever looks next, until it can.
 func TestKindThatCannotBeWatchedYet(t *testing.T) {
 	t.Parallel()
-	t.Run("R167 tried before each read", func(t *testing.T) {
+	t.Run("tried before each read (R167)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		tried, installed := 0, false
@@ -163,28 +163,28 @@ func TestDependents(t *testing.T) {
 		}
 	}
 	s.look(t, tracker, "kept", request{CurrentValue: "ext-a", Reference: s.ref("a", nil)})
-	want("R173 values that are kept", "kept", "")
+	want("values that are kept (R173)", "kept", "")
 	if len(kinds) != 0 {
 		t.Errorf("nobody waits for %v", kinds)
 	}
 	s.look(t, tracker, "chosen", request{Selector: s.sel(nil)})
 	s.look(t, tracker, "missing", request{Reference: s.ref("b", nil)})
-	want("R165 choices count", "chosen kept", "missing")
+	want("choices count (R165)", "chosen kept", "missing")
 	if diff := cmp.Diff([]schema.GroupVersionKind{networkKind}, kinds); diff != "" {
 		t.Errorf("kinds to watch, once: -want +got:\n%s", diff)
 	}
 
 	s.look(t, tracker, "kept", request{Reference: s.ref("b", nil)})
-	want("R168 another reference", "chosen", "kept missing")
+	want("another reference (R168)", "chosen", "kept missing")
 	early := tracker.Recorder(dependent("kept"), s.Client)
 	early.Done(errors.New("not come to the reference"))
-	want("R173 a resolution that ended early", "chosen", "kept missing")
+	want("a resolution that ended early (R173)", "chosen", "kept missing")
 	tracker.Forget(dependent("missing"))
 	s.look(t, tracker, "kept")
 	s.look(t, tracker, "chosen")
-	want("R173 gone", "", "")
+	want("gone (R173)", "", "")
 	if got := names(tracker.Handle(networkKind, nil, s.target("b"))); got != "" {
-		t.Errorf("R161 who is forgotten is woken: %q", got)
+		t.Errorf("who is forgotten is woken: %q (R161)", got)
 	}
 }
 
@@ -213,11 +213,11 @@ func TestRecorder(t *testing.T) {
 		o    client.Object
 		want string
 	}{
-		"R161 target":                        {networkKind, s.target("b"), "d"},
-		"R161 target in another version":     {group.WithKind("Network").GroupKind().WithVersion("v2"), s.target("b"), "d"},
-		"R172 selected in the namespace":     {roomKind, room(s.Namespace, "any", "x"), "d"},
-		"R172 not selected in another":       {roomKind, room("elsewhere", "any", "x"), ""},
-		"R161 another object of a read kind": {networkKind, s.target("z"), ""},
+		"target (R161)":                        {networkKind, s.target("b"), "d"},
+		"target in another version (R161)":     {group.WithKind("Network").GroupKind().WithVersion("v2"), s.target("b"), "d"},
+		"selected in the namespace (R172)":     {roomKind, room(s.Namespace, "any", "x"), "d"},
+		"not selected in another (R172)":       {roomKind, room("elsewhere", "any", "x"), ""},
+		"another object of a read kind (R161)": {networkKind, s.target("z"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := names(tracker.Handle(tc.kind, nil, tc.o)); got != tc.want {
@@ -267,6 +267,6 @@ func TestWake(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := (<-woken).Sub(began); took > time.Second {
-		t.Errorf("R167 the dependent was woken after %s, want less than a second", took)
+		t.Errorf("the dependent was woken after %s, want less than a second (R167)", took)
 	}
 }

@@ -20,12 +20,12 @@ func TestIgnore(t *testing.T) {
 	is := func(target error) resource.ErrorIs { return func(err error) bool { return errors.Is(err, target) } }
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "buckets"}, "orders")
 	for name, tc := range map[string]struct{ got, want error }{
-		"A44 R321 nil":                         {got: resource.Ignore(is(absent), nil)},
-		"A44 R321 of the kind":                 {got: resource.Ignore(is(absent), fmt.Errorf("looking: %w", absent))},
-		"A44 R321 another kind":                {got: resource.Ignore(is(absent), boom), want: boom},
-		"A44 R321 a function of somebody else": {got: resource.Ignore(apierrors.IsNotFound, missing)},
-		"not found":                            {got: resource.IgnoreNotFound(fmt.Errorf("reading: %w", missing))},
-		"not found: something else":            {got: resource.IgnoreNotFound(boom), want: boom},
+		"nil (A44, R321)":                         {got: resource.Ignore(is(absent), nil)},
+		"of the kind (A44, R321)":                 {got: resource.Ignore(is(absent), fmt.Errorf("looking: %w", absent))},
+		"another kind (A44, R321)":                {got: resource.Ignore(is(absent), boom), want: boom},
+		"a function of somebody else (A44, R321)": {got: resource.Ignore(apierrors.IsNotFound, missing)},
+		"not found":                               {got: resource.IgnoreNotFound(fmt.Errorf("reading: %w", missing))},
+		"not found: something else":               {got: resource.IgnoreNotFound(boom), want: boom},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got != tc.want {

@@ -66,21 +66,21 @@ func TestHandlers(t *testing.T) {
 		old, obj client.Object
 		want     map[string]int
 	}{
-		"A42 R317 the claim":                    {handler: claims, obj: servedBy("a"), want: once("a")},
-		"R317 no claim":                         {handler: claims, obj: servedBy(""), want: once()},
-		"R317 a claim without a name":           {handler: claims, obj: nameless, want: once()},
-		"R317 the same claim as before":         {handler: claims, old: servedBy("a"), obj: servedBy("a"), want: once("a")},
-		"R318 a claim that lost it":             {handler: claims, old: servedBy("a"), obj: servedBy(""), want: once("a")},
-		"R318 a claim that lost it to another":  {handler: claims, old: servedBy("a"), obj: servedBy("b"), want: once("a", "b")},
-		"A42 R319 each destination":             {handler: secrets, obj: propagating("a", "b"), want: once("a", "b")},
-		"R319 a Secret that goes nowhere":       {handler: secrets, obj: &corev1.Secret{}, want: once()},
-		"R319 the same destination as before":   {handler: secrets, old: propagating("a"), obj: propagating("a"), want: once("a")},
-		"R319 a destination that it is no more": {handler: secrets, old: propagating("a"), obj: propagating("b"), want: once("a", "b")},
-		"R320 the claim of nil":                 {handler: claims, want: once()},
-		"R320 the claim of a nil pointer":       {handler: claims, old: noBucket, obj: noBucket, want: once()},
-		"R320 the claim of a foreign type":      {handler: claims, old: &corev1.Secret{}, obj: &corev1.Secret{}, want: once()},
-		"R320 destinations of nil":              {handler: secrets, want: once()},
-		"R320 destinations of a nil pointer":    {handler: secrets, old: noSecret, obj: noSecret, want: once()},
+		"the claim (A42, R317)":                   {handler: claims, obj: servedBy("a"), want: once("a")},
+		"no claim (R317)":                         {handler: claims, obj: servedBy(""), want: once()},
+		"a claim without a name (R317)":           {handler: claims, obj: nameless, want: once()},
+		"the same claim as before (R317)":         {handler: claims, old: servedBy("a"), obj: servedBy("a"), want: once("a")},
+		"a claim that lost it (R318)":             {handler: claims, old: servedBy("a"), obj: servedBy(""), want: once("a")},
+		"a claim that lost it to another (R318)":  {handler: claims, old: servedBy("a"), obj: servedBy("b"), want: once("a", "b")},
+		"each destination (A42, R319)":            {handler: secrets, obj: propagating("a", "b"), want: once("a", "b")},
+		"a Secret that goes nowhere (R319)":       {handler: secrets, obj: &corev1.Secret{}, want: once()},
+		"the same destination as before (R319)":   {handler: secrets, old: propagating("a"), obj: propagating("a"), want: once("a")},
+		"a destination that it is no more (R319)": {handler: secrets, old: propagating("a"), obj: propagating("b"), want: once("a", "b")},
+		"the claim of nil (R320)":                 {handler: claims, want: once()},
+		"the claim of a nil pointer (R320)":       {handler: claims, old: noBucket, obj: noBucket, want: once()},
+		"the claim of a foreign type (R320)":      {handler: claims, old: &corev1.Secret{}, obj: &corev1.Secret{}, want: once()},
+		"destinations of nil (R320)":              {handler: secrets, want: once()},
+		"destinations of a nil pointer (R320)":    {handler: secrets, old: noSecret, obj: noSecret, want: once()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for event, handle := range map[string]func(queue){

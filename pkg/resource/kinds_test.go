@@ -27,14 +27,14 @@ func TestGetKind(t *testing.T) {
 		want schema.GroupVersionKind
 		err  string
 	}{
-		"a typed object":            {obj: &corev1.Secret{}, want: secretKind},
-		"an object without a type":  {obj: unstructured.New(bucketKind), want: bucketKind},
-		"R320 nil":                  {err: "there is no object"},
-		"R320 a foreign type":       {obj: &foreign{}, err: "no kind"},
-		"a type of several kinds":   {obj: &corev1.Node{}, err: "2 kinds"},
-		"a type without a version":  {obj: &metav1.APIGroup{}, err: "no version"},
-		"R320 an empty object":      {obj: &unstructured.Managed{}, err: "finding the kind"},
-		"R320 a nil pointer of one": {obj: (*unstructured.Managed)(nil), err: "there is no object"},
+		"a typed object":              {obj: &corev1.Secret{}, want: secretKind},
+		"an object without a type":    {obj: unstructured.New(bucketKind), want: bucketKind},
+		"nil (R320)":                  {err: "there is no object"},
+		"a foreign type (R320)":       {obj: &foreign{}, err: "no kind"},
+		"a type of several kinds":     {obj: &corev1.Node{}, err: "2 kinds"},
+		"a type without a version":    {obj: &metav1.APIGroup{}, err: "no version"},
+		"an empty object (R320)":      {obj: &unstructured.Managed{}, err: "finding the kind"},
+		"a nil pointer of one (R320)": {obj: (*unstructured.Managed)(nil), err: "there is no object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := resource.GetKind(tc.obj, scheme)
@@ -67,7 +67,7 @@ func didPanic(f func()) (did bool) {
 
 func TestAPIOfKinds(t *testing.T) {
 	t.Parallel()
-	t.Run("A34 kinds convert from a GroupVersionKind", func(t *testing.T) {
+	t.Run("kinds convert from a GroupVersionKind (A34)", func(t *testing.T) {
 		back := []schema.GroupVersionKind{
 			schema.GroupVersionKind(resource.ManagedKind(bucketKind)),
 			schema.GroupVersionKind(resource.ClaimKind(bucketKind)),

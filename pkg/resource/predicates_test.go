@@ -39,17 +39,17 @@ func TestNewPredicates(t *testing.T) {
 	p := resource.NewPredicates(func(obj runtime.Object) bool { return obj.(metav1.Object).GetName() == "wanted" })
 	var none *corev1.ConfigMap
 	for name, tc := range map[string]struct{ got, want bool }{
-		"A35 R307 create":                       {p.Create(event.CreateEvent{Object: wanted}), true},
-		"R307 create of another":                {p.Create(event.CreateEvent{Object: other}), false},
-		"R307 update: the new object counts":    {p.Update(event.UpdateEvent{ObjectOld: other, ObjectNew: wanted}), true},
-		"R307 update: the old object does not":  {p.Update(event.UpdateEvent{ObjectOld: wanted, ObjectNew: other}), false},
-		"R307 delete":                           {p.Delete(event.DeleteEvent{Object: wanted}), true},
-		"R307 delete of another":                {p.Delete(event.DeleteEvent{Object: other}), false},
-		"R307 generic":                          {p.Generic(event.GenericEvent{Object: wanted}), true},
-		"R307 generic of another":               {p.Generic(event.GenericEvent{Object: other}), false},
-		"R320 an event without an object":       {p.Create(event.CreateEvent{}), false},
-		"R320 an update without a new object":   {p.Update(event.UpdateEvent{ObjectOld: wanted}), false},
-		"R320 a generic event of a nil pointer": {p.Generic(event.GenericEvent{Object: none}), false},
+		"create (A35, R307)":                      {p.Create(event.CreateEvent{Object: wanted}), true},
+		"create of another (R307)":                {p.Create(event.CreateEvent{Object: other}), false},
+		"update: the new object counts (R307)":    {p.Update(event.UpdateEvent{ObjectOld: other, ObjectNew: wanted}), true},
+		"update: the old object does not (R307)":  {p.Update(event.UpdateEvent{ObjectOld: wanted, ObjectNew: other}), false},
+		"delete (R307)":                           {p.Delete(event.DeleteEvent{Object: wanted}), true},
+		"delete of another (R307)":                {p.Delete(event.DeleteEvent{Object: other}), false},
+		"generic (R307)":                          {p.Generic(event.GenericEvent{Object: wanted}), true},
+		"generic of another (R307)":               {p.Generic(event.GenericEvent{Object: other}), false},
+		"an event without an object (R320)":       {p.Create(event.CreateEvent{}), false},
+		"an update without a new object (R320)":   {p.Update(event.UpdateEvent{ObjectOld: wanted}), false},
+		"a generic event of a nil pointer (R320)": {p.Generic(event.GenericEvent{Object: none}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got != tc.want {
@@ -89,31 +89,31 @@ func TestPredicateFns(t *testing.T) {
 	byBucket := resource.IsControlledByKind(bucketKind)
 	var none *corev1.Secret
 	checkPredicates(t, map[string]predicateCase{
-		"A36 R308 all of none":                      {fn: all(), want: true},
-		"R308 all of true":                          {fn: all(yes, yes), want: true},
-		"R308 all of true and false":                {fn: all(yes, no), want: false},
-		"A36 R308 any of none":                      {fn: some(), want: false},
-		"R308 any of false and true":                {fn: some(no, yes), want: true},
-		"R308 any of false":                         {fn: some(no, no), want: false},
-		"R308 nested":                               {fn: all(some(no, yes), some(all(yes, no), all())), want: true},
-		"A39 R314 typed, without a kind of its own": {fn: isSecret, obj: &corev1.Secret{}, want: true},
-		"R314 typed, of another kind":               {fn: isSecret, obj: &corev1.ConfigMap{}, want: false},
-		"R314 a kind that has no type":              {fn: isBucket, obj: unstructured.New(bucketKind), want: true},
-		"R314 another version": {
+		"all of none (A36, R308)":                      {fn: all(), want: true},
+		"all of true (R308)":                           {fn: all(yes, yes), want: true},
+		"all of true and false (R308)":                 {fn: all(yes, no), want: false},
+		"any of none (A36, R308)":                      {fn: some(), want: false},
+		"any of false and true (R308)":                 {fn: some(no, yes), want: true},
+		"any of false (R308)":                          {fn: some(no, no), want: false},
+		"nested (R308)":                                {fn: all(some(no, yes), some(all(yes, no), all())), want: true},
+		"typed, without a kind of its own (A39, R314)": {fn: isSecret, obj: &corev1.Secret{}, want: true},
+		"typed, of another kind (R314)":                {fn: isSecret, obj: &corev1.ConfigMap{}, want: false},
+		"a kind that has no type (R314)":               {fn: isBucket, obj: unstructured.New(bucketKind), want: true},
+		"another version (R314)": {
 			fn: isBucket, obj: unstructured.New(bucketKind.GroupKind().WithVersion("v2")), want: false},
-		"R320 kind of nil":                     {fn: isSecret, want: false},
-		"R320 kind of a nil pointer":           {fn: isSecret, obj: none, want: false},
-		"R320 kind of a foreign type":          {fn: isSecret, obj: &foreign{}, want: false},
-		"A40 R315 controlled by the kind":      {fn: byBucket, obj: owned("storage.example.org/v1", "Bucket", true), want: true},
-		"R315 owned, not controlled":           {fn: byBucket, obj: owned("storage.example.org/v1", "Bucket", false), want: false},
-		"R315 controlled by another kind":      {fn: byBucket, obj: owned("storage.example.org/v1", "Topic", true), want: false},
-		"R315 controlled by another version":   {fn: byBucket, obj: owned("storage.example.org/v2", "Bucket", true), want: false},
-		"R315 controlled by another group":     {fn: byBucket, obj: owned("example.org/v1", "Bucket", true), want: false},
-		"R315 controlled by nobody":            {fn: byBucket, obj: &corev1.Secret{}, want: false},
-		"R320 controller of nil":               {fn: byBucket, want: false},
-		"R320 controller of a nil pointer":     {fn: byBucket, obj: none, want: false},
-		"R320 controller of a foreign type":    {fn: byBucket, obj: &foreign{}, want: false},
-		"R320 controller of no proper version": {fn: byBucket, obj: owned("a/b/c", "Bucket", true), want: false},
+		"kind of nil (R320)":                     {fn: isSecret, want: false},
+		"kind of a nil pointer (R320)":           {fn: isSecret, obj: none, want: false},
+		"kind of a foreign type (R320)":          {fn: isSecret, obj: &foreign{}, want: false},
+		"controlled by the kind (A40, R315)":     {fn: byBucket, obj: owned("storage.example.org/v1", "Bucket", true), want: true},
+		"owned, not controlled (R315)":           {fn: byBucket, obj: owned("storage.example.org/v1", "Bucket", false), want: false},
+		"controlled by another kind (R315)":      {fn: byBucket, obj: owned("storage.example.org/v1", "Topic", true), want: false},
+		"controlled by another version (R315)":   {fn: byBucket, obj: owned("storage.example.org/v2", "Bucket", true), want: false},
+		"controlled by another group (R315)":     {fn: byBucket, obj: owned("example.org/v1", "Bucket", true), want: false},
+		"controlled by nobody (R315)":            {fn: byBucket, obj: &corev1.Secret{}, want: false},
+		"controller of nil (R320)":               {fn: byBucket, want: false},
+		"controller of a nil pointer (R320)":     {fn: byBucket, obj: none, want: false},
+		"controller of a foreign type (R320)":    {fn: byBucket, obj: &foreign{}, want: false},
+		"controller of no proper version (R320)": {fn: byBucket, obj: owned("a/b/c", "Bucket", true), want: false},
 	})
 }
 
@@ -131,7 +131,7 @@ func (*foreign) DeepCopyObject() runtime.Object   { return &foreign{} }
 
 func TestAPIOfPredicates(t *testing.T) {
 	t.Parallel()
-	t.Run("A35 A36 A39 A40 as the documents call them", func(t *testing.T) {
+	t.Run("as the documents call them (A35, A36, A39, A40)", func(t *testing.T) {
 		var p predicate.Funcs = resource.NewPredicates(resource.AnyOf(
 			resource.AllOf(resource.IsManagedKind(resource.ManagedKind(bucketKind), newScheme(t))),
 			resource.IsControlledByKind(bucketKind),

@@ -29,13 +29,13 @@ func TestSetBindable(t *testing.T) {
 		have, want xpv1.BindingPhase
 		claim      *corev1.ObjectReference
 	}{
-		"A43 K40 unset":            {want: xpv1.BindingPhaseUnbound},
-		"K40 unbindable":           {have: xpv1.BindingPhaseUnbindable, want: xpv1.BindingPhaseUnbound},
-		"K40 unbound":              {have: xpv1.BindingPhaseUnbound, want: xpv1.BindingPhaseUnbound},
-		"K40 asked for by a claim": {want: xpv1.BindingPhaseUnbound, claim: orders},
-		"K40 bound stays":          {have: xpv1.BindingPhaseBound, want: xpv1.BindingPhaseBound, claim: orders},
-		"N4 released stays":        {have: xpv1.BindingPhaseReleased, want: xpv1.BindingPhaseReleased, claim: orders},
-		"N4 released and offered":  {have: xpv1.BindingPhaseReleased, want: xpv1.BindingPhaseUnbound},
+		"unset (A43, K40)":           {want: xpv1.BindingPhaseUnbound},
+		"unbindable (K40)":           {have: xpv1.BindingPhaseUnbindable, want: xpv1.BindingPhaseUnbound},
+		"unbound (K40)":              {have: xpv1.BindingPhaseUnbound, want: xpv1.BindingPhaseUnbound},
+		"asked for by a claim (K40)": {want: xpv1.BindingPhaseUnbound, claim: orders},
+		"bound stays (K40)":          {have: xpv1.BindingPhaseBound, want: xpv1.BindingPhaseBound, claim: orders},
+		"released stays (N4)":        {have: xpv1.BindingPhaseReleased, want: xpv1.BindingPhaseReleased, claim: orders},
+		"released and offered (N4)":  {have: xpv1.BindingPhaseReleased, want: xpv1.BindingPhaseUnbound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mg := bucket(func(mg *unstructured.Managed) {
@@ -58,13 +58,13 @@ func TestMayDeleteExternal(t *testing.T) {
 		reclaim  xpv1.ReclaimPolicy
 		want     bool
 	}{
-		"N3 R56 nothing said":           {want: true},
-		"N3 R56 all permit it":          {xpv1.ManagementPolicies{"*"}, "Delete", "Delete", true},
-		"N3 R56 deletion policy":        {xpv1.ManagementPolicies{"*"}, "Orphan", "Delete", false},
-		"N3 R56 reclaim policy":         {xpv1.ManagementPolicies{"*"}, "Delete", "Retain", false},
-		"N3 R56 R111 management policy": {xpv1.ManagementPolicies{"Observe", "Create"}, "Delete", "Delete", false},
-		"N3 R56 R111 action Delete":     {xpv1.ManagementPolicies{"Observe", "Delete"}, "", "", true},
-		"N3 R56 paused":                 {xpv1.ManagementPolicies{}, "Delete", "Delete", false},
+		"nothing said (N3, R56)":            {want: true},
+		"all permit it (N3, R56)":           {xpv1.ManagementPolicies{"*"}, "Delete", "Delete", true},
+		"deletion policy (N3, R56)":         {xpv1.ManagementPolicies{"*"}, "Orphan", "Delete", false},
+		"reclaim policy (N3, R56)":          {xpv1.ManagementPolicies{"*"}, "Delete", "Retain", false},
+		"management policy (N3, R56, R111)": {xpv1.ManagementPolicies{"Observe", "Create"}, "Delete", "Delete", false},
+		"action Delete (N3, R56, R111)":     {xpv1.ManagementPolicies{"Observe", "Delete"}, "", "", true},
+		"paused (N3, R56)":                  {xpv1.ManagementPolicies{}, "Delete", "Delete", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mg := bucket(func(mg *unstructured.Managed) {
@@ -86,15 +86,15 @@ func TestProviderConfig(t *testing.T) {
 		mg   client.Object
 		want config
 	}{
-		"R228 N2 none named": {bucket(func(*unstructured.Managed) {}), config{"ProviderConfig", "default"}},
-		"R228 N2 none named, in a namespace": {
+		"none named (R228, N2)": {bucket(func(*unstructured.Managed) {}), config{"ProviderConfig", "default"}},
+		"none named, in a namespace (R228, N2)": {
 			bucket(func(mg *unstructured.Managed) { mg.SetNamespace("shop") }), config{"ClusterProviderConfig", "default"}},
-		"R227 one named": {uses("", "", "team"), config{"ProviderConfig", "team"}},
-		"R227 N2 a cluster-scoped object uses a ProviderConfig": {
+		"one named (R227)": {uses("", "", "team"), config{"ProviderConfig", "team"}},
+		"a cluster-scoped object uses a ProviderConfig (R227, N2)": {
 			uses("", "ClusterProviderConfig", "team"), config{"ProviderConfig", "team"}},
-		"R227 N2 one named in a namespace, no kind": {uses("shop", "", "team"), config{"ClusterProviderConfig", "team"}},
-		"R227 N2 one named in a namespace, a kind":  {uses("shop", "ProviderConfig", "team"), config{"ProviderConfig", "team"}},
-		"R228 a kind without that role":             {&corev1.ConfigMap{}, config{"ProviderConfig", "default"}},
+		"one named in a namespace, no kind (R227, N2)": {uses("shop", "", "team"), config{"ClusterProviderConfig", "team"}},
+		"one named in a namespace, a kind (R227, N2)":  {uses("shop", "ProviderConfig", "team"), config{"ProviderConfig", "team"}},
+		"a kind without that role (R228)":              {&corev1.ConfigMap{}, config{"ProviderConfig", "default"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := (config{resource.ProviderConfigKind(tc.mg), resource.ProviderConfigName(tc.mg)}); got != tc.want {
@@ -119,13 +119,13 @@ func TestConnectionSecretReference(t *testing.T) {
 		mg   client.Object
 		want *xpv1.SecretReference
 	}{
-		"R210 none":                     {mg: bucket(func(*unstructured.Managed) {})},
-		"R210 an empty one":             {mg: publishes("", xpv1.SecretReference{})},
-		"R210 empty, in a namespace":    {mg: publishes("shop", xpv1.SecretReference{})},
-		"R209 where it says":            {mg: publishes("", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inA},
-		"R209 N2 by name only":          {mg: publishes("shop", xpv1.SecretReference{Name: "b"}), want: inShop},
-		"N2 never in another namespace": {mg: publishes("shop", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inShop},
-		"R210 a kind without that role": {mg: &corev1.ConfigMap{}},
+		"none (R210)":                     {mg: bucket(func(*unstructured.Managed) {})},
+		"an empty one (R210)":             {mg: publishes("", xpv1.SecretReference{})},
+		"empty, in a namespace (R210)":    {mg: publishes("shop", xpv1.SecretReference{})},
+		"where it says (R209)":            {mg: publishes("", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inA},
+		"by name only (R209, N2)":         {mg: publishes("shop", xpv1.SecretReference{Name: "b"}), want: inShop},
+		"never in another namespace (N2)": {mg: publishes("shop", xpv1.SecretReference{Namespace: "a", Name: "b"}), want: inShop},
+		"a kind without that role (R210)": {mg: &corev1.ConfigMap{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := resource.ConnectionSecretReference(tc.mg)
@@ -161,7 +161,7 @@ func TestIsConditionTrue(t *testing.T) {
 
 func TestAPIOfManaged(t *testing.T) {
 	t.Parallel()
-	t.Run("A8 A31 what a managed resource offers", func(t *testing.T) {
+	t.Run("what a managed resource offers (A8, A31)", func(t *testing.T) {
 		var mg resource.Managed = unstructured.New(bucketKind)
 		for role, ok := range map[string]bool{
 			"provider config":   is[resource.ProviderConfigReferencer](mg),

@@ -48,26 +48,26 @@ func cacheLives(t *testing.T, w *world) {
 	w.Settled(t, c)
 	first := w.secretOf(t, "cache")
 	if keys := slices.Sorted(maps.Keys(first)); !cmp.Equal(keys, []string{"endpoint", "password", "port", "username"}) {
-		t.Errorf("R211 keys %v", keys)
+		t.Errorf("keys %v (R211)", keys)
 	}
 	if p := c.Spec.ForProvider; p.EvictionPolicy == nil || *p.EvictionPolicy != cache.DefaultEvictionPolicy || p.EngineVersion == nil {
-		t.Errorf("R150 what the cloud chose is not in the spec: %+v", p)
+		t.Errorf("what the cloud chose is not in the spec: %+v (R150)", p)
 	}
-	w.Eventually(t, "P62 the password opens the server", func(ctx context.Context) error { return redis(ctx, first, "SET k v", "+OK") })
+	w.Eventually(t, "the password opens the server (P62)", func(ctx context.Context) error { return redis(ctx, first, "SET k v", "+OK") })
 	w.Change(t, c, func() {
 		c.Spec.ForProvider.MemoryMegabytes, c.Spec.ForProvider.EvictionPolicy = new(16), new("noeviction")
 	})
 	have, err := cache.NewClient(w.cloud).Get(t.Context(), meta.GetExternalName(c))
 	if err != nil || have.MemoryMegabytes != 16 || have.EvictionPolicy != "noeviction" || have.Labels["team"] != "red" {
-		t.Errorf("R39 P15 changes did not arrive: %+v, %v", have, err)
+		t.Errorf("changes did not arrive: %+v, %v (R39, P15)", have, err)
 	}
 	if diff := cmp.Diff(first, w.secretOf(t, "cache")); diff != "" {
-		t.Error("P65 the connection Secret changed")
+		t.Error("the connection Secret changed (P65)")
 	}
-	w.Eventually(t, "P65 the data is still there", func(ctx context.Context) error { return redis(ctx, first, "GET k", "$1") })
+	w.Eventually(t, "the data is still there (P65)", func(ctx context.Context) error { return redis(ctx, first, "GET k", "$1") })
 	w.Remove(t, c)
 	if _, err := cache.NewClient(w.cloud).Get(t.Context(), have.Name); !sdk.IsNotFound(err) {
-		t.Errorf("R38 the cache is still there: %v", err)
+		t.Errorf("the cache is still there: %v (R38)", err)
 	}
 }
 
@@ -90,12 +90,12 @@ func chosenCachePassword(t *testing.T) {
 			return redis(ctx, data, "PING", "+PONG")
 		}
 	}
-	w.Eventually(t, "P61 P64 the first password opens the server", opens("first-choice"))
+	w.Eventually(t, "the first password opens the server (P61, P64)", opens("first-choice"))
 	chosen.StringData = map[string]string{"password": "second-choice"}
 	if err := w.Client.Update(t.Context(), chosen); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually(t, "P61 R221 the second password opens the server", opens("second-choice"))
+	w.Eventually(t, "the second password opens the server (P61, R221)", opens("second-choice"))
 	w.Remove(t, c) // before the Secret that it refers to
 }
 

@@ -48,15 +48,15 @@ func TestClaimsOfDatabases(t *testing.T) {
 		want             *string
 		refused          string
 	}{
-		"R283 the claim's version": {claimed: ptr.To("15"), want: ptr.To("15")},
-		"R258 the class's version": {classed: ptr.To("14"), want: ptr.To("14")},
-		"R283 both say the same":   {claimed: ptr.To("14"), classed: ptr.To("14"), want: ptr.To("14")},
-		"R258 nobody says one":     {},
-		"D27 the class stands for another": {
+		"the claim's version (R283)": {claimed: ptr.To("15"), want: ptr.To("15")},
+		"the class's version (R258)": {classed: ptr.To("14"), want: ptr.To("14")},
+		"both say the same (R283)":   {claimed: ptr.To("14"), classed: ptr.To("14"), want: ptr.To("14")},
+		"nobody says one (R258)":     {},
+		"the class stands for another (D27)": {
 			claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class has 14",
 		},
-		"R274 a class that gives all claims one and the same": {name: "one-for-all", refused: "forProvider.name, which no two"},
-		"R274 a class that gives all claims one password":     {password: true, refused: "forProvider.passwordSecretRef, which no two"},
+		"a class that gives all claims one and the same (R274)": {name: "one-for-all", refused: "forProvider.name, which no two"},
+		"a class that gives all claims one password (R274)":     {password: true, refused: "forProvider.passwordSecretRef, which no two"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,9 +103,9 @@ func TestClaimsOfOtherKinds(t *testing.T) {
 			class, mg = &databasev1alpha3.FavouriteDBInstanceClass{}, &databasev1alpha3.FavouriteDBInstance{}
 		}
 		for name, wrong := range map[string]provider.Class{
-			"R260 claim":            {Claim: &databasev1alpha1.MySQLInstance{}, Object: c.Object, Managed: c.Managed},
-			"R260 class":            {Claim: c.Claim, Object: class, Managed: c.Managed},
-			"R260 managed resource": {Claim: c.Claim, Object: c.Object, Managed: mg},
+			"claim (R260)":            {Claim: &databasev1alpha1.MySQLInstance{}, Object: c.Object, Managed: c.Managed},
+			"class (R260)":            {Claim: c.Claim, Object: class, Managed: c.Managed},
+			"managed resource (R260)": {Claim: c.Claim, Object: c.Object, Managed: mg},
 		} {
 			t.Run(fmt.Sprintf("%s for %T", name, c.Claim), func(t *testing.T) {
 				t.Parallel()

@@ -27,15 +27,15 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]func(*testing.T, *world){
-		"R227 R229 different configurations":      differentConfigs,
-		"R228 N1 N2 configuration called default": defaultConfig,
-		"R232 rotated key":                        rotatedKey,
-		"R19 what goes wrong when connecting":     wrongConfigs,
-		"N12 a configuration in use stays":        configInUse,
-		"N12 Secret of a configuration in use":    secretInUse,
-		"K16 P11 P12 made by anybody":             madeByAnybody,
-		"P44 R150 settings that fill up":          imported,
-		"P62 P65 R211 generated password stays":   generatedPassword,
+		"different configurations (R227, R229)":       differentConfigs,
+		"configuration called default (R228, N1, N2)": defaultConfig,
+		"rotated key (R232)":                          rotatedKey,
+		"what goes wrong when connecting (R19)":       wrongConfigs,
+		"a configuration in use stays (N12)":          configInUse,
+		"Secret of a configuration in use (N12)":      secretInUse,
+		"made by anybody (K16, P11, P12)":             madeByAnybody,
+		"settings that fill up (P44, R150)":           imported,
+		"generated password stays (P62, P65, R211)":   generatedPassword,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,12 +143,12 @@ func wrongConfigs(t *testing.T, w *world) {
 		config *xpv1.ProviderConfigReference
 		says   string
 	}{
-		"R19 no configuration": {own("nowhere"), `cannot get ProviderConfig "nowhere"`},
-		"R19 no Secret": {
+		"no configuration (R19)": {own("nowhere"), `cannot get ProviderConfig "nowhere"`},
+		"no Secret (R19)": {
 			w.ownConfig(t, "no-secret", w.settings(w.endpoint, project, "nothing")), `cannot get credentials of ProviderConfig "no-secret"`,
 		},
-		"R19 no key": {w.ownConfig(t, "no-key", noKey), `cannot get credentials of ProviderConfig "no-key"`},
-		"R19 no client": {
+		"no key (R19)": {w.ownConfig(t, "no-key", noKey), `cannot get credentials of ProviderConfig "no-key"`},
+		"no client (R19)": {
 			w.ownConfig(t, "no-client", w.settings(w.endpoint, project, "malformed")), `cannot create client of ProviderConfig "no-client"`,
 		},
 	} {

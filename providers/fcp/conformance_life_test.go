@@ -33,8 +33,8 @@ import (
 func TestLifeAlone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
-		"R28 errors say what was being done": externalErrors,
-		"T42 every change is looked at":      everyChange,
+		"errors say what was being done (R28)": externalErrors,
+		"every change is looked at (T42)":      everyChange,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,15 +72,15 @@ func madeByAnybody(t *testing.T, w *world) {
 			"crossplane-provider": w.Namespace, meta.ExternalLabelUID: string(n.GetUID()),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("P11 P12 labels of what %s made -want +got:\n%s", by, diff)
+			t.Errorf("labels of what %s made (P11, P12) -want +got:\n%s", by, diff)
 		}
 		w.Change(t, n, func() { n.Parameters().MTU = new(9000) })
 		if have := w.networkOf(t, n); have.MTU != 9000 {
-			t.Errorf("K16 a change of what %s made did not arrive: %+v", by, have)
+			t.Errorf("a change of what %s made did not arrive: %+v (K16)", by, have)
 		}
 		w.Remove(t, n)
 		if _, err := w.networks.Get(t.Context(), have.ID); !sdk.IsNotFound(err) {
-			t.Errorf("K16 what %s made is still there: %v", by, err)
+			t.Errorf("what %s made is still there: %v (K16)", by, err)
 		}
 	}
 }
@@ -133,12 +133,12 @@ func generatedPassword(t *testing.T, w *world) {
 	first := string(read()["password"])
 	keys := slices.Sorted(maps.Keys(secret.Data))
 	if !cmp.Equal(keys, []string{"database", "endpoint", "password", "port", "username"}) || len(first) < 16 {
-		t.Errorf("R211 P62 keys %v, password of %d characters", keys, len(first))
+		t.Errorf("keys %v, password of %d characters (R211, P62)", keys, len(first))
 	}
-	w.Eventually(t, "P62 the password opens the server", func(ctx context.Context) error { return w.opens(ctx, first) })
+	w.Eventually(t, "the password opens the server (P62)", func(ctx context.Context) error { return w.opens(ctx, first) })
 	for _, level := range []int{20, 30} {
 		w.Change(t, db, func() { db.Spec.ForProvider.FancinessLevel = level })
-		w.Eventually(t, "P65 the same password opens the server", func(ctx context.Context) error {
+		w.Eventually(t, "the same password opens the server (P65)", func(ctx context.Context) error {
 			if got := string(read()["password"]); got != first {
 				return fmt.Errorf("the connection Secret has another password")
 			}

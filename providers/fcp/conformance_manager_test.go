@@ -65,7 +65,7 @@ func TestSetupWithManager(t *testing.T) {
 	if err := fcp.Provider().SetupWithManager(r); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("A73 R9 every kind has a controller", func(t *testing.T) {
+	t.Run("every kind has a controller (A73, R9)", func(t *testing.T) {
 		for gvk, typ := range s.AllKnownTypes() {
 			object := reflect.New(typ).Interface()
 			_, isManaged := object.(resource.Managed)
@@ -75,7 +75,7 @@ func TestSetupWithManager(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R15 all names differ", func(t *testing.T) {
+	t.Run("all names differ (R15)", func(t *testing.T) {
 		names := slices.Sorted(slices.Values(r.names))
 		if unique := slices.Compact(slices.Clone(names)); len(names) == 0 || len(unique) != len(names) {
 			t.Errorf("names %v", names)

@@ -42,10 +42,10 @@ func TestStatus(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("P22 lost status of a network", func(t *testing.T) { loses(t, w, n, &n.Status.AtProvider) })
-	t.Run("P22 lost status of a subnet", func(t *testing.T) { loses(t, w, s, &s.Status.AtProvider) })
-	t.Run("P22 lost status of a node group", func(t *testing.T) { loses(t, w, g, &g.Status.AtProvider) })
-	t.Run("K10 P32 the cloud's own fields", func(t *testing.T) { showsWhatOnlyTheCloudSays(t, w, g) })
+	t.Run("lost status of a network (P22)", func(t *testing.T) { loses(t, w, n, &n.Status.AtProvider) })
+	t.Run("lost status of a subnet (P22)", func(t *testing.T) { loses(t, w, s, &s.Status.AtProvider) })
+	t.Run("lost status of a node group (P22)", func(t *testing.T) { loses(t, w, g, &g.Status.AtProvider) })
+	t.Run("the cloud's own fields (K10, P32)", func(t *testing.T) { showsWhatOnlyTheCloudSays(t, w, g) })
 }
 
 // loses takes the whole status from an object and wants the same observation back.
@@ -77,10 +77,10 @@ func showsWhatOnlyTheCloudSays(t *testing.T, w *world, g *computev1alpha3.NodeGr
 	}
 	o := g.Status.AtProvider
 	if o.Name != have.Name || !o.CreatedAt.Time.Equal(have.CreatedAt) {
-		t.Errorf("K10 name %q and creation %s, want %q and %s", o.Name, o.CreatedAt, have.Name, have.CreatedAt)
+		t.Errorf("name %q and creation %s, want %q and %s (K10)", o.Name, o.CreatedAt, have.Name, have.CreatedAt)
 	}
 	if u := have.Upgrade; o.Upgrade.Version != u.Version || !o.Upgrade.LastUpgradeAt.Time.Equal(*u.LastUpgradeAt) {
-		t.Errorf("P32 upgrade %+v, want %+v", o.Upgrade, u)
+		t.Errorf("upgrade %+v, want %+v (P32)", o.Upgrade, u)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestStructsOfNodeGroups(t *testing.T) {
 	g.Spec.InitProvider.Upgrade = &computev1alpha3.UpgradeSpec{MaxUnavailable: new(2)}
 	w.Create(t, g)
 	w.Settled(t, g)
-	t.Run("R138 R146 R150 P33 created with both, filled with the cloud's choices", func(t *testing.T) {
+	t.Run("created with both, filled with the cloud's choices (R138, R146, R150, P33)", func(t *testing.T) {
 		w.upgrades(t, g, nodegroup.DefaultStrategy, 2, nodegroup.DefaultRepairEnabled)
 		if diff := cmp.Diff(&computev1alpha3.UpgradeSpec{Strategy: new(nodegroup.DefaultStrategy)}, g.Spec.ForProvider.Upgrade); diff != "" {
 			t.Errorf("upgrade -want +got:\n%s", diff)
@@ -107,14 +107,14 @@ func TestStructsOfNodeGroups(t *testing.T) {
 			t.Errorf("repair -want +got:\n%s", diff)
 		}
 	})
-	t.Run("R39 P33 P34 changes arrive", func(t *testing.T) {
+	t.Run("changes arrive (R39, P33, P34)", func(t *testing.T) {
 		w.Change(t, g, func() {
 			g.Spec.ForProvider.Upgrade = &computev1alpha3.UpgradeSpec{Strategy: new(nodegroup.StrategyRecreate), MaxUnavailable: new(3)}
 			g.Spec.ForProvider.Repair.Enabled = false
 		})
 		w.upgrades(t, g, nodegroup.StrategyRecreate, 3, false)
 	})
-	t.Run("R40 what others change is changed back", func(t *testing.T) {
+	t.Run("what others change is changed back (R40)", func(t *testing.T) {
 		in := nodegroup.UpdateNodeGroupInput{
 			Upgrade: &nodegroup.UpgradeInput{Strategy: new(nodegroup.StrategyRolling)}, Repair: &nodegroup.RepairInput{Enabled: new(true)},
 		}

@@ -35,16 +35,16 @@ func chosenPassword(t *testing.T) {
 	db.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: w.Namespace, Name: "chosen", Key: "password"}
 	w.Create(t, db)
 	w.Settled(t, db)
-	w.Eventually(t, "P61 P64 the first password opens the server", func(ctx context.Context) error { return w.opens(ctx, "first-choice") })
+	w.Eventually(t, "the first password opens the server (P61, P64)", func(ctx context.Context) error { return w.opens(ctx, "first-choice") })
 	if db.Spec.ForProvider.Version == nil || *db.Spec.ForProvider.Version != db.Status.AtProvider.Version {
-		t.Errorf("R150 version %v, want %q", db.Spec.ForProvider.Version, db.Status.AtProvider.Version)
+		t.Errorf("version %v, want %q (R150)", db.Spec.ForProvider.Version, db.Status.AtProvider.Version)
 	}
 
 	chosen.StringData = map[string]string{"password": "second-choice"}
 	if err := w.Client.Update(t.Context(), chosen); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually(t, "P61 R221 the second password opens the server", func(ctx context.Context) error { return w.opens(ctx, "second-choice") })
+	w.Eventually(t, "the second password opens the server (P61, R221)", func(ctx context.Context) error { return w.opens(ctx, "second-choice") })
 	w.Remove(t, db) // before the Secret that it refers to
 }
 

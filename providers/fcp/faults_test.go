@@ -32,7 +32,7 @@ func lostAnswers(t *testing.T) {
 	w.Settled(t, n)
 	found, err := w.networks.List(t.Context(), map[string]string{meta.ExternalLabelUID: string(n.UID)})
 	if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(n) {
-		t.Errorf("N5 networks %+v, %v; external name %q", found, err, meta.GetExternalName(n))
+		t.Errorf("networks %+v, %v; external name %q (N5)", found, err, meta.GetExternalName(n))
 	}
 
 	g := w.nodeGroup("workers", meta.GetExternalName(s))
@@ -46,7 +46,7 @@ func lostAnswers(t *testing.T) {
 	}
 	w.Settled(t, g)
 	if meta.ExternalCreateIncomplete(g) {
-		t.Error("N22 the answer to the repeated creation was not recorded")
+		t.Error("the answer to the repeated creation was not recorded (N22)")
 	}
 }
 
@@ -69,13 +69,13 @@ func failedCreation(t *testing.T) {
 	})
 	w.says(t, n, "cannot create network")
 	if meta.GetExternalName(n) != "" || !meta.ExternalCreateIncomplete(n) {
-		t.Errorf("N5 the creation counts as failed: %v", n.Annotations)
+		t.Errorf("the creation counts as failed: %v (N5)", n.Annotations)
 	}
 	if err := w.admin.ClearFaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.Settled(t, n)
 	if all, err := w.networks.List(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != sdk.StatusAvailable {
-		t.Errorf("N26 networks %+v, %v", all, err)
+		t.Errorf("networks %+v, %v (N26)", all, err)
 	}
 }

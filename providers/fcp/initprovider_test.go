@@ -19,7 +19,7 @@ func initialNetwork(t *testing.T, w *world) {
 	w.Create(t, n)
 	w.Settled(t, n)
 	if have := w.networkOf(t, n); have.MTU != 9000 || n.Spec.ForProvider.MTU != nil {
-		t.Errorf("R138 R146 MTU %d, declared %v", have.MTU, n.Spec.ForProvider.MTU)
+		t.Errorf("MTU %d, declared %v (R138, R146)", have.MTU, n.Spec.ForProvider.MTU)
 	}
 	id := meta.GetExternalName(n)
 	if _, err := w.networks.Update(t.Context(), id, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
@@ -27,7 +27,7 @@ func initialNetwork(t *testing.T, w *world) {
 	}
 	w.Change(t, n, func() { n.Spec.ForProvider.Description = new("changed") })
 	if have := w.networkOf(t, n); have.MTU != 1400 || have.Description != "changed" {
-		t.Errorf("R143 R144 after an update of another field: %+v", have)
+		t.Errorf("after an update of another field: %+v (R143, R144)", have)
 	}
 }
 
@@ -39,10 +39,10 @@ func initialDatabase(t *testing.T, w *world) {
 	w.Create(t, db)
 	w.Settled(t, db)
 	if got := meta.GetExternalName(db); got != "by-init" {
-		t.Errorf("D19 external name %q", got)
+		t.Errorf("external name %q (D19)", got)
 	}
 	have, err := database.NewClient(w.cloud).Get(t.Context(), "by-init")
 	if err != nil || have.FancinessLevel != 15 || db.Spec.ForProvider.FancinessLevel != 0 {
-		t.Errorf("R138 R146 %+v, %v, declared %d", have, err, db.Spec.ForProvider.FancinessLevel)
+		t.Errorf("%+v, %v, declared %d (R138, R146)", have, err, db.Spec.ForProvider.FancinessLevel)
 	}
 }

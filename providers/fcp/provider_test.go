@@ -33,17 +33,17 @@ func TestProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]func(*testing.T, *world){
-		"R39 R40 R65 R149 R150 P10 P15 N23 cluster network":    func(t *testing.T, w *world) { networkLives(t, w, w.clusterNetwork()) },
-		"R39 R40 R65 R149 R150 P10 P15 N23 namespaced network": func(t *testing.T, w *world) { networkLives(t, w, w.network("life")) },
-		"N5 N23 network is found":                              networkIsFound,
-		"wrong range":                                          importWithAnotherRange,
-		"O32 R111 R113 R152 P81 observed network":              observedNetwork,
-		"N2 own configuration":                                 ownConfiguration,
-		"R38 R150 P15 subnet":                                  subnetLives,
-		"R138 R141 R143 R144 R146 R150 node group":             nodeGroupLives,
-		"R138 R143 R144 R146 network as created":               initialNetwork,
-		"D19 R138 R146 database as created":                    initialDatabase,
-		"R38 R39 R150 R211 P15 P62 P65 cache":                  cacheLives,
+		"cluster network (R39, R40, R65, R149, R150, P10, P15, N23)":    func(t *testing.T, w *world) { networkLives(t, w, w.clusterNetwork()) },
+		"namespaced network (R39, R40, R65, R149, R150, P10, P15, N23)": func(t *testing.T, w *world) { networkLives(t, w, w.network("life")) },
+		"network is found (N5, N23)":                                    networkIsFound,
+		"wrong range":                                                   importWithAnotherRange,
+		"observed network (O32, R111, R113, R152, P81)":                 observedNetwork,
+		"own configuration (N2)":                                        ownConfiguration,
+		"subnet (R38, R150, P15)":                                       subnetLives,
+		"node group (R138, R141, R143, R144, R146, R150)":               nodeGroupLives,
+		"network as created (R138, R143, R144, R146)":                   initialNetwork,
+		"database as created (D19, R138, R146)":                         initialDatabase,
+		"cache (R38, R39, R150, R211, P15, P62, P65)":                   cacheLives,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,11 +56,11 @@ func TestProvider(t *testing.T) {
 func TestProviderAlone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
-		"R161 R162 R165 R166 R170 N32 references": references,
-		"N5 N22 lost answers":                     lostAnswers,
-		"N5 N26 failed creation":                  failedCreation,
-		"R150 R221 P61 P64 chosen password":       chosenPassword,
-		"R221 P61 P64 chosen password of a cache": chosenCachePassword,
+		"references (R161, R162, R165, R166, R170, N32)": references,
+		"lost answers (N5, N22)":                         lostAnswers,
+		"failed creation (N5, N26)":                      failedCreation,
+		"chosen password (R150, R221, P61, P64)":         chosenPassword,
+		"chosen password of a cache (R221, P61, P64)":    chosenCachePassword,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,13 +101,13 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 	w.Settled(t, n)
 	have := w.networkOf(t, n)
 	if !strings.HasPrefix(have.ID, "net-") || n.Observation().ID != have.ID {
-		t.Errorf("R65 external name %q, observed id %q", have.ID, n.Observation().ID)
+		t.Errorf("external name %q, observed id %q (R65)", have.ID, n.Observation().ID)
 	}
 	if mtu := n.Parameters().MTU; mtu == nil || *mtu != network.DefaultMTU {
-		t.Errorf("R150 the MTU that the cloud chose is not in the spec: %v", mtu)
+		t.Errorf("the MTU that the cloud chose is not in the spec: %v (R150)", mtu)
 	}
 	if have.Labels["team"] != "red" || have.Labels[meta.ExternalLabelUID] != string(n.GetUID()) {
-		t.Errorf("P10 P15 N23 labels %v", have.Labels)
+		t.Errorf("labels %v (P10, P15, N23)", have.Labels)
 	}
 
 	w.Change(t, n, func() {
@@ -116,11 +116,11 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 		delete(n.Parameters().Labels, "tier")
 	})
 	if diff := cmp.Diff(map[string]string{"team": "red"}, n.Parameters().Labels); diff != "" {
-		t.Errorf("R149 a label that was removed came back -want +got:\n%s", diff)
+		t.Errorf("a label that was removed came back (R149) -want +got:\n%s", diff)
 	}
 	have = w.networkOf(t, n)
 	if have.MTU != 9000 || have.Description != "for the shop" || !cmp.Equal(have.DNSServers, []string{"10.0.0.2"}) {
-		t.Errorf("R39 changes did not arrive: %+v", have)
+		t.Errorf("changes did not arrive: %+v (R39)", have)
 	}
 
 	disturbed := maps.Clone(have.Labels)
@@ -130,7 +130,7 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"team": "red", "foreign": "yes", meta.ExternalLabelUID: string(n.GetUID())}
-	w.Eventually(t, "R40 P15 the network is as declared again", func(context.Context) error {
+	w.Eventually(t, "the network is as declared again (R40, P15)", func(context.Context) error {
 		have := w.networkOf(t, n)
 		for key, value := range want {
 			if have.Labels[key] != value {
@@ -145,7 +145,7 @@ func networkLives(t *testing.T, w *world, n networkObject) {
 
 	w.Remove(t, n)
 	if _, err := w.networks.Get(t.Context(), have.ID); !sdk.IsNotFound(err) {
-		t.Errorf("R38 the network is still there: %v", err)
+		t.Errorf("the network is still there: %v (R38)", err)
 	}
 }
 
@@ -205,15 +205,15 @@ func observedNetwork(t *testing.T, w *world) {
 	w.Create(t, n)
 	w.Settled(t, n)
 	if diff := cmp.Diff(networkv1alpha3.NetworkParameters{}, n.Spec.ForProvider); diff != "" {
-		t.Errorf("R152 taken over -want +got:\n%s", diff)
+		t.Errorf("taken over (R152) -want +got:\n%s", diff)
 	}
 	if n.Status.AtProvider.CIDRBlock != "10.9.0.0/16" || len(n.Status.Drift) > 0 || n.GetCondition(xpv1.TypeInSync).Status != corev1.ConditionTrue {
-		t.Errorf("R113 P81 status %+v", n.Status)
+		t.Errorf("status %+v (R113, P81)", n.Status)
 	}
 	w.Remove(t, n)
 	have, err := w.networks.Get(t.Context(), made.ID)
 	if err != nil || len(have.Labels) > 0 {
-		t.Errorf("R111 observing left %+v, %v", have, err)
+		t.Errorf("observing left %+v, %v (R111)", have, err)
 	}
 }
 
@@ -280,16 +280,16 @@ func subnetLives(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	if s.Spec.ForProvider.Zone == nil || *s.Spec.ForProvider.Zone != have.Zone || s.Status.AtProvider.Zone != have.Zone {
-		t.Errorf("R150 zone %v, want %s", s.Spec.ForProvider.Zone, have.Zone)
+		t.Errorf("zone %v, want %s (R150)", s.Spec.ForProvider.Zone, have.Zone)
 	}
 	w.Change(t, s, func() { s.Spec.ForProvider.Labels = map[string]string{"tier": "web"} })
 	have, err = w.subnets.Get(t.Context(), have.ID)
 	if err != nil || have.Labels["tier"] != "web" || have.Labels[meta.ExternalLabelUID] != string(s.UID) {
-		t.Errorf("P15 %+v, %v", have, err)
+		t.Errorf("%+v, %v (P15)", have, err)
 	}
 	w.Remove(t, s)
 	if _, err := w.subnets.Get(t.Context(), have.ID); !sdk.IsNotFound(err) {
-		t.Errorf("R38 the subnet is still there: %v", err)
+		t.Errorf("the subnet is still there: %v (R38)", err)
 	}
 }
 
@@ -315,23 +315,23 @@ func nodeGroupLives(t *testing.T, w *world) {
 	g.Spec.InitProvider.ScalingConfig = []computev1alpha3.ScalingConfig{{DesiredSize: new(2)}}
 	w.Create(t, g)
 	w.Settled(t, g)
-	w.sizes(t, "R138 R141 as created", g, 1, 4, 2)
+	w.sizes(t, "as created (R138, R141)", g, 1, 4, 2)
 	if got := g.Spec.ForProvider.ScalingConfig[0].DesiredSize; got != nil {
-		t.Errorf("R146 the desired size became a declared one: %d", *got)
+		t.Errorf("the desired size became a declared one: %d (R146)", *got)
 	}
 	if got := g.Spec.ForProvider.InstanceType; got == nil || *got != "small" {
-		t.Errorf("R150 the instance type that the cloud chose is not in the spec: %v", got)
+		t.Errorf("the instance type that the cloud chose is not in the spec: %v (R150)", got)
 	}
 
 	if _, err := w.groups.Autoscale(t.Context(), "workers", 3); err != nil {
 		t.Fatal(err)
 	}
 	w.Change(t, g, func() { g.Spec.ForProvider.ScalingConfig[0].MaxSize = new(6) })
-	w.sizes(t, "R143 R144 after an update of another field", g, 1, 6, 3)
+	w.sizes(t, "after an update of another field (R143, R144)", g, 1, 6, 3)
 
 	w.Remove(t, g)
 	if _, err := w.groups.Get(t.Context(), "workers"); !sdk.IsNotFound(err) {
-		t.Errorf("R38 the node group is still there: %v", err)
+		t.Errorf("the node group is still there: %v (R38)", err)
 	}
 	w.Remove(t, s) // before its network
 }

@@ -34,7 +34,7 @@ func references(t *testing.T) {
 	w.says(t, s, "app=shop")
 	w.says(t, g, "has no external name yet")
 	if stats, err := w.admin.Stats(t.Context()); err != nil || stats.Count("", "", "") > 0 {
-		t.Errorf("R166 the cloud was called before references were resolved: %+v, %v", stats, err)
+		t.Errorf("the cloud was called before references were resolved: %+v, %v (R166)", stats, err)
 	}
 
 	n := w.network("shop")
@@ -44,7 +44,7 @@ func references(t *testing.T) {
 	w.Settled(t, s)
 	w.Settled(t, g)
 	if ref := s.Spec.ForProvider.NetworkIDRef; *s.Spec.ForProvider.NetworkID != meta.GetExternalName(n) || ref == nil || ref.Name != "shop" {
-		t.Errorf("R162 R165 %+v", s.Spec.ForProvider)
+		t.Errorf("%+v (R162, R165)", s.Spec.ForProvider)
 	}
 	have, err := w.groups.Get(t.Context(), "workers")
 	if err != nil {
@@ -52,7 +52,7 @@ func references(t *testing.T) {
 	}
 	want := []string{meta.GetExternalName(s)}
 	if !cmp.Equal(have.SubnetIDs, want) || !cmp.Equal(g.Spec.ForProvider.SubnetIDs, want) {
-		t.Errorf("R161 R170 the cloud has %v, the object %v, want %v", have.SubnetIDs, g.Spec.ForProvider.SubnetIDs, want)
+		t.Errorf("the cloud has %v, the object %v, want %v (R161, R170)", have.SubnetIDs, g.Spec.ForProvider.SubnetIDs, want)
 	}
 
 	slow := sdk.FaultRule{Latency: "300ms", Match: &sdk.FaultMatch{Method: http.MethodDelete, Service: "node-groups"}}
@@ -74,6 +74,6 @@ func references(t *testing.T) {
 		return nil
 	})
 	if stats, err := w.admin.Stats(t.Context()); err != nil || stats.Count(http.MethodDelete, "", sdk.OutcomeRefused) > 0 {
-		t.Errorf("N32 deleted in the wrong order: %+v, %v", stats, err)
+		t.Errorf("deleted in the wrong order: %+v, %v (N32)", stats, err)
 	}
 }

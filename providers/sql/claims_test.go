@@ -28,13 +28,13 @@ func TestClaimsOfTenants(t *testing.T) {
 		want    *string
 		refused string
 	}{
-		"R283 the claim's version":     {claim: asking(ptr.To("15")), want: ptr.To("15")},
-		"R258 the class's version":     {claim: asking(nil), classed: ptr.To("14"), want: ptr.To("14")},
-		"R258 nobody says one":         {claim: asking(nil)},
-		"D27 the class stands for 14":  {claim: asking(ptr.To("15")), classed: ptr.To("14"), refused: "spec.engineVersion is 15, but the class"},
-		"R274 one password for all":    {claim: asking(nil), shared: true, refused: "forProvider.passwordSecretRef, which no two"},
-		"R260 a claim of another kind": {claim: &databasev1alpha1.MySQLInstance{}, refused: "is not a PostgreSQLInstance"},
-		"R260 what else would be made": {claim: asking(nil), mg: &v1alpha1.Database{}, refused: "is not a TenantDatabase"},
+		"the claim's version (R283)":     {claim: asking(ptr.To("15")), want: ptr.To("15")},
+		"the class's version (R258)":     {claim: asking(nil), classed: ptr.To("14"), want: ptr.To("14")},
+		"nobody says one (R258)":         {claim: asking(nil)},
+		"the class stands for 14 (D27)":  {claim: asking(ptr.To("15")), classed: ptr.To("14"), refused: "spec.engineVersion is 15, but the class"},
+		"one password for all (R274)":    {claim: asking(nil), shared: true, refused: "forProvider.passwordSecretRef, which no two"},
+		"a claim of another kind (R260)": {claim: &databasev1alpha1.MySQLInstance{}, refused: "is not a PostgreSQLInstance"},
+		"what else would be made (R260)": {claim: asking(nil), mg: &v1alpha1.Database{}, refused: "is not a TenantDatabase"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
 		schema.Spec.ForProvider.Comment = ptr.To("new")
 		return w.Client.Update(ctx, schema)
 	})
-	w.Eventually(t, "R138 the schema is updated where it is", func(ctx context.Context) error {
+	w.Eventually(t, "the schema is updated where it is (R138)", func(ctx context.Context) error {
 		have, err := w.server.GetSchema(ctx, "postgres", "initially")
 		if err == nil && *have.Comment != "new" {
 			err = errors.New("its comment is " + *have.Comment)
@@ -39,12 +39,12 @@ func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
 		return err
 	})
 	if schema.Spec.ForProvider.Database != nil {
-		t.Error("R146 the database of initProvider was taken over")
+		t.Error("the database of initProvider was taken over (R146)")
 	}
 	if err := w.Client.Delete(t.Context(), schema); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually(t, "R138 the schema is deleted where it was", func(ctx context.Context) error {
+	w.Eventually(t, "the schema is deleted where it was (R138)", func(ctx context.Context) error {
 		if _, err := w.server.GetSchema(ctx, "postgres", "initially"); !postgresql.IsNotFound(err) {
 			return errors.New("it is there")
 		}
@@ -73,7 +73,7 @@ func TestWhatOnlyInitProviderGrants(t *testing.T) {
 		return w.Client.Update(ctx, grant)
 	})
 	of := postgresql.Grant{Role: "reader", On: postgresql.Target{Kind: postgresql.OnDatabase, Database: "postgres"}}
-	w.Eventually(t, "R144 what was granted stays", func(ctx context.Context) error {
+	w.Eventually(t, "what was granted stays (R144)", func(ctx context.Context) error {
 		have, err := w.server.GetGrant(ctx, of)
 		if err == nil && (have.GrantOption == nil || !*have.GrantOption) {
 			err = errors.New("it is not to be passed on")

@@ -98,9 +98,9 @@ func TestTenantsThatTieThemselvesAndOthers(t *testing.T) {
 	w.does(t, own.Name, own.Name, "CREATE TABLE t (x int)", `GRANT CONNECT ON DATABASE "tied-0" TO "tied-1"`,
 		`GRANT SELECT ON t TO "tied-1"`, `GRANT CONNECT ON DATABASE "tied-0" TO "tied-2" WITH GRANT OPTION`)
 	w.does(t, helper.Name, own.Name, `GRANT CONNECT ON DATABASE "tied-0" TO "tied-1"`)
-	t.Run("R55 a tenant to whom another granted something", func(t *testing.T) { w.leaves(t, rival) })
-	t.Run("R55 a tenant with something outside of its database", func(t *testing.T) { w.leaves(t, own) })
-	t.Run("R38 the others stay", func(t *testing.T) {
+	t.Run("a tenant to whom another granted something (R55)", func(t *testing.T) { w.leaves(t, rival) })
+	t.Run("a tenant with something outside of its database (R55)", func(t *testing.T) { w.leaves(t, own) })
+	t.Run("the others stay (R38)", func(t *testing.T) {
 		if err := w.open(t, w.secret(t, helper.Name), helper.Name); err != nil {
 			t.Error(err)
 		}
@@ -131,7 +131,7 @@ func TestTenantsHalfGone(t *testing.T) {
 		}
 	}
 	for i := range steps {
-		t.Run("R38 cut off after: "+steps[i].name, func(t *testing.T) {
+		t.Run("cut off after: "+steps[i].name+" (R38)", func(t *testing.T) {
 			o := w.tenants(t, fmt.Sprintf("cut-%d", i), 1)[0]
 			w.does(t, o.Name, "postgres", "SELECT lo_create(0)")
 			pause(`"true"`, o)
@@ -176,7 +176,7 @@ func TestTenantsConnectionLimit(t *testing.T) {
 		}
 		return n
 	}
-	t.Run("R206 it holds in every database", func(t *testing.T) {
+	t.Run("it holds in every database (R206)", func(t *testing.T) {
 		if n := most(t); n != 3 {
 			t.Errorf("%d sessions at a time", n)
 		}
@@ -184,13 +184,13 @@ func TestTenantsConnectionLimit(t *testing.T) {
 	limit := func(ctx context.Context, n int) error {
 		return w.server.UpdateRole(ctx, postgresql.Role{Name: o.Name, ConnectionLimit: &n})
 	}
-	t.Run("N8 the role's limit is corrected", func(t *testing.T) {
+	t.Run("the role's limit is corrected (N8)", func(t *testing.T) {
 		if err := limit(t.Context(), -1); err != nil {
 			t.Fatal(err)
 		}
 		w.holds(t, o.Name, 3)
 	})
-	t.Run("N8 a new limit is the role's, too", func(t *testing.T) {
+	t.Run("a new limit is the role's, too (N8)", func(t *testing.T) {
 		w.Change(t, o, func() { o.Spec.ForProvider.ConnectionLimit = ptr.To(5) })
 		w.holds(t, o.Name, 5)
 	})
@@ -230,13 +230,13 @@ func TestTenantsThatKeepLocks(t *testing.T) {
 	w.create(t, other)
 	w.Settled(t, other)
 	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("R55 another tenant's work took %v", took)
+		t.Errorf("another tenant's work took %v (R55)", took)
 	}
 	for _, o := range keepers {
 		w.gone(t, o)
 	}
 	log, err := w.postgres.Log()
 	if err != nil || strings.Contains(log, "canceling statement due to lock timeout") {
-		t.Errorf("R55 a deletion waited for a lock of its own tenant: %v", err)
+		t.Errorf("a deletion waited for a lock of its own tenant: %v (R55)", err)
 	}
 }

@@ -46,12 +46,12 @@ func TestTenants(t *testing.T) {
 	w.create(t, a)
 	w.create(t, b)
 	w.Settled(t, a, b)
-	t.Run("A43 what is ready is on offer", func(t *testing.T) {
+	t.Run("what is ready is on offer (A43)", func(t *testing.T) {
 		if got := a.Status.BindingPhase; got != xpv1.BindingPhaseUnbound {
 			t.Errorf("binding phase %q", got)
 		}
 	})
-	t.Run("R206 the connection secret opens the tenant's database and no other", func(t *testing.T) {
+	t.Run("the connection secret opens the tenant's database and no other (R206)", func(t *testing.T) {
 		secret := w.secret(t, a.Name)
 		if got := string(secret["database"]); got != a.Name {
 			t.Errorf("database %q", got)
@@ -63,7 +63,7 @@ func TestTenants(t *testing.T) {
 			t.Errorf("opening the database of another tenant: %v", err)
 		}
 	})
-	t.Run("N8 R114 who lets everybody in is corrected", func(t *testing.T) {
+	t.Run("who lets everybody in is corrected (N8, R114)", func(t *testing.T) {
 		everybody := postgresql.Grant{
 			Role: postgresql.Public, Privileges: []string{"CONNECT"},
 			On: postgresql.Target{Kind: postgresql.OnDatabase, Database: a.Name},
@@ -78,7 +78,7 @@ func TestTenants(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("R55 what is deleted is gone", func(t *testing.T) {
+	t.Run("what is deleted is gone (R55)", func(t *testing.T) {
 		if err := w.Client.Delete(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -93,15 +93,15 @@ func TestTenantsHalfMade(t *testing.T) {
 	cases := map[string]struct {
 		undo func(ctx context.Context, name string) error // takes back the end of a creation
 	}{
-		"N5 no database": {undo: func(ctx context.Context, name string) error {
+		"no database (N5)": {undo: func(ctx context.Context, name string) error {
 			return w.server.DeleteDatabase(ctx, name, postgresql.DeleteDatabaseOptions{Force: true})
 		}},
-		"P65 no role": {undo: func(ctx context.Context, name string) error {
+		"no role (P65)": {undo: func(ctx context.Context, name string) error {
 			us := w.postgres.Config().Username
 			err := w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, Owner: &us})
 			return errors.Join(err, w.server.DeleteRole(ctx, name))
 		}},
-		"N5 closed to all": {undo: func(ctx context.Context, name string) error {
+		"closed to all (N5)": {undo: func(ctx context.Context, name string) error {
 			return w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
 		}},
 	}
@@ -125,11 +125,11 @@ func TestTenantsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, make := range map[string]func(ctx context.Context, name string) error{
-		"N24 somebody's role": func(ctx context.Context, name string) error {
+		"somebody's role (N24)": func(ctx context.Context, name string) error {
 			_, err := w.server.CreateRole(ctx, postgresql.Role{Name: name})
 			return err
 		},
-		"N24 somebody's database": func(ctx context.Context, name string) error {
+		"somebody's database (N24)": func(ctx context.Context, name string) error {
 			_, err := w.server.CreateDatabase(ctx, postgresql.Database{Name: name})
 			return err
 		},
@@ -158,7 +158,7 @@ func TestTenantsRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("D27 a version that the server does not have", func(t *testing.T) {
+	t.Run("a version that the server does not have (D27)", func(t *testing.T) {
 		t.Parallel()
 		o := tenantDatabase(w, "future")
 		o.Spec.ForProvider.EngineVersion = ptr.To("99")
@@ -195,7 +195,7 @@ func TestTenantsIncomplete(t *testing.T) {
 	})
 	w.says(t, half, "permission denied")
 	if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
-		t.Errorf("A43 half a tenant: phase %q, %v", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
+		t.Errorf("half a tenant: phase %q, %v (A43)", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
 	}
 }
 

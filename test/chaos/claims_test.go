@@ -37,7 +37,7 @@ const vault, team = "vault", "team"
 // BOWLINE_CLAIMS_SERVERS, BOWLINE_CLAIMS_DATABASES and BOWLINE_CLAIMS_KILLS are its size; `make claims-storm` has five hundred
 // claims and five kills. Some more are deleted before they have anything, or shortly after. At last all claims are deleted, with
 // one kill more, and nothing is left.
-func TestN11R268Claims(t *testing.T) {
+func TestClaims_N11_R268(t *testing.T) {
 	t.Parallel()
 	c := &crowd{
 		run:       newRun(t),

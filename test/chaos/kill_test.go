@@ -4,7 +4,7 @@
 // Package chaos kills the whole of Bowline at random moments and checks that nothing is lost, doubled or left behind.
 //
 // TestKills waits until all is well after each kill; BOWLINE_KILLS sets how many (default 12; `make chaos` does 200).
-// TestStorm does not wait, has many objects and a cloud that misbehaves; TestN11R268Claims has many claims and two providers.
+// TestStorm does not wait, has many objects and a cloud that misbehaves; TestClaims_N11_R268 has many claims and two providers.
 // BOWLINE_SEED repeats a run.
 package chaos
 

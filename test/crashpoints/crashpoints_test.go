@@ -39,10 +39,10 @@ func TestCrashPoints(t *testing.T) {
 		}
 	})
 	for name, chosen := range map[string]choice{
-		"R77 R79 R93 N22 creations are repeated": {kind: "NodeGroup", operation: "create"},
-		"R77 R79 R93 N5 N26 creations are found": {kind: "Network", operation: "create"},
-		"N10 R241 claims get their class":        {kind: "Claim", operation: "schedule"},
-		"N11 R274 what exists has one claim":     {kind: "Claim", operation: "bind"},
+		"creations are repeated (R77, R79, R93, N22)":  {kind: "NodeGroup", operation: "create"},
+		"creations are found (R77, R79, R93, N5, N26)": {kind: "Network", operation: "create"},
+		"claims get their class (N10, R241)":           {kind: "Claim", operation: "schedule"},
+		"what exists has one claim (N11, R274)":        {kind: "Claim", operation: "bind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

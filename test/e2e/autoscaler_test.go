@@ -26,12 +26,12 @@ import (
 func autoscaled(t *testing.T, s *stage) {
 	group := s.autoscaledGroup(t)
 	states := follow(t, s.Plane, &computev1alpha3.NodeGroupList{}, client.InNamespace(group.Namespace))
-	t.Run("R138 R141 created with both", func(t *testing.T) {
+	t.Run("created with both (R138, R141)", func(t *testing.T) {
 		create(t, s.Plane, group)
 		awaitSettled(t, s.Plane, group)
 		s.sized(t, group.Name, 1, 5, 2)
 	})
-	t.Run("R139 R143 R145 the autoscaler's change stays and is no drift", func(t *testing.T) {
+	t.Run("the autoscaler's change stays and is no drift (R139, R143, R145)", func(t *testing.T) {
 		for _, size := range []int{3, 4} {
 			if _, err := s.cloud.NodeGroups.Autoscale(t.Context(), group.Name, size); err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func autoscaled(t *testing.T, s *stage) {
 			t.Errorf("%d updates, want none", updates)
 		}
 	})
-	t.Run("R144 a change of the bounds does not send the size", func(t *testing.T) {
+	t.Run("a change of the bounds does not send the size (R144)", func(t *testing.T) {
 		for _, bound := range []int{3, 6} { // were the size sent, the cloud would refuse 4 of 3, or go back to 2
 			patch(t, s.Plane, group, fmt.Sprintf(`{"spec":{"forProvider":{"scalingConfig":[{"minSize":1,"maxSize":%d}]}}}`, bound))
 			awaitSettled(t, s.Plane, group)
@@ -54,7 +54,7 @@ func autoscaled(t *testing.T, s *stage) {
 		}
 	})
 	if e, err := states.first(drifted); err == nil {
-		t.Errorf("P81 drift was reported: %s", e.GetCondition(xpv1.TypeInSync).Message)
+		t.Errorf("drift was reported: %s (P81)", e.GetCondition(xpv1.TypeInSync).Message)
 	}
 	deleteAndWait(t, s.Plane, group)
 }

@@ -74,7 +74,7 @@ func (m *market) rotated(t *testing.T, b *inspect.Binding) {
 		}
 	}
 	if lag >= time.Second {
-		t.Errorf("R284 a new password takes %s from Secret to Secret, want less than a second", lag)
+		t.Errorf("a new password takes %s from Secret to Secret, want less than a second (R284)", lag)
 	}
 	m.Eventually(t, within, "the new password opens the database", func(ctx context.Context) error {
 		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(b.Copy), b.Copy); err != nil {
@@ -167,7 +167,7 @@ func static(t *testing.T, m *market) {
 			m.remove(t, claim)
 			m.released(t, b)
 			if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
-				t.Errorf("N4 the data of what the claim did not make: %v", err)
+				t.Errorf("the data of what the claim did not make: %v (N4)", err)
 			}
 			m.remove(t, b.Managed)
 			m.nothingLeft(t, b)
@@ -272,7 +272,7 @@ func contradicted(t *testing.T, m *market) {
 	claim := postgres(namespace, "shared", labels)
 	b := m.bound(t, claim)
 	if version := b.Managed.(*sqlv1alpha1.TenantDatabase).Spec.ForProvider.EngineVersion; ptr.Deref(version, "") != "15" {
-		t.Errorf("R283 the managed resource is to have version %q", ptr.Deref(version, ""))
+		t.Errorf("the managed resource is to have version %q (R283)", ptr.Deref(version, ""))
 	}
 	wrong := fancy(namespace, "fancy", own.Labels)
 	wrong.Spec.Version = ptr.To("15")

@@ -48,7 +48,7 @@ func retained(t *testing.T, m *market) {
 			m.remove(t, claim)
 			m.released(t, b)
 			if err := application(t.Context(), b.Copy.Data, "tea"); err != nil {
-				t.Errorf("R279 with the old password: %v", err)
+				t.Errorf("with the old password: %v (R279)", err)
 			}
 			heir := m.inherited(t, heirs, b)
 			patch(t, m.Plane, b.Managed, `{"spec":{"reclaimPolicy":"Delete"}}`)
@@ -149,7 +149,7 @@ func deletedWithAll(t *testing.T, m *market) {
 				create(t, m.Plane, claim)
 				b := m.bound(t, claim)
 				if b.Managed.GetReclaimPolicy() != xpv1.ReclaimDelete {
-					t.Errorf("N4 reclaim policy %q is written down", b.Managed.GetReclaimPolicy())
+					t.Errorf("reclaim policy %q is written down (N4)", b.Managed.GetReclaimPolicy())
 				}
 				m.remove(t, claim)
 				m.nothingLeft(t, b)

@@ -42,16 +42,16 @@ func TestClaims(t *testing.T) {
 	m.shared = m.Share(t, "max_connections=60")
 	create(t, m.Plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: vault}})
 	for name, scenario := range map[string]func(*testing.T, *market){
-		"AnnexC 2 R257 R262 R264 R266 R270 R273 dynamic":                dynamic,
-		"AnnexC 3 R247 R248 default class":                              byDefault,
-		"AnnexC 4 R256 N4 N27 static":                                   static,
-		"AnnexC 11 N10 two providers":                                   twoProviders,
-		"AnnexC 11 R242 N10 two providers in two managers":              twoManagers,
-		"D19 R257 R283 moved to another provider by a label":            moved,
-		"R279 N4 retained, read with the old password, and bound again": retained,
-		"R279 deleted with all that there was":                          deletedWithAll,
-		"N12 K60 the configuration of what a claim uses":                configHeld,
-		"D27 R259 R283 a claim that contradicts its class":              contradicted,
+		"dynamic (R257, R262, R264, R266, R270, R273)":                     dynamic,
+		"default class (R247, R248)":                                       byDefault,
+		"static (R256, N4, N27)":                                           static,
+		"two providers (N10)":                                              twoProviders,
+		"two providers in two managers (R242, N10)":                        twoManagers,
+		"moved to another provider by a label (D19, R257, R283)":           moved,
+		"retained, read with the old password, and bound again (R279, N4)": retained,
+		"deleted with all that there was (R279)":                           deletedWithAll,
+		"the configuration of what a claim uses (N12, K60)":                configHeld,
+		"a claim that contradicts its class (D27, R259, R283)":             contradicted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

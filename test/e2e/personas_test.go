@@ -108,7 +108,7 @@ func TestTeam(t *testing.T) {
 		}
 	})
 	t.Run("static claim", func(t *testing.T) { teamGetsNothingByName(t, team) })
-	t.Run("N27 target", func(t *testing.T) { teamConnectsToItsOwn(t, team, rival) })
+	t.Run("target (N27)", func(t *testing.T) { teamConnectsToItsOwn(t, team, rival) })
 	t.Run("proposed name", func(t *testing.T) { teamGetsNothingByExternalName(t, rival, team, admin) })
 	t.Run("forged propagation", func(t *testing.T) { forgedSecretStaysEmpty(t, team, admin) })
 	t.Run("no credentials", func(t *testing.T) {

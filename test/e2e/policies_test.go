@@ -33,24 +33,24 @@ func policies(t *testing.T, s *stage) {
 	const c, d, l, o, u = xpv1.ManagementActionCreate, xpv1.ManagementActionDelete, xpv1.ManagementActionLateInitialize,
 		xpv1.ManagementActionObserve, xpv1.ManagementActionUpdate
 	for name, tc := range map[string]combination{
-		"R119 all":                {xpv1.ManagementPolicies{"*"}, true, true, true, true},
-		"R119 all by name":        {xpv1.ManagementPolicies{c, d, l, o, u}, true, true, true, true},
-		"R120 R135 C D L O":       {xpv1.ManagementPolicies{c, d, l, o}, true, false, true, true},
-		"R121 C D O U":            {xpv1.ManagementPolicies{c, d, o, u}, true, true, false, true},
-		"R122 R130 C D O":         {xpv1.ManagementPolicies{c, d, o}, true, false, false, true},
-		"R123 C L O U":            {xpv1.ManagementPolicies{c, l, o, u}, true, true, true, false},
-		"R124 C L O":              {xpv1.ManagementPolicies{c, l, o}, true, false, true, false},
-		"R125 C O U":              {xpv1.ManagementPolicies{c, o, u}, true, true, false, false},
-		"R126 C O":                {xpv1.ManagementPolicies{c, o}, true, false, false, false},
-		"R127 R132 O":             {xpv1.ManagementPolicies{o}, false, false, false, false},
-		"R128 R104 none, a pause": {xpv1.ManagementPolicies{}, false, false, false, false},
+		"all (R119)":                 {xpv1.ManagementPolicies{"*"}, true, true, true, true},
+		"all by name (R119)":         {xpv1.ManagementPolicies{c, d, l, o, u}, true, true, true, true},
+		"C D L O (R120, R135)":       {xpv1.ManagementPolicies{c, d, l, o}, true, false, true, true},
+		"C D O U (R121)":             {xpv1.ManagementPolicies{c, d, o, u}, true, true, false, true},
+		"C D O (R122, R130)":         {xpv1.ManagementPolicies{c, d, o}, true, false, false, true},
+		"C L O U (R123)":             {xpv1.ManagementPolicies{c, l, o, u}, true, true, true, false},
+		"C L O (R124)":               {xpv1.ManagementPolicies{c, l, o}, true, false, true, false},
+		"C O U (R125)":               {xpv1.ManagementPolicies{c, o, u}, true, true, false, false},
+		"C O (R126)":                 {xpv1.ManagementPolicies{c, o}, true, false, false, false},
+		"O (R127, R132)":             {xpv1.ManagementPolicies{o}, false, false, false, false},
+		"none, a pause (R128, R104)": {xpv1.ManagementPolicies{}, false, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := &policyRun{stage: s, combination: tc, object: newNetwork("policies-" + slug(name))}
 			r.create(t)
 			r.change(t)
-			if name == "R122 R130 C D O" {
+			if name == "C D O (R122, R130)" {
 				r.deleteOutside(t)
 			}
 			r.delete(t)

@@ -36,9 +36,9 @@ func poorCloud(t *testing.T, s *stage) {
 		name string
 		live func(*testing.T)
 	}{
-		{"R88 N5 N22 N26 created", p.create},
-		{"R24 R36 updated", p.update},
-		{"R53 R54 R60 deleted", p.delete},
+		{"created (R88, N5, N22, N26)", p.create},
+		{"updated (R24, R36)", p.update},
+		{"deleted (R53, R54, R60)", p.delete},
 	} {
 		if !t.Run(phase.name, phase.live) {
 			return

@@ -95,9 +95,9 @@ func (s *stage) kubectl(t *testing.T, args ...string) {
 // Scenario 9: all in one go, in the wrong order, there and back.
 func references(t *testing.T, s *stage) {
 	f := newFamily(t, s, "references")
-	t.Run("R158 R160 R161 R162 R165 R170 R171 R172 resolved", f.resolved)
-	t.Run("R166 R167 N36 in order, at once", f.prompt)
-	t.Run("N32 deleted in order", func(t *testing.T) {
+	t.Run("resolved (R158, R160, R161, R162, R165, R170, R171, R172)", f.resolved)
+	t.Run("in order, at once (R166, R167, N36)", f.prompt)
+	t.Run("deleted in order (N32)", func(t *testing.T) {
 		begin := time.Now()
 		kinds := "networks.network.fcp.m.crossplane.io,subnets.network.fcp.m.crossplane.io,nodegroups.compute.fcp.m.crossplane.io"
 		s.kubectl(t, "delete", "--namespace", f.namespace, "--all", kinds) // asked for in the wrong order, too
@@ -109,7 +109,7 @@ func references(t *testing.T, s *stage) {
 // Scenario 9: the same with their namespace.
 func namespaceGoes(t *testing.T, s *stage) {
 	f := newFamily(t, s, "leaving")
-	t.Run("N32 deleted with the namespace", func(t *testing.T) {
+	t.Run("deleted with the namespace (N32)", func(t *testing.T) {
 		begin := time.Now()
 		s.kubectl(t, "delete", "namespace", f.namespace, "--timeout", within.String())
 		t.Logf("kubectl delete namespace took %s", time.Since(begin).Round(time.Millisecond))

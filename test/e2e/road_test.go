@@ -45,11 +45,11 @@ func TestRoad(t *testing.T) {
 		name string
 		walk func(*testing.T)
 	}{
-		{"AnnexC 1 R51 R52 R62 R63 R75 R77 R79 R180 R181 R184 created", r.create},
-		{"AnnexC 1 R207 R211 R213 T22 published", r.published},
-		{"AnnexC 1 R24 R36 updated", r.update},
-		{"AnnexC 1 R40 R137 R224 changed outside and reverted", r.revert},
-		{"AnnexC 1 R53 R54 R55 R182 deleted", r.delete},
+		{"created (R51, R52, R62, R63, R75, R77, R79, R180, R181, R184)", r.create},
+		{"published (R207, R211, R213, T22)", r.published},
+		{"updated (R24, R36)", r.update},
+		{"changed outside and reverted (R40, R137, R224)", r.revert},
+		{"deleted (R53, R54, R55, R182)", r.delete},
 	} {
 		if !t.Run(leg.name, leg.walk) {
 			return

@@ -22,8 +22,8 @@ import (
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	t.Run("AnnexC 12 a poor cloud", func(t *testing.T) { poorCloud(t, s) })
-	t.Run("AnnexC 5 R77 N5 N26 killed between creation and record", func(t *testing.T) { cutOff(t, s) })
+	t.Run("a poor cloud", func(t *testing.T) { poorCloud(t, s) })
+	t.Run("killed between creation and record (R77, N5, N26)", func(t *testing.T) { cutOff(t, s) })
 }
 
 // Scenario 5: the cloud created the network, and its name was not recorded. It is found without manual intervention.

@@ -43,7 +43,7 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("built in %v, %.1f MiB", took.Round(10*time.Millisecond), float64(info.Size())/(1<<20))
-	t.Run("A73 links no server", func(t *testing.T) {
+	t.Run("links no server (A73)", func(t *testing.T) {
 		deps := strings.Fields(goTool(t, dir, "list", "-deps", "."))
 		for _, dep := range deps {
 			for _, heavy := range []string{"k8s.io/kubernetes/", "go.etcd.io/", "k8s.io/apiserver/", "github.com/bowline-dev/bowline/controlplane"} {
@@ -55,8 +55,8 @@ func TestProgram(t *testing.T) {
 		t.Logf("%d packages", len(deps))
 	})
 	env := controlplanetest.New(t)
-	t.Run("A73 T40 runs and stops", func(t *testing.T) { runs(t, env, program) })
-	t.Run("A73 busy address", func(t *testing.T) { busy(t, env, program) })
+	t.Run("runs and stops (A73, T40)", func(t *testing.T) { runs(t, env, program) })
+	t.Run("busy address (A73)", func(t *testing.T) { busy(t, env, program) })
 }
 
 // writeModule writes the provider's module, which needs the versions of the checkout, so that nothing is downloaded.

@@ -71,7 +71,7 @@ func TestWorkedExample(t *testing.T) {
 	selecting, silent := claim(env, "selecting"), claim(env, "silent")
 	selecting.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"size": "small"}}
 	for _, c := range []*databasev1alpha1.FancySQLInstance{selecting, silent} {
-		t.Run("A51 A60 A61 A62 A67 A81 A82 A90 A91 A92 A93 A94 A95 "+c.Name, func(t *testing.T) {
+		t.Run(c.Name+" (A51, A60, A61, A62, A67, A81, A82, A90, A91, A92, A93, A94, A95)", func(t *testing.T) {
 			if err := env.Client.Create(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestWorkedExample(t *testing.T) {
 
 // connect makes a target for what a claim is bound to, which gets what the claim got.
 func connect(t *testing.T, env *controlplanetest.Env, c *databasev1alpha1.FancySQLInstance) {
-	t.Run("A68 A80 R14 R296 R297 N27 a target of what the claim has", func(t *testing.T) {
+	t.Run("a target of what the claim has (A68, A80, R14, R296, R297, N27)", func(t *testing.T) {
 		target := &workloadv1alpha1.KubernetesTarget{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: c.Name}}
 		target.Spec.ResourceReference = c.Spec.ResourceReference
 		if err := env.Client.Create(t.Context(), target); err != nil {

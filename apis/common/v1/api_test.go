@@ -23,7 +23,7 @@ func TestAPI(t *testing.T) {
 		value any
 		json  string
 	}{
-		"A1 A6 R108 ResourceSpec": {
+		"ResourceSpec (A1, A6, R108)": {
 			v1.ResourceSpec{
 				ManagementPolicies:               v1.ManagementPolicies{v1.ManagementActionAll},
 				ProviderConfigReference:          &v1.ProviderConfigReference{Name: "team"},
@@ -37,8 +37,8 @@ func TestAPI(t *testing.T) {
 			"writeConnectionSecretToRef":{"name":"connection","namespace":"shop"},"deletionPolicy":"Delete","reclaimPolicy":"Delete",
 			"claimRef":{"name":"orders"},"classRef":{"name":"gold"}}`,
 		},
-		"A1 ResourceSpec of nothing": {v1.ResourceSpec{}, `{}`},
-		"A1 ResourceStatus": {
+		"ResourceSpec of nothing (A1)": {v1.ResourceSpec{}, `{}`},
+		"ResourceStatus (A1)": {
 			v1.ResourceStatus{
 				ConditionedStatus: v1.ConditionedStatus{Conditions: []v1.Condition{
 					{Type: v1.TypeReady, Status: corev1.ConditionTrue, LastTransitionTime: then, Reason: v1.ReasonAvailable}}},
@@ -47,31 +47,31 @@ func TestAPI(t *testing.T) {
 			`{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2023-12-18T22:48:06Z","reason":"Available"}],
 			"bindingPhase":"Unbound"}`,
 		},
-		"A1 ProviderSpec": {
+		"ProviderSpec (A1)": {
 			v1.ProviderSpec{Credentials: v1.ProviderCredentials{Source: v1.CredentialsSourceSecret,
 				SecretRef: &v1.SecretKeySelector{Name: "account", Namespace: "system", Key: "token"}}},
 			`{"credentials":{"source":"Secret","secretRef":{"name":"account","namespace":"system","key":"token"}}}`,
 		},
-		"A4 SecretReference": {v1.SecretReference{Namespace: "shop", Name: "connection"}, `{"name":"connection","namespace":"shop"}`},
-		"A5 SecretKeySelector": {
+		"SecretReference (A4)": {v1.SecretReference{Namespace: "shop", Name: "connection"}, `{"name":"connection","namespace":"shop"}`},
+		"SecretKeySelector (A5)": {
 			v1.SecretKeySelector{Name: "passwords", Namespace: "shop", Key: "orders"}, `{"name":"passwords","namespace":"shop","key":"orders"}`},
-		"A5 N2 LocalSecretKeySelector": {v1.LocalSecretKeySelector{Name: "passwords", Key: "orders"}, `{"name":"passwords","key":"orders"}`},
-		"A10 Condition": {
+		"LocalSecretKeySelector (A5, N2)": {v1.LocalSecretKeySelector{Name: "passwords", Key: "orders"}, `{"name":"passwords","key":"orders"}`},
+		"Condition (A10)": {
 			v1.Condition{Type: "Synced", Status: "False", LastTransitionTime: then, Reason: "ReconcileError", Message: "boom"},
 			`{"type":"Synced","status":"False","lastTransitionTime":"2023-12-18T22:48:06Z","reason":"ReconcileError","message":"boom"}`,
 		},
-		"A12 R108 ManagementPolicies": {
+		"ManagementPolicies (A12, R108)": {
 			v1.ManagementPolicies{v1.ManagementActionAll, v1.ManagementActionCreate, v1.ManagementActionDelete,
 				v1.ManagementActionLateInitialize, v1.ManagementActionObserve, v1.ManagementActionUpdate},
 			`["*","Create","Delete","LateInitialize","Observe","Update"]`,
 		},
-		"A13 Reference": {v1.Reference{Name: "net"}, `{"name":"net"}`},
-		"A13 Selector": {
+		"Reference (A13)": {v1.Reference{Name: "net"}, `{"name":"net"}`},
+		"Selector (A13)": {
 			v1.Selector{MatchLabels: map[string]string{"tier": "gold"}, MatchControllerRef: new(true)},
 			`{"matchLabels":{"tier":"gold"},"matchControllerRef":true}`,
 		},
-		"A14 DeletionPolicy": {[]v1.DeletionPolicy{v1.DeletionDelete, v1.DeletionOrphan}, `["Delete","Orphan"]`},
-		"A14 ReclaimPolicy":  {[]v1.ReclaimPolicy{v1.ReclaimDelete, v1.ReclaimRetain}, `["Delete","Retain"]`},
+		"DeletionPolicy (A14)": {[]v1.DeletionPolicy{v1.DeletionDelete, v1.DeletionOrphan}, `["Delete","Orphan"]`},
+		"ReclaimPolicy (A14)":  {[]v1.ReclaimPolicy{v1.ReclaimDelete, v1.ReclaimRetain}, `["Delete","Retain"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func decode(t *testing.T, data []byte) (v any) {
 
 func TestConnectionKeys(t *testing.T) {
 	t.Parallel()
-	t.Run("A9 R211 the usual keys", func(t *testing.T) {
+	t.Run("the usual keys (A9, R211)", func(t *testing.T) {
 		got := []string{
 			v1.ResourceCredentialsSecretUserKey, v1.ResourceCredentialsSecretPasswordKey,
 			v1.ResourceCredentialsSecretEndpointKey, v1.ResourceCredentialsSecretPortKey,

@@ -21,7 +21,7 @@ func TestClaimAPI(t *testing.T) {
 		value any
 		json  string
 	}{
-		"A2 K38 ResourceClaimSpec": {
+		"ResourceClaimSpec (A2, K38)": {
 			v1.ResourceClaimSpec{
 				ClassSelector:                    &metav1.LabelSelector{MatchLabels: map[string]string{"size": "small"}},
 				ClassReference:                   &corev1.ObjectReference{APIVersion: "a/v1", Kind: "ThingClass", Name: "gold"},
@@ -31,8 +31,8 @@ func TestClaimAPI(t *testing.T) {
 			`{"classSelector":{"matchLabels":{"size":"small"}},"classRef":{"apiVersion":"a/v1","kind":"ThingClass","name":"gold"},
 			"resourceRef":{"apiVersion":"a/v1","kind":"Thing","name":"orders"},"writeConnectionSecretToRef":{"name":"connection"}}`,
 		},
-		"A2 K38 ResourceClaimSpec of nothing": {v1.ResourceClaimSpec{}, `{}`},
-		"A2 K39 ResourceClaimStatus": {
+		"ResourceClaimSpec of nothing (A2, K38)": {v1.ResourceClaimSpec{}, `{}`},
+		"ResourceClaimStatus (A2, K39)": {
 			v1.ResourceClaimStatus{
 				ConditionedStatus: v1.ConditionedStatus{Conditions: []v1.Condition{
 					{Type: v1.TypeReady, Status: corev1.ConditionTrue, LastTransitionTime: then, Reason: v1.ReasonAvailable}}},
@@ -41,7 +41,7 @@ func TestClaimAPI(t *testing.T) {
 			`{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2023-12-18T22:48:06Z","reason":"Available"}],
 			"bindingPhase":"Bound"}`,
 		},
-		"A2 A6 K27 N2 ClassSpecTemplate": {
+		"ClassSpecTemplate (A2, A6, K27, N2)": {
 			v1.ClassSpecTemplate{
 				WriteConnectionSecretsToNamespace: "secrets",
 				ProviderConfigReference:           &v1.ProviderConfigReference{Name: "team"},
@@ -51,7 +51,7 @@ func TestClaimAPI(t *testing.T) {
 			`{"writeConnectionSecretsToNamespace":"secrets","providerConfigRef":{"name":"team"},"reclaimPolicy":"Retain",
 			"claims":{"namespaceSelector":{},"max":3}}`,
 		},
-		"A2 K27 ClassSpecTemplate of no more than it needs": {
+		"ClassSpecTemplate of no more than it needs (A2, K27)": {
 			v1.ClassSpecTemplate{WriteConnectionSecretsToNamespace: "secrets"}, `{"writeConnectionSecretsToNamespace":"secrets"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestBindingPhase(t *testing.T) {
 	for _, phase := range []v1.BindingPhase{
 		"", v1.BindingPhaseUnbindable, v1.BindingPhaseUnbound, v1.BindingPhaseBound, v1.BindingPhaseReleased,
 	} {
-		t.Run("A3 K36 K39 the status keeps "+string(phase), func(t *testing.T) {
+		t.Run("the status keeps "+string(phase)+" (A3, K36, K39)", func(t *testing.T) {
 			t.Parallel()
 			var status v1.ResourceClaimStatus
 			status.SetBindingPhase(phase)

@@ -26,24 +26,24 @@ func TestConditionLiterals(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"A7 R180 Available":            {v1.Available(), "Ready", "True", "Available", ""},
-		"A7 R181 Creating":             {v1.Creating(), "Ready", "False", "Creating", ""},
-		"A7 R182 Deleting":             {v1.Deleting(), "Ready", "False", "Deleting", ""},
-		"A11 R183 Unavailable":         {v1.Unavailable(), "Ready", "False", "Unavailable", ""},
-		"A11 R184 ReconcileSuccess":    {v1.ReconcileSuccess(), "Synced", "True", "ReconcileSuccess", ""},
-		"A11 R185 R196 ReconcileError": {v1.ReconcileError(boom), "Synced", "False", "ReconcileError", "boom"},
-		"A11 R186 ReconcilePaused":     {v1.ReconcilePaused(), "Synced", "False", "ReconcilePaused", ""},
-		"A11 R187 Unknown":             {v1.Unknown(boom), "Unknown", "False", "Unknown", "boom"},
-		"A11 R188 Finished":            {v1.AsyncOperationFinished(), "AsyncOperation", "True", "Finished", ""},
-		"A11 R189 Ongoing":             {v1.AsyncOperationOngoing(), "AsyncOperation", "True", "Ongoing", ""},
-		"A11 R190 Success":             {v1.LastAsyncOperationSuccess(), "LastAsyncOperation", "True", "Success", ""},
-		"A11 R191 ApplyFailure":        {v1.LastAsyncOperationApplyFailure(boom), "LastAsyncOperation", "False", "ApplyFailure", "boom"},
-		"A11 R192 DestroyFailure":      {v1.LastAsyncOperationDestroyFailure(boom), "LastAsyncOperation", "False", "DestroyFailure", "boom"},
-		"P81 Drifted":                  {v1.Drifted("size"), "InSync", "False", "Drifted", "size"},
-		"P81 InSync":                   {v1.InSync(), "InSync", "True", "AsDeclared", ""},
-		"Stalled":                      {v1.Stalled("QuotaExceeded", "full"), "Stalled", "True", "QuotaExceeded", "full"},
-		"Reconciling":                  {v1.Reconciling("QuotaExceeded", "full"), "Reconciling", "True", "QuotaExceeded", "full"},
-		"resolved":                     {v1.Resolved(v1.TypeStalled), "Stalled", "False", "Resolved", ""},
+		"Available (A7, R180)":             {v1.Available(), "Ready", "True", "Available", ""},
+		"Creating (A7, R181)":              {v1.Creating(), "Ready", "False", "Creating", ""},
+		"Deleting (A7, R182)":              {v1.Deleting(), "Ready", "False", "Deleting", ""},
+		"Unavailable (A11, R183)":          {v1.Unavailable(), "Ready", "False", "Unavailable", ""},
+		"ReconcileSuccess (A11, R184)":     {v1.ReconcileSuccess(), "Synced", "True", "ReconcileSuccess", ""},
+		"ReconcileError (A11, R185, R196)": {v1.ReconcileError(boom), "Synced", "False", "ReconcileError", "boom"},
+		"ReconcilePaused (A11, R186)":      {v1.ReconcilePaused(), "Synced", "False", "ReconcilePaused", ""},
+		"Unknown (A11, R187)":              {v1.Unknown(boom), "Unknown", "False", "Unknown", "boom"},
+		"Finished (A11, R188)":             {v1.AsyncOperationFinished(), "AsyncOperation", "True", "Finished", ""},
+		"Ongoing (A11, R189)":              {v1.AsyncOperationOngoing(), "AsyncOperation", "True", "Ongoing", ""},
+		"Success (A11, R190)":              {v1.LastAsyncOperationSuccess(), "LastAsyncOperation", "True", "Success", ""},
+		"ApplyFailure (A11, R191)":         {v1.LastAsyncOperationApplyFailure(boom), "LastAsyncOperation", "False", "ApplyFailure", "boom"},
+		"DestroyFailure (A11, R192)":       {v1.LastAsyncOperationDestroyFailure(boom), "LastAsyncOperation", "False", "DestroyFailure", "boom"},
+		"Drifted (P81)":                    {v1.Drifted("size"), "InSync", "False", "Drifted", "size"},
+		"InSync (P81)":                     {v1.InSync(), "InSync", "True", "AsDeclared", ""},
+		"Stalled":                          {v1.Stalled("QuotaExceeded", "full"), "Stalled", "True", "QuotaExceeded", "full"},
+		"Reconciling":                      {v1.Reconciling("QuotaExceeded", "full"), "Reconciling", "True", "QuotaExceeded", "full"},
+		"resolved":                         {v1.Resolved(v1.TypeStalled), "Stalled", "False", "Resolved", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,10 +66,10 @@ func TestSetConditions(t *testing.T) {
 		set       v1.Condition
 		keepsTime bool
 	}{
-		"R195 the same again":         {set: v1.Available().WithObservedGeneration(1), keepsTime: true},
-		"R195 for a new generation":   {set: v1.Available().WithObservedGeneration(2), keepsTime: true},
-		"R195 another message":        {set: v1.Available().WithObservedGeneration(1).WithMessage("well"), keepsTime: false},
-		"R194 another status, reason": {set: v1.Deleting(), keepsTime: false},
+		"the same again (R195)":         {set: v1.Available().WithObservedGeneration(1), keepsTime: true},
+		"for a new generation (R195)":   {set: v1.Available().WithObservedGeneration(2), keepsTime: true},
+		"another message (R195)":        {set: v1.Available().WithObservedGeneration(1).WithMessage("well"), keepsTime: false},
+		"another status, reason (R194)": {set: v1.Deleting(), keepsTime: false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestSetConditions(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	t.Parallel()
-	t.Run("R193 R194 types of a provider's own stand beside the others", func(t *testing.T) {
+	t.Run("types of a provider's own stand beside the others (R193, R194)", func(t *testing.T) {
 		s := v1.ConditionedStatus{}
 		replicated := v1.Condition{Type: "Replicated", Status: corev1.ConditionTrue, Reason: "AllZones"}
 		s.SetConditions(v1.Available(), replicated)
@@ -97,7 +97,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("got %+v", s.Conditions)
 		}
 	})
-	t.Run("R196 R194 recovery clears the message", func(t *testing.T) {
+	t.Run("recovery clears the message (R196, R194)", func(t *testing.T) {
 		s := v1.ConditionedStatus{}
 		s.SetConditions(v1.ReconcileError(fmt.Errorf("observing: %w", errors.New("boom"))))
 		if got := s.GetCondition(v1.TypeSynced).Message; got != "observing: boom" {
@@ -108,7 +108,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("after recovery it is %+v", got)
 		}
 	})
-	t.Run("A10 absent is unknown", func(t *testing.T) {
+	t.Run("absent is unknown (A10)", func(t *testing.T) {
 		want := v1.Condition{Type: v1.TypeReady, Status: corev1.ConditionUnknown}
 		if diff := cmp.Diff(want, (&v1.ConditionedStatus{}).GetCondition(v1.TypeReady)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)

@@ -20,13 +20,13 @@ func TestManagementPolicies(t *testing.T) {
 		allowed  []v1.ManagementAction
 		empty    bool
 	}{
-		"R109 R118 absent is everything": {policies: nil, allowed: all},
-		"R118 R104 empty is nothing":     {policies: v1.ManagementPolicies{}, empty: true},
-		"R117 the star is everything":    {policies: v1.ManagementPolicies{"*"}, allowed: all},
-		"R117 the star beside others":    {policies: v1.ManagementPolicies{"Observe", "*"}, allowed: all},
-		"R117 order and repetitions": {
+		"absent is everything (R109, R118)": {policies: nil, allowed: all},
+		"empty is nothing (R118, R104)":     {policies: v1.ManagementPolicies{}, empty: true},
+		"the star is everything (R117)":     {policies: v1.ManagementPolicies{"*"}, allowed: all},
+		"the star beside others (R117)":     {policies: v1.ManagementPolicies{"Observe", "*"}, allowed: all},
+		"order and repetitions (R117)": {
 			policies: v1.ManagementPolicies{"Observe", "Create", "Observe"}, allowed: []v1.ManagementAction{"Create", "Observe"}},
-		"R113 one action alone is allowed": {policies: v1.ManagementPolicies{"Observe"}, allowed: []v1.ManagementAction{"Observe"}},
+		"one action alone is allowed (R113)": {policies: v1.ManagementPolicies{"Observe"}, allowed: []v1.ManagementAction{"Observe"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestManagementPolicies(t *testing.T) {
 // An explicit empty list is the user's will to pause; the API's default would turn an absent one into "*".
 func TestEmptyPoliciesSurvive(t *testing.T) {
 	for name, tc := range map[string]struct{ json, want string }{
-		"R106 empty stays empty":   {json: `{"managementPolicies":[]}`, want: `{"managementPolicies":[]}`},
-		"R106 absent stays absent": {json: `{}`, want: `{}`},
+		"empty stays empty (R106)":   {json: `{"managementPolicies":[]}`, want: `{"managementPolicies":[]}`},
+		"absent stays absent (R106)": {json: `{}`, want: `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var spec v1.ResourceSpec

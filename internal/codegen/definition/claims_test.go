@@ -37,17 +37,17 @@ func TestClaimsAndClasses(t *testing.T) {
 		scope                           apiextensionsv1.ResourceScope
 		status                          bool
 	}{
-		"K33 K34 T22 a claim, with a column of the author's": {
+		"a claim, with a column of the author's (K33, K34, T22)": {
 			definition: "machineclaims.claims.cloud.example.org", scope: apiextensionsv1.NamespaceScoped, status: true,
 			categories: "claim claims", columns: "PHASE CLASS RESOURCE READY SIZE AGE",
 		},
-		"K24 K25 N10 T22 a class": {
+		"a class (K24, K25, N10, T22)": {
 			definition: "machineclasses.compute.cloud.example.org", scope: apiextensionsv1.ClusterScoped,
 			categories: "class classes", columns: "PROVIDER-CONFIG RECLAIM-POLICY MAX DEFAULT AGE",
 			label:      "machineclaim.claims.cloud.example.org",
 			annotation: "machineclaim.claims.cloud.example.org,buildclaim.claims.cloud.example.org",
 		},
-		"T12 T13 N10 a class by hand": {
+		"a class by hand (T12, T13, N10)": {
 			definition: "gatewayclasses.network.cloud.example.org", scope: apiextensionsv1.ClusterScoped,
 			categories: "class classes", columns: "PROVIDER-CONFIG RECLAIM-POLICY MAX DEFAULT AGE",
 			label: "gatewayclaim.claims.cloud.example.org", annotation: "gatewayclaim.claims.cloud.example.org",
@@ -82,7 +82,7 @@ func TestTemplates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		schema apiextensionsv1.JSONSchemaProps
 		least  int
-	}{"N7 the managed kind compares with what was": {managed, 5}, "K23 its class does not": {class, 0}} {
+	}{"the managed kind compares with what was (N7)": {managed, 5}, "its class does not (K23)": {class, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := transitions(tc.schema.Properties["forProvider"]); (got > 0) != (tc.least > 0) || got < tc.least {
@@ -90,7 +90,7 @@ func TestTemplates(t *testing.T) {
 			}
 		})
 	}
-	t.Run("K23 N33 values fit", func(t *testing.T) {
+	t.Run("values fit (K23, N33)", func(t *testing.T) {
 		t.Parallel()
 		image := class.Properties["forProvider"].Properties["image"]
 		if diff := cmp.Diff(managed.Properties["forProvider"].Properties["image"], image); diff != "" || image.MaxLength == nil {

@@ -26,8 +26,8 @@ func TestDescription(t *testing.T) {
 		group, label string
 		scope        apiextensionsv1.ResourceScope
 	}{
-		"N1 N29 cluster-scoped": {cluster, "cloud.example.org", apiextensionsv1.ClusterScoped},
-		"N1 N29 namespaced":     {namespaced, "cloud.m.example.org", apiextensionsv1.NamespaceScoped},
+		"cluster-scoped (N1, N29)": {cluster, "cloud.example.org", apiextensionsv1.ClusterScoped},
+		"namespaced (N1, N29)":     {namespaced, "cloud.m.example.org", apiextensionsv1.NamespaceScoped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +43,7 @@ func TestDescription(t *testing.T) {
 			}
 		})
 	}
-	t.Run("T21 T22 columns of the author among the usual ones", func(t *testing.T) {
+	t.Run("columns of the author among the usual ones (T21, T22)", func(t *testing.T) {
 		t.Parallel()
 		var got []string
 		for _, c := range machine(t, namespaced).Spec.Versions[0].AdditionalPrinterColumns {
@@ -53,7 +53,7 @@ func TestDescription(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("K5 the status is a subresource", func(t *testing.T) {
+	t.Run("the status is a subresource (K5)", func(t *testing.T) {
 		t.Parallel()
 		if s := machine(t, cluster).Spec.Versions[0].Subresources; s == nil || s.Status == nil {
 			t.Errorf("got %+v", s)
@@ -86,31 +86,31 @@ func TestRules(t *testing.T) {
 		group, path, rule string
 		not               bool
 	}{
-		"N33 what holds an immutable field cannot be removed": {
+		"what holds an immutable field cannot be removed (N33)": {
 			group: cluster, path: "forProvider",
 			rule: "!oldSelf.?boot.?firmware.hasValue() || (self.?boot.?firmware.hasValue() && self.boot.firmware == oldSelf.boot.firmware)",
 		},
-		"N33 in a list that is a map the rule is at the items": {
+		"in a list that is a map the rule is at the items (N33)": {
 			group: cluster, path: "forProvider.disks[]", rule: "!has(oldSelf.type) || (has(self.type) && self.type == oldSelf.type)",
 		},
-		"O32 required where its optional struct is given": {
+		"required where its optional struct is given (O32)": {
 			group: cluster, path: "",
 			rule: writes + "!(has(self.forProvider.boot) || self.?initProvider.?boot.hasValue()) || " +
 				"self.forProvider.?boot.?firmware.hasValue() || self.?initProvider.?boot.?firmware.hasValue()",
 		},
-		"O32 R171 required by value, reference or selector": {
+		"required by value, reference or selector (O32, R171)": {
 			group: namespaced, path: "",
 			rule: writes + "has(self.forProvider.networkId) || has(self.forProvider.networkIdRef) || has(self.forProvider.networkIdSelector) || " +
 				"self.?initProvider.?networkId.hasValue() || self.?initProvider.?networkIdRef.hasValue() || " +
 				"self.?initProvider.?networkIdSelector.hasValue()",
 		},
-		"N2 the Secret of a namespaced object is in its namespace": {
+		"the Secret of a namespaced object is in its namespace (N2)": {
 			group: namespaced, path: "forProvider.passwordSecretRef", rule: "!has(self.__namespace__) || self.__namespace__ == ''",
 		},
-		"N2 that of a cluster-scoped object is anywhere": {
+		"that of a cluster-scoped object is anywhere (N2)": {
 			group: cluster, path: "forProvider.passwordSecretRef", rule: "!has(self.__namespace__) || self.__namespace__ == ''", not: true,
 		},
-		"N7 N33 what cannot change stays in initProvider, too": {
+		"what cannot change stays in initProvider, too (N7, N33)": {
 			group: cluster, path: "",
 			rule: "oldSelf.forProvider.?boot.?firmware.hasValue() || !oldSelf.?initProvider.?boot.?firmware.hasValue() || " +
 				"(self.forProvider.?boot.?firmware.hasValue() ? self.forProvider.boot.firmware == oldSelf.initProvider.boot.firmware : " +
@@ -131,7 +131,7 @@ const writes = "!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update'
 
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	t.Run("N33 what a rule compares is bounded", func(t *testing.T) {
+	t.Run("what a rule compares is bounded (N33)", func(t *testing.T) {
 		t.Parallel()
 		for _, path := range []string{
 			"forProvider.image", "initProvider.image", "forProvider.disks[].type", "initProvider.disks[].type", "initProvider.boot.firmware",
@@ -141,13 +141,13 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	})
-	t.Run("N33 what no rule compares is not", func(t *testing.T) {
+	t.Run("what no rule compares is not (N33)", func(t *testing.T) {
 		t.Parallel()
 		if got := at(t, machine(t, cluster), "forProvider.policy").MaxLength; got != nil {
 			t.Errorf("policy has at most %d characters", *got)
 		}
 	})
-	t.Run("K15 init parameters are optional and without defaults", func(t *testing.T) {
+	t.Run("init parameters are optional and without defaults (K15)", func(t *testing.T) {
 		t.Parallel()
 		init := at(t, machine(t, cluster), "initProvider")
 		if len(init.Required) > 0 || init.Properties["size"].Default != nil {

@@ -76,7 +76,7 @@ func load(t *testing.T, example []byte) *model.API {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, rule := range lint.Rules() {
-		t.Run("O22 O23 "+rule.Name+": "+rule.Requirement, func(t *testing.T) {
+		t.Run(rule.Name+": "+rule.Requirement+" (O22, O23)", func(t *testing.T) {
 			t.Parallel()
 			example, err := os.ReadFile(filepath.Join("testdata", rule.Name+".go"))
 			if err != nil {

@@ -41,14 +41,14 @@ func TestClasses(t *testing.T) {
 		claims []string // nil: there is no class
 		source bool     // it follows from the managed kind
 	}{
-		"T12 ClassSpecTemplate":                    {byHand(class("// +bowline:claims=A.example.org", whole)), []string{"A.example.org"}, false},
-		"T12 specTemplate, which is to be written": {byHand(class("// +bowline:claims=A.example.org", "")), []string{"A.example.org"}, false},
-		"K29 a marker of the managed kind": {
+		"ClassSpecTemplate (T12)":                    {byHand(class("// +bowline:claims=A.example.org", whole)), []string{"A.example.org"}, false},
+		"specTemplate, which is to be written (T12)": {byHand(class("// +bowline:claims=A.example.org", "")), []string{"A.example.org"}, false},
+		"a marker of the managed kind (K29)": {
 			one(scoped + "// +bowline:class=A.example.org, B.example.org"), []string{"A.example.org", "B.example.org"}, true},
-		"N28 of both scopes": {
+		"of both scopes (N28)": {
 			one("// +bowline:scopes=Cluster,Namespaced\n// +bowline:class=A.example.org"), []string{"A.example.org"}, true},
-		"N28 not of a namespaced kind": {one("// +bowline:scopes=Namespaced\n// +bowline:class=A.example.org"), nil, false},
-		"T13 a class by hand, for the claims that the managed kind names": {
+		"not of a namespaced kind (N28)": {one("// +bowline:scopes=Namespaced\n// +bowline:class=A.example.org"), nil, false},
+		"a class by hand, for the claims that the managed kind names (T13)": {
 			map[string]string{"apis/v1/thing.go": kind(scoped+"// +bowline:class=A.example.org", "", ""), "apis/v1/class.go": class("", whole)},
 			[]string{"A.example.org"}, false},
 		"no class": {one(scoped), nil, false},

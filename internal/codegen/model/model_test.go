@@ -71,36 +71,36 @@ func TestRoles(t *testing.T) {
 		source string
 		want   *summary // nil: it is no kind of ours
 	}{
-		"T12 ResourceSpec and ResourceStatus": {
+		"ResourceSpec and ResourceStatus (T12)": {
 			kind("", "xpv1.ResourceSpec\nForProvider ThingParameters", "xpv1.ResourceStatus\nAtProvider ThingObservation"),
 			&summary{model.Managed, model.Cluster, own, ""},
 		},
-		"T12 NamespacedResourceSpec": {
+		"NamespacedResourceSpec (T12)": {
 			kind("", "xpv1.NamespacedResourceSpec\nForProvider ThingParameters\nInitProvider ThingInit", "xpv1.ResourceStatus"),
 			&summary{model.Managed, model.Namespaced, own, "ThingInit"},
 		},
-		"T12 settings of another package": {
+		"settings of another package (T12)": {
 			kind("", "xpv1.NamespacedResourceSpec\nForProvider first.Settings", "xpv1.ResourceStatus"),
 			&summary{model.Managed, model.Namespaced, model.Ref{Import: "example.org/things/apis/v1", Name: "Settings"}, ""},
 		},
-		"T12 nothing but scopes": {
+		"nothing but scopes (T12)": {
 			kind("// +bowline:scopes=Namespaced", "", ""), &summary{model.Managed, model.Namespaced, own, "ThingInitParameters"},
 		},
-		"T12 markers above the comment, as scaffolds have them": {
+		"markers above the comment, as scaffolds have them (T12)": {
 			kind("//+kubebuilder:object:root=true\n//+bowline:scopes=Namespaced\n\n// Thing is the Schema for the things API", "", ""),
 			&summary{model.Managed, model.Namespaced, own, "ThingInitParameters"},
 		},
-		"T12 ProviderSpec": {
+		"ProviderSpec (T12)": {
 			kind("", "xpv1.ProviderSpec", "xpv1.ProviderConfigStatus"), &summary{Role: model.ProviderConfig, Scope: model.Cluster},
 		},
-		"T12 a marker": {
+		"a marker (T12)": {
 			kind("// +bowline:providerconfig", "Host string", "xpv1.ProviderConfigStatus"),
 			&summary{Role: model.ProviderConfig, Scope: model.Cluster},
 		},
-		"T12 ResourceClaimSpec and ResourceClaimStatus": {
+		"ResourceClaimSpec and ResourceClaimStatus (T12)": {
 			kind("", "xpv1.ResourceClaimSpec", "xpv1.ResourceClaimStatus"), &summary{Role: model.Claim, Scope: model.Namespaced},
 		},
-		"T12 none of these": {kind("", "Host string", "Ready bool"), nil},
+		"none of these (T12)": {kind("", "Host string", "Ready bool"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,10 +118,10 @@ func TestRoles(t *testing.T) {
 func TestSecondScope(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ markers, want string }{
-		"N35 .m before the last two labels": {"// +groupName=postgresql.sql.bowline.dev", "postgresql.sql.m.bowline.dev"},
-		"N35 N16 of the example cloud":      {"// +groupName=network.fcp.crossplane.io", "network.fcp.m.crossplane.io"},
-		"N35 a short one":                   {"// +groupName=things.dev", "m.things.dev"},
-		"N35 what the author says":          {"// +groupName=things.dev\n// +bowline:namespacedGroup=other.dev", "other.dev"},
+		".m before the last two labels (N35)": {"// +groupName=postgresql.sql.bowline.dev", "postgresql.sql.m.bowline.dev"},
+		"of the example cloud (N35, N16)":     {"// +groupName=network.fcp.crossplane.io", "network.fcp.m.crossplane.io"},
+		"a short one (N35)":                   {"// +groupName=things.dev", "m.things.dev"},
+		"what the author says (N35)":          {"// +groupName=things.dev\n// +bowline:namespacedGroup=other.dev", "other.dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +135,7 @@ func TestSecondScope(t *testing.T) {
 			}
 		})
 	}
-	t.Run("T13 a kind that the author wrote there is left alone", func(t *testing.T) {
+	t.Run("a kind that the author wrote there is left alone (T13)", func(t *testing.T) {
 		t.Parallel()
 		byHand := kind("", "xpv1.NamespacedResourceSpec\nForProvider first.ThingParameters", "xpv1.ResourceStatus")
 		api := load(t, map[string]string{

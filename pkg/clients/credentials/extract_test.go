@@ -74,35 +74,35 @@ func TestSources(t *testing.T) {
 		from        xpv1.ProviderCredentials
 		want, fails string
 	}{
-		"R231 secret":                        {from: secret, want: "from a secret"},
-		"R231 no secretRef":                  {from: source("Secret"), fails: "needs secretRef"},
-		"R231 unknown source":                {from: source("Letter"), fails: `use "Secret"`},
-		"R231 identity":                      {from: source("InjectedIdentity")},
-		"R231 none":                          {from: source("None")},
-		"R231 variable":                      {from: variable("BOWLINE_TEST_OFFERED"), want: "from a variable"},
-		"R231 variable not set":              {from: variable("BOWLINE_TEST_UNSET"), fails: "is not set"},
-		"R231 no variable":                   {from: source("Environment"), fails: "needs env"},
-		"R231 file":                          {from: file(offered, "key"), want: "from a file"},
-		"R231 no such file":                  {from: file(offered, "none"), fails: "no such file"},
-		"R231 no file":                       {from: source("Filesystem"), fails: "needs fs"},
-		"R231 empty file":                    {from: file(offered, "empty"), fails: "empty"},
-		"R231 large file":                    {from: file(offered, "large"), fails: "more than"},
-		"R231 pipe":                          {from: file(offered, "pipe"), fails: "not a regular file"},
-		"R234 variable not offered":          {from: variable("BOWLINE_TEST_OTHER"), fails: "credentials.WithVariables"},
-		"R234 no variables offered":          {closed: true, from: variable("BOWLINE_TEST_OFFERED"), fails: "credentials.WithVariables"},
-		"R234 folder not offered":            {from: file(other, "key"), fails: "credentials.WithFolders"},
-		"R234 no folders offered":            {closed: true, from: file(offered, "key"), fails: "credentials.WithFolders"},
-		"R234 path out of the folder":        {from: file(offered, "../offered-not/key"), fails: "credentials.WithFolders"},
-		"R234 relative path":                 {from: file("key"), fails: "credentials.WithFolders"},
-		"R234 link out of the folder":        {from: file(offered, "out"), fails: "path escapes"},
-		"R234 link to an absolute path":      {from: file(offered, "far"), fails: "path escapes"},
-		"N2 secret of the own namespace":     {within: env.Namespace, from: secret, want: "from a secret"},
-		"N2 secret of another namespace":     {within: "other", from: secret, fails: "a secret of its own namespace"},
-		"N2 no secretRef within a namespace": {within: "other", from: source("Secret"), fails: "needs secretRef"},
-		"N2 variable within a namespace":     {within: "other", from: variable("BOWLINE_TEST_OFFERED"), fails: "not for a namespace"},
-		"N2 file within a namespace":         {within: "other", from: file(offered, "key"), fails: "not for a namespace"},
-		"N2 identity within a namespace":     {within: "other", from: source("InjectedIdentity"), fails: "not for a namespace"},
-		"N2 none within a namespace":         {within: "other", from: source("None")},
+		"secret (R231)":                        {from: secret, want: "from a secret"},
+		"no secretRef (R231)":                  {from: source("Secret"), fails: "needs secretRef"},
+		"unknown source (R231)":                {from: source("Letter"), fails: `use "Secret"`},
+		"identity (R231)":                      {from: source("InjectedIdentity")},
+		"none (R231)":                          {from: source("None")},
+		"variable (R231)":                      {from: variable("BOWLINE_TEST_OFFERED"), want: "from a variable"},
+		"variable not set (R231)":              {from: variable("BOWLINE_TEST_UNSET"), fails: "is not set"},
+		"no variable (R231)":                   {from: source("Environment"), fails: "needs env"},
+		"file (R231)":                          {from: file(offered, "key"), want: "from a file"},
+		"no such file (R231)":                  {from: file(offered, "none"), fails: "no such file"},
+		"no file (R231)":                       {from: source("Filesystem"), fails: "needs fs"},
+		"empty file (R231)":                    {from: file(offered, "empty"), fails: "empty"},
+		"large file (R231)":                    {from: file(offered, "large"), fails: "more than"},
+		"pipe (R231)":                          {from: file(offered, "pipe"), fails: "not a regular file"},
+		"variable not offered (R234)":          {from: variable("BOWLINE_TEST_OTHER"), fails: "credentials.WithVariables"},
+		"no variables offered (R234)":          {closed: true, from: variable("BOWLINE_TEST_OFFERED"), fails: "credentials.WithVariables"},
+		"folder not offered (R234)":            {from: file(other, "key"), fails: "credentials.WithFolders"},
+		"no folders offered (R234)":            {closed: true, from: file(offered, "key"), fails: "credentials.WithFolders"},
+		"path out of the folder (R234)":        {from: file(offered, "../offered-not/key"), fails: "credentials.WithFolders"},
+		"relative path (R234)":                 {from: file("key"), fails: "credentials.WithFolders"},
+		"link out of the folder (R234)":        {from: file(offered, "out"), fails: "path escapes"},
+		"link to an absolute path (R234)":      {from: file(offered, "far"), fails: "path escapes"},
+		"secret of the own namespace (N2)":     {within: env.Namespace, from: secret, want: "from a secret"},
+		"secret of another namespace (N2)":     {within: "other", from: secret, fails: "a secret of its own namespace"},
+		"no secretRef within a namespace (N2)": {within: "other", from: source("Secret"), fails: "needs secretRef"},
+		"variable within a namespace (N2)":     {within: "other", from: variable("BOWLINE_TEST_OFFERED"), fails: "not for a namespace"},
+		"file within a namespace (N2)":         {within: "other", from: file(offered, "key"), fails: "not for a namespace"},
+		"identity within a namespace (N2)":     {within: "other", from: source("InjectedIdentity"), fails: "not for a namespace"},
+		"none within a namespace (N2)":         {within: "other", from: source("None")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reader := secrets
@@ -120,7 +120,7 @@ func TestSources(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "stolen") {
-				t.Errorf("R234 the error contains a secret value: %v", err)
+				t.Errorf("the error contains a secret value: %v (R234)", err)
 			}
 		})
 	}

@@ -170,7 +170,7 @@ func TestConditions(t *testing.T) {
 	o.SetConditions(xpv1.Deleting())
 	flow.Set(o, xpv1.Available(), before)
 	if got := o.GetCondition(xpv1.TypeReady); !got.LastTransitionTime.Equal(&before.LastTransitionTime) || got.ObservedGeneration != 3 {
-		t.Errorf("R195: back and forth within a pass is %+v", got)
+		t.Errorf("back and forth within a pass is %+v (R195)", got)
 	}
 }
 

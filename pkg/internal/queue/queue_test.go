@@ -22,7 +22,7 @@ import (
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
-	t.Run("A73 a busy controller ends", func(t *testing.T) {
+	t.Run("a busy controller ends (A73)", func(t *testing.T) {
 		for round := range 100 {
 			q := queue.New(logr.Discard())("busy", limiter).(priorityqueue.PriorityQueue[reconcile.Request])
 			var handed atomic.Int64
@@ -59,7 +59,7 @@ func TestQueue(t *testing.T) {
 			}
 		}
 	})
-	t.Run("A73 an idle controller ends", func(t *testing.T) {
+	t.Run("an idle controller ends (A73)", func(t *testing.T) {
 		q := queue.New(logr.Discard())("idle", limiter)
 		var workers sync.WaitGroup
 		for range 20 {

@@ -45,52 +45,52 @@ type scaling struct {
 func TestOverlay(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ over, under, want string }{
-		"R141 nested lists of objects are united": {
+		"nested lists of objects are united (R141)": {
 			over:  `{"region": "eu", "scalingConfig": [{"maxSize": 4, "minSize": 1}]}`,
 			under: `{"scalingConfig": [{"desiredSize": 1}]}`,
 			want:  `{"region": "eu", "scalingConfig": [{"desiredSize": 1, "maxSize": 4, "minSize": 1}]}`,
 		},
-		"R141 the longer list gives the rest": {
+		"the longer list gives the rest (R141)": {
 			over:  `{"a": [{"x": 1}], "b": [{"x": 1}, {"x": 2}]}`,
 			under: `{"a": [{"y": 1}, {"y": 2}], "b": [{"y": 1}]}`,
 			want:  `{"a": [{"x": 1, "y": 1}, {"y": 2}], "b": [{"x": 1, "y": 1}, {"x": 2}]}`,
 		},
-		"R141 nested objects are united": {
+		"nested objects are united (R141)": {
 			over:  `{"o": {"p": {"a": 1}}}`,
 			under: `{"o": {"p": {"b": 2}}}`,
 			want:  `{"o": {"p": {"a": 1, "b": 2}}}`,
 		},
-		"R142 forProvider wins": {over: `{"a": 1}`, under: `{"a": 2}`, want: `{"a": 1}`},
-		"R142 zero values are set": {
+		"forProvider wins (R142)": {over: `{"a": 1}`, under: `{"a": 2}`, want: `{"a": 1}`},
+		"zero values are set (R142)": {
 			over:  `{"a": false, "b": 0, "c": "", "d": []}`,
 			under: `{"a": true, "b": 1, "c": "x", "d": [1]}`,
 			want:  `{"a": false, "b": 0, "c": "", "d": []}`,
 		},
-		"R142 a list of values is one value": {over: `{"a": ["x"]}`, under: `{"a": ["y", "z"]}`, want: `{"a": ["x"]}`},
-		"R142 another shape is another value": {
+		"a list of values is one value (R142)": {over: `{"a": ["x"]}`, under: `{"a": ["y", "z"]}`, want: `{"a": ["x"]}`},
+		"another shape is another value (R142)": {
 			over:  `{"a": ["x"], "b": 1}`,
 			under: `{"a": [{"y": 1}], "b": {"y": 1}}`,
 			want:  `{"a": ["x"], "b": 1}`,
 		},
-		"R142 nil is absent": {over: `{"a": null}`, under: `{"a": 2}`, want: `{"a": 2}`},
-		"R168 a reference is one value": {
+		"nil is absent (R142)": {over: `{"a": null}`, under: `{"a": 2}`, want: `{"a": 2}`},
+		"a reference is one value (R168)": {
 			over:  `{"vRef": {"name": "a"}}`,
 			under: `{"vRef": {"name": "b", "namespace": "n"}}`,
 			want:  `{"vRef": {"name": "a"}}`,
 		},
-		"R168 a selector is one value": {
+		"a selector is one value (R168)": {
 			over:  `{"vSelector": {"matchLabels": {"a": "1"}}}`,
 			under: `{"vSelector": {"matchLabels": {"b": "2"}}}`,
 			want:  `{"vSelector": {"matchLabels": {"a": "1"}}}`,
 		},
-		"P60 a secret reference is one value": {
+		"a secret reference is one value (P60)": {
 			over:  `{"pSecretRef": {"name": "a", "key": "k"}}`,
 			under: `{"pSecretRef": {"name": "b", "key": "k", "namespace": "n"}}`,
 			want:  `{"pSecretRef": {"name": "a", "key": "k"}}`,
 		},
-		"R138 initProvider alone is sent":        {under: `{"a": 1}`, want: `{"a": 1}`},
-		"R141 forProvider alone is sent":         {over: `{"a": [1], "b": null}`, want: `{"a": [1], "b": null}`},
-		"R141 nothing laid over nothing is none": {},
+		"initProvider alone is sent (R138)":        {under: `{"a": 1}`, want: `{"a": 1}`},
+		"forProvider alone is sent (R141)":         {over: `{"a": [1], "b": null}`, want: `{"a": [1], "b": null}`},
+		"nothing laid over nothing is none (R141)": {},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,11 +119,11 @@ func TestForCreation(t *testing.T) {
 		initial any
 		want    nodeGroup
 	}{
-		"R141 the union is sent":                      {initial: initial, want: want},
-		"R141 a pointer to initProvider will do":      {initial: &initial, want: want},
-		"R141 a type with some of the fields will do": {initial: partial{Zone: "a", Other: 1}, want: zoned},
-		"R138 no initProvider":                        {initial: nil, want: spec},
-		"R138 no initProvider behind a pointer":       {initial: (*nodeGroup)(nil), want: spec},
+		"the union is sent (R141)":                      {initial: initial, want: want},
+		"a pointer to initProvider will do (R141)":      {initial: &initial, want: want},
+		"a type with some of the fields will do (R141)": {initial: partial{Zone: "a", Other: 1}, want: zoned},
+		"no initProvider (R138)":                        {initial: nil, want: spec},
+		"no initProvider behind a pointer (R138)":       {initial: (*nodeGroup)(nil), want: spec},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

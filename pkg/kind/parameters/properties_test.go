@@ -39,14 +39,14 @@ func FuzzProperties(f *testing.F) {
 func checkOverlay(t *testing.T, x, y map[string]any) {
 	t.Helper()
 	if diff := cmp.Diff(x, parameters.Overlay(x, nil)); diff != "" {
-		t.Errorf("R141 laid over nothing -want +got:\n%s", diff)
+		t.Errorf("laid over nothing (R141) -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(x, parameters.Overlay(nil, x)); diff != "" {
-		t.Errorf("R141 laid under nothing -want +got:\n%s", diff)
+		t.Errorf("laid under nothing (R141) -want +got:\n%s", diff)
 	}
 	union := parameters.Overlay(x, y)
 	if left := lost(x, union); left != "" {
-		t.Errorf("R142 %s is not in the union: %s", left, text(t, union))
+		t.Errorf("%s is not in the union: %s (R142)", left, text(t, union))
 	}
 	vandalize(union)
 }
@@ -55,17 +55,17 @@ func checkFill(t *testing.T, x, y map[string]any) {
 	t.Helper()
 	filled, fields := parameters.Fill(x, y)
 	if left := lost(x, filled); left != "" {
-		t.Errorf("R149 %s changed: %s", left, text(t, filled))
+		t.Errorf("%s changed: %s (R149)", left, text(t, filled))
 	}
 	if changed := !cmp.Equal(x, filled); changed != (len(fields) > 0) {
-		t.Errorf("R150 changed is %t, but fields are %v", changed, fields)
+		t.Errorf("changed is %t, but fields are %v (R150)", changed, fields)
 	}
 	if again, more := parameters.Fill(filled, y); len(more) > 0 {
-		t.Errorf("R150 a second time fills %v: %s", more, text(t, again))
+		t.Errorf("a second time fills %v: %s (R150)", more, text(t, again))
 	}
 	vandalize(filled)
 	if _, fields := parameters.Fill(x, y, parameters.InitProvider(y)); len(fields) > 0 {
-		t.Errorf("R146 %v filled although initProvider sets all", fields)
+		t.Errorf("%v filled although initProvider sets all (R146)", fields)
 	}
 }
 
@@ -73,11 +73,11 @@ func checkDifferences(t *testing.T, x, y map[string]any) {
 	t.Helper()
 	for _, option := range []parameters.Option{parameters.Ignore(), parameters.AsSet("a", "b", "c"), parameters.JSONText("a", "b")} {
 		if found := parameters.Differences(x, x, option); len(found) > 0 {
-			t.Errorf("R137 a tree differs from itself: %v", found)
+			t.Errorf("a tree differs from itself: %v (R137)", found)
 		}
 		first := parameters.Differences(x, y, option)
 		if diff := cmp.Diff(first, parameters.Differences(x, y, option)); diff != "" {
-			t.Errorf("P81 two comparisons disagree:\n%s", diff)
+			t.Errorf("two comparisons disagree (P81):\n%s", diff)
 		}
 	}
 }

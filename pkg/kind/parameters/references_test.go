@@ -18,7 +18,7 @@ func TestSecretReferences(t *testing.T) {
 		tree string
 		want map[string]xpv1.SecretKeySelector
 	}{
-		"P60 at any depth": {
+		"at any depth (P60)": {
 			tree: `{"passwordSecretRef": {"name": "a", "namespace": "n", "key": "k"},
 				"users": [{"x": 1}, {"tls": {"certSecretRef": {"name": "b", "key": "k"}}}]}`,
 			want: map[string]xpv1.SecretKeySelector{
@@ -26,12 +26,12 @@ func TestSecretReferences(t *testing.T) {
 				"users[1].tls.certSecretRef": {Name: "b", Key: "k"},
 			},
 		},
-		"P60 other names and shapes": {
+		"other names and shapes (P60)": {
 			tree: `{"secret": {"name": "a", "key": "k"}, "aSecretRef": {"name": "a"}, "bSecretRef": "b",
 				"cSecretRef": {"name": "a", "key": "k", "extra": 1}, "dRef": {"name": "a", "key": "k"}}`,
 			want: map[string]xpv1.SecretKeySelector{},
 		},
-		"P60 none": {want: map[string]xpv1.SecretKeySelector{}},
+		"none (P60)": {want: map[string]xpv1.SecretKeySelector{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,24 +18,24 @@ func TestFillDefaults(t *testing.T) {
 		"size": "30", "ratio": "0.5", "public": "true", "tier": `"basic"`, "net.mtu": "1500", "retries": "0",
 	}}
 	for name, tc := range map[string]struct{ answer, desired, want tree }{
-		"R143 a default stands for what is absent": {
+		"a default stands for what is absent (R143)": {
 			tree{}, nil,
 			tree{"size": 30.0, "ratio": 0.5, "public": true, "tier": "basic", "net": tree{"mtu": 1500.0}, "retries": 0.0},
 		},
-		"R143 a default stands for zero": {
+		"a default stands for zero (R143)": {
 			tree{"size": int64(0), "ratio": 0.0, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)}, nil,
 			tree{"size": 30.0, "ratio": 0.5, "public": true, "tier": "basic", "net": tree{"mtu": 1500.0}, "retries": 0.0},
 		},
-		"R143 an answer stays": {
+		"an answer stays (R143)": {
 			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "large", "net": tree{"mtu": int64(9000)}, "retries": int64(3)}, nil,
 			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "large", "net": tree{"mtu": int64(9000)}, "retries": int64(3)},
 		},
-		"R143 zero stays where the user asks for it": {
+		"zero stays where the user asks for it (R143)": {
 			tree{"size": int64(0), "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)},
 			tree{"size": int64(0), "ratio": 0.0, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(3)},
 			tree{"size": int64(0), "ratio": 0.5, "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": 0.0},
 		},
-		"R143 zero stays where there is no default": {
+		"zero stays where there is no default (R143)": {
 			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false},
 				"retries": int64(1), "weight": int64(0)}, nil,
 			tree{"size": int64(1), "ratio": 2.5, "public": true, "tier": "a", "net": tree{"mtu": int64(1), "nat": false},
@@ -50,7 +50,7 @@ func TestFillDefaults(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R137 zero stays where it is told from nothing", func(t *testing.T) {
+	t.Run("zero stays where it is told from nothing (R137)", func(t *testing.T) {
 		t.Parallel()
 		answer := tree{"size": int64(0), "public": false, "tier": "", "net": tree{"mtu": int64(0)}, "retries": int64(0)}
 		got, err := rules.FillDefaults(rules.WithoutUnset(answer, nil, "size", "public", "tier", "net.mtu"))
@@ -59,7 +59,7 @@ func TestFillDefaults(t *testing.T) {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
 	})
-	t.Run("R143 no JSON is an error", func(t *testing.T) {
+	t.Run("no JSON is an error (R143)", func(t *testing.T) {
 		t.Parallel()
 		if _, err := (parameters.Rules{Defaults: map[string]string{"tier": "basic"}}).FillDefaults(tree{}); err == nil {
 			t.Error("no error")
@@ -72,14 +72,14 @@ func TestDefaultsOfObjects(t *testing.T) {
 	type tree = map[string]any
 	rules := parameters.Rules{Defaults: map[string]string{"scaling.max": "9", "scaling": `{"min": 1}`}}
 	for name, tc := range map[string]struct{ answer, desired, want tree }{
-		"R143 it stands for what is absent":   {tree{}, nil, tree{"min": 1.0, "max": 9.0}},
-		"R143 it stands for zero in a field":  {tree{"scaling": tree{"min": int64(0)}}, nil, tree{"min": 1.0, "max": 9.0}},
-		"R143 it stands beside another field": {tree{"scaling": tree{"min": int64(0), "max": int64(3)}}, nil, tree{"min": 1.0, "max": int64(3)}},
-		"R143 an answer stays":                {tree{"scaling": tree{"min": int64(2)}}, nil, tree{"min": int64(2), "max": 9.0}},
-		"R143 zero stays where the user asks so": {
+		"it stands for what is absent (R143)":   {tree{}, nil, tree{"min": 1.0, "max": 9.0}},
+		"it stands for zero in a field (R143)":  {tree{"scaling": tree{"min": int64(0)}}, nil, tree{"min": 1.0, "max": 9.0}},
+		"it stands beside another field (R143)": {tree{"scaling": tree{"min": int64(0), "max": int64(3)}}, nil, tree{"min": 1.0, "max": int64(3)}},
+		"an answer stays (R143)":                {tree{"scaling": tree{"min": int64(2)}}, nil, tree{"min": int64(2), "max": 9.0}},
+		"zero stays where the user asks so (R143)": {
 			tree{"scaling": tree{"min": int64(0)}}, tree{"scaling": tree{"min": int64(0)}}, tree{"min": int64(0), "max": 9.0},
 		},
-		"R143 zero without default stays": {
+		"zero without default stays (R143)": {
 			tree{"scaling": tree{"step": int64(0)}}, nil, tree{"min": 1.0, "max": 9.0, "step": int64(0)},
 		},
 	} {

@@ -89,7 +89,7 @@ func TestLostKeys(t *testing.T) {
 		s.holds(map[string]string{"username": "root", "password": "hunter3", "LOGIN": "root:hunter3"})
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("N22 N42 nor does one from which a person removed the key", func(t *testing.T) {
+	t.Run("nor does one from which a person removed the key (N22, N42)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -107,7 +107,7 @@ func TestLostKeys(t *testing.T) {
 		s.pass()
 		s.holds(map[string]string{"username": "admin", "password": "hunter3"})
 	})
-	t.Run("R270 who can do without deletes the copy", func(t *testing.T) {
+	t.Run("who can do without deletes the copy (R270)", func(t *testing.T) {
 		s, claim, item := lost(t, nil)
 		s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace, Name: "orders-connection"}})
 		s.pass()
@@ -115,7 +115,7 @@ func TestLostKeys(t *testing.T) {
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
 		s.saysSynced("lost password: ask your platform team")
 	})
-	t.Run("R292 N22 a key that the source lost otherwise is missed", func(t *testing.T) {
+	t.Run("a key that the source lost otherwise is missed (R292, N22)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -124,7 +124,7 @@ func TestLostKeys(t *testing.T) {
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileError)
 		s.saysSynced("lost token: ask your platform team")
 	})
-	t.Run("R292 R289 a copy of something else keeps nothing", func(t *testing.T) {
+	t.Run("a copy of something else keeps nothing (R292, R289)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, item := s.bound(nil)
@@ -142,7 +142,7 @@ func TestLostKeys(t *testing.T) {
 // Nor does the claim, whatever it names.
 func TestLostKeysAndNames(t *testing.T) {
 	t.Parallel()
-	t.Run("R278 N22 another name takes nothing away either", func(t *testing.T) {
+	t.Run("another name takes nothing away either (R278, N22)", func(t *testing.T) {
 		s, claim, item := lost(t, nil)
 		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
 		s.pass()
@@ -156,7 +156,7 @@ func TestLostKeysAndNames(t *testing.T) {
 		}
 	})
 	for name, gone := range map[string]bool{"lacks the key": false, "is gone": true} {
-		t.Run("R278 N22 a name that is taken takes nothing away, while the source "+name, func(t *testing.T) {
+		t.Run("a name that is taken takes nothing away, while the source "+name+" (R278, N22)", func(t *testing.T) {
 			s, claim, item := lost(t, nil)
 			if gone {
 				s.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.env.Namespace,
@@ -176,7 +176,7 @@ func TestLostKeysAndNames(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R278 N22 a claim that names no Secret any more takes nothing away", func(t *testing.T) {
+	t.Run("a claim that names no Secret any more takes nothing away (R278, N22)", func(t *testing.T) {
 		s, claim, _ := lost(t, nil)
 		s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference = nil })
 		s.pass()
@@ -225,7 +225,7 @@ func TestLostSource(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("R284 N22 what somebody adds to the source heals all", func(t *testing.T) {
+	t.Run("what somebody adds to the source heals all (R284, N22)", func(t *testing.T) {
 		source := &corev1.Secret{}
 		w.get(w.item().Spec.WriteConnectionSecretToReference.Name, source)
 		w.edit(source, func() { source.Data["password"] = []byte("reset") })
@@ -246,7 +246,7 @@ func TestImmutableCopy(t *testing.T) {
 		s.edit(to, func() { to.Immutable = new(true) })
 		return s, claim, item, to
 	}
-	t.Run("R284 it follows", func(t *testing.T) {
+	t.Run("it follows (R284)", func(t *testing.T) {
 		s, claim, item, frozen := freeze(t)
 		s.pass()
 		if to := (&corev1.Secret{}); !s.get("orders-connection", to) || to.UID != frozen.UID {
@@ -259,13 +259,13 @@ func TestImmutableCopy(t *testing.T) {
 		s.agreed("orders-connection", claim, item)
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("R271 R284 it follows a source that was published anew", func(t *testing.T) {
+	t.Run("it follows a source that was published anew (R271, R284)", func(t *testing.T) {
 		s, claim, item, _ := freeze(t)
 		s.publishAnew(item, map[string]string{"username": "root", "password": "hunter3"})
 		s.pass()
 		s.agreed("orders-connection", claim, item)
 	})
-	t.Run("R270 N22 it stays where it alone has a key", func(t *testing.T) {
+	t.Run("it stays where it alone has a key (R270, N22)", func(t *testing.T) {
 		s, _, item, frozen := freeze(t)
 		s.edit(item, func() { item.Annotations[managed.AnnotationKeyCreatedKeys] = "password" })
 		s.publishAnew(item, map[string]string{"username": "root"})

@@ -59,7 +59,7 @@ var scripts = map[string]scenario.Script[*stage]{
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
-		t.Run("N11 R268 "+name, func(t *testing.T) {
+		t.Run(name+" (N11, R268)", func(t *testing.T) {
 			t.Parallel()
 			env := controlplanetest.NewWithScheme(t, newScheme(t))
 			script.Run(t, func() *stage { return stageIn(t, env) })

@@ -12,7 +12,7 @@ import (
 
 func TestNameFor(t *testing.T) {
 	t.Parallel()
-	t.Run("N11 R268 the same for the same claim, another for another claim or attempt", func(t *testing.T) {
+	t.Run("the same for the same claim, another for another claim or attempt (N11, R268)", func(t *testing.T) {
 		first, again := nameFor("team-orders-", "a", 0), nameFor("team-orders-", "a", 0)
 		if first != again {
 			t.Errorf("%q, then %q", first, again)
@@ -27,7 +27,7 @@ func TestNameFor(t *testing.T) {
 			t.Errorf("%d names", len(names))
 		}
 	})
-	t.Run("P2 R262 as long as the API server makes them", func(t *testing.T) {
+	t.Run("as long as the API server makes them (P2, R262)", func(t *testing.T) {
 		if got := nameFor(strings.Repeat("x", 80), "a", 0); len(got) != 63 {
 			t.Errorf("%q has %d characters", got, len(got))
 		}

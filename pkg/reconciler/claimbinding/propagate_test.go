@@ -46,13 +46,13 @@ func (s *stage) agreed(name string, claim *shop.ItemClaim, item *shop.Item) {
 // The claim's copy of the connection Secret.
 func TestPropagate(t *testing.T) {
 	t.Parallel()
-	t.Run("R270 R271 R272 the claim gets a copy of its own, and both sides agree", func(t *testing.T) {
+	t.Run("the claim gets a copy of its own, and both sides agree (R270, R271, R272)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, item := s.bound(nil)
 		s.agreed("orders-connection", claim, item)
 	})
-	t.Run("R278 a claim that names no Secret gets none", func(t *testing.T) {
+	t.Run("a claim that names no Secret gets none (R278)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, _ := s.bound(func(c *shop.ItemClaim) { c.Spec.WriteConnectionSecretToReference = nil })
@@ -66,7 +66,7 @@ func TestPropagate(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R278 another name: the old copy goes, the new one appears", func(t *testing.T) {
+	t.Run("another name: the old copy goes, the new one appears (R278)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, item := s.bound(nil)
@@ -85,7 +85,7 @@ func TestPropagate(t *testing.T) {
 		}
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("R271 a copy that somebody deleted, or whose marks somebody forged, is put right", func(t *testing.T) {
+	t.Run("a copy that somebody deleted, or whose marks somebody forged, is put right (R271)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, item := s.bound(nil)
@@ -106,7 +106,7 @@ func TestPropagate(t *testing.T) {
 // The copy follows its source, and has what the claim derives from it.
 func TestContent(t *testing.T) {
 	t.Parallel()
-	t.Run("R271 a source that was published anew is followed", func(t *testing.T) {
+	t.Run("a source that was published anew is followed (R271)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, item := s.bound(nil)
@@ -124,7 +124,7 @@ func TestContent(t *testing.T) {
 		s.agreed("orders-connection", claim, item)
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("R270 keys that the claim derives are there from the beginning", func(t *testing.T) {
+	t.Run("keys that the claim derives are there from the beginning (R270)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.bound(func(c *shop.ItemClaim) {
@@ -134,7 +134,7 @@ func TestContent(t *testing.T) {
 			t.Errorf("LOGIN is %q", got)
 		}
 	})
-	t.Run("R282 a mistake in derived keys shows, and keeps nothing else from working", func(t *testing.T) {
+	t.Run("a mistake in derived keys shows, and keeps nothing else from working (R282)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, _ := s.bound(nil)
@@ -156,9 +156,9 @@ func TestContent(t *testing.T) {
 func TestForeignSecrets(t *testing.T) {
 	t.Parallel()
 	foreign := map[string]func(*stage, *corev1.Secret){
-		"R278 somebody's own":   func(_ *stage, secret *corev1.Secret) { secret.Type = corev1.SecretTypeOpaque },
-		"R278 a connection's":   func(_ *stage, secret *corev1.Secret) { secret.Type = xpv1.SecretTypeConnection },
-		"R278 made to look own": func(s *stage, secret *corev1.Secret) { s.forge(secret) },
+		"somebody's own (R278)":   func(_ *stage, secret *corev1.Secret) { secret.Type = corev1.SecretTypeOpaque },
+		"a connection's (R278)":   func(_ *stage, secret *corev1.Secret) { secret.Type = xpv1.SecretTypeConnection },
+		"made to look own (R278)": func(s *stage, secret *corev1.Secret) { s.forge(secret) },
 	}
 	for name, change := range foreign {
 		t.Run(name+" stays as it is", func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestForeignSecrets(t *testing.T) {
 			s.agreed("orders-connection", claim, s.item())
 		})
 	}
-	t.Run("R272 a source that is not the managed resource's own is not copied", func(t *testing.T) {
+	t.Run("a source that is not the managed resource's own is not copied (R272)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem("legacy", s.toNamespace)
@@ -211,25 +211,25 @@ func (s *stage) forge(secret *corev1.Secret) {
 func TestTakenCopies(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*stage, *shop.ItemClaim, *shop.Item){
-		"R279 the claim is deleted": func(s *stage, claim *shop.ItemClaim, _ *shop.Item) {
+		"the claim is deleted (R279)": func(s *stage, claim *shop.ItemClaim, _ *shop.Item) {
 			s.delete(claim)
 			s.pass()
 		},
-		"R278 the claim names another Secret": func(s *stage, claim *shop.ItemClaim, _ *shop.Item) {
+		"the claim names another Secret (R278)": func(s *stage, claim *shop.ItemClaim, _ *shop.Item) {
 			s.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "other" })
 			s.pass()
 		},
-		"R274 another claim gets it": func(s *stage, _ *shop.ItemClaim, item *shop.Item) {
+		"another claim gets it (R274)": func(s *stage, _ *shop.ItemClaim, item *shop.Item) {
 			s.edit(item, func() { s.toClaim("again")(item) })
 			s.create(s.newClaim("again", s.static(item.Name)))
 			s.passOf("again")
 		},
-		"N27 an administrator takes it away": func(s *stage, _ *shop.ItemClaim, item *shop.Item) {
+		"an administrator takes it away (N27)": func(s *stage, _ *shop.ItemClaim, item *shop.Item) {
 			s.edit(item, func() { item.Spec.ClaimReference = nil })
 			s.pass()
 		},
-		"R271 it still has the name": func(s *stage, _ *shop.ItemClaim, _ *shop.Item) { s.pass() },
-		"R271 it still has the name, and belongs to another object": func(s *stage, _ *shop.ItemClaim, _ *shop.Item) {
+		"it still has the name (R271)": func(s *stage, _ *shop.ItemClaim, _ *shop.Item) { s.pass() },
+		"it still has the name, and belongs to another object (R271)": func(s *stage, _ *shop.ItemClaim, _ *shop.Item) {
 			another, taken := &corev1.ConfigMap{}, &corev1.Secret{}
 			another.Namespace, another.Name = s.env.Namespace, "another"
 			s.create(another)
@@ -256,7 +256,7 @@ func TestTakenCopies(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R306 a target's copy stays as long as the claim", func(t *testing.T) {
+	t.Run("a target's copy stays as long as the claim (R306)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim, item := s.bound(nil)
@@ -284,7 +284,7 @@ func TestTakenCopies(t *testing.T) {
 // The quota of the team's own namespace.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	t.Run("R270 N10 a namespace without room for the copy", func(t *testing.T) {
+	t.Run("a namespace without room for the copy (R270, N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newClass(nil), s.newClaim("orders", nil))

@@ -33,13 +33,13 @@ func TestProvision(t *testing.T) {
 	s.pass()
 	item := s.item()
 
-	t.Run("R262 P2 the name begins with namespace and name of the claim", func(t *testing.T) {
+	t.Run("the name begins with namespace and name of the claim (R262, P2)", func(t *testing.T) {
 		want := regexp.MustCompile("^" + regexp.QuoteMeta(s.env.Namespace) + "-orders-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 		if !want.MatchString(item.Name) || item.GenerateName != s.env.Namespace+"-orders-" {
 			t.Errorf("name %q, generateName %q", item.Name, item.GenerateName)
 		}
 	})
-	t.Run("R257 R258 R261 R215 the spec comes from the class, references are set after all configurators", func(t *testing.T) {
+	t.Run("the spec comes from the class, references are set after all configurators (R257, R258, R261, R215)", func(t *testing.T) {
 		want := shop.ItemSpec{ForProvider: shop.ItemParameters{Colour: new("red")}}
 		want.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionAll}
 		want.DeletionPolicy = xpv1.DeletionDelete
@@ -55,7 +55,7 @@ func TestProvision(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("R267 R269 N17 the claim names it at once, and waits until it can be bound", func(t *testing.T) {
+	t.Run("the claim names it at once, and waits until it can be bound (R267, R269, N17)", func(t *testing.T) {
 		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess, item.Name, "Wait")
 		ref := s.claimOf("orders").Spec.ResourceReference
 		if ref == nil || ref.Name != item.Name || ref.UID != item.UID || ref.Kind != shop.ItemKind {
@@ -68,7 +68,7 @@ func TestProvision(t *testing.T) {
 
 	s.ready(item, "hunter2")
 	s.pass()
-	t.Run("R273 R282 both sides say that they are bound", func(t *testing.T) {
+	t.Run("both sides say that they are bound (R273, R282)", func(t *testing.T) {
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		if got := s.item().Status.BindingPhase; got != xpv1.BindingPhaseBound {
 			t.Errorf("the managed resource's phase is %q", got)
@@ -77,12 +77,12 @@ func TestProvision(t *testing.T) {
 			t.Errorf("events, -want +got:\n%s", diff)
 		}
 	})
-	t.Run("R266 P3 the claim shows the external name", func(t *testing.T) {
+	t.Run("the claim shows the external name (R266, P3)", func(t *testing.T) {
 		if got := meta.GetExternalName(s.claimOf("orders")); got != "item-0815" {
 			t.Errorf("external name %q", got)
 		}
 	})
-	t.Run("R266 P3 and another one that it gets later", func(t *testing.T) {
+	t.Run("and another one that it gets later (R266, P3)", func(t *testing.T) {
 		item := s.item()
 		s.edit(item, func() { meta.SetExternalName(item, "item-4711") })
 		s.pass()
@@ -90,7 +90,7 @@ func TestProvision(t *testing.T) {
 			t.Errorf("external name %q", got)
 		}
 	})
-	t.Run("N13 a further pass writes nothing", func(t *testing.T) {
+	t.Run("a further pass writes nothing (N13)", func(t *testing.T) {
 		var writes []string
 		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (error, error) {
 			writes = append(writes, request)
@@ -105,7 +105,7 @@ func TestProvision(t *testing.T) {
 // What an author of configurators can count on.
 func TestConfigurators(t *testing.T) {
 	t.Parallel()
-	t.Run("R259 A63 A64 A65 they run in order, and an error stops provisioning", func(t *testing.T) {
+	t.Run("they run in order, and an error stops provisioning (R259, A63, A64, A65)", func(t *testing.T) {
 		t.Parallel()
 		var ran []string
 		step := func(name string, err error) claimbinding.ManagedConfigurator {
@@ -122,7 +122,7 @@ func TestConfigurators(t *testing.T) {
 			t.Errorf("%d managed resources; ran, -want +got:\n%s", len(s.items()), diff)
 		}
 	})
-	t.Run("R283 D27 a claim that contradicts its class is refused, one that does not gets what it asks for", func(t *testing.T) {
+	t.Run("a claim that contradicts its class is refused, one that does not gets what it asks for (R283, D27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.ForProvider.Size = new(int64(1)) }),
@@ -136,7 +136,7 @@ func TestConfigurators(t *testing.T) {
 			t.Errorf("size %v", got)
 		}
 	})
-	t.Run("R264 R265 A66 the claim's external name is proposed, and overwrites none", func(t *testing.T) {
+	t.Run("the claim's external name is proposed, and overwrites none (R264, R265, A66)", func(t *testing.T) {
 		t.Parallel()
 		claim, item := &shop.ItemClaim{}, &shop.Item{}
 		claim.Namespace, claim.Name = "team", "orders"
@@ -158,7 +158,7 @@ func TestConfigurators(t *testing.T) {
 		}
 	})
 	for name, ending := range map[string]string{"letters": "e", "a dot where it is cut": strings.Repeat("e.", 100)} {
-		t.Run("P2 R262 the longest name of a claim: "+name, func(t *testing.T) {
+		t.Run("the longest name of a claim: "+name+" (P2, R262)", func(t *testing.T) {
 			t.Parallel()
 			for shift := range 2 { // a dot is at the cut once
 				s := newStage(t)
@@ -168,7 +168,7 @@ func TestConfigurators(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R261 a configurator cannot give the managed resource to another claim", func(t *testing.T) {
+	t.Run("a configurator cannot give the managed resource to another claim (R261)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, claimbinding.WithManagedConfigurators(claimbinding.ManagedConfiguratorFn(
 			func(_ context.Context, _ resource.Claim, _ resource.Class, mg resource.Managed) error {
@@ -192,12 +192,12 @@ func TestRefusedPlans(t *testing.T) {
 		says      string
 		never     string
 	}{
-		"R258 settings that the API server refuses": {
+		"settings that the API server refuses (R258)": {
 			configure: func(_ *stage, item *shop.Item) { item.Spec.DeletionPolicy = "of-secret-cloud" },
 			says:      "spec.deletionPolicy", never: "of-secret-cloud",
 		},
-		"R268 a name that somebody has": {configure: func(s *stage, item *shop.Item) { item.Name = s.env.Prefix + "taken" }, says: "already"},
-		"N28 a managed resource in a namespace": {
+		"a name that somebody has (R268)": {configure: func(s *stage, item *shop.Item) { item.Name = s.env.Prefix + "taken" }, says: "already"},
+		"a managed resource in a namespace (N28)": {
 			configure: func(s *stage, item *shop.Item) { item.Namespace = s.env.Namespace }, says: "namespace",
 		},
 	}
@@ -228,7 +228,7 @@ func TestRefusedPlans(t *testing.T) {
 // What becomes of reclaim policy, of classes that are not there, and of their later changes.
 func TestClasses(t *testing.T) {
 	t.Parallel()
-	t.Run("N4 the class's reclaim policy counts", func(t *testing.T) {
+	t.Run("the class's reclaim policy counts (N4)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.ReclaimPolicy = xpv1.ReclaimRetain }), s.newClaim("orders", nil))
@@ -237,7 +237,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("reclaim policy %q", got)
 		}
 	})
-	t.Run("R276 N10 a missing class is an error until it is there", func(t *testing.T) {
+	t.Run("a missing class is an error until it is there (R276, N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newClaim("orders", nil))
@@ -253,7 +253,7 @@ func TestClasses(t *testing.T) {
 		s.wantState("orders", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
 		_ = s.item()
 	})
-	t.Run("R276 a class that goes is none", func(t *testing.T) {
+	t.Run("a class that goes is none (R276)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		class := s.newClass(func(c *shop.ItemClass) { c.Finalizers = []string{"test.bowline.dev/hold"} })
@@ -263,7 +263,7 @@ func TestClasses(t *testing.T) {
 		s.wantState("orders", "Unbound", xpv1.ReasonClassNotFound, xpv1.ReasonReconcileError, s.class, "is being deleted")
 		s.edit(class, func() { class.Finalizers = nil })
 	})
-	t.Run("R277 the claim shows the class that its managed resource was made from", func(t *testing.T) {
+	t.Run("the claim shows the class that its managed resource was made from (R277)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.unreferred()
@@ -274,7 +274,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("classRef %v, resourceRef %v", got.ClassReference, got.ResourceReference)
 		}
 	})
-	t.Run("R277 editing and deleting the class changes nothing afterwards", func(t *testing.T) {
+	t.Run("editing and deleting the class changes nothing afterwards (R277)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -296,7 +296,7 @@ func TestClasses(t *testing.T) {
 // Whose claims a controller leaves alone, and what it makes of what others do meanwhile.
 func TestOthers(t *testing.T) {
 	t.Parallel()
-	t.Run("R281 claims of other kinds of class or managed resource are left alone", func(t *testing.T) {
+	t.Run("claims of other kinds of class or managed resource are left alone (R281)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newClass(nil), s.newClaim("orders", func(c *shop.ItemClaim) { c.Spec.ClassReference.Kind = shop.GadgetClassKind }),
@@ -313,7 +313,7 @@ func TestOthers(t *testing.T) {
 			t.Error("something was made")
 		}
 	})
-	t.Run("R268 N11 a name that is taken gives way to another, and to one only", func(t *testing.T) {
+	t.Run("a name that is taken gives way to another, and to one only (R268, N11)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim := s.newClaim("orders", nil)
@@ -339,13 +339,13 @@ func TestOthers(t *testing.T) {
 			t.Errorf("it has %s", got)
 		}
 	})
-	t.Run("R16 a claim that is gone ends quietly", func(t *testing.T) {
+	t.Run("a claim that is gone ends quietly (R16)", func(t *testing.T) {
 		t.Parallel()
 		if rest := newStage(t).pass(); rest.RequeueAfter > 0 {
 			t.Errorf("comes back after %v", rest.RequeueAfter)
 		}
 	})
-	t.Run("R17 a conflict is never a success", func(t *testing.T) {
+	t.Run("a conflict is never a success (R17)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newClass(nil), s.newClaim("orders", nil))
@@ -408,7 +408,7 @@ func TestCause(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R282 a bound claim says that its managed resource cannot be used", func(t *testing.T) {
+	t.Run("a bound claim says that its managed resource cannot be used (R282)", func(t *testing.T) {
 		s.ready(s.item(), "hunter2")
 		s.pass()
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
@@ -424,7 +424,7 @@ func TestCause(t *testing.T) {
 // A pass that failed says what it did, not what it met.
 func TestUntoldFailure(t *testing.T) {
 	t.Parallel()
-	t.Run("N17 the address of the API server", func(t *testing.T) {
+	t.Run("the address of the API server (N17)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newClass(nil), s.newClaim("orders", nil))
@@ -449,7 +449,7 @@ func TestUntoldFailure(t *testing.T) {
 
 func TestControllerName(t *testing.T) {
 	t.Parallel()
-	t.Run("R12 A62", func(t *testing.T) {
+	t.Run("kinds and group in lower case (R12, A62)", func(t *testing.T) {
 		got := claimbinding.ControllerName(
 			resource.ClaimKind(metav1.GroupVersionKind{Group: "database.crossplane.io", Kind: "FancySQLInstance"}),
 			resource.ManagedKind(metav1.GroupVersionKind{Group: "fcp.crossplane.io", Kind: "FavouriteDBInstance"}))

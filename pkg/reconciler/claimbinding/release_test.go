@@ -31,19 +31,19 @@ func TestReclaim(t *testing.T) {
 		prepare func(*stage)
 		kept    bool
 	}{
-		"R279 N4 made for the claim, no policy in the class: deleted": {prepare: func(s *stage) { s.bound(nil) }},
-		"R279 Retain: kept": {prepare: func(s *stage) {
+		"made for the claim, no policy in the class: deleted (R279, N4)": {prepare: func(s *stage) { s.bound(nil) }},
+		"Retain: kept (R279)": {prepare: func(s *stage) {
 			_, item := s.bound(nil)
 			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
 		}, kept: true},
-		"R279 N4 static without policy: kept": {prepare: func(s *stage) { s.boundStatic("") }, kept: true},
-		"R279 static, to be deleted: deleted": {prepare: func(s *stage) { s.boundStatic(xpv1.ReclaimDelete) }},
-		"R279 deleted before it could be bound": {prepare: func(s *stage) {
+		"static without policy: kept (R279, N4)": {prepare: func(s *stage) { s.boundStatic("") }, kept: true},
+		"static, to be deleted: deleted (R279)":  {prepare: func(s *stage) { s.boundStatic(xpv1.ReclaimDelete) }},
+		"deleted before it could be bound (R279)": {prepare: func(s *stage) {
 			s.create(s.newClass(nil), s.newClaim("orders", nil))
 			s.pass()
 		}},
-		"R279 N11 the claim does not name it yet": {prepare: func(s *stage) { s.unreferred() }},
-		"R279 its class and its resource are gone": {prepare: func(s *stage) {
+		"the claim does not name it yet (R279, N11)": {prepare: func(s *stage) { s.unreferred() }},
+		"its class and its resource are gone (R279)": {prepare: func(s *stage) {
 			_, item := s.bound(nil)
 			s.delete(item)
 			s.delete(s.newClass(nil))
@@ -115,7 +115,7 @@ func (s *stage) unreferred() {
 // A claim never reaches what it has no right to, neither by going nor by coming again.
 func TestReclaimIsLimited(t *testing.T) {
 	t.Parallel()
-	t.Run("R279 N27 deleting a claim that was refused touches nothing", func(t *testing.T) {
+	t.Run("deleting a claim that was refused touches nothing (R279, N27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem("legacy", func(item *shop.Item) { item.Spec.ReclaimPolicy = xpv1.ReclaimDelete })
@@ -132,7 +132,7 @@ func TestReclaimIsLimited(t *testing.T) {
 			t.Errorf("-before +after:\n%s", diff)
 		}
 	})
-	t.Run("R274 R279 a new claim of the same name does not get what the old one had", func(t *testing.T) {
+	t.Run("a new claim of the same name does not get what the old one had (R274, R279)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, old := s.bound(nil)
@@ -155,7 +155,7 @@ func TestReclaimIsLimited(t *testing.T) {
 			item.Spec.ClaimReference.Name = "again"
 		},
 	} {
-		t.Run("R279 a released one can be bound again once its claimRef is "+name, func(t *testing.T) {
+		t.Run("a released one can be bound again once its claimRef is "+name+" (R279)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			_, item := s.bound(nil)
@@ -183,7 +183,7 @@ func TestStrays(t *testing.T) {
 		s.edit(claim, func() { claim.Finalizers = nil })
 		s.delete(claim)
 	}
-	t.Run("R268 R279 what was made for a claim whose finalizer somebody removed goes", func(t *testing.T) {
+	t.Run("what was made for a claim whose finalizer somebody removed goes (R268, R279)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, old := s.bound(nil)
@@ -194,7 +194,7 @@ func TestStrays(t *testing.T) {
 			t.Error("it is there")
 		}
 	})
-	t.Run("R268 R279 what existed before is kept, and goes on to nobody", func(t *testing.T) {
+	t.Run("what existed before is kept, and goes on to nobody (R268, R279)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.boundStatic(xpv1.ReclaimDelete)
@@ -204,7 +204,7 @@ func TestStrays(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("R268 R279 nothing goes while nobody can say whether the claim is there", func(t *testing.T) {
+	t.Run("nothing goes while nobody can say whether the claim is there (R268, R279)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.bound(nil)
@@ -218,7 +218,7 @@ func TestStrays(t *testing.T) {
 // Managed resources that were made for a claim which is there, and does not get them.
 func TestStraysOfClaims(t *testing.T) {
 	t.Parallel()
-	t.Run("R268 what was made goes if the claim names another one meanwhile", func(t *testing.T) {
+	t.Run("what was made goes if the claim names another one meanwhile (R268)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.unreferred()
@@ -230,7 +230,7 @@ func TestStraysOfClaims(t *testing.T) {
 			t.Errorf("%d managed resources are left", len(left))
 		}
 	})
-	t.Run("R268 what was made and is being deleted is not what the claim gets", func(t *testing.T) {
+	t.Run("what was made and is being deleted is not what the claim gets (R268)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.unreferred()
@@ -249,7 +249,7 @@ func TestStraysOfClaims(t *testing.T) {
 			t.Error("nothing else was made")
 		}
 	})
-	t.Run("R279 nothing of a kind that is gone is waited for", func(t *testing.T) {
+	t.Run("nothing of a kind that is gone is waited for (R279)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim := s.newClaim("orders", nil)
@@ -262,7 +262,7 @@ func TestStraysOfClaims(t *testing.T) {
 			t.Error("the claim cannot go")
 		}
 	})
-	t.Run("R268 R281 what was made before the class was changed goes", func(t *testing.T) {
+	t.Run("what was made before the class was changed goes (R268, R281)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.unreferred()
@@ -297,11 +297,11 @@ func TestMine(t *testing.T) {
 	mine, other := s.newClaim("orders", nil), s.newClaim("orders", func(c *shop.ItemClaim) { c.Spec.ClassReference = nil })
 	woken := claimbinding.Mine(s.reconciler)
 	for name, is := range map[string]struct{ got, want bool }{
-		"R255 that names the class":         {woken.Create(kubeevent.CreateEvent{Object: mine}), true},
-		"R255 that names nothing":           {woken.Create(kubeevent.CreateEvent{Object: other}), false},
-		"R268 that turns away":              {woken.Update(kubeevent.UpdateEvent{ObjectOld: mine, ObjectNew: other}), true},
-		"R255 that never was":               {woken.Update(kubeevent.UpdateEvent{ObjectOld: other, ObjectNew: other}), false},
-		"R268 that goes, whatever it names": {woken.Delete(kubeevent.DeleteEvent{Object: other}), true},
+		"that names the class (R255)":         {woken.Create(kubeevent.CreateEvent{Object: mine}), true},
+		"that names nothing (R255)":           {woken.Create(kubeevent.CreateEvent{Object: other}), false},
+		"that turns away (R268)":              {woken.Update(kubeevent.UpdateEvent{ObjectOld: mine, ObjectNew: other}), true},
+		"that never was (R255)":               {woken.Update(kubeevent.UpdateEvent{ObjectOld: other, ObjectNew: other}), false},
+		"that goes, whatever it names (R268)": {woken.Delete(kubeevent.DeleteEvent{Object: other}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,7 +322,7 @@ func TestOrphans(t *testing.T) {
 				s.edit(secret, func() { secret.OwnerReferences = nil })
 			},
 		} {
-			t.Run("R272 R279 the copy of a claim whose resource is "+name+", "+when, func(t *testing.T) {
+			t.Run("the copy of a claim whose resource is "+name+", "+when+" (R272, R279)", func(t *testing.T) {
 				t.Parallel()
 				s := newStage(t)
 				claim, item := s.bound(nil)

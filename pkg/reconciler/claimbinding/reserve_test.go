@@ -33,7 +33,7 @@ func (s *stage) places() string {
 // How many claims may use a class.
 func TestLimit(t *testing.T) {
 	t.Parallel()
-	t.Run("N10 a claim beyond the limit waits, and has the place of one that goes", func(t *testing.T) {
+	t.Run("a claim beyond the limit waits, and has the place of one that goes (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.limited(1), s.newClaim("orders", nil), s.newClaim("others", nil))
@@ -54,7 +54,7 @@ func TestLimit(t *testing.T) {
 		s.passOf("others")
 		s.wantState("others", "Unbound", xpv1.ReasonBinding, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("N10 N27 teams that read the class learn nothing of others", func(t *testing.T) {
+	t.Run("teams that read the class learn nothing of others (N10, N27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.limited(1), s.newClaim("orders", nil))
@@ -64,7 +64,7 @@ func TestLimit(t *testing.T) {
 			t.Errorf("the class says %s", got)
 		}
 	})
-	t.Run("N10 raising the limit lets it in, lowering it throws nobody out", func(t *testing.T) {
+	t.Run("raising the limit lets it in, lowering it throws nobody out (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		class := s.limited(0)
@@ -83,7 +83,7 @@ func TestLimit(t *testing.T) {
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 		s.wantState("others", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("N10 claims count that were served before there was a limit", func(t *testing.T) {
+	t.Run("claims count that were served before there was a limit (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -107,7 +107,7 @@ func TestLimit(t *testing.T) {
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []xpv1.ReclaimPolicy{xpv1.ReclaimDelete, xpv1.ReclaimRetain} {
-		t.Run("N10 R279 nobody exceeds it by tearing claims away, with policy "+string(policy), func(t *testing.T) {
+		t.Run("nobody exceeds it by tearing claims away, with policy "+string(policy)+" (N10, R279)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			class := s.limited(1)
@@ -131,7 +131,7 @@ func TestTorn(t *testing.T) {
 // The count of a class is right whatever happens to it.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	t.Run("N10 places of claims that are gone, or use another class, heal", func(t *testing.T) {
+	t.Run("places of claims that are gone, or use another class, heal (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		class := s.limited(2)
@@ -148,7 +148,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%d managed resources; the class counts %s", len(s.items()), got)
 		}
 	})
-	t.Run("N10 as many entries as a limit can allow fit into the class", func(t *testing.T) {
+	t.Run("as many entries as a limit can allow fit into the class (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		class := s.limited(1000)
@@ -163,7 +163,7 @@ func TestPlaces(t *testing.T) {
 		s.passOf("others")
 		s.wantState("others", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("N10 a damaged count serves nobody and says what to do", func(t *testing.T) {
+	t.Run("a damaged count serves nobody and says what to do (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		class := s.limited(2)
@@ -172,7 +172,7 @@ func TestPlaces(t *testing.T) {
 		s.pass()
 		s.wantState("orders", "Unbound", xpv1.ReasonLimitReached, xpv1.ReasonReconcileError, claimbinding.AnnotationKeyClaims, "remove")
 	})
-	t.Run("N10 no race exceeds the limit", func(t *testing.T) {
+	t.Run("no race exceeds the limit (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.limited(3))
@@ -206,16 +206,16 @@ func TestNamespaces(t *testing.T) {
 		ready    xpv1.ConditionReason
 		synced   xpv1.ConditionReason
 	}{
-		"N10 its label matches": {
+		"its label matches (N10)": {
 			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}},
 			ready:    xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess,
 		},
-		"N10 an empty selector matches all": {selector: &metav1.LabelSelector{}, ready: xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess},
-		"N10 its label does not match": {
+		"an empty selector matches all (N10)": {selector: &metav1.LabelSelector{}, ready: xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess},
+		"its label does not match (N10)": {
 			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}},
 			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
 		},
-		"N10 a selector that cannot be understood": {
+		"a selector that cannot be understood (N10)": {
 			selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}},
 			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
 		},
@@ -236,7 +236,7 @@ func TestNamespaces(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R277 N10 a class that is closed to a namespace keeps whom it serves", func(t *testing.T) {
+	t.Run("a class that is closed to a namespace keeps whom it serves (R277, N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.bound(nil)

@@ -43,7 +43,7 @@ func TestRights(t *testing.T) {
 	})
 	w.env.InForce(t, w.user, "", role.Rules[0])
 	w.start(setUp)
-	t.Run("R270 R279 binding, another Secret, and letting go", func(t *testing.T) {
+	t.Run("binding, another Secret, and letting go (R270, R279)", func(t *testing.T) {
 		w.create(w.newClass(func(c *shop.ItemClass) {
 			c.SpecTemplate.Claims.Max = new(int64(1))
 			c.SpecTemplate.Claims.NamespaceSelector = &metav1.LabelSelector{}

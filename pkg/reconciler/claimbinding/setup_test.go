@@ -27,20 +27,20 @@ func TestWakes(t *testing.T) {
 	w := newWorld(t)
 	w.start(setUp)
 
-	t.Run("R276 a class that appears", func(t *testing.T) {
+	t.Run("a class that appears (R276)", func(t *testing.T) {
 		w.create(w.newClaim("orders", nil))
 		w.shows("orders", xpv1.ReasonClassNotFound)
 		w.hold(true)
 		w.create(w.limited(1))
 		w.shows("orders", xpv1.ReasonBinding)
 	})
-	t.Run("R254 R269 its managed resource", func(t *testing.T) {
+	t.Run("its managed resource (R254, R269)", func(t *testing.T) {
 		w.hold(false)
 		w.shows("orders", xpv1.ReasonAvailable)
 		w.agreed("orders-connection", w.claimOf("orders"), w.item())
 	})
 	w.wakesByPlaces(t)
-	t.Run("R275 N27 a managed resource that appears, and agrees", func(t *testing.T) {
+	t.Run("a managed resource that appears, and agrees (R275, N27)", func(t *testing.T) {
 		item := w.labelled("legacy", nil)
 		w.create(w.newClaim("static", w.static(item.Name)))
 		w.shows("static", xpv1.ReasonBinding)
@@ -49,7 +49,7 @@ func TestWakes(t *testing.T) {
 		w.mend(item, func() { item.Annotations[meta.AnnotationKeyAllowedNamespaces] = w.env.Namespace })
 		w.shows("static", xpv1.ReasonAvailable)
 	})
-	t.Run("R278 a Secret in the way that goes", func(t *testing.T) {
+	t.Run("a Secret in the way that goes (R278)", func(t *testing.T) {
 		secret := w.connectionSecret("renamed")
 		w.create(secret)
 		claim := w.claimOf("orders")
@@ -58,7 +58,7 @@ func TestWakes(t *testing.T) {
 		w.delete(secret)
 		w.shows("orders", xpv1.ReasonAvailable)
 	})
-	t.Run("R280 a managed resource that is lost", func(t *testing.T) {
+	t.Run("a managed resource that is lost (R280)", func(t *testing.T) {
 		item := &shop.Item{}
 		w.get(w.claimOf("orders").Spec.ResourceReference.Name, item)
 		w.delete(item)
@@ -69,20 +69,20 @@ func TestWakes(t *testing.T) {
 // wakesByPlaces is about the places of a class with the limit 1.
 func (w *world) wakesByPlaces(t *testing.T) {
 	t.Helper()
-	t.Run("N10 a limit that is raised", func(t *testing.T) {
+	t.Run("a limit that is raised (N10)", func(t *testing.T) {
 		w.create(w.newClaim("second", nil))
 		w.shows("second", xpv1.ReasonLimitReached)
 		class := w.newClass(nil)
 		w.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(2)) })
 		w.shows("second", xpv1.ReasonAvailable)
 	})
-	t.Run("N10 R279 another claim that goes", func(t *testing.T) {
+	t.Run("another claim that goes (N10, R279)", func(t *testing.T) {
 		w.create(w.newClaim("third", nil))
 		w.shows("third", xpv1.ReasonLimitReached)
 		w.delete(w.claimOf("second"))
 		w.shows("third", xpv1.ReasonAvailable)
 	})
-	t.Run("N10 another claim that somebody tears away", func(t *testing.T) {
+	t.Run("another claim that somebody tears away (N10)", func(t *testing.T) {
 		w.create(w.newClaim("fourth", nil))
 		w.shows("fourth", xpv1.ReasonLimitReached)
 		third := w.claimOf("third")
@@ -90,7 +90,7 @@ func (w *world) wakesByPlaces(t *testing.T) {
 		w.delete(third)
 		w.shows("fourth", xpv1.ReasonAvailable)
 	})
-	t.Run("N10 R279 what a claim left that an administrator takes back", func(t *testing.T) {
+	t.Run("what a claim left that an administrator takes back (N10, R279)", func(t *testing.T) {
 		item := &shop.Item{}
 		w.get(w.claimOf("fourth").Spec.ResourceReference.Name, item)
 		w.mend(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
@@ -131,7 +131,7 @@ func TestTwoClaimKinds(t *testing.T) {
 				})))
 		return errors.Join(r.SetupWithManager(mgr), other.SetupWithManager(mgr))
 	})
-	t.Run("R6 R281 claims of the same name and different kinds get one managed resource each", func(t *testing.T) {
+	t.Run("claims of the same name and different kinds get one managed resource each (R6, R281)", func(t *testing.T) {
 		claim := w.newClaim("orders", nil)
 		other := &shop.OtherClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.env.Namespace, Name: "orders"}}
 		other.Spec.ResourceClaimSpec = *claim.Spec.ResourceClaimSpec.DeepCopy()
@@ -163,7 +163,7 @@ func TestTwoClaimKinds(t *testing.T) {
 // On a cache that lags behind, with several workers and processes that come and go, each claim gets one managed resource.
 func TestMany(t *testing.T) {
 	t.Parallel()
-	t.Run("N11 R268 R274 as many managed resources as claims", func(t *testing.T) {
+	t.Run("as many managed resources as claims (N11, R268, R274)", func(t *testing.T) {
 		t.Parallel()
 		const claims = 40
 		w := newWorld(t)
@@ -217,7 +217,7 @@ func TestRequestBudget(t *testing.T) {
 	w.shows("orders", xpv1.ReasonBinding)
 	w.hold(false)
 	w.shows("orders", xpv1.ReasonAvailable)
-	t.Run("N13 R226 looking again writes nothing", func(t *testing.T) {
+	t.Run("looking again writes nothing (N13, R226)", func(t *testing.T) {
 		w.takeWrites()
 		claim := w.claimOf("orders")
 		for i := range 5 { // each makes a pass over both

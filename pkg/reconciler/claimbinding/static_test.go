@@ -41,32 +41,32 @@ func TestStatic(t *testing.T) {
 		item  func(*stage) func(*shop.Item)
 		ready xpv1.ConditionReason
 	}{
-		"R256 R263 N27 its annotation lists the namespace": {
+		"its annotation lists the namespace (R256, R263, N27)": {
 			item: func(s *stage) func(*shop.Item) { return s.toNamespace }, ready: xpv1.ReasonAvailable,
 		},
-		"N27 its annotation lists all namespaces": {item: func(*stage) func(*shop.Item) {
+		"its annotation lists all namespaces (N27)": {item: func(*stage) func(*shop.Item) {
 			return func(item *shop.Item) { item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "*"} }
 		}, ready: xpv1.ReasonAvailable},
-		"R256 N27 its claimRef names the claim without UID": {
+		"its claimRef names the claim without UID (R256, N27)": {
 			item: func(s *stage) func(*shop.Item) { return s.toClaim("orders") }, ready: xpv1.ReasonAvailable,
 		},
-		"N27 it does not agree": {item: func(*stage) func(*shop.Item) { return nil }, ready: xpv1.ReasonNotAllowed},
-		"N27 it agrees with others": {item: func(*stage) func(*shop.Item) {
+		"it does not agree (N27)": {item: func(*stage) func(*shop.Item) { return nil }, ready: xpv1.ReasonNotAllowed},
+		"it agrees with others (N27)": {item: func(*stage) func(*shop.Item) {
 			return func(item *shop.Item) {
 				item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "elsewhere"}
 			}
 		}, ready: xpv1.ReasonNotAllowed},
-		"R274 its claimRef names another claim": {item: func(s *stage) func(*shop.Item) {
+		"its claimRef names another claim (R274)": {item: func(s *stage) func(*shop.Item) {
 			return func(item *shop.Item) { s.toNamespace(item); s.toClaim("others")(item) }
 		}, ready: xpv1.ReasonNotAllowed},
-		"R274 its claimRef names an earlier claim of the same name": {item: func(s *stage) func(*shop.Item) {
+		"its claimRef names an earlier claim of the same name (R274)": {item: func(s *stage) func(*shop.Item) {
 			return func(item *shop.Item) {
 				s.toNamespace(item)
 				s.toClaim("orders")(item)
 				item.Spec.ClaimReference.UID = "earlier"
 			}
 		}, ready: xpv1.ReasonNotAllowed},
-		"R274 its claimRef names a claim of another kind": {item: func(s *stage) func(*shop.Item) {
+		"its claimRef names a claim of another kind (R274)": {item: func(s *stage) func(*shop.Item) {
 			return func(item *shop.Item) { s.toClaim("orders")(item); item.Spec.ClaimReference.Kind = shop.OtherClaimKind }
 		}, ready: xpv1.ReasonNotAllowed},
 	}
@@ -87,7 +87,7 @@ func TestStatic(t *testing.T) {
 					t.Errorf("claimRef %v, phase %q", after.Spec.ClaimReference, after.Status.BindingPhase)
 				}
 				if got := claim.Spec.ResourceReference.UID; got != after.UID {
-					t.Errorf("R273 resourceRef has UID %q, want %q", got, after.UID)
+					t.Errorf("resourceRef has UID %q, want %q (R273)", got, after.UID)
 				}
 				if s.secret("orders-connection")["password"] != "hunter2" || after.Spec.ReclaimPolicy != "" {
 					t.Errorf("secret %v, reclaim policy %q", s.secret("orders-connection"), after.Spec.ReclaimPolicy)
@@ -121,7 +121,7 @@ func (strict) CheckManaged(context.Context, resource.Claim, resource.Managed) er
 
 func TestStaticIsChecked(t *testing.T) {
 	t.Parallel()
-	t.Run("D27 nobody gets what is not what the claim asks for", func(t *testing.T) {
+	t.Run("nobody gets what is not what the claim asks for (D27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.options = append(s.options, claimbinding.WithManagedConfigurators(strict{}))
@@ -141,7 +141,7 @@ func TestStaticIsChecked(t *testing.T) {
 // A static claim waits for what is not there or not ready, and two never get the same.
 func TestStaticWaits(t *testing.T) {
 	t.Parallel()
-	t.Run("R275 a missing managed resource is an error until it is there", func(t *testing.T) {
+	t.Run("a missing managed resource is an error until it is there (R275)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem("legacy", s.toNamespace)
@@ -160,7 +160,7 @@ func TestStaticWaits(t *testing.T) {
 		s.pass()
 		s.wantState("orders", "Bound", xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
 	})
-	t.Run("R274 of two claims that want the same one gets it", func(t *testing.T) {
+	t.Run("of two claims that want the same one gets it (R274)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem("legacy", s.toNamespace)
@@ -191,7 +191,7 @@ func TestStaticWaits(t *testing.T) {
 // A claim that had its managed resource, and has it no more.
 func TestLost(t *testing.T) {
 	t.Parallel()
-	t.Run("R280 a lost managed resource shows on the claim, and is not replaced", func(t *testing.T) {
+	t.Run("a lost managed resource shows on the claim, and is not replaced (R280)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -213,7 +213,7 @@ func TestLost(t *testing.T) {
 			t.Error("the claim cannot go")
 		}
 	})
-	t.Run("R280 one of the same name is another one", func(t *testing.T) {
+	t.Run("one of the same name is another one (R280)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -225,7 +225,7 @@ func TestLost(t *testing.T) {
 		s.wantState("orders", "Unbound", xpv1.ReasonResourceLost, xpv1.ReasonReconcileError)
 		s.delete(another)
 	})
-	t.Run("R274 a claim whose managed resource was given to another gets no more changes", func(t *testing.T) {
+	t.Run("a claim whose managed resource was given to another gets no more changes (R274)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -242,7 +242,7 @@ func TestLost(t *testing.T) {
 		}
 		s.holds(map[string]string{"username": "admin", "password": "hunter2"})
 	})
-	t.Run("N27 R274 a claim whose managed resource was taken back keeps its copy, and gets no more changes", func(t *testing.T) {
+	t.Run("a claim whose managed resource was taken back keeps its copy, and gets no more changes (N27, R274)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.bound(nil)
@@ -269,7 +269,7 @@ func TestLost(t *testing.T) {
 func TestNoName(t *testing.T) {
 	t.Parallel()
 	for name, ref := range map[string]string{"a path": "../x", "capitals": "Legacy"} {
-		t.Run("R256 "+name, func(t *testing.T) {
+		t.Run(name+" (R256)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			claim := s.newClaim("orders", s.static(ref))

@@ -15,7 +15,7 @@ import (
 // What it does is tested in package classes, on an API server.
 func TestControllerName(t *testing.T) {
 	t.Parallel()
-	t.Run("R11 N21 as the documents name it", func(t *testing.T) {
+	t.Run("as the documents name it (R11, N21)", func(t *testing.T) {
 		t.Parallel()
 		const want = "defaulter.fancysqlinstance.favouritedbinstance.fcp.crossplane.io"
 		got := claimdefaulting.ControllerName(

@@ -26,7 +26,7 @@ func TestBackgroundDoesNotSpin(t *testing.T) {
 		},
 		"Delete": func(s *stage) { s.system.Do(func(sys *thing.System) { sys.SlowDelete = true }); s.delete() },
 	} {
-		t.Run("R55 R197 N8 "+verb, func(t *testing.T) {
+		t.Run(verb+" (R55, R197, N8)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, managed.WithBackgroundOperations(time.Minute))
 			s.passUntil("Finished Success")
@@ -47,7 +47,7 @@ func TestBackgroundDoesNotSpin(t *testing.T) {
 func TestOrphanWithoutProvider(t *testing.T) {
 	t.Parallel()
 	for _, finds := range []bool{false, true} {
-		t.Run(fmt.Sprintf("N31 N32 a suspected leak whose provider is out of reach, findable %t", finds), func(t *testing.T) {
+		t.Run(fmt.Sprintf("a suspected leak whose provider is out of reach, findable %t (N31, N32)", finds), func(t *testing.T) {
 			t.Parallel()
 			s := vendorNamed(t, finds)
 			s.annotate(meta.AnnotationKeyOrphanOnDelete, "true")

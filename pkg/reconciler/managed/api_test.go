@@ -51,39 +51,39 @@ func (guide) Delete(context.Context, resource.Managed) error { return nil }
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(*testing.T) bool{
-		"A50 NewReconciler": func(*testing.T) bool {
+		"NewReconciler (A50)": func(*testing.T) bool {
 			var f func(manager.Manager, resource.ManagedKind, ...managed.ReconcilerOption) *managed.Reconciler = managed.NewReconciler
 			return f != nil
 		},
-		"A51 Reconciler": func(t *testing.T) bool {
+		"Reconciler (A51)": func(t *testing.T) bool {
 			var r reconcile.Reconciler = newReconciler(t, newStage(t, nil).env.Config, managed.WithExternalConnecter(guide{}))
 			gone := reconcile.Request{NamespacedName: client.ObjectKey{Name: "nobody"}}
 			result, err := r.Reconcile(t.Context(), gone)
 			return err == nil && result == reconcile.Result{}
 		},
-		"A52 WithExternalConnecter": func(*testing.T) bool {
+		"WithExternalConnecter (A52)": func(*testing.T) bool {
 			var f func(managed.ExternalConnecter) managed.ReconcilerOption = managed.WithExternalConnecter
 			return f != nil
 		},
-		"A53 A45 ExternalConnecter": func(t *testing.T) bool {
+		"ExternalConnecter (A53, A45)": func(t *testing.T) bool {
 			var c managed.ExternalConnecter = guide{}
 			external, err := c.Connect(t.Context(), &thing.Thing{})
 			return external == guide{} && err == nil
 		},
-		"A54 A45 ExternalClient": func(t *testing.T) bool {
+		"ExternalClient (A54, A45)": func(t *testing.T) bool {
 			var c managed.ExternalClient = guide{}
 			return c.Delete(t.Context(), &thing.Thing{}) == nil
 		},
-		"A55 ExternalObservation": func(t *testing.T) bool {
+		"ExternalObservation (A55)": func(t *testing.T) bool {
 			o, err := guide{}.Observe(t.Context(), &thing.Thing{})
 			return o.ResourceExists && o.ResourceUpToDate && !o.ResourceLateInitialized && len(o.ConnectionDetails) == 1 && err == nil
 		},
-		"A56 ExternalCreation and ExternalUpdate": func(t *testing.T) bool {
+		"ExternalCreation and ExternalUpdate (A56)": func(t *testing.T) bool {
 			c, createErr := guide{}.Create(t.Context(), &thing.Thing{})
 			u, updateErr := guide{}.Update(t.Context(), &thing.Thing{})
 			return len(c.ConnectionDetails) == 1 && len(u.ConnectionDetails) == 1 && createErr == nil && updateErr == nil
 		},
-		"A57 ConnectionDetails": func(*testing.T) bool {
+		"ConnectionDetails (A57)": func(*testing.T) bool {
 			var data map[string][]byte = managed.ConnectionDetails{"endpoint": []byte("there")}
 			return string(data["endpoint"]) == "there"
 		},
@@ -100,7 +100,7 @@ func TestAPI(t *testing.T) {
 // The parts of the reconciler are options, each of which may be left out.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	t.Run("A58 every part but the connecter is optional", func(t *testing.T) {
+	t.Run("every part but the connecter is optional (A58)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.options = []managed.ReconcilerOption{managed.WithTypedExternalConnecter[*thing.Thing](s.system)}
@@ -110,7 +110,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("the user sees %s", got)
 		}
 	})
-	t.Run("A58 all parts together", func(t *testing.T) {
+	t.Run("all parts together (A58)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		events := &testkit.Events{}
@@ -143,7 +143,7 @@ func TestOptions(t *testing.T) {
 // A kind that nobody registered, and a reconciler without a connecter, are found out.
 func TestMistakesOfCallers(t *testing.T) {
 	t.Parallel()
-	t.Run("A50 a kind that the scheme does not know", func(t *testing.T) {
+	t.Run("a kind that the scheme does not know (A50)", func(t *testing.T) {
 		t.Parallel()
 		config := newStage(t, nil).env.Config
 		defer func() {
@@ -157,7 +157,7 @@ func TestMistakesOfCallers(t *testing.T) {
 		}
 		managed.NewReconciler(mgr, resource.ManagedKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Nothing"}))
 	})
-	t.Run("A52 no connecter", func(t *testing.T) {
+	t.Run("no connecter (A52)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.options = []managed.ReconcilerOption{managed.WithRecorder(s.events)}

@@ -45,7 +45,7 @@ func (s *street) wantDefinitionsWatched(t *testing.T, by *atomic.Int32, want int
 // A kind that is not installed is no error that another attempt could heal: its arrival wakes who waits for it.
 func TestNoAttemptsUntilKindIsInstalled(t *testing.T) {
 	t.Parallel()
-	t.Run("R167 N13 it is not tried again before", func(t *testing.T) {
+	t.Run("it is not tried again before (R167, N13)", func(t *testing.T) {
 		t.Parallel()
 		s := newStreet(t)
 		var failures atomic.Int32
@@ -67,8 +67,8 @@ func TestNoAttemptsUntilKindIsInstalled(t *testing.T) {
 func TestKindThatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*testing.T, *street, *lodger){
-		"R167 the object is gone": func(t *testing.T, s *street, l *lodger) { s.goes(t, l) },
-		"R167 the object refers to nothing": func(t *testing.T, s *street, l *lodger) {
+		"the object is gone (R167)": func(t *testing.T, s *street, l *lodger) { s.goes(t, l) },
+		"the object refers to nothing (R167)": func(t *testing.T, s *street, l *lodger) {
 			l.Spec.ForProvider.NeighbourRef = nil
 			if err := s.env.Client.Update(t.Context(), l); err != nil {
 				t.Fatal(err)

@@ -38,7 +38,7 @@ func (s *stage) passUntilTold(reason event.Reason) {
 
 func TestBackgroundOvertaken(t *testing.T) {
 	t.Parallel()
-	t.Run("R24 R197 a newer spec is sent by the pass that takes up the end of the update", func(t *testing.T) {
+	t.Run("a newer spec is sent by the pass that takes up the end of the update (R24, R197)", func(t *testing.T) {
 		t.Parallel()
 		s := inBackground(t)
 		s.passUntil("Finished Success")
@@ -64,7 +64,7 @@ func TestBackgroundOvertaken(t *testing.T) {
 func TestBackgroundPause(t *testing.T) {
 	t.Parallel()
 	for name, by := range pauses {
-		t.Run("R98 R100 R197 N22 a creation, by "+name, func(t *testing.T) {
+		t.Run("a creation, by "+name+" (R98, R100, R197, N22)", func(t *testing.T) {
 			t.Parallel()
 			s := inBackground(t, managed.WithVendorNames())
 			s.system.VendorNames = true
@@ -97,10 +97,10 @@ func TestBackgroundPause(t *testing.T) {
 func TestBackgroundEndIsLost(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(s *stage, away *bool){
-		"R188 R197 with its process": func(s *stage, _ *bool) {
+		"with its process (R188, R197)": func(s *stage, _ *bool) {
 			s.restart(s.env.Config)
 		},
-		"R188 R197 in a status that could not be written": func(s *stage, away *bool) {
+		"in a status that could not be written (R188, R197)": func(s *stage, away *bool) {
 			*away = true
 			s.env.Eventually(s.t, "the end is taken up", func(context.Context) error {
 				if _, err := s.tryPass(); err == nil {
@@ -139,7 +139,7 @@ func TestBackgroundEndIsLost(t *testing.T) {
 // A system that shows what it made a moment later, and a kind that declares that it never does.
 func TestBackgroundWithoutGrace(t *testing.T) {
 	t.Parallel()
-	t.Run("R88 R197 N5 the end of a creation begins no other one", func(t *testing.T) {
+	t.Run("the end of a creation begins no other one (R88, R197, N5)", func(t *testing.T) {
 		t.Parallel()
 		s := inBackground(t, managed.WithVendorNames(), managed.WithCreationGracePeriod(0))
 		s.system.VendorNames, s.system.Hidden = true, true
@@ -164,8 +164,8 @@ func TestBackgroundStatus(t *testing.T) {
 		create  func(*stage)
 		bound   xpv1.BindingPhase // by somebody else, while the call goes on
 	}{
-		"R30 R32 within the pass": {create: func(s *stage) { s.pass() }},
-		"R30 R32 R197 in the background": {
+		"within the pass (R30, R32)": {create: func(s *stage) { s.pass() }},
+		"in the background (R30, R32, R197)": {
 			options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)},
 			bound:   xpv1.BindingPhaseBound,
 			create: func(s *stage) {

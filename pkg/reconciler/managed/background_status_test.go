@@ -12,12 +12,12 @@ import (
 func TestRedo(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, after, in, want tree }{
-		"R30 R197 what was set": {after: tree{"a": "1", "b": tree{"c": "2"}}, want: tree{"a": "1", "b": tree{"c": "2"}}},
-		"R30 R197 what others set stays": {before: tree{"b": tree{"c": "1", "d": "1"}}, after: tree{"b": tree{"c": "2", "d": "1"}},
+		"what was set (R30, R197)": {after: tree{"a": "1", "b": tree{"c": "2"}}, want: tree{"a": "1", "b": tree{"c": "2"}}},
+		"what others set stays (R30, R197)": {before: tree{"b": tree{"c": "1", "d": "1"}}, after: tree{"b": tree{"c": "2", "d": "1"}},
 			in: tree{"a": "theirs", "b": tree{"c": "1", "d": "theirs"}}, want: tree{"a": "theirs", "b": tree{"c": "2", "d": "theirs"}}},
-		"R30 R197 what was removed": {before: tree{"a": "1", "b": "1"}, after: tree{"b": "1"},
+		"what was removed (R30, R197)": {before: tree{"a": "1", "b": "1"}, after: tree{"b": "1"},
 			in: tree{"a": "1", "b": "1"}, want: tree{"b": "1"}},
-		"R30 R197 a list, as a whole": {before: tree{"a": []any{"1"}}, after: tree{"a": []any{"2"}},
+		"a list, as a whole (R30, R197)": {before: tree{"a": []any{"1"}}, after: tree{"a": []any{"2"}},
 			in: tree{"a": []any{"1", "3"}}, want: tree{"a": []any{"2"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

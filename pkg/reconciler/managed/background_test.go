@@ -67,7 +67,7 @@ func TestBackgroundCreate(t *testing.T) {
 	t.Parallel()
 	s := inBackground(t)
 	release := s.hold("Create", nil)
-	t.Run("R197 R189 T53 the pass ends while the call goes on", func(t *testing.T) {
+	t.Run("the pass ends while the call goes on (R197, R189, T53)", func(t *testing.T) {
 		s.pass()
 		if got := s.background() + " " + s.state(); got != "Ongoing  Ready=Creating Synced=ReconcileSuccess" {
 			t.Errorf("the user sees %s", got)
@@ -75,11 +75,11 @@ func TestBackgroundCreate(t *testing.T) {
 		before := s.thing().ResourceVersion
 		s.pass()
 		if after := s.thing().ResourceVersion; after != before {
-			t.Error("N13 waiting is written again")
+			t.Error("waiting is written again (N13)")
 		}
 	})
 	release()
-	t.Run("R188 R190 R207 its end is acted on", func(t *testing.T) {
+	t.Run("its end is acted on (R188, R190, R207)", func(t *testing.T) {
 		s.passUntil("Finished Success")
 		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
 			t.Errorf("the user sees %s", got)
@@ -101,12 +101,12 @@ func TestBackgroundFailures(t *testing.T) {
 		want   string
 		reason event.Reason
 	}{
-		"R191 a refused creation": {verb: "Create", act: func(*stage) {}, want: "Finished ApplyFailure", reason: managed.ReasonCannotCreate},
-		"R191 R27 a refused update shows in Synced": {verb: "Update", act: func(s *stage) {
+		"a refused creation (R191)": {verb: "Create", act: func(*stage) {}, want: "Finished ApplyFailure", reason: managed.ReasonCannotCreate},
+		"a refused update shows in Synced (R191, R27)": {verb: "Update", act: func(s *stage) {
 			s.passUntil("Finished Success")
 			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
 		}, want: "Finished ApplyFailure", reason: managed.ReasonCannotUpdate},
-		"R192 R60 a refused deletion": {verb: "Delete", act: func(s *stage) {
+		"a refused deletion (R192, R60)": {verb: "Delete", act: func(s *stage) {
 			s.passUntil("Finished Success")
 			s.delete()
 		}, want: "Finished DestroyFailure", reason: managed.ReasonCannotDelete},
@@ -148,8 +148,8 @@ func TestBackgroundCrash(t *testing.T) {
 		options []managed.ReconcilerOption
 		want    string
 	}{
-		"R197 N5 a name that is known is found":    {want: "Ready=Available Synced=ReconcileSuccess"},
-		"R197 R84 a name that nobody knows is not": {options: []managed.ReconcilerOption{managed.WithVendorNames()}, want: "ReconcileError"},
+		"a name that is known is found (R197, N5)":    {want: "Ready=Available Synced=ReconcileSuccess"},
+		"a name that nobody knows is not (R197, R84)": {options: []managed.ReconcilerOption{managed.WithVendorNames()}, want: "ReconcileError"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,20 +190,20 @@ func TestPanic(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R197 R185 in the background", func(t *testing.T) {
+	t.Run("in the background (R197, R185)", func(t *testing.T) {
 		t.Parallel()
 		s := inBackground(t)
 		stumble(s)
 		s.passUntil("Finished ApplyFailure")
 		s.wantMessage("panicked during create")
 		if got := s.events.Take(); !slices.Contains(got, managed.ReasonPanicked) {
-			t.Errorf("R185 the events are %v", got)
+			t.Errorf("the events are %v (R185)", got)
 		}
 		if got := xpv1.FailureOf(s.thing()); got.Reason != failure.ProviderPanicked {
 			t.Errorf("the failure is %+v", got)
 		}
 	})
-	t.Run("R185 in a pass, and all goes well once it is mended", func(t *testing.T) {
+	t.Run("in a pass, and all goes well once it is mended (R185)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		registry := s.measure()

@@ -69,7 +69,7 @@ func testRequestBudget(t *testing.T, start func(*testing.T, *rest.Config, *thing
 		}
 		return nil
 	})
-	requests.expect(t, "N13 100 idle polls")
+	requests.expect(t, "100 idle polls (N13)")
 
 	mg.Spec.ForProvider.Size = 2
 	if err := env.Client.Update(t.Context(), mg); err != nil {

@@ -21,7 +21,7 @@ import (
 
 func TestCacheOptions(t *testing.T) {
 	t.Parallel()
-	t.Run("R223 every object is looked at each hour", func(t *testing.T) {
+	t.Run("every object is looked at each hour (R223)", func(t *testing.T) {
 		t.Parallel()
 		if period := managed.CacheOptions().SyncPeriod; period == nil || *period != time.Hour {
 			t.Errorf("the cache resyncs every %v", period)
@@ -32,7 +32,7 @@ func TestCacheOptions(t *testing.T) {
 // A user's request for a look is answered at once, whatever the poll interval.
 func TestReconcileRequested(t *testing.T) {
 	t.Parallel()
-	t.Run("N18 crossplane.io/reconcile-requested-at", func(t *testing.T) {
+	t.Run("crossplane.io/reconcile-requested-at (N18)", func(t *testing.T) {
 		t.Parallel()
 		env := controlplanetest.NewWithScheme(t, newScheme(t))
 		system := thing.NewSystem()

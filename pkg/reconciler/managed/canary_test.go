@@ -224,9 +224,9 @@ func (c *cage) mend() { c.system.Do(func(sys *thing.System) { sys.Fault = nil })
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string][]managed.ReconcilerOption{
-		"R234 N8 calls within the pass":         nil,
-		"R234 N8 calls in the background":       {managed.WithBackgroundOperations(time.Minute)},
-		"R234 N8 names that the system chooses": {managed.WithVendorNames()},
+		"calls within the pass (R234, N8)":         nil,
+		"calls in the background (R234, N8)":       {managed.WithBackgroundOperations(time.Minute)},
+		"names that the system chooses (R234, N8)": {managed.WithVendorNames()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +275,7 @@ func TestCanaryDrift(t *testing.T) {
 	t.Parallel()
 	c := newCage(t)
 	c.look("created")
-	t.Run("R234 N8 drift that no update settles", func(t *testing.T) {
+	t.Run("drift that no update settles (R234, N8)", func(t *testing.T) {
 		c.system.Do(func(sys *thing.System) { sys.Stubborn = true })
 		c.resize(7)
 		c.look("in drift")
@@ -283,17 +283,17 @@ func TestCanaryDrift(t *testing.T) {
 			t.Errorf("InSync is %s", got)
 		}
 	})
-	t.Run("R234 what the system reports to be wrong", func(t *testing.T) {
+	t.Run("what the system reports to be wrong (R234)", func(t *testing.T) {
 		c.system.Do(func(sys *thing.System) { sys.Failed = errors.New("broken by " + indiscreet()) })
 		c.look("failed")
 		c.wantMessage("broken by (sensitive)")
 	})
-	t.Run("R211 R234 details that are no secrets may be told", func(t *testing.T) {
+	t.Run("details that are no secrets may be told (R211, R234)", func(t *testing.T) {
 		c.system.Do(func(sys *thing.System) { sys.Failed = errors.New("apt-get install postgresql") })
 		c.look("failed again")
 		c.wantMessage("apt-get install postgresql")
 	})
-	t.Run("R234 a secret input whose Secret is gone before the object", func(t *testing.T) {
+	t.Run("a secret input whose Secret is gone before the object (R234)", func(t *testing.T) {
 		c := newCage(t)
 		c.pass()
 		c.pass()
@@ -307,7 +307,7 @@ func TestCanaryDrift(t *testing.T) {
 		c.wantMessage("password (sensitive) is still in use")
 		c.look("deleted without its Secret")
 	})
-	t.Run("R234 a panic within the pass", func(t *testing.T) {
+	t.Run("a panic within the pass (R234)", func(t *testing.T) {
 		c := newCage(t)
 		c.pass()
 		c.during("Observe", func() { panic("at a loss, since " + indiscreet()) })
@@ -315,7 +315,7 @@ func TestCanaryDrift(t *testing.T) {
 		c.wantMessage("the provider's code panicked")
 		c.look("panicked")
 	})
-	t.Run("R234 a panic in the background", func(t *testing.T) {
+	t.Run("a panic in the background (R234)", func(t *testing.T) {
 		c := newCage(t, managed.WithBackgroundOperations(time.Minute))
 		c.during("Create", func() { panic("at a loss, since " + canaryInput + canaryCredential) })
 		c.look("panicking")

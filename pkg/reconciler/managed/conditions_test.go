@@ -26,7 +26,7 @@ func (s *stage) settled() { s.pass() }
 
 func TestFailedCreation(t *testing.T) {
 	t.Parallel()
-	t.Run("R75 R76 R80 R87 R95 its time is recorded and the next pass may create", func(t *testing.T) {
+	t.Run("its time is recorded and the next pass may create (R75, R76, R80, R87, R95)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.failOnce("Create", errors.New("no room left"), nil)
@@ -45,7 +45,7 @@ func TestFailedCreation(t *testing.T) {
 
 func TestOutdated(t *testing.T) {
 	t.Parallel()
-	t.Run("R78 nothing is created from an outdated object", func(t *testing.T) {
+	t.Run("nothing is created from an outdated object (R78)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.during("Observe", func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 5 }) })
@@ -64,7 +64,7 @@ func TestOutdated(t *testing.T) {
 // Authors have reasons and conditions of their own.
 func TestOwnConditions(t *testing.T) {
 	t.Parallel()
-	t.Run("R30 R32 R193 they are stored and stay", func(t *testing.T) {
+	t.Run("they are stored and stay (R30, R32, R193)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.alter(func(mg *thing.Thing, _ *managed.ExternalObservation) {
@@ -85,19 +85,19 @@ func TestOwnConditions(t *testing.T) {
 // Clients that break the rules.
 func TestWrongClients(t *testing.T) {
 	t.Parallel()
-	t.Run("R20 one that comes with an error is not used", func(t *testing.T) {
+	t.Run("one that comes with an error is not used (R20)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithExternalConnecter(plain{err: errors.New("no credentials")}))
 		s.pass()
 		s.wantMessage("no credentials")
 	})
-	t.Run("R29 one of another type is refused", func(t *testing.T) {
+	t.Run("one of another type is refused (R29)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithTypedExternalConnecter[*other](otherConnecter{}))
 		s.pass()
 		s.wantMessage("managed resource is not a other")
 	})
-	t.Run("A52 without any, the object says so", func(t *testing.T) {
+	t.Run("without any, the object says so (A52)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.options = nil
@@ -130,7 +130,7 @@ func (p plain) Connect(context.Context, resource.Managed) (managed.ExternalClien
 
 func (p plain) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 	if p.err != nil {
-		panic("R20 a client that came with an error is used")
+		panic("a client that came with an error is used (R20)")
 	}
 	mg.SetConditions(xpv1.Available())
 	details := managed.ConnectionDetails{"endpoint": []byte("192.0.2.1")}
@@ -149,7 +149,7 @@ func (plain) Delete(context.Context, resource.Managed) error { return nil }
 
 func TestPlainClient(t *testing.T) {
 	t.Parallel()
-	t.Run("A50 A51 A52 A53 A54 A55 A56 A57 R48 R212 a client of the guides", func(t *testing.T) {
+	t.Run("a client of the guides (A50, A51, A52, A53, A54, A55, A56, A57, R48, R212)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) {
 			mg.Annotations = map[string]string{meta.AnnotationKeyExternalName: mg.Name}
@@ -164,7 +164,7 @@ func TestPlainClient(t *testing.T) {
 // Events as a user of the API server sees them.
 func TestEventsInAPIServer(t *testing.T) {
 	t.Parallel()
-	t.Run("R9 R85 R201 R202 R203 R204 R205", func(t *testing.T) {
+	t.Run("source, type, reason and count (R9, R85, R201, R202, R203, R204, R205)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.reconciler = newReconciler(t, s.env.Config, managed.WithTypedExternalConnecter[*thing.Thing](s.system), managed.WithVendorNames())

@@ -72,13 +72,13 @@ func TestConformance(t *testing.T) {
 		name string
 		test func(*healthyLife, *testing.T)
 	}{
-		{"R18 R21 R22 R23 R44 R49 a missing resource is created and looked at in the same pass", (*healthyLife).created},
-		{"R51 R52 R62 R63 R72 R73 R75 R76 R77 what is stored when Create is called", (*healthyLife).beforeCreate},
-		{"R75 R79 R87 what is stored afterwards", (*healthyLife).afterCreate},
-		{"R180 R184 R199 N14 R200 R217 what is written: the details first, the status last and once", (*healthyLife).written},
-		{"R1 R18 R25 R220 N13 what is as declared is only looked at", (*healthyLife).settledDown},
-		{"R24 R45 R176 a change of whatever setting is an update and nothing else", (*healthyLife).changed},
-		{"R30 R41 R43 a status that is lost is reproduced", (*healthyLife).statusLost},
+		{"a missing resource is created and looked at in the same pass (R18, R21, R22, R23, R44, R49)", (*healthyLife).created},
+		{"what is stored when Create is called (R51, R52, R62, R63, R72, R73, R75, R76, R77)", (*healthyLife).beforeCreate},
+		{"what is stored afterwards (R75, R79, R87)", (*healthyLife).afterCreate},
+		{"what is written: the details first, the status last and once (R180, R184, R199, N14, R200, R217)", (*healthyLife).written},
+		{"what is as declared is only looked at (R1, R18, R25, R220, N13)", (*healthyLife).settledDown},
+		{"a change of whatever setting is an update and nothing else (R24, R45, R176)", (*healthyLife).changed},
+		{"a status that is lost is reproduced (R30, R41, R43)", (*healthyLife).statusLost},
 	} {
 		t.Run(moment.name, func(t *testing.T) { moment.test(l, t) })
 	}
@@ -177,11 +177,11 @@ func (s *healthyLife) statusLost(t *testing.T) {
 func TestDeletionOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*stage){
-		"R59 R61 it never existed":         func(*stage) {},
-		"R59 R61 its creation failed":      func(s *stage) { s.failOnce("Create", errors.New("no room left"), nil); s.pass() },
-		"R54 R61 it was removed outside":   func(s *stage) { s.pass(); s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
-		"R38 R54 it goes while we ask":     func(s *stage) { s.pass(); s.during("Delete", func() { clear(s.system.Resources) }) },
-		"R59 R95 creation was turned away": func(s *stage) { s.failOnce("Create", busy{}, nil); s.pass() },
+		"it never existed (R59, R61)":         func(*stage) {},
+		"its creation failed (R59, R61)":      func(s *stage) { s.failOnce("Create", errors.New("no room left"), nil); s.pass() },
+		"it was removed outside (R54, R61)":   func(s *stage) { s.pass(); s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
+		"it goes while we ask (R38, R54)":     func(s *stage) { s.pass(); s.during("Delete", func() { clear(s.system.Resources) }) },
+		"creation was turned away (R59, R95)": func(s *stage) { s.failOnce("Create", busy{}, nil); s.pass() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,12 +212,12 @@ func TestExternalName(t *testing.T) {
 		pending string // the annotation while Create runs
 		want    string
 	}{
-		"R63 R73 the object's name by default": {calls: []string{"Connect", "Observe", "Create", "Observe"}, pending: "NAME", want: "NAME"},
-		"R64 R67 R68 a name that was given": {given: "custom", calls: []string{"Connect", "Observe", "Create", "Observe"},
+		"the object's name by default (R63, R73)": {calls: []string{"Connect", "Observe", "Create", "Observe"}, pending: "NAME", want: "NAME"},
+		"a name that was given (R64, R67, R68)": {given: "custom", calls: []string{"Connect", "Observe", "Create", "Observe"},
 			pending: "custom", want: "custom"},
-		"R64 R68 R70 N6 a name that was given, of what exists": {given: "custom", exists: true, calls: []string{"Connect", "Observe", "Update", "Observe"}, want: "custom"},
-		"R65 R66 R69 R71 R72 the vendor's":                     {vendor: true, calls: []string{"Connect", "Create", "Observe"}, want: "vendor-1"},
-		"R64 R70 R71 the vendor's, given": {vendor: true, given: "vendor-7", exists: true,
+		"a name that was given, of what exists (R64, R68, R70, N6)": {given: "custom", exists: true, calls: []string{"Connect", "Observe", "Update", "Observe"}, want: "custom"},
+		"the vendor's (R65, R66, R69, R71, R72)":                    {vendor: true, calls: []string{"Connect", "Create", "Observe"}, want: "vendor-1"},
+		"the vendor's, given (R64, R70, R71)": {vendor: true, given: "vendor-7", exists: true,
 			calls: []string{"Connect", "Observe", "Update", "Observe"}, want: "vendor-7"},
 	}
 	for name, tc := range cases {
@@ -250,7 +250,7 @@ func TestExternalName(t *testing.T) {
 			s.delete()
 			s.pass()
 			if have := s.system.Snapshot(); len(have) != 0 {
-				t.Errorf("R67 deletion should use the name, resources %+v", have)
+				t.Errorf("deletion should use the name, resources %+v (R67)", have)
 			}
 		})
 	}
@@ -265,11 +265,11 @@ func TestAfterCreate(t *testing.T) {
 		times   int
 		err     error
 	}{
-		"R74 the details cannot be stored":            {refused: "POST", times: 100, err: errors.New("no")},
-		"R74 R217 the status cannot be written":       {refused: "/status", times: 100, err: errors.New("no")},
-		"R74 R79 R93 the success meets a conflict":    {refused: "PATCH", times: 2, err: conflict},
-		"R74 R79 R93 the API server is away a moment": {refused: "PATCH", times: 3, err: apierrors.NewServiceUnavailable("starting")},
-		"R93 R217 the details meet a moment's outage": {refused: "POST", times: 3, err: apierrors.NewServiceUnavailable("starting")},
+		"the details cannot be stored (R74)":              {refused: "POST", times: 100, err: errors.New("no")},
+		"the status cannot be written (R74, R217)":        {refused: "/status", times: 100, err: errors.New("no")},
+		"the success meets a conflict (R74, R79, R93)":    {refused: "PATCH", times: 2, err: conflict},
+		"the API server is away a moment (R74, R79, R93)": {refused: "PATCH", times: 3, err: apierrors.NewServiceUnavailable("starting")},
+		"the details meet a moment's outage (R93, R217)":  {refused: "POST", times: 3, err: apierrors.NewServiceUnavailable("starting")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	for kind, k := range kinds {
 		for name, operation := range operations {
-			t.Run(fmt.Sprintf("R77 R79 N5 N22 %s with %s", name, kind), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s with %s (R77, R79, N5, N22)", name, kind), func(t *testing.T) {
 				t.Parallel()
 				scenario.Script[*crashStage]{
 					Given: func(s *crashStage) {

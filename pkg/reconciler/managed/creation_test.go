@@ -38,23 +38,23 @@ func TestOwnership(t *testing.T) {
 		finalizer  bool
 		adopted    bool
 	}{
-		"N24 unknown owner":          {reason: "A defaulted name must not take over what exists.", unlabelled: true},
-		"R35 N6 N24 nobody's":        {reason: "A resource without owner label was made by hand.", owner: func(*thing.Thing) types.UID { return "" }},
-		"R35 N6 N24 somebody else's": {reason: "It belongs to another object.", owner: func(*thing.Thing) types.UID { return somebody }},
-		"N6 our own":                 {reason: "It carries our UID.", owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
-		"N6 failed, unlabelled":      {reason: "Ours was refused; this is somebody's.", unlabelled: true, annotated: failed()},
-		"N6 taken over":              {reason: "The user asked for it.", annotated: given(), owner: func(*thing.Thing) types.UID { return somebody }, adopted: true},
-		"N24 taken back": {reason: "Two objects must not fight for one resource.", annotated: given(), finalizer: true,
+		"unknown owner (N24)":            {reason: "A defaulted name must not take over what exists.", unlabelled: true},
+		"nobody's (R35, N6, N24)":        {reason: "A resource without owner label was made by hand.", owner: func(*thing.Thing) types.UID { return "" }},
+		"somebody else's (R35, N6, N24)": {reason: "It belongs to another object.", owner: func(*thing.Thing) types.UID { return somebody }},
+		"our own (N6)":                   {reason: "It carries our UID.", owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
+		"failed, unlabelled (N6)":        {reason: "Ours was refused; this is somebody's.", unlabelled: true, annotated: failed()},
+		"taken over (N6)":                {reason: "The user asked for it.", annotated: given(), owner: func(*thing.Thing) types.UID { return somebody }, adopted: true},
+		"taken back (N24)": {reason: "Two objects must not fight for one resource.", annotated: given(), finalizer: true,
 			owner: func(*thing.Thing) types.UID { return somebody }},
-		"R70 name given":       {reason: "The user asked for it.", annotated: given(), adopted: true},
-		"N6 N24 name proposed": {reason: "Who writes claims has no say over what exists.", annotated: proposed()},
-		"N24 proposed, unlabelled": {reason: "Who writes claims has no say over what exists.", annotated: proposed(), unlabelled: true,
+		"name given (R70)":        {reason: "The user asked for it.", annotated: given(), adopted: true},
+		"name proposed (N6, N24)": {reason: "Who writes claims has no say over what exists.", annotated: proposed()},
+		"proposed, unlabelled (N24)": {reason: "Who writes claims has no say over what exists.", annotated: proposed(), unlabelled: true,
 			owner: func(*thing.Thing) types.UID { return somebody }},
-		"N6 proposed, our own": {reason: "It carries our UID.", annotated: proposed(), owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
-		"N5 creation began":    {reason: "Nothing else could have made it.", unlabelled: true, annotated: began(), adopted: true},
-		"N6 began, nobody's":   {reason: "Ours would say so.", annotated: began(), owner: func(*thing.Thing) types.UID { return "" }},
-		"P15 created, no tags": {reason: "People remove labels.", annotated: created(), owner: func(*thing.Thing) types.UID { return "" }, adopted: true},
-		"N24 created, other's": {reason: "Ours went, theirs came.", annotated: created(), owner: func(*thing.Thing) types.UID { return somebody }},
+		"proposed, our own (N6)": {reason: "It carries our UID.", annotated: proposed(), owner: func(mg *thing.Thing) types.UID { return mg.UID }, adopted: true},
+		"creation began (N5)":    {reason: "Nothing else could have made it.", unlabelled: true, annotated: began(), adopted: true},
+		"began, nobody's (N6)":   {reason: "Ours would say so.", annotated: began(), owner: func(*thing.Thing) types.UID { return "" }},
+		"created, no tags (P15)": {reason: "People remove labels.", annotated: created(), owner: func(*thing.Thing) types.UID { return "" }, adopted: true},
+		"created, other's (N24)": {reason: "Ours went, theirs came.", annotated: created(), owner: func(*thing.Thing) types.UID { return somebody }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -128,9 +128,9 @@ func created() map[string]string {
 func TestNotSuspected(t *testing.T) {
 	t.Parallel()
 	for name, annotations := range map[string]map[string]string{
-		"R83 as old as the success":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateSucceeded: pending},
-		"R95 as old as the failure":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateFailed: pending},
-		"R83 nothing was ever begun": {},
+		"as old as the success (R83)":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateSucceeded: pending},
+		"as old as the failure (R95)":  {meta.AnnotationKeyExternalCreatePending: pending, meta.AnnotationKeyExternalCreateFailed: pending},
+		"nothing was ever begun (R83)": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +174,7 @@ func TestLostAnswer(t *testing.T) {
 // A creation that was cut off may still be under way; only a client that repeats its answer may ask at once (N26).
 func TestCutOffCreation(t *testing.T) {
 	t.Parallel()
-	for name, replays := range map[string]bool{"N26 waits": false, "N22 asks again": true} {
+	for name, replays := range map[string]bool{"waits (N26)": false, "asks again (N22)": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, func(mg *thing.Thing) {
@@ -218,7 +218,7 @@ func TestEditDuringCreate(t *testing.T) {
 	s.pass()
 	want := "vendor-1"
 	if have := s.system.Snapshot(); len(have) != 1 || have[want].Size != 5 || meta.GetExternalName(s.thing()) != want {
-		t.Errorf("R93 resources %v, external name %q", have, meta.GetExternalName(s.thing()))
+		t.Errorf("resources %v, external name %q (R93)", have, meta.GetExternalName(s.thing()))
 	}
 }
 
@@ -231,11 +231,11 @@ func TestNothingToReplay(t *testing.T) {
 		act          func(*stage)
 		want         string
 	}{
-		"N22 N6 R70 the user names another resource": {refuse: errors.New("over quota"), want: "other", act: func(s *stage) {
+		"the user names another resource (N22, N6, R70)": {refuse: errors.New("over quota"), want: "other", act: func(s *stage) {
 			s.system.Resources["other"] = thing.Resource{Size: 1}
 			s.annotate(meta.AnnotationKeyExternalName, "other")
 		}},
-		"N22 R110 the policies lack Create": {lose: context.DeadlineExceeded, act: func(s *stage) {
+		"the policies lack Create (N22, R110)": {lose: context.DeadlineExceeded, act: func(s *stage) {
 			s.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe", "Update", "Delete") })
 		}},
 	} {
@@ -264,7 +264,7 @@ func TestNothingToReplay(t *testing.T) {
 // A provider that forgets to say what it created must not create for ever.
 func TestCreateWithoutName(t *testing.T) {
 	t.Parallel()
-	t.Run("R65 R84 it stops until a person says the name", func(t *testing.T) {
+	t.Run("it stops until a person says the name (R65, R84)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithVendorNames())
 		s.system.VendorNames = true
@@ -296,7 +296,7 @@ func TestCreateWithoutName(t *testing.T) {
 // A secret of somebody else's keeps the details of a creation from being stored, and nothing else.
 func TestUnpublishedReplay(t *testing.T) {
 	t.Parallel()
-	t.Run("N22 N32 R214 the resource is deleted with its object", func(t *testing.T) {
+	t.Run("the resource is deleted with its object (N22, N32, R214)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithVendorNames())
 		s.system.VendorNames, s.system.Replays = true, true
@@ -320,8 +320,8 @@ func TestUnpublishedReplay(t *testing.T) {
 func TestAcceptedThenFailed(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string][]managed.ReconcilerOption{
-		"N22 N5 in the pass":       {managed.WithVendorNames()},
-		"N22 N5 in the background": {managed.WithVendorNames(), managed.WithBackgroundOperations(time.Minute)},
+		"in the pass (N22, N5)":       {managed.WithVendorNames()},
+		"in the background (N22, N5)": {managed.WithVendorNames(), managed.WithBackgroundOperations(time.Minute)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,13 +57,13 @@ func TestDriftWithoutUpdate(t *testing.T) {
 		told   []event.Reason
 		writes int
 	}{
-		{"N8 P80 P81 it shows with both values", func() { s.resize(9) }, "False Drifted [size 9->1]", []event.Reason{managed.ReasonDrifted}, 1},
-		{"N8 N13 it is no news at the next poll", func() {}, "False Drifted [size 9->1]", nil, 0},
-		{"N8 N13 nor after a restart", func() { writes = s.countWrites() }, "False Drifted [size 9->1]", nil, 0},
-		{"N8 another value shows, without an event", func() { s.resize(8) }, "False Drifted [size 8->1]", nil, 1},
-		{"R135 P81 a changed spec is a difference", func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("zone-b") }) },
+		{"it shows with both values (N8, P80, P81)", func() { s.resize(9) }, "False Drifted [size 9->1]", []event.Reason{managed.ReasonDrifted}, 1},
+		{"it is no news at the next poll (N8, N13)", func() {}, "False Drifted [size 9->1]", nil, 0},
+		{"nor after a restart (N8, N13)", func() { writes = s.countWrites() }, "False Drifted [size 9->1]", nil, 0},
+		{"another value shows, without an event (N8)", func() { s.resize(8) }, "False Drifted [size 8->1]", nil, 1},
+		{"a changed spec is a difference (R135, P81)", func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("zone-b") }) },
 			"False Drifted [size 8->1 zone null->\"zone-b\"]", []event.Reason{managed.ReasonDrifted}, 1},
-		{"P81 it is gone once settled", func() {
+		{"it is gone once settled (P81)", func() {
 			s.resize(1)
 			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = nil })
 		}, settled, nil, 1},
@@ -80,7 +80,7 @@ func TestDriftWithoutUpdate(t *testing.T) {
 				t.Errorf("wrote %v, want %d; events -want +got:\n%s", made, m.writes, diff)
 			}
 			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.system.Called("Update") != 0 {
-				t.Errorf("R135 drift is no error, the user sees %s", got)
+				t.Errorf("drift is no error, the user sees %s (R135)", got)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 	s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
 	s.take(writes)
 	var told []event.Reason
-	t.Run("N8 P81 it shows after the second update", func(t *testing.T) {
+	t.Run("it shows after the second update (N8, P81)", func(t *testing.T) {
 		for range 2 {
 			if got := s.inSync(); got != settled {
 				t.Errorf("too soon the user sees %s", got)
@@ -113,8 +113,8 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 		}
 	})
 	for name, act := range map[string]func(){
-		"N13 R205 N8 from then on nothing is written or told": func() {},
-		"N13 R205 nor after a restart":                        func() { writes = s.countWrites() },
+		"from then on nothing is written or told (N13, R205, N8)": func() {},
+		"nor after a restart (N13, R205)":                         func() { writes = s.countWrites() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			act()
@@ -125,12 +125,12 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 					t.Errorf("wrote %v, told %v", made, told)
 				}
 				if n := s.system.Called("Update"); n != 1 {
-					t.Errorf("R24 Update was called %d times", n)
+					t.Errorf("Update was called %d times (R24)", n)
 				}
 			}
 		})
 	}
-	t.Run("R204 R205 a user's change is news once", func(t *testing.T) {
+	t.Run("a user's change is news once (R204, R205)", func(t *testing.T) {
 		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 5 })
 		for _, want := range [][]event.Reason{{managed.ReasonUpdated}, nil} {
 			s.pass()
@@ -139,14 +139,14 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 			}
 		}
 	})
-	t.Run("P81 it is gone once an update settles it", func(t *testing.T) {
+	t.Run("it is gone once an update settles it (P81)", func(t *testing.T) {
 		s.system.Stubborn = false
 		s.pass()
 		if got := s.inSync(); got != settled {
 			t.Errorf("the user sees %s", got)
 		}
 	})
-	t.Run("R204 a later update is news again", func(t *testing.T) {
+	t.Run("a later update is news again (R204)", func(t *testing.T) {
 		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 3 })
 		s.take(writes)
 		s.pass()
@@ -158,7 +158,7 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 
 func TestFailedUpdatesDoNotCount(t *testing.T) {
 	t.Parallel()
-	t.Run("N8 P81 an update that failed is none that does not settle", func(t *testing.T) {
+	t.Run("an update that failed is none that does not settle (N8, P81)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -179,8 +179,8 @@ func TestFailedUpdatesDoNotCount(t *testing.T) {
 func TestSecretsDoNotShow(t *testing.T) {
 	t.Parallel()
 	for name, allowed := range map[string]xpv1.ManagementPolicies{
-		"R234 N8 in drift that may not be settled": policies("Observe", "Create"),
-		"R234 N8 in drift that no update settles":  policies("*"),
+		"in drift that may not be settled (R234, N8)": policies("Observe", "Create"),
+		"in drift that no update settles (R234, N8)":  policies("*"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,8 +209,8 @@ func TestSecretsDoNotShow(t *testing.T) {
 func TestCoarseDrift(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ diff, want string }{
-		"P80 P81 with a text": {diff: "size too small", want: "The external resource differs from spec.forProvider: size too small"},
-		"P80 P81 without":     {want: "The external resource differs from spec.forProvider."},
+		"with a text (P80, P81)": {diff: "size too small", want: "The external resource differs from spec.forProvider: size too small"},
+		"without (P80, P81)":     {want: "The external resource differs from spec.forProvider."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +228,7 @@ func TestCoarseDrift(t *testing.T) {
 // A difference in a field that cannot change is one, though there is nothing to update.
 func TestDriftThatNoUpdateSettles(t *testing.T) {
 	t.Parallel()
-	t.Run("N8 P81 in a field that cannot change", func(t *testing.T) {
+	t.Run("in a field that cannot change (N8, P81)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		drift := []xpv1.FieldDifference{{Path: "region", Desired: `"a"`, Observed: `"b"`}}

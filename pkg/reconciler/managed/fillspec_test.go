@@ -21,12 +21,12 @@ func TestFillSpec(t *testing.T) {
 		spec, chosen, want any
 		fields             []string
 	}{
-		"R150 no spec": {chosen: chosen, want: tree{"forProvider": chosen}, fields: zone},
-		"R150 no parameters": {spec: tree{"other": "x"}, chosen: chosen,
+		"no spec (R150)": {chosen: chosen, want: tree{"forProvider": chosen}, fields: zone},
+		"no parameters (R150)": {spec: tree{"other": "x"}, chosen: chosen,
 			want: tree{"other": "x", "forProvider": chosen}, fields: zone},
-		"R150 null for parameters":            {spec: tree{"forProvider": nil}, chosen: chosen, want: tree{"forProvider": chosen}, fields: zone},
-		"R149 N13 no spec, and nothing":       {},
-		"R149 N13 no parameters, and nothing": {spec: tree{"other": "x"}, chosen: tree{}, want: tree{"other": "x"}},
+		"null for parameters (R150)":             {spec: tree{"forProvider": nil}, chosen: chosen, want: tree{"forProvider": chosen}, fields: zone},
+		"no spec, and nothing (R149, N13)":       {},
+		"no parameters, and nothing (R149, N13)": {spec: tree{"other": "x"}, chosen: tree{}, want: tree{"other": "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,8 +41,8 @@ func (s *stage) leave() {
 func TestWaitsForPerson(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*stage){
-		"R81 R84 R85 R91 R201 R225 N5":    func(*stage) {},
-		"R81 R84 R85 R91 in deletion N32": func(s *stage) { s.delete() },
+		"after an interrupted create (R81, R84, R85, R91, R201, R225, N5)": func(*stage) {},
+		"in deletion (R81, R84, R85, R91, N32)":                            func(s *stage) { s.delete() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,11 +69,11 @@ func TestWaitsForPerson(t *testing.T) {
 				t.Errorf("the user sees %s: %s", got, s.message())
 			}
 			if got := s.thing().Annotations[meta.AnnotationKeyExternalCreatePending]; got != pending {
-				t.Errorf("R87 the annotation is now %q", got)
+				t.Errorf("the annotation is now %q (R87)", got)
 			}
 		})
 	}
-	t.Run("R86 N5 removing the annotation resumes", func(t *testing.T) {
+	t.Run("removing the annotation resumes (R86, N5)", func(t *testing.T) {
 		t.Parallel()
 		s := vendorNamed(t, false)
 		s.pass()
@@ -96,15 +96,15 @@ func TestFindsCreated(t *testing.T) {
 		state         string
 		name          string
 	}{
-		"N5 found": {left: true, calls: []string{"Connect", "FindCreated", "Observe"},
+		"found (N5)": {left: true, calls: []string{"Connect", "FindCreated", "Observe"},
 			state: "Ready=Available Synced=ReconcileSuccess", name: "left-behind"},
-		"N26 absent, too soon to tell": {since: window - time.Second, calls: []string{"Connect", "FindCreated"}, state: "Ready= Synced=ReconcileSuccess"},
-		"N5 N26 proven absent": {since: window + time.Second, calls: []string{"Connect", "FindCreated", "Create", "Observe"},
+		"absent, too soon to tell (N26)": {since: window - time.Second, calls: []string{"Connect", "FindCreated"}, state: "Ready= Synced=ReconcileSuccess"},
+		"proven absent (N5, N26)": {since: window + time.Second, calls: []string{"Connect", "FindCreated", "Create", "Observe"},
 			state: "Ready=Available Synced=ReconcileSuccess", name: "vendor-1"},
-		"N5 R61 found in deletion": {left: true, deleted: true, calls: []string{"Connect", "FindCreated", "Observe", "Delete", "Observe"}, state: "gone"},
-		"N26 R94 absent in deletion, too soon to tell": {deleted: true, since: window - time.Second, calls: []string{"Connect", "FindCreated"},
+		"found in deletion (N5, R61)": {left: true, deleted: true, calls: []string{"Connect", "FindCreated", "Observe", "Delete", "Observe"}, state: "gone"},
+		"absent in deletion, too soon to tell (N26, R94)": {deleted: true, since: window - time.Second, calls: []string{"Connect", "FindCreated"},
 			state: "Ready= Synced=ReconcileSuccess"},
-		"N5 R59 R61 proven absent in deletion": {deleted: true, since: window + time.Second, calls: []string{"Connect", "FindCreated"}, state: "gone"},
+		"proven absent in deletion (N5, R59, R61)": {deleted: true, since: window + time.Second, calls: []string{"Connect", "FindCreated"}, state: "gone"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestFindsCreated(t *testing.T) {
 
 func TestLookupFails(t *testing.T) {
 	t.Parallel()
-	t.Run("N5 N26 R27 a lookup that fails proves nothing and is repeated", func(t *testing.T) {
+	t.Run("a lookup that fails proves nothing and is repeated (N5, N26, R27)", func(t *testing.T) {
 		t.Parallel()
 		s := vendorNamed(t, true)
 		s.clock = s.clock.Add(time.Hour)
@@ -169,7 +169,7 @@ func TestLookupFails(t *testing.T) {
 // The answer to a creation is lost, the process lives or dies; either way the client finds out.
 func TestHealsLostAnswers(t *testing.T) {
 	t.Parallel()
-	for name, dies := range map[string]bool{"N5 R79 in the same process": false, "N5 R79 R93 after a restart": true} {
+	for name, dies := range map[string]bool{"in the same process (N5, R79)": false, "after a restart (N5, R79, R93)": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, managed.WithVendorNames())
@@ -193,7 +193,7 @@ func TestHealsLostAnswers(t *testing.T) {
 // A write that landed although its answer was lost begins no creation that anybody would have to ask about.
 func TestLostAnswerOfBegin(t *testing.T) {
 	t.Parallel()
-	for name, finds := range map[string]bool{"R77 R84 N5 cannot find": false, "R77 N26 can find": true} {
+	for name, finds := range map[string]bool{"cannot find (R77, R84, N5)": false, "can find (R77, N26)": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, managed.WithVendorNames())
@@ -227,10 +227,10 @@ func TestTurnedAwayCreation(t *testing.T) {
 		options []managed.ReconcilerOption
 		again   int // writes of an attempt after the first
 	}{
-		"N5 R80 R95 chosen names": {change: func(*thing.System) {}},
-		"N5 N26 R80 R95 findable names": {change: func(s *thing.System) { s.VendorNames, s.Finds = true, true },
+		"chosen names (N5, R80, R95)": {change: func(*thing.System) {}},
+		"findable names (N5, N26, R80, R95)": {change: func(s *thing.System) { s.VendorNames, s.Finds = true, true },
 			options: []managed.ReconcilerOption{managed.WithVendorNames()}, again: 1},
-		"N22 R80 R95 tokens": {change: func(s *thing.System) { s.Replays = true }},
+		"tokens (N22, R80, R95)": {change: func(s *thing.System) { s.Replays = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -261,7 +261,7 @@ func TestTurnedAwayCreation(t *testing.T) {
 // What is known of an attempt that was turned away counts for that attempt only.
 func TestAfterTurnedAwayCreation(t *testing.T) {
 	t.Parallel()
-	t.Run("N5 N11 R84 being turned away proves nothing about the next attempt", func(t *testing.T) {
+	t.Run("being turned away proves nothing about the next attempt (N5, N11, R84)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithVendorNames())
 		s.system.VendorNames, s.system.Finds = true, true
@@ -276,7 +276,7 @@ func TestAfterTurnedAwayCreation(t *testing.T) {
 			t.Errorf("resources %+v, external name %q", have, meta.GetExternalName(s.thing()))
 		}
 	})
-	t.Run("N26 an attempt long after one that was turned away has a window of its own", func(t *testing.T) {
+	t.Run("an attempt long after one that was turned away has a window of its own (N26)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithVendorNames())
 		s.system.VendorNames, s.system.Finds = true, true
@@ -293,7 +293,7 @@ func TestAfterTurnedAwayCreation(t *testing.T) {
 			t.Errorf("Create was called %d times, resources %+v", n, s.system.Snapshot())
 		}
 	})
-	t.Run("N5 N26 after a restart nobody knows that it was turned away", func(t *testing.T) {
+	t.Run("after a restart nobody knows that it was turned away (N5, N26)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithVendorNames())
 		s.system.VendorNames, s.system.Finds = true, true
@@ -310,7 +310,7 @@ func TestAfterTurnedAwayCreation(t *testing.T) {
 			t.Errorf("the user sees %s: %s", got, s.message())
 		}
 	})
-	t.Run("R80 R84 a kind that would need a person records the failure", func(t *testing.T) {
+	t.Run("a kind that would need a person records the failure (R80, R84)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithVendorNames())
 		s.system.VendorNames = true
@@ -331,7 +331,7 @@ func TestNotSeenYet(t *testing.T) {
 		s.pass()
 		return s
 	}
-	t.Run("R88 R89 N20 it is not created twice, whoever waits", func(t *testing.T) {
+	t.Run("it is not created twice, whoever waits (R88, R89, N20)", func(t *testing.T) {
 		t.Parallel()
 		s := hidden(t)
 		s.clock = s.clock.Add(29 * time.Second)
@@ -347,7 +347,7 @@ func TestNotSeenYet(t *testing.T) {
 			t.Errorf("the user sees %s", got)
 		}
 	})
-	t.Run("R90 after the grace period it is created anew", func(t *testing.T) {
+	t.Run("after the grace period it is created anew (R90)", func(t *testing.T) {
 		t.Parallel()
 		s := hidden(t)
 		s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
@@ -357,7 +357,7 @@ func TestNotSeenYet(t *testing.T) {
 			t.Errorf("Create was called %d times", n)
 		}
 	})
-	t.Run("R90 N20 what was seen needs no grace", func(t *testing.T) {
+	t.Run("what was seen needs no grace (R90, N20)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -367,7 +367,7 @@ func TestNotSeenYet(t *testing.T) {
 			t.Errorf("Create was called %d times", n)
 		}
 	})
-	t.Run("R94 N20 its deletion waits, and then deletes it", func(t *testing.T) {
+	t.Run("its deletion waits, and then deletes it (R94, N20)", func(t *testing.T) {
 		t.Parallel()
 		s := hidden(t)
 		s.delete()
@@ -380,7 +380,7 @@ func TestNotSeenYet(t *testing.T) {
 			t.Errorf("the user sees %s, resources %v", got, s.system.Snapshot())
 		}
 	})
-	t.Run("R94 after the grace period the object goes", func(t *testing.T) {
+	t.Run("after the grace period the object goes (R94)", func(t *testing.T) {
 		t.Parallel()
 		s := hidden(t)
 		s.delete()

@@ -18,7 +18,7 @@ import (
 func TestImport(t *testing.T) {
 	t.Parallel()
 	for name, owner := range map[string]types.UID{"of an object that is gone": "gone", "of nobody": ""} {
-		t.Run("R70 R136 N6 N24 a resource "+name, func(t *testing.T) {
+		t.Run("a resource "+name+" (R70, R136, N6, N24)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, func(mg *thing.Thing) {
 				mg.Annotations = map[string]string{meta.AnnotationKeyExternalName: "theirs"}

@@ -44,17 +44,17 @@ func TestInitProvider(t *testing.T) {
 	}
 	union := thing.Parameters{Size: 1, Zone: new("zone-a"), ScalingConfig: []thing.Scaling{{MinSize: new(1), MaxSize: new(4), DesiredSize: new(1)}}}
 
-	step("R138 R141 R142 D46 Create gets both, also in nested lists, and forProvider wins", func(t *testing.T) {
+	step("Create gets both, also in nested lists, and forProvider wins (R138, R141, R142, D46)", func(t *testing.T) {
 		s.pass()
 		wantSent(t, s, "Create", union)
 	})
-	step("R146 D46 neither creation nor late initialization copies it into the stored forProvider", func(t *testing.T) {
+	step("neither creation nor late initialization copies it into the stored forProvider (R146, D46)", func(t *testing.T) {
 		s.pass()
 		if diff := cmp.Diff(declared, s.thing().Spec); diff != "" {
 			t.Errorf("spec -before +after:\n%s", diff)
 		}
 	})
-	step("R138 R139 R143 R145 an autoscaler may change what only initProvider sets", func(t *testing.T) {
+	step("an autoscaler may change what only initProvider sets (R138, R139, R143, R145)", func(t *testing.T) {
 		writes := s.countWrites()
 		s.autoscale(3)
 		s.pass()
@@ -65,26 +65,26 @@ func TestInitProvider(t *testing.T) {
 			t.Errorf("wrote %v, told %v, desired size %d", made, told, *s.has().Scaling[0].DesiredSize)
 		}
 	})
-	step("R140 a user's later change of it is ignored", func(t *testing.T) {
+	step("a user's later change of it is ignored (R140)", func(t *testing.T) {
 		s.edit(func(mg *thing.Thing) {
 			mg.Spec.InitProvider.Zone, mg.Spec.InitProvider.ScalingConfig[0].DesiredSize = new("zone-c"), new(2)
 		})
 		s.pass()
 		wantSent(t, s, "Update")
 	})
-	step("R144 R36 an update because of something else does not send it", func(t *testing.T) {
+	step("an update because of something else does not send it (R144, R36)", func(t *testing.T) {
 		s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
 		s.pass()
 		wantSent(t, s, "Update", thing.Parameters{Size: 2, ScalingConfig: []thing.Scaling{{MinSize: new(1), MaxSize: new(4)}}})
 	})
-	step("R137 R40 what forProvider sets beside it is enforced", func(t *testing.T) {
+	step("what forProvider sets beside it is enforced (R137, R40)", func(t *testing.T) {
 		s.system.Do(func(sys *thing.System) { sys.Resources[s.key.Name].Scaling[0].MaxSize = new(9) })
 		s.pass()
 		if got := *s.has().Scaling[0].MaxSize; got != 4 {
 			t.Errorf("the largest size is %d", got)
 		}
 	})
-	step("R148 creating anew applies it again, as it is now", func(t *testing.T) {
+	step("creating anew applies it again, as it is now (R148)", func(t *testing.T) {
 		s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
 		s.pass()
 		wantSent(t, s, "Create", thing.Parameters{Size: 2, Zone: new("zone-c"),
@@ -108,9 +108,9 @@ func TestInitProviderAfterCreate(t *testing.T) {
 		options      []managed.ReconcilerOption
 		name         string // external name in the end
 	}{
-		"R42 D46 refused":                 {refuse: errors.New("no room left")},
-		"R42 D46 answer lost":             {lose: failure.OutcomeUnknown(errors.New("internal error"))},
-		"R65 D46 the vendor chose a name": {options: []managed.ReconcilerOption{managed.WithVendorNames()}, name: "vendor-1"},
+		"refused (R42, D46)":                 {refuse: errors.New("no room left")},
+		"answer lost (R42, D46)":             {lose: failure.OutcomeUnknown(errors.New("internal error"))},
+		"the vendor chose a name (R65, D46)": {options: []managed.ReconcilerOption{managed.WithVendorNames()}, name: "vendor-1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestInitProviderAfterCreate(t *testing.T) {
 // A resource that is not as declared right after its creation is updated in the same pass, and everything is stored first.
 func TestUpdateAfterCreate(t *testing.T) {
 	t.Parallel()
-	t.Run("R42 R144 D46 it neither stores nor sends initProvider", func(t *testing.T) {
+	t.Run("it neither stores nor sends initProvider (R42, R144, D46)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nodeGroup)
 		declared := s.thing().Spec
@@ -150,7 +150,7 @@ func TestUpdateAfterCreate(t *testing.T) {
 // What the vendor requires may be given in either place, and must be in one.
 func TestRequiredInInitProvider(t *testing.T) {
 	t.Parallel()
-	t.Run("R147 in initProvider only", func(t *testing.T) {
+	t.Run("in initProvider only (R147)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) {
 			mg.Spec.ForProvider = thing.Parameters{}
@@ -161,7 +161,7 @@ func TestRequiredInInitProvider(t *testing.T) {
 			t.Errorf("created with size %d", have.Size)
 		}
 	})
-	t.Run("R147 in neither", func(t *testing.T) {
+	t.Run("in neither (R147)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		mg := s.thing()

@@ -50,14 +50,14 @@ func (s *stage) store(secret *corev1.Secret) {
 func TestMissingSecretInput(t *testing.T) {
 	t.Parallel()
 	s, secret := withPassword(t)
-	t.Run("P66 nothing is asked of the external system while the Secret is missing", func(t *testing.T) {
+	t.Run("nothing is asked of the external system while the Secret is missing (P66)", func(t *testing.T) {
 		s.pass()
 		s.wantMessage("spec.forProvider.passwordSecretRef", "does not exist", "/input")
 		if calls := s.system.TakeCalls(); cmp.Diff([]string{"Connect"}, calls) != "" {
 			t.Errorf("calls %v", calls)
 		}
 	})
-	t.Run("P66 nor while it lacks the key", func(t *testing.T) {
+	t.Run("nor while it lacks the key (P66)", func(t *testing.T) {
 		secret.Data = map[string][]byte{"other": []byte("value")}
 		s.store(secret)
 		s.pass()
@@ -66,7 +66,7 @@ func TestMissingSecretInput(t *testing.T) {
 			t.Errorf("calls %v", calls)
 		}
 	})
-	t.Run("P61 R234 it goes on when the key is there, and nothing shows the value", func(t *testing.T) {
+	t.Run("it goes on when the key is there, and nothing shows the value (P61, R234)", func(t *testing.T) {
 		secret.Data = map[string][]byte{"password": []byte("first")}
 		if err := s.env.Client.Update(t.Context(), secret); err != nil {
 			t.Fatal(err)
@@ -106,22 +106,22 @@ func TestSecretInputRotation(t *testing.T) {
 		want  string
 		reads int
 	}{
-		{"O21 after a restart the Secret is read once, and nothing is updated", func() {}, []string{"Connect", "Observe"}, "first", 1},
-		{"N30 a minute later it is not read", func() { s.clock = s.clock.Add(time.Minute) }, []string{"Connect", "Observe"}, "first", 0},
-		{"P61 O21 ten minutes later a changed one reaches the external system", func() {
+		{"after a restart the Secret is read once, and nothing is updated (O21)", func() {}, []string{"Connect", "Observe"}, "first", 1},
+		{"a minute later it is not read (N30)", func() { s.clock = s.clock.Add(time.Minute) }, []string{"Connect", "Observe"}, "first", 0},
+		{"ten minutes later a changed one reaches the external system (P61, O21)", func() {
 			rotate("second")
 			s.clock = s.clock.Add(10 * time.Minute)
 		}, []string{"Connect", "Observe", "Update", "Observe"}, "second", 1},
-		{"N13 and that once", func() { s.clock = s.clock.Add(10 * time.Minute) }, []string{"Connect", "Observe"}, "second", 1},
-		{"N30 at once if somebody asks for it", func() {
+		{"and that once (N13)", func() { s.clock = s.clock.Add(10 * time.Minute) }, []string{"Connect", "Observe"}, "second", 1},
+		{"at once if somebody asks for it (N30)", func() {
 			rotate("third")
 			s.annotate(meta.AnnotationKeyReconcileRequestedAt, "now")
 		}, []string{"Connect", "Observe", "Update", "Observe"}, "third", 1},
-		{"N30 and after a change of the spec", func() {
+		{"and after a change of the spec (N30)", func() {
 			rotate("fourth")
 			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
 		}, []string{"Connect", "Observe", "Update", "Observe"}, "fourth", 1},
-		{"R41 a lost status costs one update more", func() {
+		{"a lost status costs one update more (R41)", func() {
 			mg := s.thing()
 			mg.Status = thing.Status{}
 			if err := s.env.Client.Status().Update(t.Context(), mg); err != nil {
@@ -159,7 +159,7 @@ func tappedReads(config *rest.Config, read func(path string)) *rest.Config {
 func TestRefusedRotation(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"Observe", "Update"} {
-		t.Run("P61 O21 after a failing "+verb, func(t *testing.T) {
+		t.Run("after a failing "+verb+" (P61, O21)", func(t *testing.T) {
 			t.Parallel()
 			s, secret := withPassword(t)
 			s.store(secret)
@@ -172,7 +172,7 @@ func TestRefusedRotation(t *testing.T) {
 			s.failOnce(verb, errors.New(`password "second" is too short`), nil)
 			s.pass()
 			if verb == "Update" && strings.Contains(s.message(), "second") {
-				t.Errorf("R234 the message shows the password: %s", s.message())
+				t.Errorf("the message shows the password: %s (R234)", s.message())
 			}
 			s.pass()
 			if have := s.has(); have.Password != "second" || s.state() != "Ready=Available Synced=ReconcileSuccess" {
@@ -186,8 +186,8 @@ func TestRefusedRotation(t *testing.T) {
 func TestRefusedRotationShowsNeither(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string][]managed.ReconcilerOption{
-		"R234 P61 within the pass":   nil,
-		"R234 P61 in the background": {managed.WithBackgroundOperations(time.Minute)},
+		"within the pass (R234, P61)":   nil,
+		"in the background (R234, P61)": {managed.WithBackgroundOperations(time.Minute)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -236,11 +236,11 @@ func TestFailingPassesReadNoInputs(t *testing.T) {
 		before  func(*cage)
 		reads   int // of the first pass that fails, in a new process
 	}{
-		"N30 R234 Observe": {verb: "Observe", before: func(*cage) {}, reads: 1},
-		"N30 R234 Delete":  {verb: "Delete", before: func(c *cage) { c.delete() }, reads: 1},
-		"N30 R234 Delete in the background": {verb: "Delete", before: func(c *cage) { c.delete() }, reads: 1,
+		"Observe (N30, R234)": {verb: "Observe", before: func(*cage) {}, reads: 1},
+		"Delete (N30, R234)":  {verb: "Delete", before: func(c *cage) { c.delete() }, reads: 1},
+		"Delete in the background (N30, R234)": {verb: "Delete", before: func(c *cage) { c.delete() }, reads: 1,
 			options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)}},
-		"N30 R234 Delete, when the Secret is gone": {verb: "Delete", reads: 1, before: func(c *cage) {
+		"Delete, when the Secret is gone (N30, R234)": {verb: "Delete", reads: 1, before: func(c *cage) {
 			c.delete()
 			input := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace, Name: "input"}}
 			if err := c.env.Client.Delete(c.t.Context(), input); err != nil {

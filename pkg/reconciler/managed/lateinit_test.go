@@ -31,29 +31,29 @@ func TestLateInitialization(t *testing.T) {
 		have       thing.Resource
 		want       thing.Parameters
 	}{
-		"R149 R150 R151 R157 what is empty is filled": {
+		"what is empty is filled (R149, R150, R151, R157)": {
 			spec: thing.Parameters{Size: 1}, have: vendor,
 			want: thing.Parameters{Size: 1, Zone: new("zone-a"), ScalingConfig: vendor.Scaling, Tags: vendor.Tags},
 		},
-		"R149 P26 what the user set stays": {
+		"what the user set stays (R149, P26)": {
 			spec: thing.Parameters{Size: 2, Zone: new("zone-b"), ScalingConfig: []thing.Scaling{{MinSize: new(2), MaxSize: new(3)}}, Tags: map[string]string{"by": "me"}},
 			have: vendor,
 			want: thing.Parameters{Size: 2, Zone: new("zone-b"), ScalingConfig: []thing.Scaling{{MinSize: new(2), MaxSize: new(3)}}, Tags: map[string]string{"by": "me"}},
 		},
-		"R151 tags that the vendor added are filled in": {
+		"tags that the vendor added are filled in (R151)": {
 			spec: thing.Parameters{Size: 1, Tags: map[string]string{"mine": "too"}}, have: thing.Resource{Size: 1, Tags: map[string]string{"mine": "too", "by": "vendor"}},
 			want: thing.Parameters{Size: 1, Tags: map[string]string{"mine": "too", "by": "vendor"}},
 		},
-		"R155 zero behind a pointer is the user's value, an empty map is not": {
+		"zero behind a pointer is the user's value, an empty map is not (R155)": {
 			spec: thing.Parameters{Size: 1, Zone: new("zone-a"), ScalingConfig: []thing.Scaling{{MinSize: new(0), MaxSize: new(5)}}, Tags: map[string]string{}},
 			have: vendor,
 			want: thing.Parameters{Size: 1, Zone: new("zone-a"), ScalingConfig: []thing.Scaling{{MinSize: new(0), MaxSize: new(5)}}, Tags: vendor.Tags},
 		},
-		"R146 what initProvider sets is not filled": {
+		"what initProvider sets is not filled (R146)": {
 			spec: thing.Parameters{Size: 1}, init: thing.Parameters{Zone: new("zone-c"), ScalingConfig: []thing.Scaling{{MinSize: new(3)}}}, have: vendor,
 			want: thing.Parameters{Size: 1, ScalingConfig: []thing.Scaling{{MaxSize: new(5)}}, Tags: vendor.Tags},
 		},
-		"R152 R112 nothing without the policy": {
+		"nothing without the policy (R152, R112)": {
 			spec: thing.Parameters{Size: 1}, without: true, have: vendor,
 			want: thing.Parameters{Size: 1},
 		},
@@ -85,9 +85,9 @@ func TestLateInitializationWrites(t *testing.T) {
 		zone, chosen string
 		creation     int
 	}{
-		"R150 one write more where there is something to fill":      {chosen: "zone-a", creation: 5},
-		"R149 N13 none where the user set all":                      {zone: "zone-a", chosen: "zone-a", creation: 4},
-		"R149 N13 none where the system reports nothing to fill in": {creation: 4},
+		"one write more where there is something to fill (R150)":       {chosen: "zone-a", creation: 5},
+		"none where the user set all (R149, N13)":                      {zone: "zone-a", chosen: "zone-a", creation: 4},
+		"none where the system reports nothing to fill in (R149, N13)": {creation: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +114,7 @@ func TestFilledField(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	s.system.Zone = "zone-a"
-	t.Run("R156 R199 the status of the pass that fills is kept", func(t *testing.T) {
+	t.Run("the status of the pass that fills is kept (R156, R199)", func(t *testing.T) {
 		s.pass()
 		mg := s.thing()
 		if mg.Spec.ForProvider.Zone == nil || mg.Status.AtProvider.Zone == nil {
@@ -129,13 +129,13 @@ func TestFilledField(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R154 filling causes no Update", func(t *testing.T) {
+	t.Run("filling causes no Update (R154)", func(t *testing.T) {
 		s.pass()
 		if n := s.system.Called("Update"); n != 0 {
 			t.Errorf("Update was called %d times", n)
 		}
 	})
-	t.Run("R153 R137 a filled field is enforced", func(t *testing.T) {
+	t.Run("a filled field is enforced (R153, R137)", func(t *testing.T) {
 		s.system.Do(func(sys *thing.System) {
 			have := sys.Resources[s.key.Name]
 			have.Zone = "zone-b"
@@ -151,14 +151,14 @@ func TestFilledField(t *testing.T) {
 // What is sent is what the object shows, whether the call succeeds or not.
 func TestStoredBeforeSent(t *testing.T) {
 	t.Parallel()
-	t.Run("R42 a creation that fails", func(t *testing.T) {
+	t.Run("a creation that fails (R42)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) { mg.Spec.ForProvider.Tags = map[string]string{"mine": "yes"} })
 		s.failOnce("Create", errors.New("no room left"), nil)
 		s.pass()
 		wantSent(t, s, "Create", s.thing().Spec.ForProvider)
 	})
-	t.Run("R42 R150 R67 an update that fails in the pass that fills", func(t *testing.T) {
+	t.Run("an update that fails in the pass that fills (R42, R150, R67)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
@@ -170,7 +170,7 @@ func TestStoredBeforeSent(t *testing.T) {
 			t.Errorf("resources %+v", have)
 		}
 	})
-	t.Run("R42 R78 nothing is sent if the spec could not be stored", func(t *testing.T) {
+	t.Run("nothing is sent if the spec could not be stored (R42, R78)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
@@ -178,7 +178,7 @@ func TestStoredBeforeSent(t *testing.T) {
 		_, _ = s.tryPass() // nor can it tell anybody
 		wantSent(t, s, "Update")
 	})
-	t.Run("R156 R17 somebody else's change wins over filling", func(t *testing.T) {
+	t.Run("somebody else's change wins over filling (R156, R17)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.give(thing.Resource{Size: 7, Zone: "zone-a"})
@@ -202,8 +202,8 @@ func TestStoredBeforeSent(t *testing.T) {
 func TestStoredWhileUpToDate(t *testing.T) {
 	t.Parallel()
 	for name, allowed := range map[string]xpv1.ManagementPolicies{
-		"R161 R42 what a reference resolves to":                         policies("*"),
-		"R161 R42 R112 what a reference resolves to, nothing is filled": policies("Observe", "Create", "Update", "Delete"),
+		"what a reference resolves to (R161, R42)":                          policies("*"),
+		"what a reference resolves to, nothing is filled (R161, R42, R112)": policies("Observe", "Create", "Update", "Delete"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -247,19 +247,19 @@ func TestRefusedFilling(t *testing.T) {
 		told    []event.Reason
 		message string // of condition Synced; empty for none
 	}{
-		{name: "R150 R206 R24 the rest is done and the user is told", tries: 1,
+		{name: "the rest is done and the user is told (R150, R206, R24)", tries: 1,
 			told: []event.Reason{managed.ReasonUpdated, managed.ReasonCannotFill}, message: "zone has more than 8 characters", act: func() {
 				s.give(thing.Resource{Size: 7, Zone: "zone-with-a-long-name"})
 				s.system.Endpoint = "elsewhere"
 			}},
-		{name: "N13 it is not tried again at once", act: func() {}, message: "zone has more than 8 characters"},
-		{name: "R24 nor with an update", act: func() { s.resize(7) },
+		{name: "it is not tried again at once (N13)", act: func() {}, message: "zone has more than 8 characters"},
+		{name: "nor with an update (R24)", act: func() { s.resize(7) },
 			told: []event.Reason{managed.ReasonUpdated}, message: "late initialization of zone"},
-		{name: "R150 it is tried again at the poll", act: func() { s.clock = s.clock.Add(66 * time.Second) }, tries: 1,
+		{name: "it is tried again at the poll (R150)", act: func() { s.clock = s.clock.Add(66 * time.Second) }, tries: 1,
 			message: "leave LateInitialize out of managementPolicies"},
-		{name: "R150 and when the spec changes", act: func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) }, tries: 1,
+		{name: "and when the spec changes (R150)", act: func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) }, tries: 1,
 			told: []event.Reason{managed.ReasonUpdated}, message: "zone has more than 8 characters"},
-		{name: "R149 R196 until the user sets the field", act: func() {
+		{name: "until the user sets the field (R149, R196)", act: func() {
 			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = new("zone-b") })
 		}, told: []event.Reason{managed.ReasonUpdated}},
 	} {
@@ -290,7 +290,7 @@ func TestRefusedFilling(t *testing.T) {
 
 func TestRefusedFillingOfNewResource(t *testing.T) {
 	t.Parallel()
-	t.Run("R44 R181 R150 a resource that is not usable yet is looked at as soon as any", func(t *testing.T) {
+	t.Run("a resource that is not usable yet is looked at as soon as any (R44, R181, R150)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.system.Zone = "zone-with-a-long-name"
@@ -303,7 +303,7 @@ func TestRefusedFillingOfNewResource(t *testing.T) {
 			t.Errorf("annotations %v, status %+v", mg.Annotations, mg.Status.AtProvider)
 		}
 	})
-	t.Run("R234 R150 a refusal shows no sensitive value", func(t *testing.T) {
+	t.Run("a refusal shows no sensitive value (R234, R150)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.give(thing.Resource{Size: 1, AccessToken: "hunter2-hunter2-hunter2-hunter2-hunter2"})

@@ -55,27 +55,27 @@ func TestLife(t *testing.T) {
 func life(s *stage) []moment {
 	return []moment{
 		{
-			name:   "R22 R44 R63 R181 a missing resource is created and looked at in the same pass",
+			name:   "a missing resource is created and looked at in the same pass (R22, R44, R63, R181)",
 			act:    func() {},
 			calls:  []string{"Connect", "Observe", "Create", "Observe"},
 			state:  "Ready=Available Synced=ReconcileSuccess",
 			events: []event.Reason{managed.ReasonCreated},
 		},
 		{
-			name:  "R25 N13 what is as declared is only observed",
+			name:  "what is as declared is only observed (R25, N13)",
 			act:   func() {},
 			calls: []string{"Connect", "Observe"},
 			state: "Ready=Available Synced=ReconcileSuccess",
 		},
 		{
-			name:   "R24 a changed spec updates the resource",
+			name:   "a changed spec updates the resource (R24)",
 			act:    func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) },
 			calls:  []string{"Connect", "Observe", "Update", "Observe"},
 			state:  "Ready=Available Synced=ReconcileSuccess",
 			events: []event.Reason{managed.ReasonUpdated},
 		},
 		{
-			name: "R40 a change made outside is reverted",
+			name: "a change made outside is reverted (R40)",
 			act: func() {
 				s.system.Do(func(sys *thing.System) {
 					have := sys.Resources[s.key.Name]
@@ -88,7 +88,7 @@ func life(s *stage) []moment {
 			events: []event.Reason{managed.ReasonUpdated},
 		},
 		{
-			name:   "R90 a resource deleted outside is created anew, without grace once it was seen",
+			name:   "a resource deleted outside is created anew, without grace once it was seen (R90)",
 			act:    func() { s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
 			calls:  []string{"Connect", "Observe", "Create", "Observe"},
 			state:  "Ready=Available Synced=ReconcileSuccess",
@@ -106,13 +106,13 @@ func life(s *stage) []moment {
 			events: []event.Reason{managed.ReasonDeleted},
 		},
 		{
-			name:  "R55 while the vendor is deleting it is asked again, without another event",
+			name:  "while the vendor is deleting it is asked again, without another event (R55)",
 			act:   func() {},
 			calls: []string{"Connect", "Observe", "Delete", "Observe"},
 			state: "Ready=Deleting Synced=ReconcileSuccess",
 		},
 		{
-			name:  "R54 N20 the object goes once the resource is gone, without grace",
+			name:  "the object goes once the resource is gone, without grace (R54, N20)",
 			act:   func() { s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
 			calls: []string{"Connect", "Observe"},
 			state: "gone",
@@ -123,7 +123,7 @@ func life(s *stage) []moment {
 // What was seen once is deleted at once: no grace is left, though no time went by.
 func TestYoungObjectIsDeletedAtOnce(t *testing.T) {
 	t.Parallel()
-	t.Run("N20 R54 in one pass, within the grace period", func(t *testing.T) {
+	t.Run("in one pass, within the grace period (N20, R54)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -244,13 +244,13 @@ func TestOrphan(t *testing.T) {
 	s.system.TakeCalls()
 	s.pass()
 	if calls := s.system.TakeCalls(); calls != nil || s.state() != "gone" || len(s.system.Snapshot()) != 1 {
-		t.Errorf("R57 the object goes and the resource stays: calls %v, user sees %s, resources %v", calls, s.state(), s.system.Snapshot())
+		t.Errorf("the object goes and the resource stays: calls %v, user sees %s, resources %v (R57)", calls, s.state(), s.system.Snapshot())
 	}
 }
 
 func TestConnectionSecret(t *testing.T) {
 	t.Parallel()
-	t.Run("R206 R207 R208 R213 details of Create and Observe are merged", func(t *testing.T) {
+	t.Run("details of Create and Observe are merged (R206, R207, R208, R213)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -268,7 +268,7 @@ func TestConnectionSecret(t *testing.T) {
 			t.Errorf("the secret should be of type %s and belong to the object: %+v", xpv1.SecretTypeConnection, secret.ObjectMeta)
 		}
 	})
-	t.Run("R210 nothing is published where nobody asked", func(t *testing.T) {
+	t.Run("nothing is published where nobody asked (R210)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{} })
 		s.pass()
@@ -276,7 +276,7 @@ func TestConnectionSecret(t *testing.T) {
 			t.Errorf("the user sees %s", got)
 		}
 	})
-	t.Run("R214 somebody else's secret is not overwritten", func(t *testing.T) {
+	t.Run("somebody else's secret is not overwritten (R214)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}}
@@ -297,7 +297,7 @@ func TestConnectionSecret(t *testing.T) {
 			t.Errorf("details that could not be published are kept until they can -want +got:\n%s", diff)
 		}
 	})
-	t.Run("N32 somebody else's secret does not hold up a deletion", func(t *testing.T) {
+	t.Run("somebody else's secret does not hold up a deletion (N32)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) {
 			mg.Finalizers = []string{managed.Finalizer}

@@ -16,8 +16,8 @@ func TestNameSetByClient(t *testing.T) {
 	t.Parallel()
 	const other = "somebody-elses"
 	for name, through := range map[string]altering{
-		"R65 in Observe": {observed: func(mg *thing.Thing, _ *managed.ExternalObservation) { meta.SetExternalName(mg, other) }},
-		"R65 in Update":  {updated: func(mg *thing.Thing, _ *managed.ExternalUpdate) { meta.SetExternalName(mg, other) }},
+		"in Observe (R65)": {observed: func(mg *thing.Thing, _ *managed.ExternalObservation) { meta.SetExternalName(mg, other) }},
+		"in Update (R65)":  {updated: func(mg *thing.Thing, _ *managed.ExternalUpdate) { meta.SetExternalName(mg, other) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -65,7 +65,7 @@ func TestDeletionOrderAfterRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Run("N32 N5 another one deletes them, dependents first", func(t *testing.T) {
+	t.Run("another one deletes them, dependents first (N32, N5)", func(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		run(t, managed.WithTypedExternalConnecter[*thing.Thing](altering{System: system, deleted: func(mg *thing.Thing) {
@@ -96,7 +96,7 @@ func TestDeletionOrderAfterRestart(t *testing.T) {
 // What a paused object refers to is known after a restart, too, so that the user is told.
 func TestPausedDependentAfterRestart(t *testing.T) {
 	t.Parallel()
-	t.Run("N32 it is named in an event", func(t *testing.T) {
+	t.Run("it is named in an event (N32)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -119,13 +119,13 @@ func TestPausedDependentAfterRestart(t *testing.T) {
 func TestDeletionBehindUnreadableReference(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*thing.Thing){
-		"N31 R173 an abandoned one": func(mg *thing.Thing) {
+		"an abandoned one (N31, R173)": func(mg *thing.Thing) {
 			mg.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true", meta.AnnotationKeyOrphanOnDelete: "true"}
 		},
-		"R57 R173 an orphan": func(mg *thing.Thing) {
+		"an orphan (R57, R173)": func(mg *thing.Thing) {
 			mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionObserve}
 		},
-		"R53 R173 another": func(*thing.Thing) {},
+		"another (R53, R173)": func(*thing.Thing) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,7 +206,7 @@ func TestStrangers(t *testing.T) {
 		}
 		s.wantMessage("Deletion waits", "references")
 	}
-	t.Run("N32 one deleted after another deletion", func(t *testing.T) {
+	t.Run("one deleted after another deletion (N32)", func(t *testing.T) {
 		s, dependent := begin(t)
 		other := s.neighbour("other", nil)
 		s.passOver(other)
@@ -216,7 +216,7 @@ func TestStrangers(t *testing.T) {
 		s.remove(dependent)
 		wantWait(t, s)
 	})
-	t.Run("N32 one that was paused when it was looked at", func(t *testing.T) {
+	t.Run("one that was paused when it was looked at (N32)", func(t *testing.T) {
 		s, dependent := begin(t)
 		s.patch(dependent, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 		s.restartAtWork()
@@ -224,7 +224,7 @@ func TestStrangers(t *testing.T) {
 		s.remove(dependent)
 		wantWait(t, s)
 	})
-	t.Run("N32 one that goes, and one without an external resource", func(t *testing.T) {
+	t.Run("one that goes, and one without an external resource (N32)", func(t *testing.T) {
 		s, dependent := begin(t)
 		without := s.neighbour("without", func(mg *thing.Thing) { mg.Finalizers = []string{"test.bowline.dev/other"} })
 		s.restartAtWork()
@@ -237,7 +237,7 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("the user sees %s: %s", got, s.message())
 		}
 	})
-	t.Run("N32 N9 the user is told of the same one each time", func(t *testing.T) {
+	t.Run("the user is told of the same one each time (N32, N9)", func(t *testing.T) {
 		s, dependent := begin(t)
 		for i := range 6 {
 			other := s.neighbour(fmt.Sprint("later-", i), nil)

@@ -24,20 +24,20 @@ var planCases = map[string]struct {
 	message string
 	fails   string
 }{
-	"N8 a new object": {
+	"a new object (N8)": {
 		prepare: func(*stage) {}, want: managed.PlanCreate, fields: []string{"size"},
 	},
-	"N8 nothing changed": {
+	"nothing changed (N8)": {
 		prepare: func(s *stage) { s.pass() }, want: managed.PlanNothing,
 	},
-	"N8 P80 a changed object": {
+	"a changed object (N8, P80)": {
 		prepare: func(s *stage) {
 			s.pass()
 			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
 		},
 		want: managed.PlanUpdate,
 	},
-	"N8 R114 a changed object that must not be updated": {
+	"a changed object that must not be updated (N8, R114)": {
 		prepare: func(s *stage) {
 			s.pass()
 			s.edit(func(mg *thing.Thing) {
@@ -47,16 +47,16 @@ var planCases = map[string]struct {
 		},
 		want: managed.PlanNothing, message: "do not let it be updated",
 	},
-	"N8 R132 a missing resource that must not be created": {
+	"a missing resource that must not be created (N8, R132)": {
 		prepare: func(s *stage) {
 			s.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"} })
 		},
 		want: managed.PlanNothing, message: "does not exist",
 	},
-	"N8 a deleted object": {
+	"a deleted object (N8)": {
 		prepare: func(s *stage) { s.pass(); s.delete() }, want: managed.PlanDelete,
 	},
-	"N8 R57 a deleted object that leaves its resource": {
+	"a deleted object that leaves its resource (N8, R57)": {
 		prepare: func(s *stage) {
 			s.pass()
 			s.edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
@@ -64,11 +64,11 @@ var planCases = map[string]struct {
 		},
 		want: managed.PlanNothing, message: "leave the external resource",
 	},
-	"N8 R96 a paused object": {
+	"a paused object (N8, R96)": {
 		prepare: func(s *stage) { s.annotate(meta.AnnotationKeyReconciliationPaused, "true") },
 		want:    managed.PlanNothing, message: "Paused",
 	},
-	"N8 N24 somebody else's resource": {
+	"somebody else's resource (N8, N24)": {
 		prepare: func(s *stage) {
 			s.system.Resources[s.key.Name] = thing.Resource{Size: 1, Owner: "another"}
 		},
@@ -87,22 +87,22 @@ func TestPlanOfWhatCannotChange(t *testing.T) {
 		observed managed.ExternalObservation
 		want     managed.Plan
 	}{
-		"N8 P70 only what cannot change differs": {
+		"only what cannot change differs (N8, P70)": {
 			observed: managed.ExternalObservation{
 				ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}, Fixed: []string{"zone"}, Failed: cannot},
 			want: managed.Plan{Action: managed.PlanNothing, Message: fails + "zone differs and cannot change"},
 		},
-		"N8 P70 and nobody says why": {
+		"and nobody says why (N8, P70)": {
 			observed: managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}},
 			want: managed.Plan{Action: managed.PlanNothing,
 				Message: "The external resource differs from spec.forProvider in zone: see status.drift."},
 		},
-		"N8 P70 other fields differ, too": {
+		"other fields differ, too (N8, P70)": {
 			observed: managed.ExternalObservation{Drift: []xpv1.FieldDifference{size, zone}, Fixed: []string{"zone"}, Failed: cannot},
 			want: managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size},
 				Message: fails + "zone differs and cannot change"},
 		},
-		"N8 R31 a resource that failed": {
+		"a resource that failed (N8, R31)": {
 			observed: managed.ExternalObservation{ResourceUpToDate: true, Failed: errors.New("out of disk")},
 			want:     managed.Plan{Action: managed.PlanNothing, Message: fails + "out of disk"},
 		},
@@ -176,8 +176,8 @@ func TestPlan(t *testing.T) {
 func TestPlanRegistersNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ stored, planned, waits bool }{
-		"N8 N32 a reference that is planned":       {planned: true},
-		"N8 N32 a plan without one that is stored": {stored: true, waits: true},
+		"a reference that is planned (N8, N32)":       {planned: true},
+		"a plan without one that is stored (N8, N32)": {stored: true, waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

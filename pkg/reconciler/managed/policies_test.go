@@ -28,21 +28,21 @@ func TestPolicies(t *testing.T) {
 		policies                         xpv1.ManagementPolicies
 		creates, updates, fills, deletes bool
 	}{
-		"R119 R117 everything":              {policies: policies("*"), creates: true, updates: true, fills: true, deletes: true},
-		"R119 all actions":                  {policies: policies("Create", "Delete", "LateInitialize", "Observe", "Update"), creates: true, updates: true, fills: true, deletes: true},
-		"R117 the star beside others":       {policies: policies("Observe", "*", "Observe"), creates: true, updates: true, fills: true, deletes: true},
-		"R120 R129 R114 never updated":      {policies: policies("Create", "Delete", "LateInitialize", "Observe"), creates: true, fills: true, deletes: true},
-		"R121 R129 R112 R152 never filled":  {policies: policies("Create", "Delete", "Observe", "Update"), creates: true, updates: true, deletes: true},
-		"R122 R130 R112 made and removed":   {policies: policies("Create", "Delete", "Observe"), creates: true, deletes: true},
-		"R123 R111 R57 kept":                {policies: policies("Create", "LateInitialize", "Observe", "Update"), creates: true, updates: true, fills: true},
-		"R124 kept, never updated":          {policies: policies("Create", "LateInitialize", "Observe"), creates: true, fills: true},
-		"R125 kept, never filled":           {policies: policies("Create", "Observe", "Update"), creates: true, updates: true},
-		"R126 R110 only made":               {policies: policies("Create", "Observe"), creates: true},
-		"R127 R113 R110 only looked at":     {policies: policies("Observe")},
-		"R133 R110 only updated":            {policies: policies("Observe", "Update"), updates: true},
-		"R133 R111 only removed":            {policies: policies("Observe", "Delete"), deletes: true},
-		"R133 R112 only filled":             {policies: policies("Observe", "LateInitialize"), fills: true},
-		"R133 imported, and its own master": {policies: policies("Delete", "LateInitialize", "Observe", "Update"), updates: true, fills: true, deletes: true},
+		"everything (R119, R117)":               {policies: policies("*"), creates: true, updates: true, fills: true, deletes: true},
+		"all actions (R119)":                    {policies: policies("Create", "Delete", "LateInitialize", "Observe", "Update"), creates: true, updates: true, fills: true, deletes: true},
+		"the star beside others (R117)":         {policies: policies("Observe", "*", "Observe"), creates: true, updates: true, fills: true, deletes: true},
+		"never updated (R120, R129, R114)":      {policies: policies("Create", "Delete", "LateInitialize", "Observe"), creates: true, fills: true, deletes: true},
+		"never filled (R121, R129, R112, R152)": {policies: policies("Create", "Delete", "Observe", "Update"), creates: true, updates: true, deletes: true},
+		"made and removed (R122, R130, R112)":   {policies: policies("Create", "Delete", "Observe"), creates: true, deletes: true},
+		"kept (R123, R111, R57)":                {policies: policies("Create", "LateInitialize", "Observe", "Update"), creates: true, updates: true, fills: true},
+		"kept, never updated (R124)":            {policies: policies("Create", "LateInitialize", "Observe"), creates: true, fills: true},
+		"kept, never filled (R125)":             {policies: policies("Create", "Observe", "Update"), creates: true, updates: true},
+		"only made (R126, R110)":                {policies: policies("Create", "Observe"), creates: true},
+		"only looked at (R127, R113, R110)":     {policies: policies("Observe")},
+		"only updated (R133, R110)":             {policies: policies("Observe", "Update"), updates: true},
+		"only removed (R133, R111)":             {policies: policies("Observe", "Delete"), deletes: true},
+		"only filled (R133, R112)":              {policies: policies("Observe", "LateInitialize"), fills: true},
+		"imported, and its own master (R133)":   {policies: policies("Delete", "LateInitialize", "Observe", "Update"), updates: true, fills: true, deletes: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestPolicies(t *testing.T) {
 				t.Errorf("spec differs: updated %t, want %t", updated, tc.updates)
 			}
 			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-				t.Errorf("R135 what the policies forbid is no error, the user sees %s: %s", got, s.message())
+				t.Errorf("what the policies forbid is no error, the user sees %s: %s (R135)", got, s.message())
 			}
 			if filled := s.thing().Spec.ForProvider.Zone != nil; filled != tc.fills {
 				t.Errorf("the vendor chose a zone: filled in %t, want %t", filled, tc.fills)
@@ -100,7 +100,7 @@ var pauses = map[string]struct{ pause, resume func(*thing.Thing) }{
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	for name, by := range pauses {
-		t.Run("R58 R96 R100 R101 R102 R103 R104 R105 R107 R128 R186 N9 by "+name, func(t *testing.T) {
+		t.Run("by "+name+" (R58, R96, R100, R101, R102, R103, R104, R105, R107, R128, R186, N9)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil)
 			writes := s.countWrites()
@@ -137,7 +137,7 @@ func TestPauses(t *testing.T) {
 func TestPauseValues(t *testing.T) {
 	t.Parallel()
 	for value, paused := range map[string]bool{"true": true, "True": false, "1": false, "false": false, " true": false, "": false} {
-		t.Run(fmt.Sprintf("R97 %q", value), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%q (R97)", value), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, func(mg *thing.Thing) {
 				mg.Annotations = map[string]string{"crossplane.io/paused": value}
@@ -173,7 +173,7 @@ func (s *stage) wantQuiet(writes *[]string, when string, most int, want ...event
 // The schema would make an absent list of policies "everything"; the user's empty one must survive what we write.
 func TestEmptyPoliciesStayEmpty(t *testing.T) {
 	t.Parallel()
-	t.Run("R106 R128 N31 our own writes keep an empty list", func(t *testing.T) {
+	t.Run("our own writes keep an empty list (R106, R128, N31)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) {
 			mg.Spec.ManagementPolicies = policies()
@@ -191,14 +191,14 @@ func TestEmptyPoliciesStayEmpty(t *testing.T) {
 
 func TestPolicySchema(t *testing.T) {
 	t.Parallel()
-	t.Run("R108 R109 the default is everything", func(t *testing.T) {
+	t.Run("the default is everything (R108, R109)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		if diff := cmp.Diff(policies("*"), s.thing().Spec.ManagementPolicies); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
-	t.Run("R116 an unknown action is rejected", func(t *testing.T) {
+	t.Run("an unknown action is rejected (R116)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		mg := s.thing()
@@ -217,9 +217,9 @@ func TestRefusedPolicies(t *testing.T) {
 		options  []managed.ReconcilerOption
 		message  string
 	}{
-		"R134 nothing works without Observe": {policies: policies("Create", "Update", "Delete", "LateInitialize"), message: "lack Observe"},
-		"R134 R111 not even deletion":        {policies: policies("Delete"), message: "lack Observe"},
-		"R115 the provider has none": {policies: policies("Observe", "Create", "Delete"), message: "not supported by this provider",
+		"nothing works without Observe (R134)": {policies: policies("Create", "Update", "Delete", "LateInitialize"), message: "lack Observe"},
+		"not even deletion (R134, R111)":       {policies: policies("Delete"), message: "lack Observe"},
+		"the provider has none (R115)": {policies: policies("Observe", "Create", "Delete"), message: "not supported by this provider",
 			options: []managed.ReconcilerOption{managed.WithManagementPolicies(false)}},
 	}
 	for name, tc := range cases {
@@ -245,7 +245,7 @@ func TestRefusedPolicies(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R115 the default is always supported", func(t *testing.T) {
+	t.Run("the default is always supported (R115)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil, managed.WithManagementPolicies(false))
 		s.pass()
@@ -257,7 +257,7 @@ func TestRefusedPolicies(t *testing.T) {
 
 func TestMissingAndNotToBeCreated(t *testing.T) {
 	t.Parallel()
-	t.Run("R132 R110 it says what is missing and what to do", func(t *testing.T) {
+	t.Run("it says what is missing and what to do (R132, R110)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) { mg.Spec.ManagementPolicies = policies("Observe") })
 		writes := s.countWrites()
@@ -268,7 +268,7 @@ func TestMissingAndNotToBeCreated(t *testing.T) {
 		}
 		s.take(writes)
 		if after := s.pass(); after < 54*time.Second || len(*writes) != 0 {
-			t.Errorf("N13 the next poll wrote %v and comes back after %s", *writes, after)
+			t.Errorf("the next poll wrote %v and comes back after %s (N13)", *writes, after)
 		}
 	})
 }
@@ -280,7 +280,7 @@ func TestRefresh(t *testing.T) {
 		policies("Observe"), policies("Observe", "Create"), policies("Observe", "Delete"), policies("Observe", "Update"),
 		policies("Observe", "LateInitialize"), policies("Observe", "Create", "Delete"), policies("*"),
 	} {
-		t.Run(fmt.Sprintf("R131 R30 R43 R113 with %v", allowed), func(t *testing.T) {
+		t.Run(fmt.Sprintf("with %v (R131, R30, R43, R113)", allowed), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, func(mg *thing.Thing) { mg.Spec.ManagementPolicies = allowed })
 			s.give(thing.Resource{Size: 1, Zone: "zone-a"})
@@ -302,7 +302,7 @@ func TestRefresh(t *testing.T) {
 
 func TestChangedPolicies(t *testing.T) {
 	t.Parallel()
-	t.Run("R136 R70 N24 what was only looked at is enforced from the next pass", func(t *testing.T) {
+	t.Run("what was only looked at is enforced from the next pass (R136, R70, N24)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, func(mg *thing.Thing) {
 			mg.Spec.ManagementPolicies = policies("Observe")
@@ -327,7 +327,7 @@ func TestDeletionNeedsAllPolicies(t *testing.T) {
 	for _, management := range []xpv1.ManagementPolicies{policies("*"), policies("Observe", "Delete"), policies("Observe", "Create", "Update")} {
 		for _, deletion := range []xpv1.DeletionPolicy{"", xpv1.DeletionDelete, xpv1.DeletionOrphan} {
 			for _, reclaim := range []xpv1.ReclaimPolicy{"", xpv1.ReclaimDelete, xpv1.ReclaimRetain} {
-				t.Run(fmt.Sprintf("N3 R56 R57 R111 %v, deletionPolicy %s, reclaimPolicy %s", management, deletion, reclaim), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%v, deletionPolicy %s, reclaimPolicy %s (N3, R56, R57, R111)", management, deletion, reclaim), func(t *testing.T) {
 					t.Parallel()
 					s := newStage(t, func(mg *thing.Thing) {
 						mg.Finalizers = []string{managed.Finalizer}
@@ -357,12 +357,12 @@ func TestOrphanOnDelete(t *testing.T) {
 		options []managed.ReconcilerOption
 		kept    bool
 	}{
-		"N31 paused":                   {change: pauses["annotation"].pause, kept: true},
-		"N31 paused by empty policies": {change: pauses["empty policies"].pause, kept: true},
-		"N31 R84 a suspected leak": {kept: true, options: []managed.ReconcilerOption{managed.WithVendorNames()}, change: func(mg *thing.Thing) {
+		"paused (N31)":                   {change: pauses["annotation"].pause, kept: true},
+		"paused by empty policies (N31)": {change: pauses["empty policies"].pause, kept: true},
+		"a suspected leak (N31, R84)": {kept: true, options: []managed.ReconcilerOption{managed.WithVendorNames()}, change: func(mg *thing.Thing) {
 			mg.Annotations = map[string]string{meta.AnnotationKeyExternalCreatePending: pending}
 		}},
-		"N31 R56 healthy": {change: func(*thing.Thing) {}},
+		"healthy (N31, R56)": {change: func(*thing.Thing) {}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -39,8 +39,8 @@ func TestPollInterval(t *testing.T) {
 		options    []managed.ReconcilerOption
 		want       time.Duration
 	}{
-		"R224 a minute by default":              {want: time.Minute},
-		"R224 R48 an option":                    {options: []managed.ReconcilerOption{managed.WithPollInterval(time.Hour)}, want: time.Hour},
+		"a minute by default (R224)":            {want: time.Minute},
+		"an option (R224, R48)":                 {options: []managed.ReconcilerOption{managed.WithPollInterval(time.Hour)}, want: time.Hour},
 		"the object says so":                    {annotation: "10m", want: 10 * time.Minute},
 		"the object asks for too much":          {annotation: "10ms", want: time.Minute},
 		"the object asks for nonsense":          {annotation: "often", want: time.Minute},
@@ -76,16 +76,16 @@ func TestRepetition(t *testing.T) {
 		work   bool // the object waits for an update
 		passes []pass
 	}{
-		"R222 an error: later each time": {err: errors.New("out of order"), passes: []pass{
+		"an error: later each time (R222)": {err: errors.New("out of order"), passes: []pass{
 			{most: time.Second, told: true}, {at: time.Second, least: time.Second, most: 2 * time.Second, told: true}}},
-		"R222 O29 one that cannot heal: at the poll": {err: fmt.Errorf("calling: %w", failure.Terminal(errors.New("out of order"))), passes: []pass{
+		"one that cannot heal: at the poll (R222, O29)": {err: fmt.Errorf("calling: %w", failure.Terminal(errors.New("out of order"))), passes: []pass{
 			{least: 54 * time.Second, most: 66 * time.Second, told: true}, {at: time.Minute, least: 54 * time.Second, most: 66 * time.Second, told: true}}},
-		"R222 O29 marked as controller-runtime does": {err: reconcile.TerminalError(errors.New("out of order")), passes: []pass{
+		"marked as controller-runtime does (R222, O29)": {err: reconcile.TerminalError(errors.New("out of order")), passes: []pass{
 			{least: 54 * time.Second, most: 66 * time.Second, told: true}}},
-		"O29 too many calls: when asked, quietly for ten seconds": {err: fmt.Errorf("calling: %w", busy{}), work: true, passes: []pass{
+		"too many calls: when asked, quietly for ten seconds (O29)": {err: fmt.Errorf("calling: %w", busy{}), work: true, passes: []pass{
 			{least: 4 * time.Second, most: 6 * time.Second}, {at: 9 * time.Second, least: 4 * time.Second, most: 6 * time.Second},
 			{at: 10 * time.Second, least: 4 * time.Second, most: 6 * time.Second, told: true}}},
-		"O29 too many calls and nothing to do: quietly until the next poll": {err: fmt.Errorf("calling: %w", busy{}), passes: []pass{
+		"too many calls and nothing to do: quietly until the next poll (O29)": {err: fmt.Errorf("calling: %w", busy{}), passes: []pass{
 			{least: 4 * time.Second, most: 6 * time.Second}, {at: 59 * time.Second, least: 4 * time.Second, most: 6 * time.Second},
 			{at: time.Minute, least: 4 * time.Second, most: 6 * time.Second, told: true}}},
 	} {
@@ -114,11 +114,11 @@ func TestRepetition(t *testing.T) {
 				}
 			}
 			if got := s.state(); !strings.HasPrefix(got, "Ready=Available") {
-				t.Errorf("R198 the user sees %s", got)
+				t.Errorf("the user sees %s (R198)", got)
 			}
 			s.pass()
 			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.message() != "" {
-				t.Errorf("R196 R200 recovered, the user sees %s: %s", got, s.message())
+				t.Errorf("recovered, the user sees %s: %s (R196, R200)", got, s.message())
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestRepetition(t *testing.T) {
 // Patience ends with the first answer: the next time that the system is busy begins another ten seconds.
 func TestBusyAgain(t *testing.T) {
 	t.Parallel()
-	t.Run("O29 being busy now and then is no news", func(t *testing.T) {
+	t.Run("being busy now and then is no news (O29)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -151,7 +151,7 @@ func TestTimeout(t *testing.T) {
 		"Connect": managed.ReasonCannotConnect, "Observe": managed.ReasonCannotObserve,
 		"Update": managed.ReasonCannotUpdate, "Delete": managed.ReasonCannotDelete,
 	} {
-		t.Run("R47 R49 "+verb+" that hangs", func(t *testing.T) {
+		t.Run(verb+" that hangs (R47, R49)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, managed.WithTimeout(300*time.Millisecond))
 			s.pass()
@@ -179,7 +179,7 @@ func TestTimeout(t *testing.T) {
 // What else brings an object back, or does not.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	t.Run("R16 a request for an object that is gone ends quietly", func(t *testing.T) {
+	t.Run("a request for an object that is gone ends quietly (R16)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		strike(s.env, s.key.Name)
@@ -187,7 +187,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("got %+v, %v", result, err)
 		}
 	})
-	t.Run("R17 R199 a status that could not be written is no success", func(t *testing.T) {
+	t.Run("a status that could not be written is no success (R17, R199)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.restart(fault.InterceptWrites(s.env.Config, func(request string) (refuse, lose error) {
@@ -200,7 +200,7 @@ func TestRequests(t *testing.T) {
 			t.Error("the pass should be repeated")
 		}
 	})
-	t.Run("R17 somebody else's write is read afresh", func(t *testing.T) {
+	t.Run("somebody else's write is read afresh (R17)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -221,7 +221,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("size %d, status %+v", have.Size, s.thing().Status.AtProvider)
 		}
 	})
-	t.Run("R1 N13 our own write brings nothing new", func(t *testing.T) {
+	t.Run("our own write brings nothing new (R1, N13)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -236,7 +236,7 @@ func TestRequests(t *testing.T) {
 // However often an object is asked for, one pass over it runs at a time.
 func TestOnePassAtATime(t *testing.T) {
 	t.Parallel()
-	t.Run("R46 several workers", func(t *testing.T) {
+	t.Run("several workers (R46)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		var running, most, passes atomic.Int32

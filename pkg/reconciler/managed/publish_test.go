@@ -36,17 +36,17 @@ func TestPublishing(t *testing.T) {
 		act  func(*stage)
 		want map[string]string
 	}{
-		"R206 R207 R217 what Create and Observe tell": {act: (*stage).settled, want: created},
-		"R208 what changed is overwritten, the rest stays": {act: func(s *stage) { s.settled(); s.system.Endpoint = "elsewhere"; s.pass() },
+		"what Create and Observe tell (R206, R207, R217)": {act: (*stage).settled, want: created},
+		"what changed is overwritten, the rest stays (R208)": {act: func(s *stage) { s.settled(); s.system.Endpoint = "elsewhere"; s.pass() },
 			want: map[string]string{"endpoint": "elsewhere", "password": "password-1"}},
-		"R218 not what comes with an error of Observe": {want: created, act: func(s *stage) {
+		"not what comes with an error of Observe (R218)": {want: created, act: func(s *stage) {
 			s.settled()
 			s.system.Endpoint = "elsewhere"
 			s.failOnce("Observe", nil, errors.New("boom"))
 			s.pass()
 		}},
-		"R218 not what comes with an error of Create": {act: func(s *stage) { s.failOnce("Create", nil, errors.New("boom")); s.pass() }},
-		"R34 R219 N22 a creation that is repeated has no other password": {want: created, act: func(s *stage) {
+		"not what comes with an error of Create (R218)": {act: func(s *stage) { s.failOnce("Create", nil, errors.New("boom")); s.pass() }},
+		"a creation that is repeated has no other password (R34, R219, N22)": {want: created, act: func(s *stage) {
 			s.system.Replays = true
 			s.failOnce("Create", nil, context.DeadlineExceeded)
 			s.pass()
@@ -56,12 +56,12 @@ func TestPublishing(t *testing.T) {
 				s.t.Errorf("Create was called %d times", n)
 			}
 		}},
-		"R90 R208 creating anew replaces the password": {want: map[string]string{"endpoint": "there", "password": "password-2"}, act: func(s *stage) {
+		"creating anew replaces the password (R90, R208)": {want: map[string]string{"endpoint": "there", "password": "password-2"}, act: func(s *stage) {
 			s.settled()
 			s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
 			s.pass()
 		}},
-		"R206 R27 what Observe tells, though the update is refused": {want: map[string]string{"endpoint": "elsewhere", "password": "password-1"},
+		"what Observe tells, though the update is refused (R206, R27)": {want: map[string]string{"endpoint": "elsewhere", "password": "password-1"},
 			act: func(s *stage) {
 				s.settled()
 				s.resize(2)
@@ -69,7 +69,7 @@ func TestPublishing(t *testing.T) {
 				s.failOnce("Update", errors.New("boom"), nil)
 				s.pass()
 			}},
-		"R210 nothing where nobody asked": {act: func(s *stage) {
+		"nothing where nobody asked (R210)": {act: func(s *stage) {
 			s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
 			s.pass()
 		}},
@@ -84,7 +84,7 @@ func TestPublishing(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R220 N13 unchanged details are not written, nor by a new process", func(t *testing.T) {
+	t.Run("unchanged details are not written, nor by a new process (R220, N13)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -94,7 +94,7 @@ func TestPublishing(t *testing.T) {
 			t.Errorf("wrote %v", made)
 		}
 	})
-	t.Run("R213 R214 the secret is the object's, and of our type", func(t *testing.T) {
+	t.Run("the secret is the object's, and of our type (R213, R214)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, nil)
 		s.pass()
@@ -116,8 +116,8 @@ func TestDetailsOfUpdate(t *testing.T) {
 		options []managed.ReconcilerOption
 		created string // what the user sees of calls in the background then
 	}{
-		"R208 N22 R217 within the pass": {created: " "},
-		"R208 N22 R197 in the background": {created: "Finished Success",
+		"within the pass (R208, N22, R217)": {created: " "},
+		"in the background (R208, N22, R197)": {created: "Finished Success",
 			options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestNamespacedKind(t *testing.T) {
 	t.Parallel()
 	s := newLocalStage(t)
 	mg, ctx := &thing.Thing{}, t.Context()
-	t.Run("N1 R50 R22 it is created, and its namesake is another object", func(t *testing.T) {
+	t.Run("it is created, and its namesake is another object (N1, R50, R22)", func(t *testing.T) {
 		s.pass(t)
 		if err := s.Get(ctx, s.key, mg); err != nil || mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable {
 			t.Errorf("conditions %+v, %v", mg.Status.Conditions, err)
@@ -210,20 +210,20 @@ func TestNamespacedKind(t *testing.T) {
 			t.Errorf("namesake %+v, %v", other, err)
 		}
 	})
-	t.Run("N2 R209 its secret is in its own namespace", func(t *testing.T) {
+	t.Run("its secret is in its own namespace (N2, R209)", func(t *testing.T) {
 		secret := &corev1.Secret{}
 		key := types.NamespacedName{Namespace: s.key.Namespace, Name: "connection"}
 		if err := s.Get(ctx, key, secret); err != nil || string(secret.Data["password"]) != "password-1" || !metav1.IsControlledBy(secret, mg) {
 			t.Errorf("secret %+v, %v", secret, err)
 		}
 	})
-	t.Run("N1 R50 R204 its events are in its own namespace", func(t *testing.T) {
+	t.Run("its events are in its own namespace (N1, R50, R204)", func(t *testing.T) {
 		events := &corev1.EventList{}
 		if err := s.List(ctx, events, client.InNamespace(s.key.Namespace)); err != nil || len(events.Items) != 1 {
 			t.Errorf("events %+v, %v", events.Items, err)
 		}
 	})
-	t.Run("N1 R50 R54 it is deleted", func(t *testing.T) {
+	t.Run("it is deleted (N1, R50, R54)", func(t *testing.T) {
 		if err := s.Client.Delete(ctx, mg); err != nil {
 			t.Fatal(err)
 		}

@@ -17,18 +17,18 @@ func TestReasonsAreExplained(t *testing.T) {
 	explained := map[string]bool{}
 	for _, e := range Reasons() {
 		if e.Meaning == "" || explained[string(e.Reason)] {
-			t.Errorf("R204 %s has no meaning, or two", e.Reason)
+			t.Errorf("%s has no meaning, or two (R204)", e.Reason)
 		}
 		explained[string(e.Reason)] = true
 	}
 	for _, reason := range namedReasons(t) {
 		if !explained[reason] {
-			t.Errorf("R204 %s has no explanation in Reasons", reason)
+			t.Errorf("%s has no explanation in Reasons (R204)", reason)
 		}
 		delete(explained, reason)
 	}
 	for reason := range explained {
-		t.Errorf("R204 %s is explained and never given", reason)
+		t.Errorf("%s is explained and never given (R204)", reason)
 	}
 }
 

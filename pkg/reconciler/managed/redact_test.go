@@ -29,10 +29,10 @@ func TestRedactSpellings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, text := range map[string]string{
-			"R234 userinfo of a URL": (&url.URL{Scheme: "postgres", User: url.UserPassword("u", secret), Host: "h"}).String(),
-			"R234 JSON":              string(inJSON),
-			"R234 ASCII":             fmt.Sprintf("%+q", secret),
-			"R234 SQL":               "'" + strings.ReplaceAll(secret, "'", "''") + "'",
+			"userinfo of a URL (R234)": (&url.URL{Scheme: "postgres", User: url.UserPassword("u", secret), Host: "h"}).String(),
+			"JSON (R234)":              string(inJSON),
+			"ASCII (R234)":             fmt.Sprintf("%+q", secret),
+			"SQL (R234)":               "'" + strings.ReplaceAll(secret, "'", "''") + "'",
 		} {
 			if got := failure.Redact(errors.New(text), []byte(secret)).Error(); !strings.Contains(got, "(sensitive)") {
 				t.Errorf("%s of %q is told: %s", name, secret, got)
@@ -54,7 +54,7 @@ func TestRedactOperation(t *testing.T) {
 	c.passUntil("Finished DestroyFailure")
 	said := c.thing().GetCondition(xpv1.TypeLastAsyncOperation).Message
 	if !strings.Contains(said, "too late for (sensitive)") || leaked(said+c.message()) != "" {
-		t.Errorf("R234 LastAsyncOperation says %s, Synced %s", said, c.message())
+		t.Errorf("LastAsyncOperation says %s, Synced %s (R234)", said, c.message())
 	}
 }
 
@@ -64,12 +64,12 @@ func TestRedactPlan(t *testing.T) {
 	c.pass()
 	c.refuse("Observe", func(err error) error { return err })
 	if _, err := c.reconciler.Plan(t.Context(), c.thing()); err == nil || leaked(err.Error()) != "" {
-		t.Errorf("R234 N8 Plan says %v", err)
+		t.Errorf("Plan says %v (R234, N8)", err)
 	}
 	c.mend()
 	c.during("Observe", func() { panic("at a loss") })
 	if _, err := c.reconciler.Plan(t.Context(), c.thing()); err == nil || !strings.Contains(err.Error(), "panicked") {
-		t.Errorf("N8 Plan of code that panics says %v", err)
+		t.Errorf("Plan of code that panics says %v (N8)", err)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestRedactConditions(t *testing.T) {
 	})
 	c.pass()
 	if said := c.thing().GetCondition("Backup").Message; said != "signing in with (sensitive)" {
-		t.Errorf("R234 condition Backup says %q", said)
+		t.Errorf("condition Backup says %q (R234)", said)
 	}
 }
 
@@ -110,8 +110,8 @@ func (rudeClient) Disconnect(context.Context) error { panic("no hanging up") }
 func TestPanicBeside(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string][]managed.ReconcilerOption{
-		"R16 within the pass":   nil,
-		"R16 in the background": {managed.WithBackgroundOperations(time.Minute)},
+		"within the pass (R16)":   nil,
+		"in the background (R16)": {managed.WithBackgroundOperations(time.Minute)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,8 +134,8 @@ func TestPanicBeside(t *testing.T) {
 func TestRedactDrift(t *testing.T) {
 	t.Parallel()
 	for name, said := range map[string]managed.ExternalObservation{
-		"R234 N8 in words": {Diff: "differs: " + indiscreet()},
-		"R234 N8 by field": {Drift: []xpv1.FieldDifference{
+		"in words (R234, N8)": {Diff: "differs: " + indiscreet()},
+		"by field (R234, N8)": {Drift: []xpv1.FieldDifference{
 			{Path: "tags", Desired: indiscreet(), Observed: "begins with " + canaryInput[:9] + "…"},
 		}},
 	} {
@@ -150,7 +150,7 @@ func TestRedactDrift(t *testing.T) {
 			c.look("in drift")
 			mg := c.thing()
 			if got := mg.GetCondition(xpv1.TypeInSync); got.Reason != xpv1.ReasonDrifted || len(c.events.Take()) != 1 {
-				t.Errorf("N8 N13 condition InSync: %s: %s; it is told once", got.Reason, got.Message)
+				t.Errorf("condition InSync: %s: %s; it is told once (N8, N13)", got.Reason, got.Message)
 			}
 			if drift := mg.Status.Drift; len(drift) > 0 && drift[0].Observed != "begins with (sensitive)…" {
 				t.Errorf("a value that was cut off is told: %s", drift[0].Observed)
@@ -164,7 +164,7 @@ func TestRedactDrift(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R234 N8 settings of a plan to create", func(t *testing.T) {
+	t.Run("settings of a plan to create (R234, N8)", func(t *testing.T) {
 		t.Parallel()
 		c := newCage(t)
 		mg := c.thing()

@@ -245,7 +245,7 @@ func (s *street) goes(t *testing.T, o client.Object) {
 // An object that refers to a kind that nobody installed goes on as soon as that is there, however long it has waited.
 func TestReferenceToKindThatIsInstalledLater(t *testing.T) {
 	t.Parallel()
-	t.Run("R161 R167 first who refers, then the kind, then the target", func(t *testing.T) {
+	t.Run("first who refers, then the kind, then the target (R161, R167)", func(t *testing.T) {
 		t.Parallel()
 		s := newStreet(t)
 		s.controlLodgers(t, managed.WithBackoff(time.Hour, time.Hour)) // as after many failures
@@ -269,7 +269,7 @@ func TestReferenceToKindThatIsInstalledLater(t *testing.T) {
 // Controllers of two kinds know of each other only what the API server holds.
 func TestSeparateManagers(t *testing.T) {
 	t.Parallel()
-	t.Run("R2 a kind and the kind that refers to it, each on a manager of its own", func(t *testing.T) {
+	t.Run("a kind and the kind that refers to it, each on a manager of its own (R2)", func(t *testing.T) {
 		t.Parallel()
 		s := newStreet(t)
 		s.installHouses(t)
@@ -311,7 +311,7 @@ func (s *bareServer) answer(req *http.Request, next http.RoundTripper) (*http.Re
 // A managed resource lives its whole life where no kind of claims and classes is installed, and nobody looks for one.
 func TestWithoutClaimsAndClasses(t *testing.T) {
 	t.Parallel()
-	t.Run("R3 only the managed kind is installed", func(t *testing.T) {
+	t.Run("only the managed kind is installed (R3)", func(t *testing.T) {
 		t.Parallel()
 		env := controlplanetest.NewWithScheme(t, newScheme(t))
 		s := &street{env: env, label: map[string]string{"test": strings.Trim(env.Prefix, "-")}}

@@ -60,7 +60,7 @@ func TestReferences(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	s.edit(refersTo(s.env.Prefix + "next"))
-	t.Run("R166 R167 nothing is asked of the external system before there is a value", func(t *testing.T) {
+	t.Run("nothing is asked of the external system before there is a value (R166, R167)", func(t *testing.T) {
 		s.pass()
 		s.wantMessage("resolving references", "next", "does not exist")
 		if diff := cmp.Diff([]event.Reason{managed.ReasonCannotResolve}, s.events.Take()); diff != "" {
@@ -70,7 +70,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("calls %v", calls)
 		}
 	})
-	t.Run("N36 R167 nor while the target's creation is not recorded", func(t *testing.T) {
+	t.Run("nor while the target's creation is not recorded (N36, R167)", func(t *testing.T) {
 		s.neighbour("next", func(mg *thing.Thing) {
 			mg.Annotations = map[string]string{
 				meta.AnnotationKeyExternalName:          "next-outside",
@@ -83,7 +83,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("calls %v", calls)
 		}
 	})
-	t.Run("R161 R165 R42 the value is stored before it is sent, without another write", func(t *testing.T) {
+	t.Run("the value is stored before it is sent, without another write (R161, R165, R42)", func(t *testing.T) {
 		next := &thing.Thing{}
 		if err := s.env.Client.Get(t.Context(), types.NamespacedName{Name: s.env.Prefix + "next"}, next); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("writes %v, want metadata, secret, metadata and status", *writes)
 		}
 	})
-	t.Run("R168 the value is kept when the target changes", func(t *testing.T) {
+	t.Run("the value is kept when the target changes (R168)", func(t *testing.T) {
 		next := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: s.env.Prefix + "next"}}
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"crossplane.io/external-name":"other"}}}`))
 		if err := s.env.Client.Patch(t.Context(), next, patch); err != nil {
@@ -124,7 +124,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("the resource has %q", have.Neighbour)
 		}
 	})
-	t.Run("R173 D47 deletion does not wait for a target that is gone", func(t *testing.T) {
+	t.Run("deletion does not wait for a target that is gone (R173, D47)", func(t *testing.T) {
 		strike(s.env, s.env.Prefix+"next")
 		s.delete()
 		s.pass()
@@ -161,7 +161,7 @@ func TestWaitingForTarget(t *testing.T) {
 		mg.Labels = map[string]string{"test": only["test"], "role": env.Prefix + "target"}
 	})
 	began := time.Now()
-	for name, mg := range map[string]*thing.Thing{"R161 by name": byName, "R162 R165 by labels": byLabel} {
+	for name, mg := range map[string]*thing.Thing{"by name (R161)": byName, "by labels (R162, R165)": byLabel} {
 		t.Run(name+", within moments", func(t *testing.T) {
 			eventually(t, env, mg, "Ready", func() bool { return mg.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonAvailable })
 			if got := mg.Spec.ForProvider.NeighbourRef; got == nil || got.Name != target.Name {
@@ -180,19 +180,19 @@ func TestDeletionOrder(t *testing.T) {
 		waits     bool
 		event     bool
 	}{
-		"N32 one that is being deleted": {
+		"one that is being deleted (N32)": {
 			dependent: func(s *stage, key types.NamespacedName) { s.remove(key) }, waits: true,
 		},
-		"N32 one that stays": {
+		"one that stays (N32)": {
 			dependent: func(*stage, types.NamespacedName) {},
 		},
-		"N32 a paused one": {
+		"a paused one (N32)": {
 			dependent: func(s *stage, key types.NamespacedName) {
 				s.patch(key, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 				s.remove(key)
 			}, event: true,
 		},
-		"N32 one that waits for a person": {
+		"one that waits for a person (N32)": {
 			dependent: func(s *stage, key types.NamespacedName) {
 				s.patch(key, `{"metadata":{"annotations":{"crossplane.io/external-create-pending":"2030-01-01T00:00:00Z"}}}`)
 				s.alterStatus(key, func(mg *thing.Thing) {
@@ -201,19 +201,19 @@ func TestDeletionOrder(t *testing.T) {
 				s.remove(key)
 			}, event: true,
 		},
-		"N32 N5 one whose creation was cut off and heals by itself": {
+		"one whose creation was cut off and heals by itself (N32, N5)": {
 			dependent: func(s *stage, key types.NamespacedName) {
 				s.patch(key, `{"metadata":{"annotations":{"crossplane.io/external-create-pending":"2030-01-01T00:00:00Z"}}}`)
 				s.remove(key)
 			}, waits: true,
 		},
-		"N32 one that takes more than five minutes": {
+		"one that takes more than five minutes (N32)": {
 			dependent: func(s *stage, key types.NamespacedName) {
 				s.remove(key)
 				s.clock = time.Now().Add(5*time.Minute + time.Second)
 			}, event: true,
 		},
-		"N32 one that the deleted object refers to itself": {
+		"one that the deleted object refers to itself (N32)": {
 			dependent: func(s *stage, key types.NamespacedName) {
 				s.edit(refersTo(key.Name))
 				s.pass()
@@ -279,8 +279,8 @@ func (s *stage) patch(key types.NamespacedName, with string) {
 func TestFoundCreationIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*thing.System){
-		"N36 N5 R79 without labels": func(sys *thing.System) { sys.Unlabelled = true },
-		"N36 N5 R79 with labels":    func(*thing.System) {},
+		"without labels (N36, N5, R79)": func(sys *thing.System) { sys.Unlabelled = true },
+		"with labels (N36, N5, R79)":    func(*thing.System) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -296,7 +296,7 @@ func TestFoundCreationIsRecorded(t *testing.T) {
 			writes := s.countWrites()
 			s.pass()
 			if len(*writes) != 0 {
-				t.Errorf("N13 writes %v", *writes)
+				t.Errorf("writes %v (N13)", *writes)
 			}
 		})
 	}

@@ -67,14 +67,14 @@ func TestOutcomes(t *testing.T) {
 		event   event.Reason
 		after   time.Duration
 	}{
-		"R184 R224 done: poll":             {outcome: flow.Next(), synced: xpv1.ReasonReconcileSuccess, after: spread(time.Minute, "uid")},
-		"R89 waiting: soon":                {outcome: flow.Await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
-		"R185 R222 failed: backoff":        {outcome: failed(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
-		"O29 throttled: when asked":        {outcome: failed(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
-		"O29 throttled: never at once":     {outcome: failed(ReasonCannotObserve, hasty{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 750 * time.Millisecond},
-		"rejected: at the poll":            {outcome: failed(ReasonCannotCreate, failure.Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
-		"R91 R225 stopped: not by time":    {outcome: stopped(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
-		"R98 R99 R225 paused: not by time": {outcome: flow.Paused(ReasonPaused, "why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},
+		"done: poll (R184, R224)":              {outcome: flow.Next(), synced: xpv1.ReasonReconcileSuccess, after: spread(time.Minute, "uid")},
+		"waiting: soon (R89)":                  {outcome: flow.Await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
+		"failed: backoff (R185, R222)":         {outcome: failed(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
+		"throttled: when asked (O29)":          {outcome: failed(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
+		"throttled: never at once (O29)":       {outcome: failed(ReasonCannotObserve, hasty{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 750 * time.Millisecond},
+		"rejected: at the poll":                {outcome: failed(ReasonCannotCreate, failure.Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
+		"stopped: not by time (R91, R225)":     {outcome: stopped(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
+		"paused: not by time (R98, R99, R225)": {outcome: flow.Paused(ReasonPaused, "why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			p.synced = tc.outcome.Synced().WithObservedGeneration(7)
 			if _, news := p.event(tc.outcome); news {
-				t.Error("N13 what the object says already is no news")
+				t.Error("what the object says already is no news (N13)")
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func TestPollAfter(t *testing.T) {
 		since time.Duration
 		want  time.Duration
 	}{
-		"R224 usable":                  {ready: xpv1.Available(), want: spread(time.Minute, "uid")},
-		"R44 just created":             {ready: xpv1.Creating(), want: shortestPoll},
-		"R44 creating for a while":     {ready: xpv1.Creating(), since: 10 * time.Second, want: 5 * time.Second},
-		"R44 creating for a long time": {ready: xpv1.Creating(), since: time.Hour, want: time.Minute},
-		"R55 deleting":                 {ready: xpv1.Deleting(), since: 4 * time.Second, want: 2 * time.Second},
+		"usable (R224)":                  {ready: xpv1.Available(), want: spread(time.Minute, "uid")},
+		"just created (R44)":             {ready: xpv1.Creating(), want: shortestPoll},
+		"creating for a while (R44)":     {ready: xpv1.Creating(), since: 10 * time.Second, want: 5 * time.Second},
+		"creating for a long time (R44)": {ready: xpv1.Creating(), since: time.Hour, want: time.Minute},
+		"deleting (R55)":                 {ready: xpv1.Deleting(), since: 4 * time.Second, want: 2 * time.Second},
 	} {
 		mg := newStatusOnly()
 		tc.ready.LastTransitionTime = metav1.NewTime(now.Add(-tc.since))
@@ -194,6 +194,6 @@ func TestOwnStatus(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(fields, ownStatus()); diff != "" {
-		t.Errorf("R184 ResourceStatus and ownStatus -want +got:\n%s", diff)
+		t.Errorf("ResourceStatus and ownStatus (R184) -want +got:\n%s", diff)
 	}
 }

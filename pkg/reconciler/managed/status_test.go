@@ -50,16 +50,16 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 		told    []event.Reason
 		writes  int // of the status, also those that are refused
 	}{
-		{"R184 R186 the first pass shows conditions", func() { size, resolution = 7, "Whatever" },
+		{"the first pass shows conditions (R184, R186)", func() { size, resolution = 7, "Whatever" },
 			ill, field, 0, []event.Reason{managed.ReasonCreated, managed.ReasonCannotUpdateMR}, 2},
-		{"N13 it is told and stored once", func() { s.clock = s.clock.Add(time.Minute) }, ill, field, 0, nil, 1},
-		{"N13 also after a restart", func() { writes = s.countWrites() }, ill, field, 0, nil, 1},
-		{"R184 what fits is stored", func() { size, resolution = 8, "Optional" }, well, "", 8, nil, 1},
-		{"R184 what does not stays as it was", func() { size, resolution = 9, "Whatever" },
+		{"it is told and stored once (N13)", func() { s.clock = s.clock.Add(time.Minute) }, ill, field, 0, nil, 1},
+		{"also after a restart (N13)", func() { writes = s.countWrites() }, ill, field, 0, nil, 1},
+		{"what fits is stored (R184)", func() { size, resolution = 8, "Optional" }, well, "", 8, nil, 1},
+		{"what does not stays as it was (R184)", func() { size, resolution = 9, "Whatever" },
 			ill, field, 8, []event.Reason{managed.ReasonCannotUpdateMR}, 2},
-		{"R185 another error shows, too", func() { failed = errors.New("out of order") },
+		{"another error shows, too (R185)", func() { failed = errors.New("out of order") },
 			ill, "out of order; the schema", 8, []event.Reason{managed.ReasonExternalFailed, managed.ReasonExternalFailed}, 2},
-		{"N13 and that once", func() {}, ill, field, 8, nil, 1},
+		{"and that once (N13)", func() {}, ill, field, 8, nil, 1},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			m.act()
@@ -71,7 +71,7 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 			}
 			s.wantMessage(m.message)
 			if strings.Contains(s.message(), "Whatever") {
-				t.Errorf("R234 the message shows the value: %s", s.message())
+				t.Errorf("the message shows the value: %s (R234)", s.message())
 			}
 			if got := s.thing().Status.AtProvider.Size; got != m.size || after < 50*time.Second && failed == nil {
 				t.Errorf("the size in the status is %d, want %d; it comes back after %s", got, m.size, after)
@@ -105,15 +105,15 @@ func TestStatusThatAPolicyRefuses(t *testing.T) {
 	s.events.Take()
 	for range 2 {
 		if _, err := s.tryPass(); err == nil || !strings.Contains(err.Error(), "denied request: no") {
-			t.Errorf("R27 the pass ends with %v", err)
+			t.Errorf("the pass ends with %v (R27)", err)
 		}
 		if told := s.events.Take(); len(told) > 0 {
-			t.Errorf("N13 told %v", told)
+			t.Errorf("told %v (N13)", told)
 		}
 	}
 	s.restart(s.env.Config)
 	s.pass()
 	if got := s.thing().Status.AtProvider.Size; got != 7 || s.state() != "Ready=Available Synced=ReconcileSuccess" {
-		t.Errorf("R184 without the policy the size in the status is %d, the user sees %s", got, s.state())
+		t.Errorf("without the policy the size in the status is %d, the user sees %s (R184)", got, s.state())
 	}
 }

@@ -19,8 +19,8 @@ func TestStoredCredentials(t *testing.T) {
 		made, then func(*thing.Thing) // what the object is changed to before and after the creation
 		want       string
 	}{
-		"P65 what is stored is given again":       {want: "stored"},
-		"P65 where nothing is stored, nothing is": {made: never},
+		"what is stored is given again (P65)":       {want: "stored"},
+		"where nothing is stored, nothing is (P65)": {made: never},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

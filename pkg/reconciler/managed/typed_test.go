@@ -23,8 +23,8 @@ func TestWrongType(t *testing.T) {
 		err  error
 		want string
 	}{
-		"R29 an interface": {ofInterface, "managed resource is not a special"},
-		"R29 a pointer":    {ofPointer, "managed resource is not a statusOnly"},
+		"an interface (R29)": {ofInterface, "managed resource is not a special"},
+		"a pointer (R29)":    {ofPointer, "managed resource is not a statusOnly"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

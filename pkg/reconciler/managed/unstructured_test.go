@@ -116,24 +116,24 @@ func TestRolesUnstructured(t *testing.T) {
 		want  string
 		holds func(*thing.Thing) bool
 	}{
-		"R104 R106 no actions: paused, and they stay none": {
+		"no actions: paused, and they stay none (R104, R106)": {
 			given: func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{} },
 			want:  "Ready= Synced=ReconcilePaused",
 			holds: func(mg *thing.Thing) bool { return mg.Spec.ManagementPolicies.Empty() },
 		},
-		"R150 what the system chose is stored": {
+		"what the system chose is stored (R150)": {
 			want: "Ready=Available Synced=ReconcileSuccess",
 			holds: func(mg *thing.Thing) bool {
 				return mg.Spec.ForProvider.Zone != nil && *mg.Spec.ForProvider.Zone == "north"
 			},
 		},
-		"R135 N8 without Update drift shows": {
+		"without Update drift shows (R135, N8)": {
 			given: func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe", "Create"} },
 			then:  func(s *stage) { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) },
 			want:  "Ready=Available Synced=ReconcileSuccess",
 			holds: func(mg *thing.Thing) bool { return len(mg.Status.Drift) == 1 && mg.Status.Drift[0].Path == "size" },
 		},
-		"R57 N3 orphaned": {
+		"orphaned (R57, N3)": {
 			given: func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan },
 			then:  func(s *stage) { s.delete() },
 			want:  "gone",

@@ -37,33 +37,33 @@ func TestLife(t *testing.T) {
 	secretPath := "/api/v1/namespaces/" + s.env.Namespace + "/secrets/key"
 
 	s.Create(item)
-	s.env.Eventually(t, "K60 the count is shown", s.reports(config, 1, ""))
-	s.env.Eventually(t, "N12 the configuration is protected", s.protected(config, true))
-	s.env.Eventually(t, "N29 the secret is protected", s.protected(secret, true))
-	s.expectWrites("N12 the first user", "PATCH "+path, "PATCH "+secretPath, "PATCH "+path+"/status")
+	s.env.Eventually(t, "the count is shown (K60)", s.reports(config, 1, ""))
+	s.env.Eventually(t, "the configuration is protected (N12)", s.protected(config, true))
+	s.env.Eventually(t, "the secret is protected (N29)", s.protected(secret, true))
+	s.expectWrites("the first user (N12)", "PATCH "+path, "PATCH "+secretPath, "PATCH "+path+"/status")
 
 	s.touch(config)
 	s.touch(item)
 	s.touch(secret)
-	s.expectWrites("N13 passes over unchanged state")
+	s.expectWrites("passes over unchanged state (N13)")
 
 	s.Delete(config)
-	s.env.Eventually(t, "N32 the reason is reported", s.reports(config, 1, "InUse", "1 object: Item "+item.Name+".", "Delete"))
+	s.env.Eventually(t, "the reason is reported (N32)", s.reports(config, 1, "InUse", "1 object: Item "+item.Name+".", "Delete"))
 	s.Delete(secret)
 	s.touch(config)
-	s.expectWrites("N13 the deletion", "PATCH "+path+"/status")
+	s.expectWrites("the deletion (N13)", "PATCH "+path+"/status")
 	if diff := cmp.Diff([]event.Reason{"InUse"}, s.events.Take()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 
 	s.Delete(item)
-	s.env.Eventually(t, "N12 the configuration is deleted", s.deleted(config))
-	s.env.Eventually(t, "N29 the secret is deleted", s.deleted(secret))
-	s.expectWrites("N13 the release", "PATCH "+secretPath, "PATCH "+path)
+	s.env.Eventually(t, "the configuration is deleted (N12)", s.deleted(config))
+	s.env.Eventually(t, "the secret is deleted (N29)", s.deleted(secret))
+	s.expectWrites("the release (N13)", "PATCH "+secretPath, "PATCH "+path)
 
 	absent := reconcile.Request{NamespacedName: types.NamespacedName{Name: config.Name}}
 	if result, err := s.last.Reconcile(t.Context(), absent); err != nil || result != (reconcile.Result{}) {
-		t.Errorf("R16 a deleted object: %+v, %v", result, err)
+		t.Errorf("a deleted object: %+v, %v (R16)", result, err)
 	}
 }
 
@@ -92,13 +92,13 @@ func TestUnused(t *testing.T) {
 	s.Create(secret, config)
 	s.start()
 	s.touch(config)
-	s.expectWrites("N12 an unused configuration")
+	s.expectWrites("an unused configuration (N12)")
 	s.Create(item)
-	s.env.Eventually(t, "N12 protected", s.protected(secret, true))
+	s.env.Eventually(t, "protected (N12)", s.protected(secret, true))
 	s.Delete(item)
-	s.env.Eventually(t, "N12 the configuration is released", s.protected(config, false))
-	s.env.Eventually(t, "N29 the secret is released", s.protected(secret, false))
-	s.env.Eventually(t, "K60 the count is shown", s.reports(config, 0, ""))
+	s.env.Eventually(t, "the configuration is released (N12)", s.protected(config, false))
+	s.env.Eventually(t, "the secret is released (N29)", s.protected(secret, false))
+	s.env.Eventually(t, "the count is shown (K60)", s.reports(config, 0, ""))
 	if len(config.Annotations)+len(secret.Annotations) != 1 {
 		t.Errorf("annotations stay: %v %v", config.Annotations, secret.Annotations)
 	}
@@ -120,7 +120,7 @@ func TestBurst(t *testing.T) {
 	if err := workers.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	s.env.Eventually(t, "K60 all are counted", s.reports(config, 1000, ""))
+	s.env.Eventually(t, "all are counted (K60)", s.reports(config, 1000, ""))
 	most := int(time.Since(began)/time.Second) + 2
 	writes := 0
 	all := s.takeWrites()
@@ -130,17 +130,17 @@ func TestBurst(t *testing.T) {
 		}
 	}
 	if writes > most {
-		t.Errorf("N12 %d status writes in %v", writes, time.Since(began))
+		t.Errorf("%d status writes in %v (N12)", writes, time.Since(began))
 	}
 	if others := len(all) - writes; others != 1 {
-		t.Errorf("N13 %d writes besides, where the finalizer needs one: %v", others, all)
+		t.Errorf("%d writes besides, where the finalizer needs one: %v (N13)", others, all)
 	}
 	s.Delete(config)
-	s.env.Eventually(t, "N29 pages are all read", s.reports(config, 1000, "InUse", "1000 objects: Item ", "u0004 and 995 more."))
+	s.env.Eventually(t, "pages are all read (N29)", s.reports(config, 1000, "InUse", "1000 objects: Item ", "u0004 and 995 more."))
 	if err := s.env.Client.DeleteAllOf(t.Context(), &kinds.Item{}, client.MatchingLabels(s.Labels)); err != nil {
 		t.Fatal(err)
 	}
-	s.env.Eventually(t, "N12 the configuration is deleted", s.deleted(config))
+	s.env.Eventually(t, "the configuration is deleted (N12)", s.deleted(config))
 }
 
 func foreign(name string) *unstructured.Unstructured {
@@ -161,20 +161,20 @@ func TestForeignKinds(t *testing.T) {
 	}
 	s.Create(secret, config, item, other)
 	s.start()
-	s.env.Eventually(t, "K60 its own users count", s.reports(config, 1, ""))
+	s.env.Eventually(t, "its own users count (K60)", s.reports(config, 1, ""))
 	s.Delete(item)
-	s.env.Eventually(t, "K60 its own users are deleted", s.reports(config, 0, ""))
+	s.env.Eventually(t, "its own users are deleted (K60)", s.reports(config, 0, ""))
 	if err := s.protected(config, true)(t.Context()); err != nil {
-		t.Errorf("N29 in use elsewhere: %v", err)
+		t.Errorf("in use elsewhere: %v (N29)", err)
 	}
 	s.Delete(config)
-	s.env.Eventually(t, "N29 the user is reported", s.reports(config, 0, "InUse", "Foreign "+other.GetName()))
+	s.env.Eventually(t, "the user is reported (N29)", s.reports(config, 0, "InUse", "Foreign "+other.GetName()))
 	if err := s.protected(secret, true)(t.Context()); err != nil {
-		t.Errorf("N29 its secret: %v", err)
+		t.Errorf("its secret: %v (N29)", err)
 	}
 	s.Delete(other)
-	s.env.Eventually(t, "N29 the configuration is deleted", s.deleted(config))
-	s.env.Eventually(t, "N29 the secret is released", s.protected(secret, false))
+	s.env.Eventually(t, "the configuration is deleted (N29)", s.deleted(config))
+	s.env.Eventually(t, "the secret is released (N29)", s.protected(secret, false))
 }
 
 // Nothing is released while the API server does not answer every question.
@@ -192,16 +192,16 @@ func TestDoubt(t *testing.T) {
 	config, item := s.config("c", "key"), s.item("a", "c")
 	s.Create(config, item)
 	s.start()
-	s.env.Eventually(t, "N12 protected", s.protected(config, true))
+	s.env.Eventually(t, "protected (N12)", s.protected(config, true))
 	s.Delete(config, item)
-	s.env.Eventually(t, "N29 a kind cannot be listed", s.reports(config, 0, "UsersUnknown", "listing Foreign", "refused by the test"))
+	s.env.Eventually(t, "a kind cannot be listed (N29)", s.reports(config, 0, "UsersUnknown", "listing Foreign", "refused by the test"))
 	refuse.Store([]string{"/customresourcedefinitions", "/foreigns"}) // a pass may have listed the kinds a moment ago
-	s.env.Eventually(t, "N29 kinds cannot be listed", s.reports(config, 0, "UsersUnknown", "listing the kinds"))
+	s.env.Eventually(t, "kinds cannot be listed (N29)", s.reports(config, 0, "UsersUnknown", "listing the kinds"))
 	if diff := cmp.Diff([]event.Reason{"UsersUnknown"}, s.events.Take()); diff != "" {
 		t.Errorf("events -want +got:\n%s", diff)
 	}
 	refuse.Store([]string{})
-	s.env.Eventually(t, "N29 the configuration is deleted", s.deleted(config))
+	s.env.Eventually(t, "the configuration is deleted (N29)", s.deleted(config))
 }
 
 // A configuration whose Secret cannot be released stays, and reports why.
@@ -218,12 +218,12 @@ func TestCannotRelease(t *testing.T) {
 	secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
 	s.Create(secret, config, item)
 	s.start()
-	s.env.Eventually(t, "N29 protected", s.protected(secret, true))
+	s.env.Eventually(t, "protected (N29)", s.protected(secret, true))
 	refuse.Store(true)
 	s.Delete(item, config)
-	s.env.Eventually(t, "N32 the reason is reported", s.reports(config, 0, "CannotRelease", "secret "+s.env.Namespace+"/key", "refused by the test"))
+	s.env.Eventually(t, "the reason is reported (N32)", s.reports(config, 0, "CannotRelease", "secret "+s.env.Namespace+"/key", "refused by the test"))
 	refuse.Store(false)
-	s.env.Eventually(t, "N12 the configuration is deleted", s.deleted(config))
+	s.env.Eventually(t, "the configuration is deleted (N12)", s.deleted(config))
 	if err := s.protected(secret, false)(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -254,7 +254,7 @@ func TestConflict(t *testing.T) {
 	s.Create(secret, config, item)
 	s.start()
 	for _, o := range []client.Object{config, secret} {
-		s.env.Eventually(t, "R17 both writes are there", func(ctx context.Context) error {
+		s.env.Eventually(t, "both writes are there (R17)", func(ctx context.Context) error {
 			if err := s.protected(o, true)(ctx); err != nil {
 				return err
 			}

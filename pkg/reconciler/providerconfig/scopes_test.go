@@ -65,15 +65,15 @@ func TestScopes(t *testing.T) {
 			return nil
 		}
 	}
-	cluster.env.Eventually(t, "N2 users are counted separately", count(map[string]int64{"default": 3, "cluster": 2, "team": 1}))
+	cluster.env.Eventually(t, "users are counted separately (N2)", count(map[string]int64{"default": 3, "cluster": 2, "team": 1}))
 	cluster.edit(moves, func() {
 		moves.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: resource.DefaultProviderConfig}
 	})
-	cluster.env.Eventually(t, "N2 one moves", count(map[string]int64{"default": 4, "cluster": 2, "team": 0}))
+	cluster.env.Eventually(t, "one moves (N2)", count(map[string]int64{"default": 4, "cluster": 2, "team": 0}))
 
 	cluster.Delete(configs["cluster"], configs["team"])
-	cluster.env.Eventually(t, "N2 the team's configuration is deleted", cluster.deleted(configs["team"]))
-	cluster.env.Eventually(t, "N2 the cluster's is in use", func(ctx context.Context) error {
+	cluster.env.Eventually(t, "the team's configuration is deleted (N2)", cluster.deleted(configs["team"]))
+	cluster.env.Eventually(t, "the cluster's is in use (N2)", func(ctx context.Context) error {
 		if err := count(map[string]int64{"default": 4, "cluster": 2, "team": 0})(ctx); err == nil {
 			return errors.New("the team's configuration is back")
 		}
@@ -90,7 +90,7 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	for write := range 10 {
 		for _, when := range []string{"before", "after"} {
-			t.Run(fmt.Sprintf("N29 killed %s write %d", when, write), func(t *testing.T) {
+			t.Run(fmt.Sprintf("killed %s write %d (N29)", when, write), func(t *testing.T) {
 				t.Parallel()
 				crash(t, write, when == "after")
 			})

@@ -27,20 +27,20 @@ func TestSecretOfTwo(t *testing.T) {
 	ofA, ofB := s.item("a", "a"), s.item("b", "b")
 	s.Create(secret, a, b, ofA, ofB)
 	s.start()
-	s.env.Eventually(t, "N29 both protect it", func(ctx context.Context) error {
+	s.env.Eventually(t, "both protect it (N29)", func(ctx context.Context) error {
 		if err := s.protected(secret, true)(ctx); err != nil || len(secret.Annotations) != 2 {
 			return fmt.Errorf("%v, annotations %v", err, secret.Annotations)
 		}
 		return nil
 	})
 	s.Delete(secret, ofA, a)
-	s.env.Eventually(t, "N12 one configuration is deleted", s.deleted(a))
+	s.env.Eventually(t, "one configuration is deleted (N12)", s.deleted(a))
 	if err := s.protected(secret, true)(t.Context()); err != nil {
-		t.Errorf("N29 the other needs it: %v", err)
+		t.Errorf("the other needs it: %v (N29)", err)
 	}
 	s.Delete(ofB)
-	s.env.Eventually(t, "N29 the secret is deleted", s.deleted(secret))
-	s.env.Eventually(t, "N12 the other is released", s.protected(b, false))
+	s.env.Eventually(t, "the secret is deleted (N29)", s.deleted(secret))
+	s.env.Eventually(t, "the other is released (N12)", s.protected(b, false))
 }
 
 // Another process still runs: a Secret that one of them releases is not protected for ever by the other.
@@ -66,7 +66,7 @@ func TestSecretOfTwoProcesses(t *testing.T) {
 			t.Errorf("the Secret keeps annotations %v", secret.Annotations)
 		}
 	})
-	t.Run("N29 held while it is released", func(t *testing.T) {
+	t.Run("held while it is released (N29)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		secret, config, item := s.secret("key"), s.config("c", "key"), s.item("a", "c")
@@ -102,8 +102,8 @@ func (s *stage) once(path string, call func()) func(*http.Request) error {
 func TestSecretChanges(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string][]providerconfig.Option{
-		"N30 watched by name": nil,
-		"N30 read":            {providerconfig.WithSecrets(nil)},
+		"watched by name (N30)": nil,
+		"read (N30)":            {providerconfig.WithSecrets(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,16 +111,16 @@ func TestSecretChanges(t *testing.T) {
 			before, after, config := s.secret("before"), s.secret("after"), s.config("c", "before")
 			s.Create(before, config, s.item("a", "c"))
 			s.start(o...)
-			s.env.Eventually(t, "N29 the secret is protected", s.protected(before, true))
+			s.env.Eventually(t, "the secret is protected (N29)", s.protected(before, true))
 			s.edit(config, func() { config.Spec.Credentials.SecretRef.Name = "after" })
-			s.env.Eventually(t, "N29 it is released when it is no longer named", s.protected(before, false))
+			s.env.Eventually(t, "it is released when it is no longer named (N29)", s.protected(before, false))
 			s.Create(after)
 			if o != nil {
 				s.touch(config) // nothing watches
 			}
-			s.env.Eventually(t, "N29 the new one is protected when it exists", s.protected(after, true))
+			s.env.Eventually(t, "the new one is protected when it exists (N29)", s.protected(after, true))
 			s.edit(config, func() { config.Spec.Credentials = xpv1.ProviderCredentials{Source: xpv1.CredentialsSourceNone} })
-			s.env.Eventually(t, "N29 none is needed", s.protected(after, false))
+			s.env.Eventually(t, "none is needed (N29)", s.protected(after, false))
 		})
 	}
 }
@@ -152,19 +152,19 @@ func TestSecretOfOthers(t *testing.T) {
 	config.Annotations = map[string]string{"bowline.dev/held-secrets": s.env.Namespace + "/kept"}
 	s.Create(theirs, kept, config, item)
 	s.start()
-	s.env.Eventually(t, "K60 a pass has ended well", func(ctx context.Context) error {
+	s.env.Eventually(t, "a pass has ended well (K60)", func(ctx context.Context) error {
 		if err := s.protected(config, true)(ctx); err != nil || config.GetUsers() != 1 {
 			return fmt.Errorf("%v, %d users", err, config.GetUsers())
 		}
 		return nil
 	})
 	if err := s.protected(theirs, false)(t.Context()); err != nil {
-		t.Errorf("N2 a secret of another namespace: %v", err)
+		t.Errorf("a secret of another namespace: %v (N2)", err)
 	}
 	s.Delete(config, item)
-	s.env.Eventually(t, "N12 deleted", s.deleted(config))
+	s.env.Eventually(t, "deleted (N12)", s.deleted(config))
 	if err := s.protected(kept, true)(t.Context()); err != nil {
-		t.Errorf("N29 a secret that others keep: %v", err)
+		t.Errorf("a secret that others keep: %v (N29)", err)
 	}
 }
 

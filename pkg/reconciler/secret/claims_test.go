@@ -30,14 +30,14 @@ func TestDerivedKeys(t *testing.T) {
 	claim := s.claim("db", url)
 	from, to := s.bound("db", map[string]string{"password": "a/b"}, claim)
 	s.start()
-	t.Run("R287 derived keys stand beside the others", func(t *testing.T) {
+	t.Run("derived keys stand beside the others (R287)", func(t *testing.T) {
 		s.holds(to, map[string]string{"password": "a/b", "URL": "redis://:a%2Fb@h"})
 	})
-	t.Run("R284 they follow the source", func(t *testing.T) {
+	t.Run("they follow the source (R284)", func(t *testing.T) {
 		s.change(from, func() { from.Data["password"] = []byte("c@d") })
 		s.holds(to, map[string]string{"password": "c@d", "URL": "redis://:c%40d@h"})
 	})
-	t.Run("R284 they follow the claim within a second", func(t *testing.T) {
+	t.Run("they follow the claim within a second (R284)", func(t *testing.T) {
 		took := time.Hour
 		for _, key := range []string{"A", "B", "C"} { // a busy machine may be late once
 			s.change(claim, func() { setTemplates(claim, `{"`+key+`": "$(password)!"}`) })
@@ -47,11 +47,11 @@ func TestDerivedKeys(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
-	t.Run("R292 edits of them are reverted", func(t *testing.T) {
+	t.Run("edits of them are reverted (R292)", func(t *testing.T) {
 		s.change(to, func() { to.Data["C"] = []byte("mine") })
 		s.holds(to, map[string]string{"password": "c@d", "C": "c@d!"})
 	})
-	t.Run("R284 a bad template costs its own key only", func(t *testing.T) {
+	t.Run("a bad template costs its own key only (R284)", func(t *testing.T) {
 		s.change(claim, func() { setTemplates(claim, `{"A": "$(user)", "B": "$(password)"}`) })
 		s.holds(to, map[string]string{"password": "c@d", "B": "c@d"})
 		s.change(claim, func() { setTemplates(claim, "{") })
@@ -59,13 +59,13 @@ func TestDerivedKeys(t *testing.T) {
 		s.change(from, func() { from.Data["password"] = []byte("e") })
 		s.holds(to, map[string]string{"password": "e"})
 	})
-	t.Run("R292 without templates they vanish", func(t *testing.T) {
+	t.Run("without templates they vanish (R292)", func(t *testing.T) {
 		s.change(claim, func() { setTemplates(claim, url) })
 		s.holds(to, map[string]string{"password": "e", "URL": "redis://:e@h"})
 		s.change(claim, func() { setTemplates(claim, "") })
 		s.holds(to, map[string]string{"password": "e"})
 	})
-	t.Run("N13 other changes of the claim make no request", func(t *testing.T) {
+	t.Run("other changes of the claim make no request (N13)", func(t *testing.T) {
 		s.takeRequests()
 		s.change(claim, func() { claim.Labels = map[string]string{"a": "b"} })
 		s.change(claim, func() { setTemplates(claim, url) })
@@ -83,16 +83,16 @@ func TestForgedOwner(t *testing.T) {
 		owner func(s *stage) metav1.OwnerReference
 		want  map[string]string
 	}{
-		"R289 no kind of claim": {owner: func(s *stage) metav1.OwnerReference {
+		"no kind of claim (R289)": {owner: func(s *stage) metav1.OwnerReference {
 			o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "o"}}
 			setTemplates(o, url)
 			s.create(o)
 			return ownedBy(o, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		}, want: map[string]string{"password": "x"}},
-		"R289 no kind at all": {owner: func(*stage) metav1.OwnerReference {
+		"no kind at all (R289)": {owner: func(*stage) metav1.OwnerReference {
 			return metav1.OwnerReference{APIVersion: "nobody.example.org/v1", Kind: "Nothing", Name: "o", UID: "u", Controller: new(true)}
 		}, want: map[string]string{"password": "x"}},
-		"R287 its claim": {owner: func(s *stage) metav1.OwnerReference {
+		"its claim (R287)": {owner: func(s *stage) metav1.OwnerReference {
 			o := s.claim("o", url)
 			s.create(o)
 			return ownedBy(o, shop.ItemClaimGroupVersionKind)
@@ -117,8 +117,8 @@ func TestForgedOwner(t *testing.T) {
 func TestUnreadClaim(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
-		"R284 R293 the claim cannot be read":         "/itemclaims/db",
-		"R284 R293 nobody says what kinds there are": "/apis/" + shop.GroupVersion.String(),
+		"the claim cannot be read (R284, R293)":         "/itemclaims/db",
+		"nobody says what kinds there are (R284, R293)": "/apis/" + shop.GroupVersion.String(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +151,7 @@ func TestAccess(t *testing.T) {
 	claims := rbacv1.PolicyRule{
 		APIGroups: []string{shop.GroupVersion.Group}, Resources: []string{"itemclaims"}, Verbs: []string{"get", "list", "watch"},
 	}
-	t.Run("N30 secrets and claims", func(t *testing.T) {
+	t.Run("secrets and claims (N30)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		claim := s.claim("db", url)
@@ -161,7 +161,7 @@ func TestAccess(t *testing.T) {
 		s.change(claim, func() { setTemplates(claim, "") })
 		s.holds(to, map[string]string{"password": "x"})
 	})
-	t.Run("R284 connection keys flow without the right to read claims", func(t *testing.T) {
+	t.Run("connection keys flow without the right to read claims (R284)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		from, to := s.bound("db", map[string]string{"password": "x"}, s.claim("db", url))

@@ -30,35 +30,35 @@ func requestFor(o client.Object) reconcile.Request {
 func TestConsent(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]attempt{
-		"R287 R289 both agree": {given: func(s *stage, from, to *corev1.Secret) {
+		"both agree (R287, R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from, to)
 			s.agree(from, to)
 		}, want: map[string]string{"password": "s3cret"}},
-		"R288 nobody says anything": {given: func(s *stage, from, to *corev1.Secret) { s.create(from, to) }},
-		"R289 a forged destination": {given: func(s *stage, from, to *corev1.Secret) {
+		"nobody says anything (R288)": {given: func(s *stage, from, to *corev1.Secret) { s.create(from, to) }},
+		"a forged destination (R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from)
 			meta.AllowPropagationFrom(to, from)
 			s.create(to)
 		}},
-		"R289 a forged destination that names itself on its own": {given: func(s *stage, from, to *corev1.Secret) {
+		"a forged destination that names itself on its own (R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from, to)
 			s.change(to, func() { meta.AllowPropagation(from.DeepCopy(), to); meta.AllowPropagationTo(to, to) })
 		}},
-		"R288 R289 the source alone agrees": {given: func(s *stage, from, to *corev1.Secret) {
+		"the source alone agrees (R288, R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from, to)
 			s.change(from, func() { meta.AllowPropagationTo(from, to) })
 		}},
-		"R289 the source was made anew": {given: func(s *stage, from, to *corev1.Secret) {
+		"the source was made anew (R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from, to)
 			s.agree(from, to)
 			s.remake(from)
 		}},
-		"R289 the destination was made anew": {given: func(s *stage, from, to *corev1.Secret) {
+		"the destination was made anew (R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from, to)
 			s.agree(from, to)
 			s.remake(to)
 		}},
-		"R289 another destination says that it is the one": {given: func(s *stage, from, to *corev1.Secret) {
+		"another destination says that it is the one (R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			ours := s.copy("ours", s.somebody())
 			s.create(from, to, ours)
 			s.agree(from, ours)
@@ -73,22 +73,22 @@ func TestConsent(t *testing.T) {
 func TestNotCopied(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]attempt{
-		"N30 the source is no connection secret": {given: func(s *stage, from, to *corev1.Secret) {
+		"the source is no connection secret (N30)": {given: func(s *stage, from, to *corev1.Secret) {
 			from.Type = corev1.SecretTypeOpaque
 			s.create(from, to)
 			s.agree(from, to)
 		}},
-		"N30 the destination is no connection secret": {given: func(s *stage, from, to *corev1.Secret) {
+		"the destination is no connection secret (N30)": {given: func(s *stage, from, to *corev1.Secret) {
 			to.Type = corev1.SecretTypeOpaque
 			s.create(from, to)
 			s.agree(from, to)
 		}},
-		"R289 the source is a copy itself": {given: func(s *stage, from, to *corev1.Secret) {
+		"the source is a copy itself (R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from, to)
 			s.agree(from, to)
 			s.change(from, func() { meta.AllowPropagationFrom(from, to) })
 		}},
-		"R295 the destination is going away": {given: func(s *stage, from, to *corev1.Secret) {
+		"the destination is going away (R295)": {given: func(s *stage, from, to *corev1.Secret) {
 			to.Finalizers = []string{"example.org/hold"}
 			s.create(from, to)
 			s.agree(from, to)
@@ -99,12 +99,12 @@ func TestNotCopied(t *testing.T) {
 				_ = s.Client.Patch(context.Background(), to, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 			})
 		}},
-		"R289 its holder took it from the claim": {given: func(s *stage, from, to *corev1.Secret) {
+		"its holder took it from the claim (R289)": {given: func(s *stage, from, to *corev1.Secret) {
 			s.create(from, to)
 			s.agree(from, to)
 			s.change(to, func() { to.OwnerReferences = nil })
 		}},
-		"R293 the source is missing": {given: func(s *stage, from, to *corev1.Secret) {
+		"the source is missing (R293)": {given: func(s *stage, from, to *corev1.Secret) {
 			to.Data = content(map[string]string{"password": "earlier"})
 			s.create(from, to)
 			s.agree(from, to)
@@ -153,14 +153,14 @@ func (s *stage) remake(secret *corev1.Secret) {
 
 func TestPass(t *testing.T) {
 	t.Parallel()
-	t.Run("R16 R293 a secret that does not exist", func(t *testing.T) {
+	t.Run("a secret that does not exist (R16, R293)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		if _, requeue, err := s.reconciled(s.copy("nobody")); !errors.Is(err, errMissing) || err.Error() != "missing" || requeue != 0 {
 			t.Errorf("requeue after %v, error %v", requeue, err)
 		}
 	})
-	t.Run("R288 the source itself", func(t *testing.T) {
+	t.Run("the source itself (R288)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		from, _ := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
@@ -169,7 +169,7 @@ func TestPass(t *testing.T) {
 			t.Errorf("requeue after %v, error %v", requeue, err)
 		}
 	})
-	t.Run("R294 N13 a second pass writes nothing", func(t *testing.T) {
+	t.Run("a second pass writes nothing (R294, N13)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
@@ -180,7 +180,7 @@ func TestPass(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R17 somebody writes meanwhile", func(t *testing.T) {
+	t.Run("somebody writes meanwhile (R17)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
@@ -197,7 +197,7 @@ func TestPass(t *testing.T) {
 			t.Errorf("afterwards: requeue after %v, error %v", requeue, err)
 		}
 	})
-	t.Run("R16 it goes away meanwhile", func(t *testing.T) {
+	t.Run("it goes away meanwhile (R16)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
@@ -206,7 +206,7 @@ func TestPass(t *testing.T) {
 			t.Errorf("requeue after %v, error %v", requeue, err)
 		}
 	})
-	t.Run("R234 a copy that cannot be changed", func(t *testing.T) {
+	t.Run("a copy that cannot be changed (R234)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, to := s.bound("db", map[string]string{"password": "hushhush"}, s.claim("db", ""))
@@ -221,7 +221,7 @@ func TestPass(t *testing.T) {
 // What is cached is not enough to write by: it says what was so.
 func TestLiveConsent(t *testing.T) {
 	t.Parallel()
-	t.Run("R289 consent is taken back between the look and the write", func(t *testing.T) {
+	t.Run("consent is taken back between the look and the write (R289)", func(t *testing.T) {
 		s := newStage(t)
 		from, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
 		first := true

@@ -55,7 +55,7 @@ func TestGuide(t *testing.T) {
 	})
 	s.agree(foreign, beside)
 	s.agree(from, to)
-	t.Run("R286 secrets of other kinds are not its own", func(t *testing.T) {
+	t.Run("secrets of other kinds are not its own (R286)", func(t *testing.T) {
 		s.change(foreign, func() { foreign.Data["password"] = []byte("2") })
 		s.change(beside, func() { beside.Labels = map[string]string{"a": "b"} })
 		s.change(from, func() { from.Data["password"] = []byte("3") }) // had those come through, they would have come first
@@ -67,7 +67,7 @@ func TestGuide(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R13 its name", func(t *testing.T) {
+	t.Run("its name (R13)", func(t *testing.T) {
 		const want = "connectionsecret.item.shop.test.bowline.dev"
 		if got := secret.ControllerName(resource.ManagedKind(shop.ItemGroupVersionKind)); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -53,7 +53,7 @@ func TestLostKey(t *testing.T) {
 	s.holds(target, all)
 	all["URL"] = "redis://:once@h"
 	s.holds(to, all)
-	t.Run("N42 the copies of claims and targets stay as they are", func(t *testing.T) {
+	t.Run("the copies of claims and targets stay as they are (N42)", func(t *testing.T) {
 		s.becomes(from, map[string]string{"username": "root"})
 		s.change(other, func() { other.Data["a"] = []byte("2") }) // others have had their turn then
 		s.holds(beside, map[string]string{"a": "2"})
@@ -61,7 +61,7 @@ func TestLostKey(t *testing.T) {
 		delete(all, "URL")
 		s.holds(target, all)
 	})
-	t.Run("N42 R284 they follow when it is back", func(t *testing.T) {
+	t.Run("they follow when it is back (N42, R284)", func(t *testing.T) {
 		s.becomes(from, map[string]string{"username": "root", "password": "reset"})
 		s.holds(to, map[string]string{"username": "root", "password": "reset", "URL": "redis://:reset@h"})
 		s.holds(target, map[string]string{"username": "root", "password": "reset"})
@@ -79,16 +79,16 @@ func TestKeptKeys(t *testing.T) {
 		again bool              // it is looked at again
 		err   bool
 	}{
-		"N42 it stays as it is while the source lacks a created key": {now: less, want: all, again: true},
-		"R292 it loses another key": {now: map[string]string{"username": "root", "password": "once"},
+		"it stays as it is while the source lacks a created key (N42)": {now: less, want: all, again: true},
+		"it loses another key (R292)": {now: map[string]string{"username": "root", "password": "once"},
 			want: map[string]string{"username": "root", "password": "once"}},
-		"N42 it loses a created key that people do without": {given: func(s *stage, item *shop.Item, _, _ *corev1.Secret) {
+		"it loses a created key that people do without (N42)": {given: func(s *stage, item *shop.Item, _, _ *corev1.Secret) {
 			s.change(item, func() { item.Annotations = nil })
 		}, now: less, want: less},
-		"N42 R284 it follows where it has not got the key itself": {given: func(s *stage, _ *shop.Item, _, to *corev1.Secret) {
+		"it follows where it has not got the key itself (N42, R284)": {given: func(s *stage, _ *shop.Item, _, to *corev1.Secret) {
 			s.becomes(to, map[string]string{"username": "app", "port": "1"})
 		}, now: less, want: less},
-		"N42 it stays where the managed resource cannot be read": {given: func(s *stage, item *shop.Item, _, _ *corev1.Secret) {
+		"it stays where the managed resource cannot be read (N42)": {given: func(s *stage, item *shop.Item, _, _ *corev1.Secret) {
 			s.read = func(req *http.Request) error {
 				if strings.HasSuffix(req.URL.Path, "/items/"+item.Name) {
 					return errors.New("the server is away")
@@ -96,10 +96,10 @@ func TestKeptKeys(t *testing.T) {
 				return nil
 			}
 		}, now: less, want: all, err: true},
-		"N42 it stays where nobody knows the kind of the managed resource": {given: func(s *stage, _ *shop.Item, from, _ *corev1.Secret) {
+		"it stays where nobody knows the kind of the managed resource (N42)": {given: func(s *stage, _ *shop.Item, from, _ *corev1.Secret) {
 			s.change(from, func() { from.OwnerReferences[0].APIVersion = shop.GroupVersion.Group + "/v0" })
 		}, now: less, want: all, again: true},
-		"R292 a source that nothing controls has no created keys": {given: func(s *stage, _ *shop.Item, from, _ *corev1.Secret) {
+		"a source that nothing controls has no created keys (R292)": {given: func(s *stage, _ *shop.Item, from, _ *corev1.Secret) {
 			s.change(from, func() { from.OwnerReferences = nil })
 		}, now: less, want: less},
 	} {
@@ -120,7 +120,7 @@ func TestKeptKeys(t *testing.T) {
 			}
 		})
 	}
-	t.Run("N13 N42 the managed resource is not read where nothing is lost", func(t *testing.T) {
+	t.Run("the managed resource is not read where nothing is lost (N13, N42)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item, from, to := s.created(s.somebody())

@@ -30,10 +30,10 @@ func TestPropagation(t *testing.T) {
 	from, to := s.bound("db", map[string]string{"username": "app", "password": "first"}, s.claim("db", ""))
 	s.change(to, func() { to.Labels = map[string]string{"team": "orders"} })
 	s.start()
-	t.Run("R284 R287 the copy is filled", func(t *testing.T) {
+	t.Run("the copy is filled (R284, R287)", func(t *testing.T) {
 		s.holds(to, map[string]string{"username": "app", "password": "first"})
 	})
-	t.Run("R284 R285 a change arrives within a second", func(t *testing.T) {
+	t.Run("a change arrives within a second (R284, R285)", func(t *testing.T) {
 		took := time.Hour
 		for _, password := range []string{"second", "third", "fourth"} { // a busy machine may be late once
 			s.change(from, func() { from.Data["password"] = []byte(password) })
@@ -43,17 +43,17 @@ func TestPropagation(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
-	t.Run("R292 keys that the source lost vanish", func(t *testing.T) {
+	t.Run("keys that the source lost vanish (R292)", func(t *testing.T) {
 		s.change(from, func() { delete(from.Data, "username") })
 		s.holds(to, map[string]string{"password": "fourth"})
 	})
-	t.Run("R285 R292 edits of the copy are reverted", func(t *testing.T) {
+	t.Run("edits of the copy are reverted (R285, R292)", func(t *testing.T) {
 		s.change(to, func() { to.Data = content(map[string]string{"password": "mine", "more": "x"}) })
 		s.holds(to, map[string]string{"password": "fourth"})
 		s.change(to, func() { to.Data = nil })
 		s.holds(to, map[string]string{"password": "fourth"})
 	})
-	t.Run("R295 the rest of the copy stays", func(t *testing.T) {
+	t.Run("the rest of the copy stays (R295)", func(t *testing.T) {
 		before := to.DeepCopy()
 		s.change(from, func() {
 			from.Data["password"], from.Labels = []byte("fifth"), map[string]string{"theirs": "x"}
@@ -66,7 +66,7 @@ func TestPropagation(t *testing.T) {
 			t.Errorf("annotations -want +got:\n%s", diff)
 		}
 	})
-	t.Run("R294 R295 N13 changes of metadata make no request", func(t *testing.T) {
+	t.Run("changes of metadata make no request (R294, R295, N13)", func(t *testing.T) {
 		s.takeRequests()
 		s.change(to, func() { to.Labels["team"] = "billing" })
 		s.change(from, func() { from.Labels = nil })
@@ -105,11 +105,11 @@ func TestAllKinds(t *testing.T) {
 	s.agree(first, byClaim)
 	s.agree(first, byTarget)
 	s.agree(second, byOther)
-	t.Run("R7 all kinds of managed resources and claims", func(t *testing.T) {
+	t.Run("all kinds of managed resources and claims (R7)", func(t *testing.T) {
 		s.holds(byClaim, map[string]string{"a": "1"})
 		s.holds(byOther, map[string]string{"a": "2"})
 	})
-	t.Run("R291 several destinations of one source", func(t *testing.T) {
+	t.Run("several destinations of one source (R291)", func(t *testing.T) {
 		s.change(first, func() { first.Data["a"] = []byte("3") })
 		s.holds(byClaim, map[string]string{"a": "3"})
 		s.holds(byTarget, map[string]string{"a": "3"})
@@ -117,16 +117,16 @@ func TestAllKinds(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("R306 edits of a copy that no claim controls", func(t *testing.T) {
+	t.Run("edits of a copy that no claim controls (R306)", func(t *testing.T) {
 		s.change(byTarget, func() { byTarget.Data["a"] = []byte("mine") })
 		s.holds(byTarget, map[string]string{"a": "3"})
 	})
-	t.Run("N30 nobody lists what is no claim", func(t *testing.T) {
+	t.Run("nobody lists what is no claim (N30)", func(t *testing.T) {
 		if lists := s.takeRequests(http.MethodGet); slices.Contains(lists, "GET /api/v1/namespaces/"+s.Namespace+"/configmaps") {
 			t.Errorf("requests: %q", lists)
 		}
 	})
-	t.Run("R289 consent that is taken back", func(t *testing.T) {
+	t.Run("consent that is taken back (R289)", func(t *testing.T) {
 		s.change(first, func() { meta.ForbidPropagationTo(first, byTarget.UID) })
 		s.change(first, func() { first.Data["a"] = []byte("4") })
 		s.holds(byClaim, map[string]string{"a": "4"})
@@ -161,7 +161,7 @@ func TestMany(t *testing.T) {
 	for _, c := range copies {
 		took += s.holds(c, map[string]string{"password": "second"})
 	}
-	t.Run("R284 one write for each change", func(t *testing.T) {
+	t.Run("one write for each change (R284)", func(t *testing.T) {
 		if writes := s.takeRequests(http.MethodPatch, http.MethodPut, http.MethodPost); len(writes) < many || len(writes) > many+many/10 { // a cache that is behind costs a conflict
 			t.Errorf("%d writes for %d changes", len(writes), many)
 		}
@@ -178,7 +178,7 @@ func TestMissingSource(t *testing.T) {
 	from, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
 	s.start()
 	s.holds(to, map[string]string{"a": "b"})
-	t.Run("R293 a copy outlives its source in silence", func(t *testing.T) {
+	t.Run("a copy outlives its source in silence (R293)", func(t *testing.T) {
 		s.Eventually(t, "nothing is left to do", func(context.Context) error {
 			if last := s.lastRequest(); time.Since(last) < time.Second {
 				return errors.New("the controller asked for something in the last second")
@@ -196,7 +196,7 @@ func TestMissingSource(t *testing.T) {
 			t.Errorf("errors: %q", logged)
 		}
 	})
-	t.Run("R293 another look at it is an error, and tried again more and more seldom", func(t *testing.T) {
+	t.Run("another look at it is an error, and tried again more and more seldom (R293)", func(t *testing.T) {
 		begun, count := time.Now(), 0
 		s.change(to, func() { to.Labels = map[string]string{"a": "b"} })
 		s.Eventually(t, "five errors", func(context.Context) error {
@@ -209,7 +209,7 @@ func TestMissingSource(t *testing.T) {
 			t.Errorf("five errors in %v", took)
 		}
 	})
-	t.Run("R293 a new source that both agree to is taken", func(t *testing.T) {
+	t.Run("a new source that both agree to is taken (R293)", func(t *testing.T) {
 		from := s.source("db", map[string]string{"a": "new"})
 		s.create(from)
 		s.agree(from, to)
@@ -226,7 +226,7 @@ func TestSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("R7 R13 one controller of a name", func(t *testing.T) {
+	t.Run("one controller of a name (R7, R13)", func(t *testing.T) {
 		_ = secret.NewReconciler(mgr).SetupWithManager(mgr) // an earlier run of this test in the process may have taken the name
 		if err := secret.NewReconciler(mgr).SetupWithManager(mgr); err == nil {
 			t.Error("a second one is accepted")

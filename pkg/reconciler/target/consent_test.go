@@ -36,18 +36,18 @@ func TestConsent(t *testing.T) {
 		bound   bound
 		want    xpv1.ConditionReason
 	}{
-		"N27 nobody":                                 {want: xpv1.ReasonNotAllowed},
-		"N27 the namespace is listed":                {allowed: own, want: xpv1.ReasonAvailable},
-		"N27 it is listed among others":              {allowed: "a, " + own + " ,b", want: xpv1.ReasonAvailable},
-		"N27 all are":                                {allowed: "*", want: xpv1.ReasonAvailable},
-		"N27 another is listed":                      {allowed: other, want: xpv1.ReasonNotAllowed},
-		"N27 one whose name begins like it":          {allowed: own + "-2", want: xpv1.ReasonNotAllowed},
-		"N27 bound to a claim of the namespace":      {bound: bound{own, "u", isBound}, want: xpv1.ReasonAvailable},
-		"N27 bound to a claim of another":            {bound: bound{other, "u", isBound}, want: xpv1.ReasonNotAllowed},
-		"N27 bound to another's, listed":             {allowed: own, bound: bound{other, "u", isBound}, want: xpv1.ReasonAvailable},
-		"N27 meant for a claim of it, and not bound": {bound: bound{own, "", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
-		"N27 being bound":                            {bound: bound{own, "u", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
-		"N27 released by a claim of it":              {bound: bound{own, "u", xpv1.BindingPhaseReleased}, want: xpv1.ReasonNotAllowed},
+		"nobody (N27)":                                 {want: xpv1.ReasonNotAllowed},
+		"the namespace is listed (N27)":                {allowed: own, want: xpv1.ReasonAvailable},
+		"it is listed among others (N27)":              {allowed: "a, " + own + " ,b", want: xpv1.ReasonAvailable},
+		"all are (N27)":                                {allowed: "*", want: xpv1.ReasonAvailable},
+		"another is listed (N27)":                      {allowed: other, want: xpv1.ReasonNotAllowed},
+		"one whose name begins like it (N27)":          {allowed: own + "-2", want: xpv1.ReasonNotAllowed},
+		"bound to a claim of the namespace (N27)":      {bound: bound{own, "u", isBound}, want: xpv1.ReasonAvailable},
+		"bound to a claim of another (N27)":            {bound: bound{other, "u", isBound}, want: xpv1.ReasonNotAllowed},
+		"bound to another's, listed (N27)":             {allowed: own, bound: bound{other, "u", isBound}, want: xpv1.ReasonAvailable},
+		"meant for a claim of it, and not bound (N27)": {bound: bound{own, "", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
+		"being bound (N27)":                            {bound: bound{own, "u", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
+		"released by a claim of it (N27)":              {bound: bound{own, "u", xpv1.BindingPhaseReleased}, want: xpv1.ReasonNotAllowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +81,7 @@ func TestConsent(t *testing.T) {
 // Who loses consent loses the copy, and what may have been made of it is told nothing more.
 func TestConsentIsWithdrawn(t *testing.T) {
 	t.Parallel()
-	t.Run("N27 the copy goes, and the source forgets it", func(t *testing.T) {
+	t.Run("the copy goes, and the source forgets it (N27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)
@@ -100,7 +100,7 @@ func TestConsentIsWithdrawn(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("N27 R289 a copy that was taken from the target is forgotten too", func(t *testing.T) {
+	t.Run("a copy that was taken from the target is forgotten too (N27, R289)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)
@@ -113,7 +113,7 @@ func TestConsentIsWithdrawn(t *testing.T) {
 			t.Errorf("it goes on to %v", going)
 		}
 	})
-	t.Run("N27 another managed resource of the same name has to consent anew", func(t *testing.T) {
+	t.Run("another managed resource of the same name has to consent anew (N27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)
@@ -139,7 +139,7 @@ func TestConsentIsWithdrawn(t *testing.T) {
 // it allows.
 func TestCacheIsBehind(t *testing.T) {
 	t.Parallel()
-	t.Run("N27 nothing goes on", func(t *testing.T) {
+	t.Run("nothing goes on (N27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem(nil)
@@ -154,7 +154,7 @@ func TestCacheIsBehind(t *testing.T) {
 		s.pass()
 		s.wantState(xpv1.ReasonNotAllowed)
 	})
-	t.Run("N27 nothing goes on again", func(t *testing.T) {
+	t.Run("nothing goes on again (N27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)
@@ -166,7 +166,7 @@ func TestCacheIsBehind(t *testing.T) {
 			t.Errorf("the source goes on to %v, comes back %+v", meta.PropagatesTo(s.secret("hidden-source")), result)
 		}
 	})
-	t.Run("N27 nothing is taken away", func(t *testing.T) {
+	t.Run("nothing is taken away (N27)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)

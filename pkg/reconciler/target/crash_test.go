@@ -16,12 +16,12 @@ import (
 
 func scripts() map[string]scenario.Script[*stage] {
 	return map[string]scenario.Script[*stage]{
-		"R297 R301 connect": {Given: func(s *stage) {
+		"connect (R297, R301)": {Given: func(s *stage) {
 			item := s.newItem(nil)
 			s.create(item, s.newTarget(nil))
 			s.publish(item)
 		}, Then: func(s *stage) error { return s.checkConnected("kube") }, Requests: 4},
-		"K73 rename": {Given: func(s *stage) {
+		"rename (K73)": {Given: func(s *stage) {
 			target, _ := s.connected(nil)
 			s.edit(target, func() { target.Spec.WriteConnectionSecretToReference.Name = "renamed" })
 		}, Then: func(s *stage) error {
@@ -30,19 +30,19 @@ func scripts() map[string]scenario.Script[*stage] {
 			}
 			return s.checkConnected("renamed")
 		}, Requests: 5},
-		"R306 follow with a copy that is immutable": {Given: func(s *stage) {
+		"follow with a copy that is immutable (R306)": {Given: func(s *stage) {
 			s.connected(nil)
 			to := s.secret("kube")
 			s.edit(to, func() { to.Data["kubeconfig"], to.Immutable = []byte("outdated"), new(true) })
 		}, Then: func(s *stage) error { return s.checkConnected("kube") }, Requests: 3},
-		"N27 withdraw": {Given: func(s *stage) {
+		"withdraw (N27)": {Given: func(s *stage) {
 			_, item := s.connected(nil)
 			s.edit(item, func() { item.Annotations = nil })
 		}, Then: func(s *stage) error {
 			s.wantState(xpv1.ReasonNotAllowed)
 			return s.checkNothing()
 		}, Requests: 3},
-		"R302 delete": {Given: func(s *stage) {
+		"delete (R302)": {Given: func(s *stage) {
 			target, _ := s.connected(nil)
 			s.delete(target)
 		}, Then: func(s *stage) error {

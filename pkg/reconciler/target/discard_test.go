@@ -17,7 +17,7 @@ import (
 // Copies that somebody changed, when their target goes.
 func TestDeletionOfChanged(t *testing.T) {
 	t.Parallel()
-	t.Run("N27 R289 one that got another controller is told nothing more, and another target agrees anew", func(t *testing.T) {
+	t.Run("one that got another controller is told nothing more, and another target agrees anew (N27, R289)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		have, _ := s.connected(nil)
@@ -52,7 +52,7 @@ func TestDeletionOfChanged(t *testing.T) {
 		"name":      func(a map[string]string) { a[meta.AnnotationKeyPropagateFromName] = "no/name" },
 		"namespace": func(a map[string]string) { a[meta.AnnotationKeyPropagateFromNamespace] = ".." },
 	} {
-		t.Run("R302 one that claims to be from what has no possible "+name, func(t *testing.T) {
+		t.Run("one that claims to be from what has no possible "+name+" (R302)", func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			have, _ := s.connected(nil)

@@ -122,14 +122,14 @@ func TestLostKeys(t *testing.T) {
 			t.Error("it is still there, or the other one does not follow")
 		}
 	})
-	t.Run("R297 who can do without deletes the copy", func(t *testing.T) {
+	t.Run("who can do without deletes the copy (R297)", func(t *testing.T) {
 		s, _ := begin(t)
 		s.delete(s.secret("kube"))
 		s.pass()
 		s.holds("kube", map[string]string{"kubeconfig": "hunter3"})
 		s.hasLost("lost token: ask your platform team")
 	})
-	t.Run("N27 N22 who loses consent keeps nothing", func(t *testing.T) {
+	t.Run("who loses consent keeps nothing (N27, N22)", func(t *testing.T) {
 		s, item := begin(t)
 		s.edit(item, func() { delete(item.Annotations, meta.AnnotationKeyAllowedNamespaces) })
 		s.pass()
@@ -137,7 +137,7 @@ func TestLostKeys(t *testing.T) {
 			t.Error("it is there")
 		}
 	})
-	t.Run("R297 N22 nothing stays of another managed resource", func(t *testing.T) {
+	t.Run("nothing stays of another managed resource (R297, N22)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)
@@ -166,7 +166,7 @@ func TestImmutableCopy(t *testing.T) {
 		}
 		return s, to
 	}
-	t.Run("R306 it follows", func(t *testing.T) {
+	t.Run("it follows (R306)", func(t *testing.T) {
 		s, _ := freeze(t)
 		source := s.secret("hidden-source")
 		s.edit(source, func() { source.Data["kubeconfig"] = []byte("hunter3") })
@@ -178,13 +178,13 @@ func TestImmutableCopy(t *testing.T) {
 		}
 		s.hasLost()
 	})
-	t.Run("R297 R306 it follows a source that was published anew", func(t *testing.T) {
+	t.Run("it follows a source that was published anew (R297, R306)", func(t *testing.T) {
 		s, _ := freeze(t)
 		s.publishAnew(map[string]string{"kubeconfig": "hunter3", "token": "again"})
 		s.pass()
 		s.holds("kube", map[string]string{"kubeconfig": "hunter3", "token": "again"})
 	})
-	t.Run("R297 N22 it stays where it alone has a key", func(t *testing.T) {
+	t.Run("it stays where it alone has a key (R297, N22)", func(t *testing.T) {
 		s, frozen := freeze(t)
 		s.publishAnew(map[string]string{"kubeconfig": "hunter3"})
 		s.pass()
@@ -199,7 +199,7 @@ func TestImmutableCopy(t *testing.T) {
 // The quota of the team's own namespace.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	t.Run("R297 N10 a namespace without room for the copy", func(t *testing.T) {
+	t.Run("a namespace without room for the copy (R297, N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem(nil)

@@ -29,7 +29,7 @@ func TestFailure(t *testing.T) {
 		}
 		return next.RoundTrip(r)
 	}))
-	t.Run("R301 N13 it keeps what it has, and tells once, without names of what is the platform's", func(t *testing.T) {
+	t.Run("it keeps what it has, and tells once, without names of what is the platform's (R301, N13)", func(t *testing.T) {
 		for range 2 {
 			if _, err := s.tryPass(); err == nil {
 				t.Error("the queue is told of no error")
@@ -51,7 +51,7 @@ func TestFailure(t *testing.T) {
 			t.Errorf("events: -want +got:\n%s", diff)
 		}
 	})
-	t.Run("R301 it goes on when it can", func(t *testing.T) {
+	t.Run("it goes on when it can (R301)", func(t *testing.T) {
 		s.restart(s.env.Config)
 		s.pass()
 		s.wantState(xpv1.ReasonAvailable)

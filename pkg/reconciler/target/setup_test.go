@@ -106,7 +106,7 @@ func TestWakes(t *testing.T) {
 
 func (s *stage) wakes(t *testing.T) {
 	item := s.newItem(func(i *shop.Item) { i.Annotations = nil })
-	t.Run("R301 N27 a managed resource that appears, agrees and publishes", func(t *testing.T) {
+	t.Run("a managed resource that appears, agrees and publishes (R301, N27)", func(t *testing.T) {
 		s.create(s.newTarget(nil))
 		s.shows(t, xpv1.ReasonConnecting)
 		s.create(item)
@@ -117,7 +117,7 @@ func (s *stage) wakes(t *testing.T) {
 		s.shows(t, xpv1.ReasonAvailable)
 		s.has(t, "kube", "hunter2")
 	})
-	t.Run("R298 R306 a change of the source, and edits of the copy", func(t *testing.T) {
+	t.Run("a change of the source, and edits of the copy (R298, R306)", func(t *testing.T) {
 		from := s.secret("hidden-source")
 		s.edit(from, func() { from.Data["kubeconfig"] = []byte("hunter3") })
 		s.has(t, "kube", "hunter3")
@@ -125,7 +125,7 @@ func (s *stage) wakes(t *testing.T) {
 		s.edit(to, func() { to.Data["kubeconfig"] = []byte("mine") })
 		s.has(t, "kube", "hunter3")
 	})
-	t.Run("R297 R298 a copy that somebody deleted, and a source that was made to forget", func(t *testing.T) {
+	t.Run("a copy that somebody deleted, and a source that was made to forget (R297, R298)", func(t *testing.T) {
 		s.delete(s.secret("kube"))
 		s.has(t, "kube", "hunter3")
 		from := s.secret("hidden-source")
@@ -137,7 +137,7 @@ func (s *stage) wakes(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("N27 consent that is withdrawn, and given again", func(t *testing.T) {
+	t.Run("consent that is withdrawn, and given again (N27)", func(t *testing.T) {
 		s.edit(item, func() { item.Annotations = nil })
 		s.shows(t, xpv1.ReasonNotAllowed)
 		s.has(t, "kube", "")
@@ -145,7 +145,7 @@ func (s *stage) wakes(t *testing.T) {
 		s.shows(t, xpv1.ReasonAvailable)
 		s.has(t, "kube", "hunter3")
 	})
-	t.Run("R303 a Secret in the way that goes", func(t *testing.T) {
+	t.Run("a Secret in the way that goes (R303)", func(t *testing.T) {
 		foreign := s.publishForeign("taken")
 		have := s.target()
 		s.edit(have, func() { have.Spec.WriteConnectionSecretToReference.Name = "taken" })
@@ -155,7 +155,7 @@ func (s *stage) wakes(t *testing.T) {
 		s.has(t, "taken", "hunter3")
 		s.has(t, "kube", "")
 	})
-	t.Run("R302 a target that goes", func(t *testing.T) {
+	t.Run("a target that goes (R302)", func(t *testing.T) {
 		s.delete(s.target())
 		s.has(t, "taken", "")
 		s.env.Eventually(t, "the target is gone and the source forgot it", func(context.Context) error {

@@ -27,12 +27,12 @@ import (
 
 func TestControllerName(t *testing.T) {
 	t.Parallel()
-	t.Run("R14 of one managed kind", func(t *testing.T) {
+	t.Run("of one managed kind (R14)", func(t *testing.T) {
 		if got := target.ControllerName(resource.ManagedKind(shop.ItemGroupVersionKind)); got != "kubernetestarget.item.shop.test.bowline.dev" {
 			t.Errorf("got %s", got)
 		}
 	})
-	t.Run("R14 R15 of all that have none of their own", func(t *testing.T) {
+	t.Run("of all that have none of their own (R14, R15)", func(t *testing.T) {
 		if got := target.ControllerName(resource.ManagedKind{}); got != "kubernetestarget" {
 			t.Errorf("got %s", got)
 		}
@@ -41,7 +41,7 @@ func TestControllerName(t *testing.T) {
 
 func TestConnects(t *testing.T) {
 	t.Parallel()
-	t.Run("A68 R297 R298 R302 the Secret is copied, and both sides agree", func(t *testing.T) {
+	t.Run("the Secret is copied, and both sides agree (A68, R297, R298, R302)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.connected(nil)
@@ -49,7 +49,7 @@ func TestConnects(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("K73 a target that names no Secret gets its UID as the name", func(t *testing.T) {
+	t.Run("a target that names no Secret gets its UID as the name (K73)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		have, _ := s.connected(func(t *workloadv1alpha1.KubernetesTarget) { t.Spec.WriteConnectionSecretToReference = nil })
@@ -60,7 +60,7 @@ func TestConnects(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("R305 N13 the managed resource is not written, and once all is well nothing is", func(t *testing.T) {
+	t.Run("the managed resource is not written, and once all is well nothing is (R305, N13)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem(nil)
@@ -88,7 +88,7 @@ func TestConnects(t *testing.T) {
 // What a target wants, and where it is from, may change.
 func TestConnectsAnew(t *testing.T) {
 	t.Parallel()
-	t.Run("R304 a managed resource may have several targets", func(t *testing.T) {
+	t.Run("a managed resource may have several targets (R304)", func(t *testing.T) {
 		t.Parallel()
 		s, other := newStage(t), newStage(t)
 		item := s.newItem(func(i *shop.Item) { i.Annotations[meta.AnnotationKeyAllowedNamespaces] = "*" })
@@ -106,7 +106,7 @@ func TestConnectsAnew(t *testing.T) {
 			}
 		}
 	})
-	t.Run("R297 another source, since the managed resource publishes elsewhere", func(t *testing.T) {
+	t.Run("another source, since the managed resource publishes elsewhere (R297)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)
@@ -119,7 +119,7 @@ func TestConnectsAnew(t *testing.T) {
 			t.Errorf("the copy has %s; the source goes on to %v", to.Data, meta.PropagatesTo(from))
 		}
 	})
-	t.Run("K73 another name, and the former copy is gone", func(t *testing.T) {
+	t.Run("another name, and the former copy is gone (K73)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		have, _ := s.connected(nil)
@@ -149,14 +149,14 @@ func TestMissing(t *testing.T) {
 		says   string
 		failed xpv1.ConditionReason
 	}{
-		"R301 no managed resource":                    {names(ours, "Item", "nobody"), nil, `Item "nobody" does not exist`, failure.WaitingForReferences},
-		"R301 another one of that name":               {anotherUID, nil, "is not the one", xpv1.ReasonConnecting},
-		"R301 it publishes nothing":                   {nil, silent, "spec.writeConnectionSecretToRef", xpv1.ReasonConnecting},
-		"R301 it has published nothing yet":           {nil, nil, "no connection details yet", failure.WaitingForReferences},
-		"R300 no such kind":                           {names(ours, "Itme", "x"), nil, "there is no kind Itme.shop.test.bowline.dev", xpv1.ReasonConnecting},
-		"R300 a kind that is none of managed":         {names("v1", "Secret", "x"), nil, "targets cannot connect to kind Secret", xpv1.ReasonConnecting},
-		"R300 a claim, whose Secret the team has":     {names(ours, "ItemClaim", "x"), nil, "targets cannot connect to kind", xpv1.ReasonConnecting},
-		"R300 an apiVersion that cannot be: no crash": {names("a/b/c", "Item", "x"), nil, "there is no kind", xpv1.ReasonConnecting},
+		"no managed resource (R301)":                    {names(ours, "Item", "nobody"), nil, `Item "nobody" does not exist`, failure.WaitingForReferences},
+		"another one of that name (R301)":               {anotherUID, nil, "is not the one", xpv1.ReasonConnecting},
+		"it publishes nothing (R301)":                   {nil, silent, "spec.writeConnectionSecretToRef", xpv1.ReasonConnecting},
+		"it has published nothing yet (R301)":           {nil, nil, "no connection details yet", failure.WaitingForReferences},
+		"no such kind (R300)":                           {names(ours, "Itme", "x"), nil, "there is no kind Itme.shop.test.bowline.dev", xpv1.ReasonConnecting},
+		"a kind that is none of managed (R300)":         {names("v1", "Secret", "x"), nil, "targets cannot connect to kind Secret", xpv1.ReasonConnecting},
+		"a claim, whose Secret the team has (R300)":     {names(ours, "ItemClaim", "x"), nil, "targets cannot connect to kind", xpv1.ReasonConnecting},
+		"an apiVersion that cannot be: no crash (R300)": {names("a/b/c", "Item", "x"), nil, "there is no kind", xpv1.ReasonConnecting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +183,7 @@ func TestMissing(t *testing.T) {
 // What is there is not enough, or not any more.
 func TestNotThere(t *testing.T) {
 	t.Parallel()
-	t.Run("R301 a Secret of that name which is not the managed resource's is not copied", func(t *testing.T) {
+	t.Run("a Secret of that name which is not the managed resource's is not copied (R301)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newItem(nil), s.newTarget(nil), &corev1.Secret{
@@ -193,7 +193,7 @@ func TestNotThere(t *testing.T) {
 		s.pass()
 		s.wantState(xpv1.ReasonConnecting, "no connection details yet")
 	})
-	t.Run("R293 a copy outlives its managed resource as it is", func(t *testing.T) {
+	t.Run("a copy outlives its managed resource as it is (R293)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		_, item := s.connected(nil)
@@ -204,7 +204,7 @@ func TestNotThere(t *testing.T) {
 			t.Errorf("got %v", to)
 		}
 	})
-	t.Run("R301 a managed resource that is being deleted gets no new targets", func(t *testing.T) {
+	t.Run("a managed resource that is being deleted gets no new targets (R301)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem(func(i *shop.Item) { i.Finalizers = []string{"test.bowline.dev/held"} })
@@ -222,7 +222,7 @@ func TestNotThere(t *testing.T) {
 // Targets that are not this controller's are left alone.
 func TestServes(t *testing.T) {
 	t.Parallel()
-	t.Run("R296 R300 a controller of one kind ignores targets of others", func(t *testing.T) {
+	t.Run("a controller of one kind ignores targets of others (R296, R300)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem(nil)
@@ -240,7 +240,7 @@ func TestServes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("R300 the controller of all kinds leaves those of other programs to them", func(t *testing.T) {
+	t.Run("the controller of all kinds leaves those of other programs to them (R300)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newTarget(func(t *workloadv1alpha1.KubernetesTarget) {
@@ -256,7 +256,7 @@ func TestServes(t *testing.T) {
 func TestForeignSecret(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]corev1.SecretType{
-		"R303 of another type": corev1.SecretTypeOpaque, "R303 of the same type": xpv1.SecretTypeConnection,
+		"of another type (R303)": corev1.SecretTypeOpaque, "of the same type (R303)": xpv1.SecretTypeConnection,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,7 +277,7 @@ func TestForeignSecret(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R303 R289 a copy that its holder took from the target is told nothing more", func(t *testing.T) {
+	t.Run("a copy that its holder took from the target is told nothing more (R303, R289)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.connected(nil)
@@ -289,7 +289,7 @@ func TestForeignSecret(t *testing.T) {
 			t.Errorf("it goes on to %v", going)
 		}
 	})
-	t.Run("R303 a claim's copy of the same managed resource stays one", func(t *testing.T) {
+	t.Run("a claim's copy of the same managed resource stays one (R303)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		item := s.newItem(nil)
@@ -317,8 +317,8 @@ func TestForeignSecret(t *testing.T) {
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]metav1.DeletionPropagation{
-		"R302 with what it controls":             metav1.DeletePropagationBackground,
-		"R302 also where that is to be orphaned": metav1.DeletePropagationOrphan,
+		"with what it controls (R302)":             metav1.DeletePropagationBackground,
+		"also where that is to be orphaned (R302)": metav1.DeletePropagationOrphan,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -345,7 +345,7 @@ func TestDeletion(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R302 without its managed resource", func(t *testing.T) {
+	t.Run("without its managed resource (R302)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		have, item := s.connected(nil)
@@ -356,7 +356,7 @@ func TestDeletion(t *testing.T) {
 			t.Error("it is there, or its copy")
 		}
 	})
-	t.Run("R302 one that never had anything goes at once", func(t *testing.T) {
+	t.Run("one that never had anything goes at once (R302)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.create(s.newTarget(nil))
@@ -366,7 +366,7 @@ func TestDeletion(t *testing.T) {
 			t.Error("it is held")
 		}
 	})
-	t.Run("R16 a target that is gone ends without error", func(t *testing.T) {
+	t.Run("a target that is gone ends without error (R16)", func(t *testing.T) {
 		t.Parallel()
 		if result := newStage(t).pass(); !result.IsZero() {
 			t.Errorf("got %+v", result)

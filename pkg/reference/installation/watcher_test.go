@@ -128,14 +128,14 @@ func (s *stage) watching(t *testing.T, want int32) {
 func TestWatcher(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T, *stage){
-		"R167 a kind that is installed later": func(t *testing.T, s *stage) {
+		"a kind that is installed later (R167)": func(t *testing.T, s *stage) {
 			s.await(t, "Late")
 			s.watching(t, 1)
 			s.install(t, "Late")
 			s.hears(t, "Late")
 			s.watching(t, 0)
 		},
-		"R167 one after the other, by one watch": func(t *testing.T, s *stage) {
+		"one after the other, by one watch (R167)": func(t *testing.T, s *stage) {
 			s.await(t, "First")
 			s.await(t, "Second")
 			s.await(t, "Second")
@@ -147,12 +147,12 @@ func TestWatcher(t *testing.T) {
 			s.hears(t, "Second")
 			s.watching(t, 0)
 		},
-		"R167 a kind that is there already": func(t *testing.T, s *stage) {
+		"a kind that is there already (R167)": func(t *testing.T, s *stage) {
 			s.install(t, "Early")
 			s.await(t, "Early")
 			s.hears(t, "Early")
 		},
-		"R167 a kind that nobody awaits any more": func(t *testing.T, s *stage) {
+		"a kind that nobody awaits any more (R167)": func(t *testing.T, s *stage) {
 			s.await(t, "Dismissed")
 			s.watching(t, 1)
 			s.watcher.Dismiss(s.kind("Dismissed"))
@@ -166,7 +166,7 @@ func TestWatcher(t *testing.T) {
 			s.install(t, "Again")
 			s.hears(t, "Again")
 		},
-		"R167 the manager ends meanwhile": func(t *testing.T, s *stage) {
+		"the manager ends meanwhile (R167)": func(t *testing.T, s *stage) {
 			s.await(t, "Never")
 			s.watching(t, 1)
 		},
@@ -185,7 +185,7 @@ func TestWatcher(t *testing.T) {
 // Where definitions cannot be watched only looking tells, for as long as it takes.
 func TestWatchForbidden(t *testing.T) {
 	t.Parallel()
-	t.Run("R167 a kind that is installed long after", func(t *testing.T) {
+	t.Run("a kind that is installed long after (R167)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, true)
 		s.await(t, "Late")

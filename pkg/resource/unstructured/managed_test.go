@@ -124,10 +124,10 @@ func TestManagementPolicies(t *testing.T) {
 		empty bool
 		may   bool // update
 	}{
-		"R106 R109 absent is everything": {json: `{}`, may: true},
-		"R106 R104 empty is a pause":     {json: `{"managementPolicies":[]}`, empty: true},
-		"R114 a list":                    {json: `{"managementPolicies":["Observe","Update"]}`, may: true},
-		"no list at all":                 {json: `{"managementPolicies":"Observe"}`, empty: true},
+		"absent is everything (R106, R109)": {json: `{}`, may: true},
+		"empty is a pause (R106, R104)":     {json: `{"managementPolicies":[]}`, empty: true},
+		"a list (R114)":                     {json: `{"managementPolicies":["Observe","Update"]}`, may: true},
+		"no list at all":                    {json: `{"managementPolicies":"Observe"}`, empty: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,10 +155,10 @@ func TestManagementPolicies(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]any{
-		"N3 R56 deletion policy":     map[string]any{"deletionPolicy": int64(1)},
-		"N3 R56 reclaim policy":      map[string]any{"reclaimPolicy": []any{"Delete"}},
-		"N3 R56 management policies": map[string]any{"managementPolicies": "Delete"},
-		"N3 R56 no spec at all":      "Delete",
+		"deletion policy (N3, R56)":     map[string]any{"deletionPolicy": int64(1)},
+		"reclaim policy (N3, R56)":      map[string]any{"reclaimPolicy": []any{"Delete"}},
+		"management policies (N3, R56)": map[string]any{"managementPolicies": "Delete"},
+		"no spec at all (N3, R56)":      "Delete",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

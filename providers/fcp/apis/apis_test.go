@@ -111,7 +111,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	s := newScheme(t)
 	for name, k := range managedKinds() {
-		t.Run("A70 A72 K1 R158 "+name, func(t *testing.T) {
+		t.Run(name+" (A70, A72, K1, R158)", func(t *testing.T) {
 			t.Parallel()
 			o, err := s.New(k.gvk)
 			if err != nil {
@@ -129,7 +129,7 @@ func TestKinds(t *testing.T) {
 		namespacedv1alpha3.ProviderConfigGroupVersionKind,
 		namespacedv1alpha3.ClusterProviderConfigGroupVersionKind,
 	} {
-		t.Run("A70 A72 K51 "+gvk.String(), func(t *testing.T) {
+		t.Run(gvk.String()+" (A70, A72, K51)", func(t *testing.T) {
 			t.Parallel()
 			o, err := s.New(gvk)
 			if err != nil {
@@ -182,7 +182,7 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	for _, d := range all {
-		t.Run("N29 P90 K11 "+d.Name, func(t *testing.T) {
+		t.Run(d.Name+" (N29, P90, K11)", func(t *testing.T) {
 			t.Parallel()
 			config, isManaged := managed[schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}]
 			if got := d.Labels["bowline.dev/provider-config"]; got != config {
@@ -241,7 +241,7 @@ func TestColumns(t *testing.T) {
 		want[k.gvk] = []string{"Name", "READY", "SYNCED", "EXTERNAL-NAME", "AGE"}
 	}
 	for gvk, columns := range want {
-		t.Run("K12 T21 T22 "+gvk.String(), func(t *testing.T) {
+		t.Run(gvk.String()+" (K12, T21, T22)", func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(columns, columnsOf(t, env, gvk)); diff != "" {
 				t.Errorf("columns -want +got:\n%s", diff)
@@ -282,7 +282,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	env := controlplanetest.New(t)
 	for name, k := range managedKinds() {
-		t.Run("R109 T24 N2 "+name, func(t *testing.T) {
+		t.Run(name+" (R109, T24, N2)", func(t *testing.T) {
 			t.Parallel()
 			u := k.object(t, env, "forProvider: "+k.forProvider)
 			if err := env.Client.Create(t.Context(), u, client.DryRunAll); err != nil {

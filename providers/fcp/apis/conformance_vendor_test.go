@@ -90,9 +90,9 @@ func TestVendor(t *testing.T) {
 	t.Parallel()
 	kinds := rootKinds[resource.Managed](t)
 	for rule, check := range map[string]func(*testing.T, rootKind, vendor){
-		"K9 P5 P20 P21 settings are the cloud's":   settingsMirror,
-		"K10 P22 all that the cloud says is shown": answersAreShown,
-		"P52 pointers of the status are the SDK's": observationMirrors,
+		"settings are the cloud's (K9, P5, P20, P21)": settingsMirror,
+		"all that the cloud says is shown (K10, P22)": answersAreShown,
+		"pointers of the status are the SDK's (P52)":  observationMirrors,
 	} {
 		for _, k := range kinds {
 			t.Run(rule+" "+k.String(), func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestVendor(t *testing.T) {
 		}
 	}
 	for _, k := range kinds {
-		t.Run("P23 no other kind inside "+k.String(), func(t *testing.T) {
+		t.Run("no other kind inside "+k.String()+" (P23)", func(t *testing.T) {
 			t.Parallel()
 			for _, f := range append(settingsOf(t, k), observationsOf(t, k)...) {
 				for _, other := range kinds {

@@ -20,7 +20,7 @@ func TestDeepCopy(t *testing.T) {
 		if !strings.HasPrefix(typ.PkgPath(), module) {
 			continue
 		}
-		t.Run("T23 "+gvk.Kind+" of "+gvk.Group, func(t *testing.T) {
+		t.Run(gvk.Kind+" of "+gvk.Group+" (T23)", func(t *testing.T) {
 			t.Parallel()
 			o := reflect.New(typ)
 			fill(o.Elem())

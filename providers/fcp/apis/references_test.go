@@ -61,7 +61,7 @@ func TestSubnetReferences(t *testing.T) {
 		given, want networkv1alpha3.SubnetParameters
 		unresolved  bool
 	}{
-		"R160 by value": {
+		"by value (R160)": {
 			given: networkv1alpha3.SubnetParameters{NetworkID: new("net-x"), NetworkIDRef: &xpv1.Reference{Name: "a"}},
 			want:  networkv1alpha3.SubnetParameters{NetworkID: new("net-x"), NetworkIDRef: &xpv1.Reference{Name: "a"}},
 		},
@@ -73,7 +73,7 @@ func TestSubnetReferences(t *testing.T) {
 			given: networkv1alpha3.SubnetParameters{NetworkIDSelector: shop()},
 			want:  networkv1alpha3.SubnetParameters{NetworkID: new("net-a"), NetworkIDRef: &xpv1.Reference{Name: "a"}, NetworkIDSelector: shop()},
 		},
-		"R167 the network does not exist yet": {
+		"the network does not exist yet (R167)": {
 			given:      networkv1alpha3.SubnetParameters{NetworkIDRef: &xpv1.Reference{Name: "b"}},
 			want:       networkv1alpha3.SubnetParameters{NetworkIDRef: &xpv1.Reference{Name: "b"}},
 			unresolved: true,
@@ -108,25 +108,25 @@ func TestNodeGroupReferences(t *testing.T) {
 	env := newReferences(t)
 	both := []xpv1.Reference{{Name: "a"}, {Name: "b"}}
 	for name, tc := range map[string]struct{ given, want computev1alpha3.NodeGroupSpec }{
-		"R170 by names, in their order": {
+		"by names, in their order (R170)": {
 			given: computev1alpha3.NodeGroupSpec{ForProvider: computev1alpha3.NodeGroupParameters{SubnetIDRefs: reversed(both)}},
 			want: computev1alpha3.NodeGroupSpec{ForProvider: computev1alpha3.NodeGroupParameters{
 				SubnetIDs: []string{"sub-b", "sub-a"}, SubnetIDRefs: reversed(both),
 			}},
 		},
-		"R170 R165 by labels, all that match": {
+		"by labels, all that match (R170, R165)": {
 			given: computev1alpha3.NodeGroupSpec{ForProvider: computev1alpha3.NodeGroupParameters{SubnetIDSelector: shop()}},
 			want: computev1alpha3.NodeGroupSpec{ForProvider: computev1alpha3.NodeGroupParameters{
 				SubnetIDs: []string{"sub-a", "sub-b"}, SubnetIDRefs: both, SubnetIDSelector: shop(),
 			}},
 		},
-		"R147 R170 in initProvider": {
+		"in initProvider (R147, R170)": {
 			given: computev1alpha3.NodeGroupSpec{InitProvider: computev1alpha3.NodeGroupInitParameters{SubnetIDSelector: shop()}},
 			want: computev1alpha3.NodeGroupSpec{InitProvider: computev1alpha3.NodeGroupInitParameters{
 				SubnetIDs: []string{"sub-a", "sub-b"}, SubnetIDRefs: both, SubnetIDSelector: shop(),
 			}},
 		},
-		"R142 forProvider is enough": {
+		"forProvider is enough (R142)": {
 			given: computev1alpha3.NodeGroupSpec{
 				ForProvider:  computev1alpha3.NodeGroupParameters{SubnetIDs: []string{"sub-x"}},
 				InitProvider: computev1alpha3.NodeGroupInitParameters{SubnetIDRefs: []xpv1.Reference{{Name: "missing"}}},

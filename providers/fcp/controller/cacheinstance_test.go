@@ -55,16 +55,16 @@ func TestObserveCache(t *testing.T) {
 		return sessions()
 	}
 	checkObserved(t, cacheInstances(), v1alpha3.CacheInstanceGroupVersionKind, object, details, map[string]observed{
-		"R31 online":            {have: theirCache("ONLINE"), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
-		"R31 creating":          {have: theirCache("CREATING"), ready: xpv1.ReasonCreating, upToDate: true, owner: "uid"},
-		"R31 deleting":          {have: theirCache("DELETING"), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
-		"R31 updating":          {have: theirCache("UPDATING"), ready: "Before", upToDate: true, owner: "uid"},
-		"R183 failed":           {have: theirCache("FAILED"), ready: xpv1.ReasonUnavailable, upToDate: true, failed: true, owner: "uid"},
-		"another version":       {have: changed(func(i *cache.Instance) { i.EngineVersion = "7.2" }), ready: xpv1.ReasonAvailable, upToDate: true, failed: true, owner: "uid"},
-		"R39 another memory":    {have: changed(func(i *cache.Instance) { i.MemoryMegabytes = 8 }), ready: xpv1.ReasonAvailable, owner: "uid"},
-		"R39 another policy":    {have: changed(func(i *cache.Instance) { i.EvictionPolicy = "noeviction" }), ready: xpv1.ReasonAvailable, owner: "uid"},
-		"P15 a label is lost":   {have: changed(func(i *cache.Instance) { delete(i.Labels, "team") }), ready: xpv1.ReasonAvailable, owner: "uid"},
-		"P15 a label of others": {have: changed(func(i *cache.Instance) { i.Labels["foreign"] = "yes" }), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
+		"online (R31)":            {have: theirCache("ONLINE"), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
+		"creating (R31)":          {have: theirCache("CREATING"), ready: xpv1.ReasonCreating, upToDate: true, owner: "uid"},
+		"deleting (R31)":          {have: theirCache("DELETING"), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
+		"updating (R31)":          {have: theirCache("UPDATING"), ready: "Before", upToDate: true, owner: "uid"},
+		"failed (R183)":           {have: theirCache("FAILED"), ready: xpv1.ReasonUnavailable, upToDate: true, failed: true, owner: "uid"},
+		"another version":         {have: changed(func(i *cache.Instance) { i.EngineVersion = "7.2" }), ready: xpv1.ReasonAvailable, upToDate: true, failed: true, owner: "uid"},
+		"another memory (R39)":    {have: changed(func(i *cache.Instance) { i.MemoryMegabytes = 8 }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"another policy (R39)":    {have: changed(func(i *cache.Instance) { i.EvictionPolicy = "noeviction" }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"a label is lost (P15)":   {have: changed(func(i *cache.Instance) { delete(i.Labels, "team") }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"a label of others (P15)": {have: changed(func(i *cache.Instance) { i.Labels["foreign"] = "yes" }), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
 	})
 }
 
@@ -86,10 +86,10 @@ func TestCacheSendsWhatIsDeclared(t *testing.T) {
 		"password": "chosen-password", "labels": labels,
 	}
 	if diff := cmp.Diff(want, cloud.body); diff != "" || cloud.token != "uid" {
-		t.Errorf("N22 R42 P61 token %q, body -want +got:\n%s", cloud.token, diff)
+		t.Errorf("token %q, body (N22, R42, P61) -want +got:\n%s", cloud.token, diff)
 	}
 	if got := string(created.ConnectionDetails[xpv1.ResourceCredentialsSecretPasswordKey]); got != "as-answered" {
-		t.Errorf("R207 password %q", got)
+		t.Errorf("password %q (R207)", got)
 	}
 	cloud.answer = theirCache("ONLINE")
 	if _, err := client.Observe(t.Context(), sessions()); err != nil {
@@ -101,6 +101,6 @@ func TestCacheSendsWhatIsDeclared(t *testing.T) {
 	delete(want, "name")
 	delete(want, "engine_version")
 	if diff := cmp.Diff(want, cloud.body); diff != "" {
-		t.Errorf("R36 P61 only what can be updated is sent -want +got:\n%s", diff)
+		t.Errorf("only what can be updated is sent (R36, P61) -want +got:\n%s", diff)
 	}
 }

@@ -100,15 +100,15 @@ func TestObserve(t *testing.T) {
 	}
 	of := v1alpha3.FavouriteDBInstanceGroupVersionKind
 	checkObserved(t, favouriteDBInstances(), of, object, details, map[string]observed{
-		"R31 online":                     {have: theirs("ONLINE", nil), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
-		"R31 creating":                   {have: theirs("CREATING", nil), ready: xpv1.ReasonCreating, upToDate: true, owner: "uid"},
-		"R31 deleting":                   {have: theirs("DELETING", nil), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
-		"R31 any other leaves Ready be":  {have: theirs("UPDATING", nil), ready: "Before", upToDate: true, owner: "uid"},
-		"R183 failed":                    {have: theirs("FAILED", nil), ready: xpv1.ReasonUnavailable, upToDate: true, owner: "uid", failed: true},
-		"another version":                {have: theirs("ONLINE", func(i *database.Instance) { i.Version = "14" }), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid", failed: true},
-		"R39 another fanciness":          {have: theirs("ONLINE", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonAvailable, owner: "uid"},
-		"P15 labels are missing":         {have: theirs("ONLINE", func(i *database.Instance) { i.Labels = nil }), ready: xpv1.ReasonAvailable},
-		"what is going away stays as is": {have: theirs("DELETING", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
+		"online (R31)":                    {have: theirs("ONLINE", nil), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid"},
+		"creating (R31)":                  {have: theirs("CREATING", nil), ready: xpv1.ReasonCreating, upToDate: true, owner: "uid"},
+		"deleting (R31)":                  {have: theirs("DELETING", nil), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
+		"any other leaves Ready be (R31)": {have: theirs("UPDATING", nil), ready: "Before", upToDate: true, owner: "uid"},
+		"failed (R183)":                   {have: theirs("FAILED", nil), ready: xpv1.ReasonUnavailable, upToDate: true, owner: "uid", failed: true},
+		"another version":                 {have: theirs("ONLINE", func(i *database.Instance) { i.Version = "14" }), ready: xpv1.ReasonAvailable, upToDate: true, owner: "uid", failed: true},
+		"another fanciness (R39)":         {have: theirs("ONLINE", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonAvailable, owner: "uid"},
+		"labels are missing (P15)":        {have: theirs("ONLINE", func(i *database.Instance) { i.Labels = nil }), ready: xpv1.ReasonAvailable},
+		"what is going away stays as is":  {have: theirs("DELETING", func(i *database.Instance) { i.FancinessLevel = 9 }), ready: xpv1.ReasonDeleting, upToDate: true, owner: "uid"},
 	})
 }
 
@@ -125,10 +125,10 @@ func TestCreateAndUpdateSendWhatIsDeclared(t *testing.T) {
 	}
 	want := map[string]any{"name": "orders-db", "fanciness_level": 50.0, "version": "15", "labels": labels}
 	if diff := cmp.Diff(want, cloud.body); diff != "" || cloud.token != "uid" {
-		t.Errorf("N22 R42 token %q, body -want +got:\n%s", cloud.token, diff)
+		t.Errorf("token %q, body (N22, R42) -want +got:\n%s", cloud.token, diff)
 	}
 	if got := string(created.ConnectionDetails[xpv1.ResourceCredentialsSecretPasswordKey]); got != "secret" {
-		t.Errorf("R207 password %q", got)
+		t.Errorf("password %q (R207)", got)
 	}
 
 	cloud = &scriptedCloud{status: http.StatusOK, answer: theirs("ONLINE", func(i *database.Instance) { i.Labels = map[string]string{"team": "red"} })}
@@ -141,7 +141,7 @@ func TestCreateAndUpdateSendWhatIsDeclared(t *testing.T) {
 	}
 	labels["team"] = "red"
 	if diff := cmp.Diff(map[string]any{"fanciness_level": 50.0, "labels": labels}, cloud.body); diff != "" {
-		t.Errorf("R36 P15 only what can be updated is sent, and other people's labels stay -want +got:\n%s", diff)
+		t.Errorf("only what can be updated is sent, and other people's labels stay (R36, P15) -want +got:\n%s", diff)
 	}
 }
 
@@ -153,8 +153,8 @@ func TestChosenPassword(t *testing.T) {
 		inputs map[string][]byte
 		sent   any // null where none is
 	}{
-		"P61 R221 chosen":   {inputs: map[string][]byte{"passwordSecretRef": []byte(chosen)}, sent: chosen},
-		"P62 none is given": {},
+		"chosen (P61, R221)":  {inputs: map[string][]byte{"passwordSecretRef": []byte(chosen)}, sent: chosen},
+		"none is given (P62)": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,10 +186,10 @@ func TestAbsent(t *testing.T) {
 	gone := sdk.ErrorBody{Error: sdk.ErrorDetail{Code: sdk.CodeNotFound, Message: "no such instance"}}
 	client := (&scriptedCloud{status: http.StatusNotFound, answer: gone}).client(t)
 	if o, err := client.Observe(t.Context(), orders()); err != nil || o.ResourceExists {
-		t.Errorf("R22 observed %+v, %v", o, err)
+		t.Errorf("observed %+v, %v (R22)", o, err)
 	}
 	if err := client.Delete(t.Context(), orders()); err != nil {
-		t.Errorf("R38 deleting what is gone: %v", err)
+		t.Errorf("deleting what is gone: %v (R38)", err)
 	}
 }
 

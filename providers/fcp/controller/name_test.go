@@ -19,16 +19,16 @@ func TestNamesForTheCloud(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 80)
 	cases := map[string]struct{ object, want string }{
-		"D19 valid stays":              {"shop-orders-x1b2c", "shop-orders-x1b2c"},
-		"D19 one letter stays":         {"a", "a"},
-		"D19 the longest stays":        {long[:57] + "-x1b2c", long[:57] + "-x1b2c"},
-		"D19 a digit first":            {"1shop-orders-x1b2c", "x1shop-orders-x1b2c"},
-		"D19 digits only":              {"42", "x42"},
-		"D19 dots":                     {"shop-orders.eu.prod-x1b2c", "shop-orders-eu-prod-x1b2c"},
-		"D19 both":                     {"1.a", "x1-a"},
-		"D19 no room for the letter":   {"1" + long[:56] + "-x1b2c", "x1" + long[:55] + "-x1b2c"},
-		"D19 longer than the cloud's":  {long + "-x1b2c", long[:57] + "-x1b2c"},
-		"D19 the longest in the world": {strings.Repeat("1.", 126) + "z", "x" + strings.Repeat("1-", 28) + "-1-1-z"},
+		"valid stays (D19)":              {"shop-orders-x1b2c", "shop-orders-x1b2c"},
+		"one letter stays (D19)":         {"a", "a"},
+		"the longest stays (D19)":        {long[:57] + "-x1b2c", long[:57] + "-x1b2c"},
+		"a digit first (D19)":            {"1shop-orders-x1b2c", "x1shop-orders-x1b2c"},
+		"digits only (D19)":              {"42", "x42"},
+		"dots (D19)":                     {"shop-orders.eu.prod-x1b2c", "shop-orders-eu-prod-x1b2c"},
+		"both (D19)":                     {"1.a", "x1-a"},
+		"no room for the letter (D19)":   {"1" + long[:56] + "-x1b2c", "x1" + long[:55] + "-x1b2c"},
+		"longer than the cloud's (D19)":  {long + "-x1b2c", long[:57] + "-x1b2c"},
+		"the longest in the world (D19)": {strings.Repeat("1.", 126) + "z", "x" + strings.Repeat("1-", 28) + "-1-1-z"},
 	}
 	valid := regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	for name, tc := range cases {

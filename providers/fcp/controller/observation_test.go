@@ -91,7 +91,7 @@ func checkObserved[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V],
 				got[key] = string(value)
 			}
 			if diff := cmp.Diff(details, got); diff != "" {
-				t.Errorf("R211 details -want +got:\n%s", diff)
+				t.Errorf("details (R211) -want +got:\n%s", diff)
 			}
 		})
 	}
@@ -105,10 +105,10 @@ func checkShown[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], em
 		want   any
 		got    func(kind.Object[P, O]) any
 	}{
-		"K10 P22 N15 R43 everything": {answer, camel(tree(t, answer)), func(mg kind.Object[P, O]) any {
+		"everything (K10, P22, N15, R43)": {answer, camel(tree(t, answer)), func(mg kind.Object[P, O]) any {
 			return parameters.Overlay(tree(t, mg.Parameters()), tree(t, mg.Observation()))
 		}},
-		"P50 nothing": {struct{}{}, map[string]any{}, func(mg kind.Object[P, O]) any { return tree(t, mg.Observation()) }},
+		"nothing (P50)": {struct{}{}, map[string]any{}, func(mg kind.Object[P, O]) any { return tree(t, mg.Observation()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

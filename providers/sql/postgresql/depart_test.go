@@ -67,20 +67,20 @@ func (w *scene) depart(t *testing.T) error {
 
 // What ties a role to a server that it shares with others.
 var ties = map[string]func(t *testing.T, w *scene){
-	"R55 nothing": func(*testing.T, *scene) {},
-	"R55 more large objects of its own than the server has locks": func(t *testing.T, w *scene) {
+	"nothing (R55)": func(*testing.T, *scene) {},
+	"more large objects of its own than the server has locks (R55)": func(t *testing.T, w *scene) {
 		for range 5 {
 			execute(t, w.asRival, "SELECT lo_create(0) FROM generate_series(1, 2500)")
 		}
 	},
-	"R55 privileges of every sort": func(t *testing.T, w *scene) {
+	"privileges of every sort (R55)": func(t *testing.T, w *scene) {
 		execute(t, w.asOwner, w.quoted("CREATE TABLE t (x int)", "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS 'SELECT 1'",
 			"GRANT CONNECT ON DATABASE OWN TO RIVAL", "GRANT SELECT ON t TO RIVAL", "GRANT UPDATE (x) ON t TO RIVAL",
 			"GRANT EXECUTE ON FUNCTION f TO RIVAL", "GRANT USAGE ON SCHEMA public TO RIVAL", "SELECT lo_create(7)",
 			"GRANT SELECT ON LARGE OBJECT 7 TO RIVAL", "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO RIVAL",
 			"ALTER TABLE t ENABLE ROW LEVEL SECURITY", "CREATE POLICY p ON t TO RIVAL USING (true)")...)
 	},
-	"R55 privileges that others than the owner granted": func(t *testing.T, w *scene) {
+	"privileges that others than the owner granted (R55)": func(t *testing.T, w *scene) {
 		execute(t, w.asOwner, w.quoted(`CREATE TABLE "T" ("X y" int)`, `CREATE SEQUENCE "S"`, "CREATE TYPE e AS ENUM ('a')",
 			"CREATE FUNCTION f(e) RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE SCHEMA o", "SELECT lo_create(7)",
 			"GRANT CONNECT ON DATABASE OWN TO HELPER WITH GRANT OPTION", `GRANT SELECT ("X y") ON "T" TO HELPER WITH GRANT OPTION`,
@@ -93,7 +93,7 @@ var ties = map[string]func(t *testing.T, w *scene){
 			"GRANT USAGE ON SCHEMA o TO RIVAL", "GRANT SELECT ON LARGE OBJECT 7 TO RIVAL",
 			"GRANT SELECT, DELETE ON u TO RIVAL")...)
 	},
-	"R55 a table elsewhere on which others build": func(t *testing.T, w *scene) {
+	"a table elsewhere on which others build (R55)": func(t *testing.T, w *scene) {
 		execute(t, w.asOwner, w.quoted("CREATE SCHEMA s", "GRANT ALL ON SCHEMA s TO RIVAL", "GRANT CONNECT ON DATABASE OWN TO RIVAL")...)
 		guest, err := open(t, w.database, w.rival, scenePassword)
 		if err != nil {
@@ -102,7 +102,7 @@ var ties = map[string]func(t *testing.T, w *scene){
 		execute(t, guest, w.quoted("CREATE TABLE s.t (x int)", "GRANT SELECT ON s.t TO PUBLIC")...)
 		execute(t, w.asOwner, "CREATE VIEW v AS SELECT * FROM s.t")
 	},
-	"R55 a database whose settings are in the way": func(t *testing.T, w *scene) {
+	"a database whose settings are in the way (R55)": func(t *testing.T, w *scene) {
 		execute(t, w.asOwner, w.quoted("CREATE TABLE t (x int)", "GRANT SELECT ON t TO RIVAL",
 			"ALTER DATABASE OWN SET statement_timeout = 1", "ALTER DATABASE OWN SET default_transaction_read_only = on",
 			"ALTER DATABASE OWN SET local_preload_libraries = 'none such'", "ALTER DATABASE OWN SET search_path = 'public'")...)
@@ -135,7 +135,7 @@ func TestDeparture(t *testing.T) {
 func TestDepartureLeavesOthers(t *testing.T) {
 	t.Parallel()
 	w := newScene(t, connect(t))
-	ties["R55 privileges that others than the owner granted"](t, w)
+	ties["privileges that others than the owner granted (R55)"](t, w)
 	if err := w.depart(t); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestDepartureLeavesOthers(t *testing.T) {
 func TestDepartureFromClosedDatabase(t *testing.T) {
 	t.Parallel()
 	w := newScene(t, connect(t))
-	ties["R55 privileges of every sort"](t, w)
+	ties["privileges of every sort (R55)"](t, w)
 	closed := postgresql.Database{Name: w.database, AllowConnections: ptr(false)}
 	if err := w.s.UpdateDatabase(t.Context(), closed); err != nil {
 		t.Fatal(err)
@@ -153,17 +153,17 @@ func TestDepartureFromClosedDatabase(t *testing.T) {
 	err := w.depart(t)
 	want(t, err, postgresql.IsConflict, "a conflict")
 	if !strings.Contains(fmt.Sprint(err), fmt.Sprintf("cannot connect to database %q", w.database)) {
-		t.Errorf("R55 it does not say where: %v", err)
+		t.Errorf("it does not say where: %v (R55)", err)
 	}
 	if _, err := open(t, "postgres", w.rival, scenePassword); err == nil {
-		t.Error("R55 the role can log in")
+		t.Error("the role can log in (R55)")
 	}
 	closed.AllowConnections = ptr(true)
 	if err := w.s.UpdateDatabase(t.Context(), closed); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.depart(t); err != nil {
-		t.Errorf("R38 repeated: %v", err)
+		t.Errorf("repeated: %v (R38)", err)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestLockOut(t *testing.T) {
 		t.Error("the role can log in")
 	}
 	if err := w.s.DisableLogin(t.Context(), w.rival); err != nil {
-		t.Errorf("R38 repeated: %v", err)
+		t.Errorf("repeated: %v (R38)", err)
 	}
 }
 

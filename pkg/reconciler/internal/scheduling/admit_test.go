@@ -69,12 +69,12 @@ func TestNamespaces(t *testing.T) {
 		class string
 		asks  bool // whether the labels of the namespace have to be read
 	}{
-		"N10 R241 the first that is for the claim's namespace":           {small, "b-gold", true},
-		"N10 R241 the first is for all":                                  {large, "all", false},
-		"R236 R237 N10 the only one is chosen, and says NotAllowed":      {alone, "alone", false},
-		"R236 R237 N10 the first is chosen if none is for the namespace": {closed, "closed-1", true},
-		"N10 a selector that cannot be understood is for nobody":         {wrong, "e-gold", true},
-		"N10 R241 that of another kind is not for the namespace":         {mixed, "z", true},
+		"the first that is for the claim's namespace (N10, R241)":            {small, "b-gold", true},
+		"the first is for all (N10, R241)":                                   {large, "all", false},
+		"the only one is chosen, and says NotAllowed (R236, R237, N10)":      {alone, "alone", false},
+		"the first is chosen if none is for the namespace (R236, R237, N10)": {closed, "closed-1", true},
+		"a selector that cannot be understood is for nobody (N10)":           {wrong, "e-gold", true},
+		"that of another kind is not for the namespace (N10, R241)":          {mixed, "z", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := s.claim("", tc.wants)
@@ -113,16 +113,16 @@ func TestNamespacesChange(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	t.Run("N10 not in the tier", func(t *testing.T) { gets(t, "before", "b") })
+	t.Run("not in the tier (N10)", func(t *testing.T) { gets(t, "before", "b") })
 	s.inTier("silver")
-	t.Run("N10 the namespace comes into the tier", func(t *testing.T) { gets(t, "inside", "a") })
+	t.Run("the namespace comes into the tier (N10)", func(t *testing.T) { gets(t, "inside", "a") })
 	s.onRequest(func(req *http.Request) error {
 		if strings.HasSuffix(req.URL.Path, "/api/v1/namespaces/"+s.env.Namespace) {
 			return errors.New("refused by the test")
 		}
 		return nil
 	})
-	t.Run("N10 labels that cannot be read choose nothing, and it is tried again", func(t *testing.T) {
+	t.Run("labels that cannot be read choose nothing, and it is tried again (N10)", func(t *testing.T) {
 		claim := s.claim("unread", small)
 		s.create(claim)
 		if _, err := h.pass(claim); err == nil || !strings.Contains(err.Error(), "reading the labels of the claim's namespace") {
@@ -140,7 +140,7 @@ func TestNamespacesChange(t *testing.T) {
 		}
 	})
 	s.change(first, func() { only(first, "gold") })
-	t.Run("N10 the class closes", func(t *testing.T) {
+	t.Run("the class closes (N10)", func(t *testing.T) {
 		i := 0
 		s.env.Eventually(t, "a claim gets the other class", func(ctx context.Context) error {
 			i++

@@ -93,23 +93,23 @@ func TestScheduling(t *testing.T) {
 		want   *corev1.ObjectReference
 		after  time.Duration
 	}{
-		"K28 R235 R236 R237 R241 the first that matches by name": {want: chosen},
-		"R243 R238 a claim that names a class":                   {func(c *shop.ItemClaim) { c.Spec.ClassReference = explicit }, explicit, 0},
-		"R243 R239 a claim that names its resource": {
+		"the first that matches by name (K28, R235, R236, R237, R241)": {want: chosen},
+		"a claim that names a class (R243, R238)":                      {func(c *shop.ItemClaim) { c.Spec.ClassReference = explicit }, explicit, 0},
+		"a claim that names its resource (R243, R239)": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.ItemGroupVersionKind, "i") }, none, 0},
-		"R243 R235 a claim without a selector": {func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil }, none, 0},
-		"R244 a claim that is being deleted":   {func(c *shop.ItemClaim) { c.Finalizers = []string{"test.bowline.dev/stay"} }, none, 0},
-		"R240 nothing matches, look again": {
+		"a claim without a selector (R243, R235)": {func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil }, none, 0},
+		"a claim that is being deleted (R244)":    {func(c *shop.ItemClaim) { c.Finalizers = []string{"test.bowline.dev/stay"} }, none, 0},
+		"nothing matches, look again (R240)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = labels.Set{"size": "huge"} }, none, poll},
-		"R246 an expression": {
+		"an expression (R246)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector = expression("size", "In", "tiny", "small") }, chosen, 0},
-		"R246 an expression that excludes": {func(c *shop.ItemClaim) {
+		"an expression that excludes (R246)": {func(c *shop.ItemClaim) {
 			c.Spec.ClassSelector = expression("size", "DoesNotExist")
 			c.Spec.ClassSelector.MatchLabels = labels.Set{"for": "first"}
 		}, s.of(shop.ItemClassGroupVersionKind, "first"), 0},
-		"R241 N10 the one of another kind comes first": {
+		"the one of another kind comes first (R241, N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector = expression("size", "In", "small", "large") }, none, poll},
-		"N10 a selector that cannot be understood": {
+		"a selector that cannot be understood (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector = expression("size", "Resembles", "small") }, none, poll},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestEmptySelector(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	h := scheduling(s, gadgetClass)
-	t.Run("R246 R250 an empty selector matches every class", func(t *testing.T) {
+	t.Run("an empty selector matches every class (R246, R250)", func(t *testing.T) {
 		claim := s.claim("any", labels.Set{})
 		s.create(claim)
 		if got, err := h.pass(claim); err != nil || got.RequeueAfter != 0 {
@@ -161,17 +161,17 @@ func TestDefaulting(t *testing.T) {
 		change func(*shop.ItemClaim)
 		want   *corev1.ObjectReference
 	}{
-		"K28 R247 R248 R252 the one whose annotation is true": {want: s.of(shop.ItemClassGroupVersionKind, "default")},
-		"R253 R250 R247 a claim with a selector": {
+		"the one whose annotation is true (K28, R247, R248, R252)": {want: s.of(shop.ItemClassGroupVersionKind, "default")},
+		"a claim with a selector (R253, R250, R247)": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: labels.Set{"no": "such"}}
 			}, none},
-		"R253 R250 a claim with an empty selector": {
+		"a claim with an empty selector (R253, R250)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector = &metav1.LabelSelector{} }, none},
-		"R253 R247 a claim that names a class": {func(c *shop.ItemClaim) { c.Spec.ClassReference = other }, other},
-		"R253 R247 a claim that names its resource": {
+		"a claim that names a class (R253, R247)": {func(c *shop.ItemClaim) { c.Spec.ClassReference = other }, other},
+		"a claim that names its resource (R253, R247)": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.ItemGroupVersionKind, "i") }, none},
-		"R253 a claim that is being deleted": {func(c *shop.ItemClaim) { c.Finalizers = []string{"test.bowline.dev/stay"} }, none},
+		"a claim that is being deleted (R253)": {func(c *shop.ItemClaim) { c.Finalizers = []string{"test.bowline.dev/stay"} }, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := s.claim("", nil)
@@ -214,11 +214,11 @@ func TestWrites(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	t.Run("R245 one claim and one event, and nothing of the class is made", func(t *testing.T) {
+	t.Run("one claim and one event, and nothing of the class is made (R245)", func(t *testing.T) {
 		pass(t, "PATCH /itemclaims/one", "POST /api/v1/namespaces/NS/events")
 	})
-	t.Run("R1 N13 nothing is left to do", func(t *testing.T) { pass(t) })
-	t.Run("R237 an event tells which class it is", func(t *testing.T) {
+	t.Run("nothing is left to do (R1, N13)", func(t *testing.T) { pass(t) })
+	t.Run("an event tells which class it is (R237)", func(t *testing.T) {
 		events := &corev1.EventList{}
 		if err := s.env.Client.List(t.Context(), events, client.InNamespace(s.env.Namespace)); err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("got %+v", events.Items)
 	})
 	s.delete(claim)
-	t.Run("R16 a claim that is gone", func(t *testing.T) { pass(t) })
+	t.Run("a claim that is gone (R16)", func(t *testing.T) { pass(t) })
 }
 
 // Somebody writes to the claim after it was read and before the class is written.
@@ -243,9 +243,9 @@ func TestConflict(t *testing.T) {
 		theirs func(*shop.ItemClaim, *corev1.ObjectReference)
 		want   string // the class in the end
 	}{
-		"R242 R17 another scheduler was first": {
+		"another scheduler was first (R242, R17)": {
 			func(c *shop.ItemClaim, ref *corev1.ObjectReference) { c.Spec.ClassReference = ref }, "theirs"},
-		"R17 somebody wrote something else": {
+		"somebody wrote something else (R17)": {
 			func(c *shop.ItemClaim, _ *corev1.ObjectReference) { c.Annotations = map[string]string{"a": "b"} }, "first"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func judging(s *stage) *judge {
 	})
 	first := s.claim("first", labels.Set{"no": "such"})
 	s.create(first)
-	s.env.Eventually(s.t, "N10 the first claim says why", func(ctx context.Context) error {
+	s.env.Eventually(s.t, "the first claim says why (N10)", func(ctx context.Context) error {
 		if _, err := j.pass(first); err != nil {
 			return err
 		}
@@ -83,52 +83,52 @@ func TestJudgement(t *testing.T) {
 		words  []string
 		after  time.Duration
 	}{
-		"N10 no class has the labels": {
+		"no class has the labels (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = labels.Set{"size": "huge"} },
 			"NoMatchingClass", []string{"size=huge", "kubectl get classes --show-labels"}, 0},
-		"N10 no class has the many labels": {
+		"no class has the many labels (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = many() },
 			"NoMatchingClass", []string{"0=a", "…)", "kubectl get classes --show-labels"}, 0},
-		"N10 the selector cannot be understood": {
+		"the selector cannot be understood (N10)": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Resembles"}}
 			},
 			"NoMatchingClass", []string{"spec.classSelector is invalid", "Resembles"}, 0},
-		"N10 there is no default": {
+		"there is no default (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil },
 			"NoMatchingClass", []string{"no default class", "spec.classSelector"}, 0},
-		"N10 a class of a kind that nobody offers": {
+		"a class of a kind that nobody offers (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(strange, "x") },
 			"ClassNotFound", []string{"spec.classRef", "StrangeClass.shop.test.bowline.dev", "install the provider"}, 0},
-		"N10 a managed resource of a kind that nobody offers": {
+		"a managed resource of a kind that nobody offers (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x") },
 			"ClassNotFound", []string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
-		"N10 a class that is offered, whether it exists or not, is the binder's": {
+		"a class that is offered, whether it exists or not, is the binder's (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "nowhere") }, "", nil, 0},
-		"N10 a managed resource that is offered is the binder's": {
+		"a managed resource that is offered is the binder's (N10)": {
 			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GadgetGroupVersionKind, "nowhere") }, "", nil, 0},
-		"N10 a class that is offered in another version is the binder's": {
+		"a class that is offered in another version is the binder's (N10)": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v0"), "class")
 			}, "", nil, 0},
-		"N10 the managed resource counts, and is offered": {
+		"the managed resource counts, and is offered (N10)": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassReference, c.Spec.ResourceReference = s.of(strange, "x"), s.of(shop.ItemGroupVersionKind, "nowhere")
 			}, "", nil, 0},
-		"N10 the managed resource counts, and is not offered": {
+		"the managed resource counts, and is not offered (N10)": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "class")
 				c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x")
 			}, "ClassNotFound", []string{"spec.resourceRef"}, 0},
-		"N10 a claim that a binder began with gets time": {
+		"a claim that a binder began with gets time (N10)": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassReference, c.Finalizers = s.of(strange, "x"), []string{meta.FinalizerClaim}
 			}, "", nil, patience},
-		"N10 a claim that a binder began with and that names nothing now": {
+		"a claim that a binder began with and that names nothing now (N10)": {
 			func(c *shop.ItemClaim) {
 				c.Spec.ClassSelector.MatchLabels, c.Finalizers = labels.Set{"size": "huge"}, []string{meta.FinalizerClaim}
 			}, "NoMatchingClass", nil, 0},
-		"N10 a claim that gets a class in a moment": {nil, "", nil, patience},
+		"a claim that gets a class in a moment (N10)": {nil, "", nil, patience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := s.claim("", labels.Set{"size": "small"})
@@ -161,7 +161,7 @@ func (j *judge) said(t *testing.T, c *shop.ItemClaim, reason string) {
 		}
 	}
 	if got := j.take(writes); len(got) != want {
-		t.Errorf("N13: %d writes, want %d: %v", len(got), want, got)
+		t.Errorf("%d writes, want %d: %v (N13)", len(got), want, got)
 	}
 	if got := j.events.Take(); len(got) != want || want > 0 && string(got[0]) != reason {
 		t.Errorf("events %v, want %d", got, want)
@@ -180,17 +180,17 @@ func TestAbandoned(t *testing.T) {
 		kept   bool
 		after  string // what it shows after a while, if it is kept
 	}{
-		"N10 R279 a deleted one that names nothing goes": {change: func(*shop.ItemClaim) {}},
-		"N10 R279 a deleted one of a class that nobody offers goes after a while": {
+		"a deleted one that names nothing goes (N10, R279)": {change: func(*shop.ItemClaim) {}},
+		"a deleted one of a class that nobody offers goes after a while (N10, R279)": {
 			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }},
-		"N10 R279 a deleted one that names a resource of such a kind says why it stays": {
+		"a deleted one that names a resource of such a kind says why it stays (N10, R279)": {
 			change: func(c *shop.ItemClaim) { c.Spec.ResourceReference = resource }, kept: true, after: "ClassNotFound"},
-		"N10 R279 a deleted one that a binder serves is the binder's": {
+		"a deleted one that a binder serves is the binder's (N10, R279)": {
 			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "x") }, kept: true},
-		"N10 a living one of a class that nobody offers says so after a while": {
+		"a living one of a class that nobody offers says so after a while (N10)": {
 			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }, lives: true,
 			kept: true, after: "ClassNotFound"},
-		"N10 a living one that is bound is left alone": {change: func(c *shop.ItemClaim) {
+		"a living one that is bound is left alone (N10)": {change: func(c *shop.ItemClaim) {
 			c.Spec.ClassReference, c.Status.BindingPhase = strange, xpv1.BindingPhaseBound
 		}, lives: true, kept: true},
 	} {
@@ -242,7 +242,7 @@ func TestPatience(t *testing.T) {
 			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
 	}
-	t.Run("N10 first it waits", func(t *testing.T) {
+	t.Run("first it waits (N10)", func(t *testing.T) {
 		pass(patience)
 		j.now.Add(4)
 		pass(patience - 4*time.Second)
@@ -250,21 +250,21 @@ func TestPatience(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("N10 then it says so", func(t *testing.T) {
+	t.Run("then it says so (N10)", func(t *testing.T) {
 		j.now.Add(6)
 		pass(0)
 		if err := s.shows(c, "Binding", "ItemClass.shop.test.bowline.dev "+s.env.Prefix+"class", "provider")(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Run("N13 once", func(t *testing.T) {
+	t.Run("once (N13)", func(t *testing.T) {
 		s.take(writes)
 		pass(0)
 		if got := s.take(writes); len(got) != 0 {
 			t.Error(got)
 		}
 	})
-	t.Run("R16 a claim that is gone, and made anew", func(t *testing.T) {
+	t.Run("a claim that is gone, and made anew (R16)", func(t *testing.T) {
 		s.delete(c)
 		pass(0)
 		c = s.claim("waits", labels.Set{"size": "small"})
@@ -276,7 +276,7 @@ func TestPatience(t *testing.T) {
 // The claim gets a class between the pass's look and its word.
 func TestWordsThatComeTooLate(t *testing.T) {
 	t.Parallel()
-	t.Run("R17 N10 it never speaks over the binder", func(t *testing.T) {
+	t.Run("it never speaks over the binder (R17, N10)", func(t *testing.T) {
 		s := newStage(t)
 		j := judging(s)
 		c := s.claim("contested", labels.Set{"size": "small"})
@@ -304,7 +304,7 @@ func TestWordsThatComeTooLate(t *testing.T) {
 			t.Error(err)
 		}
 		if got := j.events.Take(); len(got) != 0 {
-			t.Errorf("N13: events %v", got)
+			t.Errorf("events %v (N13)", got)
 		}
 	})
 }
@@ -312,7 +312,7 @@ func TestWordsThatComeTooLate(t *testing.T) {
 // While a class kind cannot be listed nobody chooses, since its classes might come first, and the claim says so after a while.
 func TestClassesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	t.Run("N10 nobody chooses among some of the classes", func(t *testing.T) {
+	t.Run("nobody chooses among some of the classes (N10)", func(t *testing.T) {
 		s := newStage(t)
 		var open atomic.Bool
 		s.onRequest(func(req *http.Request) error {
@@ -353,7 +353,7 @@ func TestKindsOfClaims(t *testing.T) {
 	}
 	items, gadgets := other("items", "ItemClass"), other("gadgets", "GadgetClass")
 	s.create(items, gadgets)
-	s.env.Eventually(t, "N10 gadgets are not for it", func(ctx context.Context) error {
+	s.env.Eventually(t, "gadgets are not for it (N10)", func(ctx context.Context) error {
 		if err := s.env.Client.Get(ctx, client.ObjectKeyFromObject(gadgets), gadgets); err != nil {
 			return err
 		}
@@ -362,7 +362,7 @@ func TestKindsOfClaims(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("N10 the annotation names all claim kinds", func(t *testing.T) {
+	t.Run("the annotation names all claim kinds (N10)", func(t *testing.T) {
 		if err := s.env.Client.Get(t.Context(), client.ObjectKeyFromObject(items), items); err != nil {
 			t.Fatal(err)
 		}

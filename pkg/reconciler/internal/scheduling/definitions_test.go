@@ -88,7 +88,7 @@ func (s *stage) lateScheduler(mgr manager.Manager) error {
 // Class kinds that come and go while controllers run.
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
-	t.Run("N10 a class kind is installed, uninstalled and installed again", func(t *testing.T) {
+	t.Run("a class kind is installed, uninstalled and installed again (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.start(everything)
@@ -106,7 +106,7 @@ func TestDefinitions(t *testing.T) {
 			s.env.Eventually(t, "its classes do not count", s.next(round, "ItemClass"))
 		}
 	})
-	t.Run("N10 the author's own class kind whose definition does not say what it is for", func(t *testing.T) {
+	t.Run("the author's own class kind whose definition does not say what it is for (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.install(false)
@@ -116,7 +116,7 @@ func TestDefinitions(t *testing.T) {
 		s.create(c)
 		s.env.Eventually(t, "it is given", s.gets(c, s.of(s.late(), "class")))
 	})
-	t.Run("N10 the author's own class kind is installed later", func(t *testing.T) {
+	t.Run("the author's own class kind is installed later (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.start(s.lateScheduler)
@@ -126,7 +126,7 @@ func TestDefinitions(t *testing.T) {
 		s.create(s.lateClass("class"))
 		s.env.Eventually(t, "it is given", s.gets(c, s.of(s.late(), "class")))
 	})
-	t.Run("N10 a definition says no more that it is for such claims", func(t *testing.T) {
+	t.Run("a definition says no more that it is for such claims (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		crd := s.install(true)

@@ -23,7 +23,7 @@ import (
 // Without wake-ups claims are looked at again by time.
 func TestPolling(t *testing.T) {
 	t.Parallel()
-	t.Run("R240 R249 without wake-ups claims are looked at again by time", func(t *testing.T) {
+	t.Run("without wake-ups claims are looked at again by time (R240, R249)", func(t *testing.T) {
 		s := newStage(t)
 		s.start(func(mgr manager.Manager) error {
 			looked := claimscheduling.NewReconciler(mgr, itemClaims, itemClass, claimscheduling.WithPollInterval(50*time.Millisecond))
@@ -44,17 +44,17 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("R15 R5 the names of all controllers differ", func(t *testing.T) {
+	t.Run("the names of all controllers differ (R15, R5)", func(t *testing.T) {
 		if err := everything(mgr); err != nil {
 			t.Error(err)
 		}
 	})
 	for name, of := range map[string]string{
-		"R10 N21 scheduler":       "scheduler.itemclaim.item.shop.test.bowline.dev",
-		"R10 N21 other scheduler": "scheduler.itemclaim.gadget.shop.test.bowline.dev",
-		"R11 N21 defaulter":       "defaulter.itemclaim.item.shop.test.bowline.dev",
-		"R11 N21 other defaulter": "defaulter.itemclaim.gadget.shop.test.bowline.dev",
-		"N10 N21 core controller": "claim.itemclaim.shop.test.bowline.dev",
+		"scheduler (R10, N21)":       "scheduler.itemclaim.item.shop.test.bowline.dev",
+		"other scheduler (R10, N21)": "scheduler.itemclaim.gadget.shop.test.bowline.dev",
+		"defaulter (R11, N21)":       "defaulter.itemclaim.item.shop.test.bowline.dev",
+		"other defaulter (R11, N21)": "defaulter.itemclaim.gadget.shop.test.bowline.dev",
+		"core controller (N10, N21)": "claim.itemclaim.shop.test.bowline.dev",
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ctrl.NewControllerManagedBy(mgr).Named(of).For(&shop.ItemClaim{}).Complete(&claimscheduling.Reconciler{})

@@ -53,9 +53,9 @@ func TestPeace(t *testing.T) {
 		made[c] = tc.reason
 	}
 	for c, reason := range made {
-		s.env.Eventually(t, "N10 it says why it waits", s.shows(c, reason))
+		s.env.Eventually(t, "it says why it waits (N10)", s.shows(c, reason))
 	}
-	t.Run("N10 N13 then all is quiet", func(t *testing.T) {
+	t.Run("then all is quiet (N10, N13)", func(t *testing.T) {
 		quiet := time.Now()
 		s.take(writes)
 		s.env.Eventually(t, "nothing was written for a second", func(context.Context) error {

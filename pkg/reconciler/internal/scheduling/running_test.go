@@ -84,10 +84,10 @@ func TestTwoManagers(t *testing.T) {
 		blind bool // the manager of items sees no gadget classes, as it might for a moment
 		wants labels.Set
 	}{
-		"R242 R2 R5 N10 both agree":                      {wants: labels.Set{"size": "any"}},
-		"R242 R17 they see different classes and race":   {blind: true, wants: labels.Set{"size": "any"}},
-		"R242 R251 N10 defaults, of which there is one":  {wants: nil},
-		"R242 R251 defaulters that see one default each": {blind: true, wants: nil},
+		"both agree (R242, R2, R5, N10)":                    {wants: labels.Set{"size": "any"}},
+		"they see different classes and race (R242, R17)":   {blind: true, wants: labels.Set{"size": "any"}},
+		"defaults, of which there is one (R242, R251, N10)": {wants: nil},
+		"defaulters that see one default each (R242, R251)": {blind: true, wants: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,35 +143,35 @@ func (s *stage) startSide(side string, blind bool, setup func(manager.Manager) e
 // Classes that come, change and go.
 func TestWakeups(t *testing.T) {
 	t.Parallel()
-	t.Run("R240 a class appears, and gets the labels later", func(t *testing.T) {
+	t.Run("a class appears, and gets the labels later (R240)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.start(everything)
 		one, two := s.claim("one", labels.Set{"size": "small"}), s.claim("two", labels.Set{"size": "large"})
 		s.create(one, two)
-		s.env.Eventually(t, "N10 it says so", s.shows(one, "NoMatchingClass", "size=small"))
-		s.env.Eventually(t, "N10 it says so", s.shows(two, "NoMatchingClass", "size=large"))
+		s.env.Eventually(t, "it says so (N10)", s.shows(one, "NoMatchingClass", "size=small"))
+		s.env.Eventually(t, "it says so (N10)", s.shows(two, "NoMatchingClass", "size=large"))
 		class := labelled(s.item("class"), labels.Set{"size": "small"})
 		s.create(class)
 		s.env.Eventually(t, "it appears", s.gets(one, s.of(shop.ItemClassGroupVersionKind, "class")))
 		s.change(class, func() { class.Labels["size"] = "large" })
 		s.env.Eventually(t, "it changes", s.gets(two, s.of(shop.ItemClassGroupVersionKind, "class")))
 		if err := s.gets(one, s.of(shop.ItemClassGroupVersionKind, "class"))(t.Context()); err != nil {
-			t.Errorf("R238: %v", err)
+			t.Errorf("%v (R238)", err)
 		}
 	})
-	t.Run("R249 N10 a default appears, a second one, and goes", func(t *testing.T) {
+	t.Run("a default appears, a second one, and goes (R249, N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		s.start(everything)
 		one, two := s.claim("one", nil), s.claim("two", nil)
 		s.create(one, s.item("plain"))
-		s.env.Eventually(t, "N10 it says so", s.shows(one, "NoMatchingClass", "default"))
+		s.env.Eventually(t, "it says so (N10)", s.shows(one, "NoMatchingClass", "default"))
 		item, gadget := byDefault(s.item("default"), "true"), byDefault(s.gadget("default"), "true")
 		s.create(item)
-		s.env.Eventually(t, "R248 it appears", s.gets(one, s.of(shop.ItemClassGroupVersionKind, "default")))
+		s.env.Eventually(t, "it appears (R248)", s.gets(one, s.of(shop.ItemClassGroupVersionKind, "default")))
 		s.create(gadget)
-		s.env.Eventually(t, "R251 there are two", func(ctx context.Context) error {
+		s.env.Eventually(t, "there are two (R251)", func(ctx context.Context) error {
 			// Until all know of the second, a claim gets the first, as it should.
 			any := s.claim("", nil)
 			any.GenerateName = "any-"
@@ -188,15 +188,15 @@ func TestWakeups(t *testing.T) {
 			return fmt.Errorf("no claim of %d says so", len(list.Items))
 		})
 		s.create(two)
-		s.env.Eventually(t, "N10 it names both", s.shows(two, "AmbiguousDefaultClass",
+		s.env.Eventually(t, "it names both (N10)", s.shows(two, "AmbiguousDefaultClass",
 			"GadgetClass.shop.test.bowline.dev "+gadget.Name, "ItemClass.shop.test.bowline.dev "+item.Name))
 		if two.Spec.ClassReference != nil {
-			t.Errorf("N10 it got %v", two.Spec.ClassReference)
+			t.Errorf("it got %v (N10)", two.Spec.ClassReference)
 		}
 		s.delete(item)
 		s.env.Eventually(t, "it goes", s.gets(two, s.of(shop.GadgetClassGroupVersionKind, "default")))
 	})
-	t.Run("N10 a class that is being deleted is not for new claims", func(t *testing.T) {
+	t.Run("a class that is being deleted is not for new claims (N10)", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t)
 		going, staying := labelled(s.item("a"), labels.Set{"size": "any"}), labelled(s.item("b"), labels.Set{"size": "any"})
@@ -233,7 +233,7 @@ func TestCost(t *testing.T) {
 			s.env.Eventually(t, "it has a class", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "class")))
 		}
 	}
-	t.Run("N13 two writes for each claim, an event included", func(t *testing.T) {
+	t.Run("two writes for each claim, an event included (N13)", func(t *testing.T) {
 		var requests []string
 		s.env.Eventually(t, "all events are there", func(ctx context.Context) error {
 			requests = append(requests, s.take(func(string) bool { return true })...)
@@ -251,7 +251,7 @@ func TestCost(t *testing.T) {
 		}
 	})
 	stop()
-	t.Run("R1 N13 a new process writes nothing where nothing changed", func(t *testing.T) {
+	t.Run("a new process writes nothing where nothing changed (R1, N13)", func(t *testing.T) {
 		s.start(everything)
 		last := s.claim("last", labels.Set{"size": "any"})
 		s.create(last)

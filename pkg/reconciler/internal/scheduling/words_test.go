@@ -30,18 +30,18 @@ func TestWordsForTeams(t *testing.T) {
 		reason  string
 		words   []string
 	}{
-		"N10 to list classes": {
+		"to list classes (N10)": {
 			refused: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/gadgetclasses") },
 			reason:  "NoMatchingClass", words: []string{"could not be listed", "ask your platform team"},
 		},
-		"N10 to read the labels of the namespace": {
+		"to read the labels of the namespace (N10)": {
 			refused: func(r *http.Request) bool {
 				return strings.Contains(r.URL.Path, "/api/v1/namespaces/") && !strings.Contains(r.URL.Path, "/events")
 			},
 			class:  "silver",
 			reason: "NoMatchingClass", words: []string{"could not be listed", "ask your platform team"},
 		},
-		"N10 to write the class": {
+		"to write the class (N10)": {
 			refused: func(r *http.Request) bool {
 				return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/itemclaims/") && !strings.HasSuffix(r.URL.Path, "/status")
 			},
