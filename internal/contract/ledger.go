@@ -28,9 +28,8 @@ func compareIDs(a, b ID) int {
 }
 
 var (
-	idPattern   = regexp.MustCompile(`[KARPTNDO][1-9][0-9]*`)
-	onePattern  = regexp.MustCompile(`^` + idPattern.String() + `$`)
-	funcPattern = regexp.MustCompile(`^(?:Test|Fuzz)((?:` + idPattern.String() + `)+)(?:\p{Lu}.*)?$`)
+	idPattern  = regexp.MustCompile(`[KARPTNDO][1-9][0-9]*`)
+	onePattern = regexp.MustCompile(`^` + idPattern.String() + `$`)
 )
 
 // parseID reads a whole word as an id.
@@ -43,16 +42,11 @@ func parseID(word string) (ID, bool) {
 }
 
 // idsIn returns the ids in the name of a test, each once: every word that is an id, as in TestPending_R82 or
-// "pending newer than succeeded (R82)", and those glued to Test, as in TestR82R83Pending. "R86's advice" claims nothing.
+// "pending newer than succeeded (R82)". "R86's advice" claims nothing.
 func idsIn(test string) []ID {
 	words := strings.FieldsFunc(test, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
 	})
-	if len(words) > 0 {
-		if m := funcPattern.FindStringSubmatch(words[0]); m != nil {
-			words = append(words, idPattern.FindAllString(m[1], -1)...)
-		}
-	}
 	var found []ID
 	for _, word := range words {
 		if id, ok := parseID(word); ok {

@@ -21,8 +21,8 @@ func (s size) plus(o size) size { return size{s.code + o.code, s.tests + o.tests
 // Limits in lines. Lower those of the repository and the rooms when they shrink; a change that needs more raises them, with the
 // reason in its commit message.
 const (
-	mostCode       = 62_200
-	mostTests      = 57_000
+	mostCode       = 60_800
+	mostTests      = 55_800
 	mostPackage    = 1500 // of code
 	mostManaged    = 4400 // of code in pkg/reconciler/managed and the packages that nothing else imports
 	mostSecretRoad = 1440 // of code that publishes and copies connection Secrets
