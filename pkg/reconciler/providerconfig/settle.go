@@ -55,7 +55,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (recon
 func (r *Reconciler) report(ctx context.Context, p *pass) (delay time.Duration, err error) {
 	before := p.config.GetCondition(xpv1.TypeReady)
 	known := p.ready.Type == "" || p.ready.Equal(before)
-	if rest := p.state.reported.Add(r.countInterval).Sub(time.Now()); known && rest > 0 && p.config.GetUsers() != p.users {
+	if rest := time.Until(p.state.reported.Add(r.countInterval)); known && rest > 0 && p.config.GetUsers() != p.users {
 		return rest, nil
 	}
 	written, err := flow.Report(ctx, r.client, p.config, func() {
