@@ -105,8 +105,11 @@ func change(t *testing.T, env *controlplanetest.Env, object client.Object, withi
 }
 
 func letter(r rune) rune {
-	if r == ' ' || r == ',' {
+	switch r {
+	case ' ', ',':
 		return '-'
+	case '(', ')':
+		return -1
 	}
 	return r
 }

@@ -86,6 +86,11 @@ func TestTenants(t *testing.T) {
 	})
 }
 
+// tenantName makes an object's name of that of a test case.
+func tenantName(test string) string {
+	return strings.NewReplacer(" ", "-", "'", "", "(", "", ")", "").Replace(strings.ToLower(test))
+}
+
 // A creation that was cut off, wherever, is completed.
 func TestTenantsHalfMade(t *testing.T) {
 	t.Parallel()
@@ -108,7 +113,7 @@ func TestTenantsHalfMade(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := tenantDatabase(w, strings.ReplaceAll(strings.ToLower(name), " ", "-"))
+			o := tenantDatabase(w, tenantName(name))
 			w.create(t, o)
 			w.Settled(t, o)
 			secret := w.secret(t, o.Name)
@@ -136,7 +141,7 @@ func TestTenantsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := tenantDatabase(w, strings.NewReplacer(" ", "-", "'", "").Replace(strings.ToLower(name)))
+			o := tenantDatabase(w, tenantName(name))
 			if err := make(t.Context(), o.Name); err != nil {
 				t.Fatal(err)
 			}
