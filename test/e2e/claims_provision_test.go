@@ -205,7 +205,12 @@ func moved(t *testing.T, m *market) {
 		}
 		create(t, m.Plane, class)
 	}
-	file := filepath.Join(t.TempDir(), "claim.yaml")
+	folder, err := os.MkdirTemp("", "moved") // kubectl splits paths at the commas in names of tests
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "claim.yaml")
 	keys := map[string]struct{}{}
 	for _, server := range []string{"own", "shared", "own"} {
 		manifest := fmt.Sprintf(`apiVersion: database.crossplane.io/v1alpha1

@@ -27,7 +27,7 @@ import (
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
 )
 
-// atOnce bounds how long a dependent that was waiting takes to be Ready after its target is. It takes about a second
+// atOnce bounds how long a dependent that was waiting takes to be Ready after its target is created. It takes about a second
 // with processors to spare; polling would take an hour.
 const atOnce = 3 * time.Second
 
@@ -150,12 +150,14 @@ func (f *family) prompt(t *testing.T) {
 	isReady := func(name string) func(entry) bool {
 		return func(e entry) bool { return e.is(name, xpv1.ReasonAvailable) }
 	}
-	shop := f.networkStates.must(t, f.Plane, "the network is Ready", isReady("shop"))
+	isCreated := func(name string) func(entry) bool { // a reference resolves from then on (N36)
+		return func(e entry) bool { return e.GetName() == name && !meta.GetExternalCreateSucceeded(e).IsZero() }
+	}
+	shop := f.networkStates.must(t, f.Plane, "the network is created", isCreated("shop"))
 	last := shop
 	for _, name := range []string{"by-name", "by-labels"} {
-		part := f.subnetStates.must(t, f.Plane, name+" is Ready", isReady(name))
-		f.follows(t, shop, part)
-		if part.version(t) > last.version(t) {
+		f.follows(t, shop, f.subnetStates.must(t, f.Plane, name+" is Ready", isReady(name)))
+		if part := f.subnetStates.must(t, f.Plane, name+" is created", isCreated(name)); part.version(t) > last.version(t) {
 			last = part
 		}
 	}
@@ -167,7 +169,7 @@ func (f *family) follows(t *testing.T, target, dependent entry) {
 	took := dependent.at.Sub(target.at)
 	t.Logf("%s is Ready %s after %s", dependent.GetName(), took.Round(time.Millisecond), target.GetName())
 	if dependent.version(t) < target.version(t) || took > atOnce {
-		t.Errorf("%s is Ready %s after %s, want at once and not before", dependent.GetName(), took, target.GetName())
+		t.Errorf("%s is Ready %s after %s was created, want at once and not before", dependent.GetName(), took, target.GetName())
 	}
 }
 
