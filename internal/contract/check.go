@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,10 +12,10 @@ import (
 	"text/tabwriter"
 )
 
-// A Violation is one disagreement between the ledger and the tests.
-type Violation struct {
-	Kind  string // what is wrong and what to do; printed once for all of a kind
-	About string // the id with its tests, or the package
+// A violation is one disagreement between the ledger and the tests.
+type violation struct {
+	kind  string // what is wrong and what to do; printed once for all of a kind
+	about string // the id with its tests, or the package
 }
 
 const (
@@ -25,110 +26,98 @@ const (
 	failingTest    = "not open, but a test that names them, or the decision that replaces them, fails; fix it"
 )
 
-// A Report is the outcome of a check.
-type Report struct {
-	Items      []Item
-	Violations []Violation
+// A report is the outcome of a check: a row for each section of the ledger, in its order, and what is wrong.
+type report struct {
+	sections   []section
+	violations []violation
 }
 
-// An Item is an entry of the ledger with its tests, or those of the decisions that replace it.
-type Item struct {
-	Entry
-	// Holds is true if the item is proven and no test fails, superseded by a proven decision, or documentation.
-	Holds bool
-	Tests []Test
+type section struct {
+	name       string
+	count      map[status]int
+	holds, all int
 }
 
-// Check compares the ledger with the results of all tests, or of some if partial: then a proven item without a test does not
+// check compares the ledger with the results of all tests, or of some if partial: then a proven entry without a test does not
 // hold, but is no violation.
-func Check(ledger []Entry, r *Results, partial bool) Report {
-	var report Report
-	for _, name := range r.Broken {
-		report.Violations = append(report.Violations, Violation{brokenPackage, name})
+func check(ledger []entry, r *results, partial bool) report {
+	var out report
+	for _, name := range r.broken {
+		out.violations = append(out.violations, violation{brokenPackage, name})
 	}
 	byID := r.byID()
-	known := map[ID]bool{}
+	known := map[id]bool{}
 	for _, e := range ledger {
-		known[e.ID] = true
-		found := byID[e.ID]
+		known[e.id] = true
+		found := byID[e.id]
 		for _, decision := range e.decisions() {
 			found = append(found, byID[decision]...)
 		}
-		holds := found.prove() && e.Status != Open || e.Status == Documentation && !found.fail()
-		report.Items = append(report.Items, Item{Entry: e, Holds: holds, Tests: found})
-		if kind := violation(e, found, partial); kind != "" {
-			report.Violations = append(report.Violations, Violation{kind, e.ID.String() + "\n" + found.String()})
+		out.count(e, found)
+		if kind := disagreement(e, found, partial); kind != "" {
+			out.violations = append(out.violations, violation{kind, string(e.id) + "\n" + found.String()})
 		}
 	}
 	for id, found := range byID {
 		if !known[id] {
-			report.Violations = append(report.Violations, Violation{unknownID, id.String() + "\n" + found.String()})
+			out.violations = append(out.violations, violation{unknownID, string(id) + "\n" + found.String()})
 		}
 	}
-	slices.SortFunc(report.Violations, func(a, b Violation) int { return strings.Compare(a.Kind+a.About, b.Kind+b.About) })
-	return report
+	slices.SortFunc(out.violations, func(a, b violation) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.about, b.about))
+	})
+	return out
 }
 
-func violation(e Entry, found tests, partial bool) string {
+// count adds an entry to its section. It holds if it is proven and no test fails, superseded by a proven decision, or
+// documentation.
+func (r *report) count(e entry, found tests) {
+	if n := len(r.sections); n == 0 || r.sections[n-1].name != e.section {
+		r.sections = append(r.sections, section{name: e.section, count: map[status]int{}})
+	}
+	s := &r.sections[len(r.sections)-1]
+	s.count[e.status]++
+	s.all++
+	if found.prove() && e.status != open || e.status == documentation && !found.fail() {
+		s.holds++
+	}
+}
+
+func disagreement(e entry, found tests, partial bool) string {
 	switch {
-	case e.Status == Open && found.prove():
+	case e.status == open && found.prove():
 		return openButPassing
-	case e.Status == Open:
+	case e.status == open:
 		return ""
 	case found.fail():
 		return failingTest
-	case e.Status == Proven && len(found) == 0 && !partial:
+	case e.status == proven && len(found) == 0 && !partial:
 		return provenWithout
 	}
 	return ""
 }
 
-// Holding returns how many items hold.
-func (r Report) Holding() int {
-	var n int
-	for _, item := range r.Items {
-		if item.Holds {
-			n++
-		}
+// print writes a table of sections, the violations and, as the last line, the count.
+func (r report) print(w io.Writer) error {
+	var holds, all int
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "section\tproven\tsuperseded\tdocumentation\topen\tholds")
+	for _, s := range r.sections {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d of %d\n", s.name,
+			s.count[proven], s.count[superseded], s.count[documentation], s.count[open], s.holds, s.all)
+		holds, all = holds+s.holds, all+s.all
 	}
-	return n
-}
-
-// Print writes a table of sections, the violations and, as the last line, the count.
-func (r Report) Print(w io.Writer) error {
-	var text strings.Builder
-	if err := r.table(&text); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	var kind string
-	for _, v := range r.Violations {
-		if v.Kind != kind {
-			kind = v.Kind
-			fmt.Fprintf(&text, "\nVIOLATION: %s:\n", kind)
+	for _, v := range r.violations {
+		if v.kind != kind {
+			kind = v.kind
+			fmt.Fprintf(w, "\nVIOLATION: %s:\n", kind)
 		}
-		fmt.Fprintf(&text, "  %s\n", strings.TrimRight(v.About, "\n"))
+		fmt.Fprintf(w, "  %s\n", strings.TrimRight(v.about, "\n"))
 	}
-	fmt.Fprintf(&text, "\ncontract: %d of %d\n", r.Holding(), len(r.Items))
-	_, err := io.WriteString(w, text.String())
+	_, err := fmt.Fprintf(w, "\ncontract: %d of %d\n", holds, all)
 	return err
-}
-
-func (r Report) table(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "section\tproven\tsuperseded\tdocumentation\topen\tholds")
-	for rest := r.Items; len(rest) > 0; {
-		section := rest[0].Section
-		count := map[Status]int{}
-		var holding, all int
-		for ; len(rest) > 0 && rest[0].Section == section; rest = rest[1:] {
-			count[rest[0].Status]++
-			all++
-			if rest[0].Holds {
-				holding++
-			}
-		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d of %d\n", section,
-			count[Proven], count[Superseded], count[Documentation], count[Open], holding, all)
-	}
-	return t.Flush()
 }

@@ -28,13 +28,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	path := flags.String("ledger", "internal/contract/ledger.tsv", "`file` of the ledger")
 	partial := flags.Bool("partial", false, "the results are of some packages only: a proven id without a test is no violation")
-	var list ID
+	var list id
 	flags.Func("list", "only print the tests that name this `id`", func(word string) error {
-		id, ok := parseID(word)
-		if !ok {
+		if !onePattern.MatchString(word) {
 			return errors.New("ids look like R82")
 		}
-		list = id
+		list = id(word)
 		return nil
 	})
 	switch err := flags.Parse(args); {
@@ -54,24 +53,24 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func run(path string, list ID, partial bool, stdin io.Reader, stdout, stderr io.Writer) (fine bool, err error) {
+func run(path string, list id, partial bool, stdin io.Reader, stdout, stderr io.Writer) (fine bool, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return false, fmt.Errorf("reading the ledger (run from the root of the repository, or give -ledger): %w", err)
 	}
-	ledger, err := ParseLedger(string(text))
+	ledger, err := parseLedger(string(text))
 	if err != nil {
 		return false, fmt.Errorf("reading the ledger %s: %w", path, err)
 	}
-	results, err := ReadResults(stdin, func(line string) { fmt.Fprintln(stderr, line) })
+	results, err := readResults(stdin, func(line string) { fmt.Fprintln(stderr, line) })
 	if err != nil {
 		return false, err
 	}
-	if list != (ID{}) {
+	if list != "" {
 		found := results.byID()[list]
 		fmt.Fprintf(stdout, "%d tests name %s\n%s", len(found), list, found)
 		return found.prove(), nil
 	}
-	report := Check(ledger, results, partial)
-	return len(report.Violations) == 0, report.Print(stdout)
+	out := check(ledger, results, partial)
+	return len(out.violations) == 0, out.print(stdout)
 }

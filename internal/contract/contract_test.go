@@ -10,18 +10,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestIDsIn(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		name string
-		want []ID
+		want []id
 	}{
-		"at the end of a subtest":     {"TestLeak/pending_newer_than_succeeded_(R82,_N25)", []ID{{"N", 25}, {"R", 82}}},
-		"at the start of a subtest":   {"TestCreate/R77_R79_N22_create_with_tokens", []ID{{"N", 22}, {"R", 77}, {"R", 79}}},
-		"in the middle, repeated":     {"TestPolicy/alone_(K4,_K4)/A1#01", []ID{{"A", 1}, {"K", 4}}},
-		"at the end of a function":    {"TestPendingNewer_R82_R83/x", []ID{{"R", 82}, {"R", 83}}},
+		"at the end of a subtest":     {"TestLeak/pending_newer_than_succeeded_(R82,_N25)", []id{"N25", "R82"}},
+		"at the start of a subtest":   {"TestCreate/R77_R79_N22_create_with_tokens", []id{"N22", "R77", "R79"}},
+		"in the middle, repeated":     {"TestPolicy/alone_(K4,_K4)/A1#01", []id{"A1", "K4"}},
+		"at the end of a function":    {"TestPendingNewer_R82_R83/x", []id{"R82", "R83"}},
 		"glued to a function":         {"TestR82Pending", nil},
 		"speaks of one":               {"TestLeak/as_after_R86's_advice", nil},
 		"part of a longer word":       {"TestIPv4/XR82_R82x_R082_R0", nil},
@@ -65,7 +66,7 @@ func TestParseLedger(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ParseLedger(tc.text)
+			_, err := parseLedger(tc.text)
 			var got string
 			if err != nil {
 				got = err.Error()
@@ -81,7 +82,7 @@ func TestReadResults(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		events   []string
-		want     *Results
+		want     *results
 		progress []string
 		err      string
 	}{
@@ -96,7 +97,7 @@ func TestReadResults(t *testing.T) {
 				`{"Action":"skip","Package":"p","Test":"TestC"}`,
 				`{"Action":"fail","Package":"p","Elapsed":1.25}`,
 			},
-			want:     &Results{Tests: []Test{{"p", "TestA", true}, {"p", "TestB", false}}},
+			want:     &results{tests: tests{{"p", "TestA", "pass"}, {"p", "TestB", "fail"}}},
 			progress: []string{"fail p 1.2s"},
 		},
 		"a failure stays when the test runs again": {
@@ -106,12 +107,12 @@ func TestReadResults(t *testing.T) {
 				`{"Action":"pass","Package":"p","Test":"TestA"}`,
 				`{"Action":"fail","Package":"p"}`,
 			},
-			want:     &Results{Tests: []Test{{"p", "TestA", false}}},
+			want:     &results{tests: tests{{"p", "TestA", "fail"}}},
 			progress: []string{"fail p 0.0s"},
 		},
 		"a test that never ends has not passed": {
 			events:   []string{`{"Action":"run","Package":"p","Test":"TestA"}`, `{"Action":"fail","Package":"p"}`},
-			want:     &Results{Tests: []Test{{"p", "TestA", false}}},
+			want:     &results{tests: tests{{"p", "TestA", "run"}}},
 			progress: []string{"fail p 0.0s"},
 		},
 		"a package that does not build": {
@@ -120,7 +121,7 @@ func TestReadResults(t *testing.T) {
 				`{"Action":"fail","Package":"q"}`,
 				`{"Action":"skip","Package":"r"}`,
 			},
-			want:     &Results{Broken: []string{"q"}},
+			want:     &results{broken: []string{"q"}},
 			progress: []string{"q.go:1: no", "fail q 0.0s", "skip r 0.0s"},
 		},
 		"cut off": {
@@ -136,14 +137,14 @@ func TestReadResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var progress []string
-			got, err := ReadResults(strings.NewReader(strings.Join(tc.events, "\n")), func(line string) { progress = append(progress, line) })
+			got, err := readResults(strings.NewReader(strings.Join(tc.events, "\n")), func(line string) { progress = append(progress, line) })
 			if err != nil || tc.err != "" {
 				if err == nil || err.Error() != tc.err {
 					t.Fatalf("error %v, want %s", err, tc.err)
 				}
 				return
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(results{}, test{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("results -want +got:\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.progress, progress); diff != "" {
@@ -155,54 +156,54 @@ func TestReadResults(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	pass := func(name string) Test { return Test{"p", name, true} }
-	fail := func(name string) Test { return Test{"p", name, false} }
+	pass := func(name string) test { return test{"p", name, "pass"} }
+	fail := func(name string) test { return test{"p", name, "fail"} }
 	const ok, failed = "    ok   p Test/", "    FAIL p Test/"
 	cases := map[string]struct {
 		entry   string
-		tests   []Test
+		tests   []test
 		broken  []string
 		partial bool
 		holds   bool
-		want    []Violation
+		want    []violation
 	}{
-		"proven and passing":                {entry: "R1\tproven", tests: []Test{pass("Test/R1_x")}, holds: true},
-		"proven, without a test":            {entry: "R1\tproven", tests: []Test{pass("Test/x")}, want: []Violation{{provenWithout, "R1\n"}}},
+		"proven and passing":                {entry: "R1\tproven", tests: []test{pass("Test/R1_x")}, holds: true},
+		"proven, without a test":            {entry: "R1\tproven", tests: []test{pass("Test/x")}, want: []violation{{provenWithout, "R1\n"}}},
 		"proven, without a test among some": {entry: "R1\tproven", partial: true},
 		"proven and failing once": {
-			entry: "R1\tproven", tests: []Test{pass("Test/R1_x"), fail("Test/R1_y")},
-			want: []Violation{{failingTest, "R1\n" + ok + "R1_x\n" + failed + "R1_y\n"}},
+			entry: "R1\tproven", tests: []test{pass("Test/R1_x"), fail("Test/R1_y")},
+			want: []violation{{failingTest, "R1\n" + ok + "R1_x\n" + failed + "R1_y\n"}},
 		},
 		"open":             {entry: "R1\topen"},
-		"open and failing": {entry: "R1\topen", tests: []Test{pass("Test/R1_x"), fail("Test/R1_y")}},
+		"open and failing": {entry: "R1\topen", tests: []test{pass("Test/R1_x"), fail("Test/R1_y")}},
 		"open and passing": {
-			entry: "R1\topen", tests: []Test{pass("Test/R1_x")}, want: []Violation{{openButPassing, "R1\n" + ok + "R1_x\n"}},
+			entry: "R1\topen", tests: []test{pass("Test/R1_x")}, want: []violation{{openButPassing, "R1\n" + ok + "R1_x\n"}},
 		},
-		"superseded, decision proven":         {entry: "R1\tsuperseded\tN5 N7\nN5\topen\nN7\topen", tests: []Test{pass("Test/R1")}, holds: true},
+		"superseded, decision proven":         {entry: "R1\tsuperseded\tN5 N7\nN5\topen\nN7\topen", tests: []test{pass("Test/R1")}, holds: true},
 		"superseded, decision not proven yet": {entry: "R1\tsuperseded\tN5\nN5\topen"},
 		"superseded, decision failing": {
-			entry: "R1\tsuperseded\tN5 N7\nN5\topen\nN7\topen", tests: []Test{pass("Test/R1"), fail("Test/N7")},
-			want: []Violation{{failingTest, "R1\n" + ok + "R1\n" + failed + "N7\n"}},
+			entry: "R1\tsuperseded\tN5 N7\nN5\topen\nN7\topen", tests: []test{pass("Test/R1"), fail("Test/N7")},
+			want: []violation{{failingTest, "R1\n" + ok + "R1\n" + failed + "N7\n"}},
 		},
 		"documentation": {entry: "R1\tdocumentation\twhy", holds: true},
 		"documentation and failing": {
-			entry: "R1\tdocumentation\twhy", tests: []Test{fail("Test/R1")}, want: []Violation{{failingTest, "R1\n" + failed + "R1\n"}},
+			entry: "R1\tdocumentation\twhy", tests: []test{fail("Test/R1")}, want: []violation{{failingTest, "R1\n" + failed + "R1\n"}},
 		},
-		"unknown id":     {entry: "R1\topen", tests: []Test{pass("Test/R2")}, want: []Violation{{unknownID, "R2\n" + ok + "R2\n"}}},
-		"broken package": {entry: "R1\topen", broken: []string{"q"}, want: []Violation{{brokenPackage, "q"}}},
+		"unknown id":     {entry: "R1\topen", tests: []test{pass("Test/R2")}, want: []violation{{unknownID, "R2\n" + ok + "R2\n"}}},
+		"broken package": {entry: "R1\topen", broken: []string{"q"}, want: []violation{{brokenPackage, "q"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ledger, err := ParseLedger("[one]\n" + tc.entry)
+			ledger, err := parseLedger("[one]\n" + tc.entry)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := Check(ledger, &Results{Tests: tc.tests, Broken: tc.broken}, tc.partial)
-			if diff := cmp.Diff(tc.want, got.Violations); diff != "" {
+			got := check(ledger, &results{tests: tc.tests, broken: tc.broken}, tc.partial)
+			if diff := cmp.Diff(tc.want, got.violations, cmp.AllowUnexported(violation{})); diff != "" {
 				t.Errorf("violations -want +got:\n%s", diff)
 			}
-			if holds := got.Holding() == 1; holds != tc.holds {
+			if holds := got.sections[0].holds == 1; holds != tc.holds {
 				t.Errorf("the entry holds: %t, want %t", holds, tc.holds)
 			}
 		})

@@ -4,99 +4,77 @@
 package contract
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 )
 
-// An ID names a sentence of the contract: a rule on kinds (K), an item of the Go API (A), behaviour (R), an API pattern (P),
+// An id names a sentence of the contract: a rule on kinds (K), an item of the Go API (A), behaviour (R), an API pattern (P),
 // tooling (T), a decision (N), a resolved question (D) or an extension (O).
-type ID struct {
-	Letter string
-	Number int
-}
-
-func (id ID) String() string { return id.Letter + strconv.Itoa(id.Number) }
-
-func compareIDs(a, b ID) int {
-	return cmp.Or(cmp.Compare(a.Letter, b.Letter), cmp.Compare(a.Number, b.Number))
-}
+type id string
 
 var (
 	idPattern  = regexp.MustCompile(`[KARPTNDO][1-9][0-9]*`)
 	onePattern = regexp.MustCompile(`^` + idPattern.String() + `$`)
 )
 
-// parseID reads a whole word as an id.
-func parseID(word string) (ID, bool) {
-	if !onePattern.MatchString(word) {
-		return ID{}, false
-	}
-	number, err := strconv.Atoi(word[1:])
-	return ID{word[:1], number}, err == nil
-}
-
 // idsIn returns the ids in the name of a test, each once: every word that is an id, as in TestPending_R82 or
 // "pending newer than succeeded (R82)". "R86's advice" claims nothing.
-func idsIn(test string) []ID {
+func idsIn(test string) []id {
 	words := strings.FieldsFunc(test, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
 	})
-	var found []ID
+	var found []id
 	for _, word := range words {
-		if id, ok := parseID(word); ok {
-			found = append(found, id)
+		if onePattern.MatchString(word) {
+			found = append(found, id(word))
 		}
 	}
-	slices.SortFunc(found, compareIDs)
+	slices.Sort(found)
 	return slices.Compact(found)
 }
 
-// A Status is the state of an id.
-type Status string
+type status string
 
 const (
-	// Proven ids have a passing test that names them.
-	Proven Status = "proven"
-	// Superseded ids are replaced by the decisions in their note, whose tests count for them.
-	Superseded Status = "superseded"
-	// Documentation ids cannot be tested; the note gives the reason.
-	Documentation Status = "documentation"
-	// Open ids are not built or not proven yet.
-	Open Status = "open"
+	proven        status = "proven"        // a passing test names the id
+	superseded    status = "superseded"    // replaced by the decisions in the note, whose tests count
+	documentation status = "documentation" // cannot be tested; the note gives the reason
+	open          status = "open"          // not built or not proven yet
 )
 
-// An Entry is one line of the ledger.
-type Entry struct {
-	ID      ID
-	Status  Status
-	Note    string
-	Section string
+// An entry is one line of the ledger.
+type entry struct {
+	id      id
+	status  status
+	note    string
+	section string
 }
 
 // decisions returns the ids that replace a superseded entry.
-func (e Entry) decisions() []ID {
-	var found []ID
-	for word := range strings.FieldsSeq(e.Note) {
-		if id, ok := parseID(word); ok && e.Status == Superseded {
-			found = append(found, id)
+func (e entry) decisions() []id {
+	if e.status != superseded {
+		return nil
+	}
+	var found []id
+	for word := range strings.FieldsSeq(e.note) {
+		if onePattern.MatchString(word) {
+			found = append(found, id(word))
 		}
 	}
 	return found
 }
 
-// ParseLedger reads a ledger and returns everything that is wrong with it, with line numbers. A line is a comment (#), a
+// parseLedger reads a ledger and returns everything that is wrong with it, with line numbers. A line is a comment (#), a
 // section ([Events]) or an entry: id, status and, where the status needs one, a note, separated by tabs.
-func ParseLedger(text string) ([]Entry, error) {
-	var entries []Entry
+func parseLedger(text string) ([]entry, error) {
+	var entries []entry
 	var section string
 	var wrong []error
-	seen := map[ID]bool{}
+	seen := map[id]bool{}
 	for i, line := range strings.Split(text, "\n") {
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
@@ -109,50 +87,49 @@ func ParseLedger(text string) ([]Entry, error) {
 		switch {
 		case err != nil:
 		case section == "":
-			err = fmt.Errorf("%s comes before the first [section]", e.ID)
-		case seen[e.ID]:
-			err = fmt.Errorf("%s occurs twice", e.ID)
+			err = fmt.Errorf("%s comes before the first [section]", e.id)
+		case seen[e.id]:
+			err = fmt.Errorf("%s occurs twice", e.id)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("line %d: %w", i+1, err))
 			continue
 		}
-		seen[e.ID], e.Section = true, section
+		seen[e.id], e.section = true, section
 		entries = append(entries, e)
 	}
 	for _, e := range entries {
 		for _, by := range e.decisions() {
 			if !seen[by] {
-				wrong = append(wrong, fmt.Errorf("%s is superseded by %s, which the ledger does not have", e.ID, by))
+				wrong = append(wrong, fmt.Errorf("%s is superseded by %s, which the ledger does not have", e.id, by))
 			}
 		}
 	}
 	return entries, errors.Join(wrong...)
 }
 
-func parseEntry(line string) (Entry, error) {
+func parseEntry(line string) (entry, error) {
 	word, rest, _ := strings.Cut(line, "\t")
-	status, note, _ := strings.Cut(rest, "\t")
-	id, ok := parseID(word)
-	if !ok {
-		return Entry{}, fmt.Errorf("%q is not an id; a line is an id, a status and perhaps a note, separated by tabs", word)
+	state, note, _ := strings.Cut(rest, "\t")
+	if !onePattern.MatchString(word) {
+		return entry{}, fmt.Errorf("%q is not an id; a line is an id, a status and perhaps a note, separated by tabs", word)
 	}
-	e := Entry{ID: id, Status: Status(status), Note: note}
-	switch e.Status {
-	case Proven, Open:
+	e := entry{id: id(word), status: status(state), note: note}
+	switch e.status {
+	case proven, open:
 		if note != "" {
-			return e, fmt.Errorf("%s is %s, which takes no note", id, status)
+			return e, fmt.Errorf("%s is %s, which takes no note", word, state)
 		}
-	case Documentation:
+	case documentation:
 		if note == "" {
-			return e, fmt.Errorf("%s is documentation and needs a note with the reason", id)
+			return e, fmt.Errorf("%s is documentation and needs a note with the reason", word)
 		}
-	case Superseded:
-		if words := strings.Fields(note); len(words) == 0 || len(words) != len(e.decisions()) {
-			return e, fmt.Errorf("%s is superseded and needs a note of ids, such as \"N12 D9\"", id)
+	case superseded:
+		if n := len(strings.Fields(note)); n == 0 || n != len(e.decisions()) {
+			return e, fmt.Errorf("%s is superseded and needs a note of ids, such as \"N12 D9\"", word)
 		}
 	default:
-		return e, fmt.Errorf("%s has status %q instead of proven, superseded, documentation or open", id, status)
+		return e, fmt.Errorf("%s has status %q instead of proven, superseded, documentation or open", word, state)
 	}
 	return e, nil
 }

@@ -18,7 +18,7 @@ import (
 // The page states the contract and the ledger its status: each has every id of the other, in the same sections and order.
 func TestPageMatchesLedger(t *testing.T) {
 	t.Parallel()
-	ledger, err := ParseLedger(read(t, "ledger.tsv"))
+	ledger, err := parseLedger(read(t, "ledger.tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestPageMatchesLedger(t *testing.T) {
 	}
 	var want []string
 	for _, e := range ledger {
-		want = append(want, e.Section+": "+e.ID.String()+" "+mark(e))
+		want = append(want, e.section+": "+string(e.id)+" "+mark(e))
 	}
 	got, wrong := pageEntries(read(t, "../../docs/contract.md"))
 	for _, w := range wrong {
@@ -44,13 +44,13 @@ var cited = regexp.MustCompile(`\((` + idPattern.String() + `(?:,? ` + idPattern
 // Comments and names of tests cite ids in parentheses. A reader finds each of them in the page.
 func TestCitedIDsAreOnThePage(t *testing.T) {
 	t.Parallel()
-	ledger, err := ParseLedger(read(t, "ledger.tsv"))
+	ledger, err := parseLedger(read(t, "ledger.tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
 	for _, e := range ledger {
-		known[e.ID.String()] = true
+		known[string(e.id)] = true
 	}
 	const root = "../.."
 	var citations int
@@ -129,13 +129,13 @@ func pageEntries(page string) (entries, wrong []string) {
 }
 
 // mark returns what the page writes in front of the sentence of an entry.
-func mark(e Entry) string {
-	switch e.Status {
-	case Superseded:
-		return "*Superseded by " + e.Note + ".* "
-	case Documentation:
+func mark(e entry) string {
+	switch e.status {
+	case superseded:
+		return "*Superseded by " + e.note + ".* "
+	case documentation:
 		return "*Guidance.* "
-	case Open:
+	case open:
 		return "*Planned.* "
 	}
 	return ""

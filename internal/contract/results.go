@@ -16,19 +16,13 @@ import (
 	"strings"
 )
 
-// A Test is one test or subtest that ran.
-type Test struct {
-	Package string
-	Name    string
-	Passed  bool
-}
+// A test is one test or subtest that ran.
+type test struct{ pkg, name, outcome string }
 
-// Results are the outcome of a run of `go test -json`.
-type Results struct {
-	// Tests are all tests that ran, sorted. One that never ended has not passed; skipped ones are left out.
-	Tests []Test
-	// Broken are the packages that failed without a failing test, sorted: they did not build, or broke off.
-	Broken []string
+// results are the outcome of a run of `go test -json`.
+type results struct {
+	tests  tests    // sorted; the outcome of one that never ended is "run"
+	broken []string // packages that failed without a failing test, sorted: they did not build, or broke off
 }
 
 // event is the part of an event of `go test -json` that this package uses.
@@ -40,12 +34,10 @@ type event struct {
 	Output  string
 }
 
-type testKey struct{ pkg, name string }
-
-// ReadResults reads the output of `go test -json` to its end. It calls progress for each package that ends and for each line
+// readResults reads the output of `go test -json` to its end. It calls progress for each package that ends and for each line
 // of a failing build. Lines that are not JSON, which go writes before it begins, are ignored.
-func ReadResults(r io.Reader, progress func(line string)) (*Results, error) {
-	c := collector{outcomes: map[testKey]string{}, failed: map[string]bool{}}
+func readResults(r io.Reader, progress func(line string)) (*results, error) {
+	outcomes := map[[2]string]string{} // the last action by package and test (none for the package); a failure stays
 	lines := bufio.NewReader(r)
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
@@ -57,69 +49,61 @@ func ReadResults(r io.Reader, progress func(line string)) (*Results, error) {
 			if bad := json.Unmarshal(line, &e); bad != nil {
 				return nil, fmt.Errorf("reading test events, line %d (was the output cut off?): %w", number, bad)
 			}
-			c.add(e, progress)
+			e.record(outcomes, progress)
 		}
 		if err != nil {
-			return c.results()
+			return collect(outcomes)
 		}
 	}
 }
 
-type collector struct {
-	outcomes map[testKey]string // the last action of each test; a failure stays
-	failed   map[string]bool    // packages
-	packages int
-}
-
-func (c *collector) add(e event, progress func(string)) {
-	ends := e.Action == "pass" || e.Action == "fail" || e.Action == "skip"
-	switch {
-	case e.Action == "build-output":
+func (e event) record(outcomes map[[2]string]string, progress func(string)) {
+	key := [2]string{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
 		progress(strings.TrimRight(e.Output, "\n"))
-	case e.Test != "":
-		key := testKey{e.Package, e.Test}
-		if c.outcomes[key] != "fail" && (ends || e.Action == "run") {
-			c.outcomes[key] = e.Action
+	case "pass", "fail", "skip", "run":
+		if outcomes[key] != "fail" {
+			outcomes[key] = e.Action
 		}
-	case e.Package != "" && ends:
-		c.packages++
-		c.failed[e.Package] = c.failed[e.Package] || e.Action == "fail"
-		progress(fmt.Sprintf("%-4s %s %.1fs", e.Action, e.Package, e.Elapsed))
+		if e.Test == "" {
+			progress(fmt.Sprintf("%-4s %s %.1fs", e.Action, e.Package, e.Elapsed))
+		}
 	}
 }
 
-func (c *collector) results() (*Results, error) {
-	if c.packages == 0 {
+func collect(outcomes map[[2]string]string) (*results, error) {
+	r := &results{}
+	explained := map[string]bool{} // packages with a failing test
+	var packages int
+	for key, outcome := range outcomes {
+		t := test{key[0], key[1], outcome}
+		switch {
+		case t.name == "":
+			packages++
+			if outcome == "fail" {
+				r.broken = append(r.broken, t.pkg)
+			}
+		case outcome != "skip":
+			r.tests = append(r.tests, t)
+			explained[t.pkg] = explained[t.pkg] || !t.passed()
+		}
+	}
+	if packages == 0 {
 		return nil, errors.New("reading test events: no package ended; is this the output of `go test -json`?")
 	}
-	r := &Results{}
-	explained := map[string]bool{}
-	for key, outcome := range c.outcomes {
-		if outcome == "skip" {
-			continue
-		}
-		passed := outcome == "pass"
-		r.Tests = append(r.Tests, Test{Package: key.pkg, Name: key.name, Passed: passed})
-		explained[key.pkg] = explained[key.pkg] || !passed
-	}
-	for name, failed := range c.failed {
-		if failed && !explained[name] {
-			r.Broken = append(r.Broken, name)
-		}
-	}
-	slices.Sort(r.Broken)
-	slices.SortFunc(r.Tests, func(a, b Test) int {
-		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
-	})
+	r.broken = slices.DeleteFunc(r.broken, func(pkg string) bool { return explained[pkg] })
+	slices.Sort(r.broken)
+	slices.SortFunc(r.tests, func(a, b test) int { return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.name, b.name)) })
 	return r, nil
 }
 
-// tests are the tests that name one id.
-type tests []Test
+func (t test) passed() bool { return t.outcome == "pass" }
 
-func (t tests) fail() bool {
-	return slices.ContainsFunc(t, func(test Test) bool { return !test.Passed })
-}
+// tests are the tests that name one id.
+type tests []test
+
+func (t tests) fail() bool { return slices.ContainsFunc(t, func(t test) bool { return !t.passed() }) }
 
 // prove reports whether at least one test passes and none fails.
 func (t tests) prove() bool { return len(t) > 0 && !t.fail() }
@@ -129,18 +113,18 @@ func (t tests) String() string {
 	var text strings.Builder
 	for _, test := range t {
 		outcome := "ok"
-		if !test.Passed {
+		if !test.passed() {
 			outcome = "FAIL"
 		}
-		fmt.Fprintf(&text, "    %-4s %s %s\n", outcome, path.Base(test.Package), test.Name)
+		fmt.Fprintf(&text, "    %-4s %s %s\n", outcome, path.Base(test.pkg), test.name)
 	}
 	return text.String()
 }
 
-func (r *Results) byID() map[ID]tests {
-	found := map[ID]tests{}
-	for _, test := range r.Tests {
-		for _, id := range idsIn(test.Name) {
+func (r *results) byID() map[id]tests {
+	found := map[id]tests{}
+	for _, test := range r.tests {
+		for _, id := range idsIn(test.name) {
 			found[id] = append(found[id], test)
 		}
 	}

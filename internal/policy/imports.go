@@ -5,7 +5,7 @@ package policy
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -64,16 +64,9 @@ func imports(t tree) []string {
 			found = append(found, f.path+": its folder is in no layer; add it to layers() with a reason")
 			continue
 		}
-		for _, spec := range f.syntax.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				found = append(found, f.at(spec.Pos())+": "+err.Error())
-				continue
-			}
-			target, ours := strings.CutPrefix(imported, module+"/")
-			if ours && !own.allows(f, target) {
-				found = append(found, fmt.Sprintf("%s: %s must not import %s. %s",
-					f.at(spec.Pos()), own.folder, target, own.reason))
+		for target, pos := range f.imports() {
+			if !own.allows(f, target) {
+				found = append(found, fmt.Sprintf("%s: %s must not import %s. %s", f.at(pos), own.folder, target, own.reason))
 			}
 		}
 	}
@@ -95,29 +88,15 @@ func (l layer) allows(f file, target string) bool {
 	if l.folder == "providers" && within(target, "providers") {
 		return provider(target) == provider(f.dir())
 	}
-	if within(target, l.folder) {
-		return true
-	}
-	allowed := l.may
+	allowed := append([]string{l.folder}, l.may...)
 	if f.isTest() {
-		allowed = append(append([]string{}, l.may...), l.tests...)
+		allowed = append(allowed, l.tests...)
 	}
-	for _, folder := range allowed {
-		if folder == "." || within(target, folder) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(allowed, func(folder string) bool { return folder == "." || within(target, folder) })
 }
 
-// provider returns the name of the provider that a folder belongs to.
-func provider(dir string) string {
-	parts := strings.SplitN(dir, "/", 3)
-	if len(parts) < 2 {
-		return ""
-	}
-	return parts[1]
-}
+// provider returns the name of the provider that a folder below providers/ belongs to.
+func provider(dir string) string { return strings.Split(dir+"/", "/")[1] }
 
 func within(dir, folder string) bool {
 	return dir == folder || strings.HasPrefix(dir, folder+"/")

@@ -27,7 +27,7 @@ func messageReaders(t tree) []string {
 		if f.isTest() {
 			continue
 		}
-		for _, function := range functions(f) {
+		for _, function := range f.functions() {
 			for _, at := range readsMessage(function) {
 				if key := messageExcuse(f.dir(), function.Name.Name); key != "" {
 					excused[key] = true

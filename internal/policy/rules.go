@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/ast"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -28,29 +29,48 @@ type rule struct {
 // rules lists what holds for the source itself. The rules on imports are in imports.go.
 func rules() []rule {
 	return []rule{
-		{"licence header", "A copied file must show its license.", licence},
+		{"licence header", "A copied file must show its license.", files(licence)},
 		{"package comment", "Every package explains itself in one place.", packageComments},
-		{"function size", "A function must fit on a screen.", functionSizes},
-		{"file size", "A file has one subject.", fileSizes},
+		{"function size", "A function must fit on a screen.", functions(functionSize)},
+		{"file size", "A file has one subject.", files(fileSize)},
 		{"package size", "A package is one idea that a reader can hold.", packageSizes},
 		{"total size", "Code that is not needed costs every reader.", totalSizes},
 		{"messages", "Messages are for people and may be reworded at any time; code decides on types and reasons.", messageReaders},
-		{"main size", "Only libraries can be tested; main calls one.", mainSizes},
-		{"no init", "Importing a package must not do anything.", noInit},
-		{"no skipped tests", "A skipped test looks like a passed one.", noSkip},
-		{"linter comments", "vet and staticcheck need none; a comment for a linter that does not run misleads.", linterComments},
+		{"main size", "Only libraries can be tested; main calls one.", files(mainSize)},
+		{"no init", "Importing a package must not do anything.", functions(noInit)},
+		{"no skipped tests", "A skipped test looks like a passed one.", files(noSkip)},
+		{"linter comments", "vet and staticcheck need none; a comment for a linter that does not run misleads.", files(linterComments)},
 		{"imports (R4, R8)", "Dependencies point in one direction.", imports},
 	}
 }
 
-func licence(t tree) []string {
-	var found []string
-	for _, f := range t.handwritten() {
-		if !strings.HasPrefix(f.source, licenceHeader) {
-			found = append(found, f.path+": the first two lines are not the licence header and an empty line")
+// files applies a check to each file that people maintain.
+func files(check func(file) []string) func(tree) []string {
+	return func(t tree) []string {
+		var found []string
+		for _, f := range t.handwritten() {
+			found = append(found, check(f)...)
 		}
+		return found
 	}
-	return found
+}
+
+// functions applies a check to each function that people maintain.
+func functions(check func(file, *ast.FuncDecl) []string) func(tree) []string {
+	return files(func(f file) []string {
+		var found []string
+		for _, function := range f.functions() {
+			found = append(found, check(f, function)...)
+		}
+		return found
+	})
+}
+
+func licence(f file) []string {
+	if strings.HasPrefix(f.source, licenceHeader) {
+		return nil
+	}
+	return []string{f.path + ": the first two lines are not the licence header and an empty line"}
 }
 
 func packageComments(t tree) []string {
@@ -78,65 +98,44 @@ func packageComments(t tree) []string {
 	return found
 }
 
-func functionSizes(t tree) []string {
-	var found []string
-	for _, f := range t.handwritten() {
-		for _, function := range functions(f) {
-			first := f.positions.Position(function.Pos()).Line
-			last := f.positions.Position(function.End()).Line
-			if lines := last - first + 1; lines > maxFunctionLines {
-				found = append(found, fmt.Sprintf("%s: function %s has %d lines, more than %d",
-					f.at(function.Pos()), function.Name.Name, lines, maxFunctionLines))
-			}
-		}
+func functionSize(f file, function *ast.FuncDecl) []string {
+	first, last := f.positions.Position(function.Pos()).Line, f.positions.Position(function.End()).Line
+	if lines := last - first + 1; lines > maxFunctionLines {
+		return []string{fmt.Sprintf("%s: function %s has %d lines, more than %d",
+			f.at(function.Pos()), function.Name.Name, lines, maxFunctionLines)}
 	}
-	return found
+	return nil
 }
 
-func fileSizes(t tree) []string {
-	var found []string
-	for _, f := range t.handwritten() {
-		if lines := strings.Count(f.source, "\n"); lines > maxFileLines {
-			found = append(found, fmt.Sprintf("%s: %d lines, more than %d", f.path, lines, maxFileLines))
-		}
+func fileSize(f file) []string {
+	if lines := f.lines(); lines > maxFileLines {
+		return []string{fmt.Sprintf("%s: %d lines, more than %d", f.path, lines, maxFileLines)}
 	}
-	return found
+	return nil
 }
 
-func mainSizes(t tree) []string {
-	var found []string
-	for _, f := range t.handwritten() {
-		if path.Base(f.path) != "main.go" || !strings.HasPrefix(f.path, "cmd/") {
-			continue
-		}
-		if lines := strings.Count(f.source, "\n"); lines >= maxMainLines {
-			found = append(found, fmt.Sprintf("%s: %d lines instead of less than %d", f.path, lines, maxMainLines))
-		}
+func mainSize(f file) []string {
+	isMain := path.Base(f.path) == "main.go" && strings.HasPrefix(f.path, "cmd/")
+	if lines := f.lines(); isMain && lines >= maxMainLines {
+		return []string{fmt.Sprintf("%s: %d lines instead of less than %d", f.path, lines, maxMainLines)}
 	}
-	return found
+	return nil
 }
 
-func noInit(t tree) []string {
-	var found []string
-	for _, f := range t.handwritten() {
-		for _, function := range functions(f) {
-			if function.Recv == nil && function.Name.Name == "init" {
-				found = append(found, f.at(function.Pos())+": func init")
-			}
-		}
+func noInit(f file, function *ast.FuncDecl) []string {
+	if function.Recv == nil && function.Name.Name == "init" {
+		return []string{f.at(function.Pos()) + ": func init"}
 	}
-	return found
+	return nil
 }
 
 // linterComments returns the comments that turn off a linter.
-func linterComments(t tree) []string {
+func linterComments(f file) []string {
 	var found []string
-	for _, f := range t.handwritten() {
-		for _, group := range f.syntax.Comments {
-			for _, comment := range group.List {
-				if strings.HasPrefix(comment.Text, "//nolint") {
-					found = append(found, f.at(comment.Pos())+": "+comment.Text)
-				}
+	for _, group := range f.syntax.Comments {
+		for _, comment := range group.List {
+			if strings.HasPrefix(comment.Text, "//nolint") {
+				found = append(found, f.at(comment.Pos())+": "+comment.Text)
 			}
 		}
 	}
@@ -144,46 +143,19 @@ func linterComments(t tree) []string {
 }
 
 // noSkip returns the calls of Skip, Skipf and SkipNow in files that import package testing.
-func noSkip(t tree) []string {
+func noSkip(f file) []string {
+	if !slices.ContainsFunc(f.syntax.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing"` }) {
+		return nil
+	}
 	var found []string
-	for _, f := range t.handwritten() {
-		if !importsTesting(f) {
-			continue
-		}
-		ast.Inspect(f.syntax, func(node ast.Node) bool {
-			call, ok := node.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
+	ast.Inspect(f.syntax, func(node ast.Node) bool {
+		if call, ok := node.(*ast.CallExpr); ok {
 			selector, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			switch selector.Sel.Name {
-			case "Skip", "Skipf", "SkipNow":
+			if ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, selector.Sel.Name) {
 				found = append(found, f.at(call.Pos())+": call of "+selector.Sel.Name)
 			}
-			return true
-		})
-	}
+		}
+		return true
+	})
 	return found
-}
-
-func importsTesting(f file) bool {
-	for _, spec := range f.syntax.Imports {
-		if spec.Path.Value == `"testing"` {
-			return true
-		}
-	}
-	return false
-}
-
-func functions(f file) []*ast.FuncDecl {
-	var all []*ast.FuncDecl
-	for _, declaration := range f.syntax.Decls {
-		if function, ok := declaration.(*ast.FuncDecl); ok {
-			all = append(all, function)
-		}
-	}
-	return all
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,11 +42,10 @@ func largePackages() map[string]string {
 func sizes(t tree) map[string]size {
 	found := map[string]size{}
 	for _, f := range t.handwritten() {
-		lines := strings.Count(f.source, "\n")
 		if f.isTest() {
-			found[f.dir()] = found[f.dir()].plus(size{tests: lines})
+			found[f.dir()] = found[f.dir()].plus(size{tests: f.lines()})
 		} else {
-			found[f.dir()] = found[f.dir()].plus(size{code: lines})
+			found[f.dir()] = found[f.dir()].plus(size{code: f.lines()})
 		}
 	}
 	return found
@@ -130,9 +130,8 @@ func below(t tree, folders ...string) []string {
 func onlyFor(t tree, folder string) []string {
 	importers := map[string][]string{}
 	for _, f := range t {
-		for _, spec := range f.syntax.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			if target, ours := strings.CutPrefix(path, module+"/"); err == nil && ours && !f.isTest() && target != f.dir() {
+		for target := range f.imports() {
+			if !f.isTest() && target != f.dir() {
 				importers[target] = append(importers[target], f.dir())
 			}
 		}
@@ -153,7 +152,7 @@ func onlyFor(t tree, folder string) []string {
 
 // PrintSizes writes the size of every package, of the rooms and of the whole repository at root, and the limits.
 func PrintSizes(w io.Writer, root string) error {
-	t, err := loadFolder(root)
+	t, err := load(os.DirFS(root))
 	if err != nil {
 		return err
 	}

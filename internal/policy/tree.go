@@ -9,10 +9,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -31,12 +29,35 @@ type file struct {
 func (f file) dir() string  { return path.Dir(f.path) }
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
+func (f file) lines() int { return strings.Count(f.source, "\n") }
+
+func (f file) functions() []*ast.FuncDecl {
+	var all []*ast.FuncDecl
+	for _, declaration := range f.syntax.Decls {
+		if function, ok := declaration.(*ast.FuncDecl); ok {
+			all = append(all, function)
+		}
+	}
+	return all
+}
+
+// imports returns the folders of this repository that the file imports.
+func (f file) imports() map[string]token.Pos {
+	folders := map[string]token.Pos{}
+	for _, spec := range f.syntax.Imports {
+		if folder, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, "`\""), module+"/"); ours {
+			folders[folder] = spec.Pos()
+		}
+	}
+	return folders
+}
+
 // at names a place in the file as an editor understands it.
 func (f file) at(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", f.path, f.positions.Position(pos).Line)
 }
 
-// A tree is all of a repository's own Go code, sorted by path.
+// A tree is all of a repository's own Go code, in the order of a walk.
 type tree []file
 
 // packages groups the files by folder. A package and its external tests count as one.
@@ -50,21 +71,13 @@ func (t tree) packages() map[string][]file {
 
 // handwritten returns the files that a person maintains.
 func (t tree) handwritten() []file {
-	var files []file
-	for _, f := range t {
-		if !f.generated {
-			files = append(files, f)
-		}
-	}
-	return files
+	return slices.DeleteFunc(slices.Clone(t), func(f file) bool { return f.generated })
 }
 
 // has reports whether the tree has files in a folder, or below it.
 func (t tree) has(folder string) bool {
 	return slices.ContainsFunc(t, func(f file) bool { return within(f.dir(), folder) })
 }
-
-func loadFolder(root string) (tree, error) { return load(os.DirFS(root)) }
 
 // load parses every Go file below the root, but for testdata, hidden folders and modules of their own.
 func load(root fs.FS) (tree, error) {
@@ -76,7 +89,7 @@ func load(root fs.FS) (tree, error) {
 		if entry.IsDir() {
 			return skipDir(root, name)
 		}
-		if !strings.HasSuffix(name, ".go") {
+		if path.Ext(name) != ".go" {
 			return nil
 		}
 		f, err := parse(root, name)
@@ -86,7 +99,6 @@ func load(root fs.FS) (tree, error) {
 		t = append(t, f)
 		return nil
 	})
-	sort.Slice(t, func(i, j int) bool { return t[i].path < t[j].path })
 	return t, err
 }
 
