@@ -8,7 +8,6 @@ import (
 	"errors"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,16 +32,17 @@ type cache[C any] struct {
 
 // An entry is a client shared by all who hold a reference to it.
 type entry[C any] struct {
-	from    version
-	retired atomic.Bool   // replaced or forgotten: closed with its last reference
-	ready   chan struct{} // closed once the next three are set
+	from  limits.Version
+	ready chan struct{} // closed once the next three are set
 
 	client   C
 	err      error
 	failedAt time.Time
 
-	users int         // guarded by the lock of the cache; creating the client counts as one
-	idle  *time.Timer // closes the client; set while there are no users
+	// The lock of the cache guards the rest.
+	retired bool        // replaced or forgotten: closed with its last reference
+	users   int         // creating the client counts as one
+	idle    *time.Timer // closes the client; set while there are no users
 }
 
 func newCache[C any](idle time.Duration, closer func(C), log logr.Logger) *cache[C] {
@@ -50,7 +50,7 @@ func newCache[C any](idle time.Duration, closer func(C), log logr.Logger) *cache
 }
 
 // get returns the client created from this version, nil if there is none. The caller releases it.
-func (c *cache[C]) get(key limits.Key, from version) *entry[C] {
+func (c *cache[C]) get(key limits.Key, from limits.Version) *entry[C] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[key]
@@ -64,21 +64,19 @@ func (c *cache[C]) get(key limits.Key, from version) *entry[C] {
 	return e
 }
 
-// replace adds a client that fill creates and the caller releases. replaced is true if it takes the place of one that was
-// created from another version.
-func (c *cache[C]) replace(key limits.Key, from version) (e *entry[C], replaced bool) {
-	e = &entry[C]{from: from, ready: make(chan struct{}), users: 2} // the caller and fill
+// replace adds a client that fill creates and the caller releases.
+func (c *cache[C]) replace(key limits.Key, from limits.Version) *entry[C] {
+	e := &entry[C]{from: from, ready: make(chan struct{}), users: 2} // the caller and fill
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old := c.entries[key]
-	if old != nil && c.remove(key, old) {
+	if old := c.entries[key]; old != nil && c.remove(key, old) {
 		go c.close(old)
 	}
 	c.entries[key] = e
 	if c.stopped {
 		c.remove(key, e)
 	}
-	return e, old != nil && old.from != from
+	return e
 }
 
 // fill creates the client in the background.
@@ -121,7 +119,7 @@ func (e *entry[C]) failed() bool {
 func (c *cache[C]) release(e *entry[C]) {
 	c.mu.Lock()
 	e.users--
-	unused, retired := e.users == 0, e.retired.Load()
+	unused, retired := e.users == 0, e.retired
 	if unused && !retired {
 		e.idle = time.AfterFunc(c.idle, func() { c.expire(e) })
 	}
@@ -170,7 +168,7 @@ func (c *cache[C]) closeAll(clients []*entry[C]) {
 // remove is retire for one client, which the caller has to close if it is unused. The caller holds the lock.
 func (c *cache[C]) remove(key limits.Key, e *entry[C]) (unused bool) {
 	delete(c.entries, key)
-	e.retired.Store(true)
+	e.retired = true
 	if e.users > 0 {
 		return false
 	}

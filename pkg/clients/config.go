@@ -4,18 +4,15 @@
 package clients
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/utils/ptr"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
@@ -25,81 +22,22 @@ import (
 // A config is everything that a client is created from.
 type config struct {
 	xpv1.ProviderSpec
+	credentials.Credential
 
-	name        string // in messages
-	key         limits.Key
-	namespace   string
-	spec        []byte // as JSON
-	credentials []byte
-	secret      map[string][]byte
-	version     version
-}
-
-// A version identifies the content of a config. Two objects of one name never have the same version.
-type version [sha256.Size]byte
-
-// parse reads the spec of a ProviderConfig of any Go type.
-func parse(object client.Object) (*config, error) {
-	content, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("reading spec: %w", err)
-	}
-	parsed := struct {
-		Spec json.RawMessage `json:"spec"`
-	}{}
-	if err := json.Unmarshal(content, &parsed); err != nil {
-		return nil, fmt.Errorf("reading spec: %w", err)
-	}
-	c := &config{namespace: object.GetNamespace(), spec: parsed.Spec}
-	if err := json.Unmarshal(c.spec, &c.ProviderSpec); err != nil {
-		return nil, fmt.Errorf("reading spec: %w", err)
-	}
-	return c, nil
-}
-
-// secretName is the Secret that the credentials are in, if they are in one.
-func (c *config) secretName() (name types.NamespacedName, ok bool) {
-	ref := c.Credentials.SecretRef
-	if c.Credentials.Source != xpv1.CredentialsSourceSecret || ref == nil {
-		return name, false
-	}
-	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, true
+	name    string // in messages
+	key     limits.Key
+	spec    []byte // as JSON
+	version limits.Version
 }
 
 // pollInterval of the users of the ProviderConfig; zero if it sets none.
 func (c *config) pollInterval() time.Duration {
-	if c.PollInterval == nil {
-		return 0
-	}
-	return c.PollInterval.Duration
+	return ptr.Deref(c.PollInterval, metav1.Duration{}).Duration
 }
 
-// readCredentials reads one key of a Secret, the whole Secret if no key is named, or another source.
-func (c *config) readCredentials(ctx context.Context, from *credentials.Secrets) error {
-	name, inSecret := c.secretName()
-	if !inSecret || c.Credentials.SecretRef.Key != "" {
-		var err error
-		if c.credentials, err = from.ExtractWithin(ctx, c.namespace, c.Credentials); err != nil {
-			return err
-		}
-	}
-	if !inSecret {
-		return nil
-	}
-	if c.namespace != "" && c.namespace != name.Namespace {
-		return errors.New("a ProviderConfig of a namespace can only name a secret of its own namespace")
-	}
-	secret, err := from.Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	c.secret = secret.Data
-	return nil
-}
-
-// hash returns the version of the config. The generation of an object is no substitute: it changes with a deletion, and not
+// hash returns the version of the config, which two objects of one name never share. The generation of an object is no substitute: it changes with a deletion, and not
 // with the credentials.
-func (c *config) hash(uid types.UID) version {
+func (c *config) hash(uid types.UID) limits.Version {
 	h := sha256.New()
 	add := func(part []byte) {
 		h.Write(binary.AppendUvarint(nil, uint64(len(part))))
@@ -107,18 +45,18 @@ func (c *config) hash(uid types.UID) version {
 	}
 	add([]byte(uid))
 	add(c.spec)
-	add(c.credentials)
-	for _, key := range slices.Sorted(maps.Keys(c.secret)) {
+	add(c.Value)
+	for _, key := range slices.Sorted(maps.Keys(c.Secret)) {
 		add([]byte(key))
-		add(c.secret[key])
+		add(c.Secret[key])
 	}
-	return version(h.Sum(nil))
+	return limits.Version(h.Sum(nil))
 }
 
 // secretValues are the credentials and the other values of their Secret, except for address and user name.
 func (c *config) secretValues() [][]byte {
-	values := [][]byte{c.credentials}
-	for key, value := range c.secret {
+	values := [][]byte{c.Value}
+	for key, value := range c.Secret {
 		switch key {
 		case xpv1.ResourceCredentialsSecretEndpointKey, xpv1.ResourceCredentialsSecretPortKey, xpv1.ResourceCredentialsSecretUserKey:
 		default:

@@ -96,18 +96,14 @@ func (p *Pool[C]) renew(ctx context.Context, mg resource.Managed) (*config, *ent
 	}
 	bounds := limits.FromSpec(config.Limits)
 	bounds.ForbiddenIsRefusal = p.forbidden
-	limiter := p.registry.limits.For(config.key, bounds)
-	shared, replaced := p.clients.replace(config.key, config.version)
-	if replaced { // earlier answers of the external system concern the old client
-		p.registry.limits.Reset(config.key)
-	}
-	active := &activeLimiter{Limiter: limiter, retired: shared.retired.Load}
+	limiter := p.registry.limits.For(config.key, config.version, bounds)
+	shared := p.clients.replace(config.key, config.version)
 	p.clients.fill(shared, func() (C, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 		defer cancel()
 		return p.create(ctx, Connection[json.RawMessage]{
-			Name: config.name, Settings: config.spec, Credentials: config.credentials, Secret: config.secret, Limiter: active,
-			HTTPClient: &http.Client{Timeout: p.timeout, Transport: active.transport(p.transport)},
+			Name: config.name, Settings: config.spec, Credentials: config.Value, Secret: config.Secret, Limiter: limiter,
+			HTTPClient: &http.Client{Timeout: p.timeout, Transport: limiter.Transport(p.transport)},
 		})
 	})
 	return config, shared, nil
@@ -116,32 +112,3 @@ func (p *Pool[C]) renew(ctx context.Context, mg resource.Managed) (*config, *ent
 func (p *Pool[C]) forget(key limits.Key) { p.clients.forget(key) }
 
 func (p *Pool[C]) stop() { p.clients.stop() }
-
-// An activeLimiter applies the limits while its client is current. The last calls of a replaced client are not limited: an
-// answer to rotated credentials must not pause calls of the new client.
-type activeLimiter struct {
-	*limits.Limiter
-	retired func() bool
-}
-
-// Do makes the call within the limits.
-func (l *activeLimiter) Do(ctx context.Context, call func(context.Context) error) error {
-	if l.retired() {
-		return call(ctx)
-	}
-	return l.Limiter.Do(ctx, call)
-}
-
-func (l *activeLimiter) transport(next http.RoundTripper) http.RoundTripper {
-	limited := l.Limiter.Transport(next)
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		if l.retired() {
-			return next.RoundTrip(req)
-		}
-		return limited.RoundTrip(req)
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -119,14 +119,14 @@ func (r *Registry) read(ctx context.Context, kind ConfigKind, key types.Namespac
 	if err := r.mgr.GetClient().Get(ctx, key, object); err != nil {
 		return nil, fmt.Errorf("cannot get %s: %w", name, err)
 	}
-	c, err := parse(object)
-	if err != nil {
+	c, err := &config{name: name, key: keyOf(kind, key)}, error(nil)
+	if c.ProviderSpec, c.spec, err = credentials.SpecOf(object); err != nil {
 		return nil, fmt.Errorf("cannot use %s: %w", name, err)
 	}
-	if err := c.readCredentials(ctx, r.secrets); err != nil {
+	if c.Credential, err = r.secrets.Extract(ctx, object.GetNamespace(), c.Credentials); err != nil {
 		return nil, fmt.Errorf("cannot get credentials of %s: %w", name, err)
 	}
-	c.name, c.key, c.version = name, keyOf(kind, key), c.hash(object.GetUID())
+	c.version = c.hash(object.GetUID())
 	return c, nil
 }
 

@@ -4,8 +4,7 @@
 // Package credentials reads the credentials of ProviderConfigs from Secrets, environment variables and files.
 //
 //	secrets, err := credentials.NewSecrets(mgr)
-//	key, err := secrets.Extract(ctx, config.Spec.Credentials)                              // cluster-scoped kinds
-//	key, err := secrets.ExtractWithin(ctx, config.GetNamespace(), config.Spec.Credentials) // namespaced kinds
+//	key, err := secrets.Extract(ctx, config.GetNamespace(), config.Spec.Credentials)
 //
 // Each Secret has a watch of its own, from the first read until it has not been read for two hours. So reads cost no request,
 // a rotated credential is noticed at once, and no other Secrets are kept in memory (R232, N30). Variables and files are read

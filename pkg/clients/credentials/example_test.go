@@ -15,13 +15,13 @@ import (
 
 // A provider has one reader, which it uses in every Connect.
 func Example() {
-	connect := func(ctx context.Context, mgr manager.Manager, spec xpv1.ProviderSpec) ([]byte, error) {
+	connect := func(ctx context.Context, mgr manager.Manager, spec xpv1.ProviderSpec) (credentials.Credential, error) {
 		secrets, err := credentials.NewSecrets(mgr, credentials.WithFolders("/var/run/cloud-credentials"))
 		if err != nil {
-			return nil, err
+			return credentials.Credential{}, err
 		}
 		secrets.OnChange(func(types.NamespacedName) { /* enqueue the users of the ProviderConfigs that refer to it */ })
-		return secrets.Extract(ctx, spec.Credentials)
+		return secrets.Extract(ctx, "", spec.Credentials)
 	}
 	_ = connect
 }

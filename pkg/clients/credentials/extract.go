@@ -21,35 +21,38 @@ import (
 // maxFileSize of credentials in bytes: as much as a Secret.
 const maxFileSize = 1 << 20
 
-// Extract returns the credentials of a cluster-scoped ProviderConfig: nil where it needs none, or where the client uses the
-// identity of the controller (R19, R231).
-func (s *Secrets) Extract(ctx context.Context, from xpv1.ProviderCredentials) ([]byte, error) {
-	value, err := s.extract(ctx, from)
-	return value, failure.With(failure.ProviderConfigUnavailable, err)
+// A Credential is what spec.credentials of a ProviderConfig refers to.
+type Credential struct {
+	// Value in the key, variable or file. Nil if a Secret is named without a key, if the source needs none, or if the client uses
+	// the identity of the controller.
+	Value []byte
+	// Secret holds all keys of the Secret. Nil for other sources.
+	Secret map[string][]byte
 }
 
-func (s *Secrets) extract(ctx context.Context, from xpv1.ProviderCredentials) ([]byte, error) {
+// Extract returns the credentials of a ProviderConfig in the given namespace, which can only be in a Secret of that namespace; empty
+// for a cluster-scoped one (R19, R231, N2).
+func (s *Secrets) Extract(ctx context.Context, namespace string, from xpv1.ProviderCredentials) (Credential, error) {
+	c, err := s.extract(ctx, namespace, from)
+	return c, failure.With(failure.ProviderConfigUnavailable, err)
+}
+
+func (s *Secrets) extract(ctx context.Context, namespace string, from xpv1.ProviderCredentials) (c Credential, err error) {
+	if err := checkNamespace(namespace, from); err != nil {
+		return c, err
+	}
 	switch from.Source {
 	case xpv1.CredentialsSourceSecret:
 		return s.fromSecret(ctx, from.SecretRef)
 	case xpv1.CredentialsSourceEnvironment:
-		return s.fromEnvironment(from.Env)
+		c.Value, err = s.fromEnvironment(from.Env)
 	case xpv1.CredentialsSourceFilesystem:
-		return s.fromFile(from.Fs)
+		c.Value, err = s.fromFile(from.Fs)
 	case xpv1.CredentialsSourceInjectedIdentity, xpv1.CredentialsSourceNone:
-		return nil, nil
 	default:
-		return nil, fmt.Errorf("credentials source %q is unknown: use %q", from.Source, xpv1.CredentialsSourceSecret)
+		err = fmt.Errorf("credentials source %q is unknown: use %q", from.Source, xpv1.CredentialsSourceSecret)
 	}
-}
-
-// ExtractWithin returns the credentials of a ProviderConfig in the given namespace: those in a Secret of that namespace, or
-// none. With an empty namespace it is Extract.
-func (s *Secrets) ExtractWithin(ctx context.Context, namespace string, from xpv1.ProviderCredentials) ([]byte, error) {
-	if err := checkNamespace(namespace, from); err != nil {
-		return nil, failure.With(failure.ProviderConfigUnavailable, err)
-	}
-	return s.Extract(ctx, from)
+	return c, err
 }
 
 // checkNamespace keeps a namespaced ProviderConfig from reading anything outside its namespace.
@@ -69,19 +72,19 @@ func checkNamespace(namespace string, from xpv1.ProviderCredentials) error {
 	return nil
 }
 
-func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) ([]byte, error) {
+func (s *Secrets) fromSecret(ctx context.Context, ref *xpv1.SecretKeySelector) (c Credential, err error) {
 	if ref == nil {
-		return nil, errors.New("credentials source Secret needs secretRef with namespace, name and key")
+		return c, errors.New("credentials source Secret needs secretRef with namespace, name and key")
 	}
 	secret, err := s.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	value, ok := secret.Data[ref.Key]
-	if !ok || len(value) == 0 {
-		return nil, fmt.Errorf("secret %s/%s has no key %q", ref.Namespace, ref.Name, ref.Key)
+	c = Credential{Value: secret.Data[ref.Key], Secret: secret.Data}
+	if ref.Key != "" && len(c.Value) == 0 {
+		return c, fmt.Errorf("secret %s/%s has no key %q", ref.Namespace, ref.Name, ref.Key)
 	}
-	return value, nil
+	return c, nil
 }
 
 func (s *Secrets) fromEnvironment(env *xpv1.EnvSelector) ([]byte, error) {

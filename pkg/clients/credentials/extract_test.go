@@ -109,15 +109,15 @@ func TestSources(t *testing.T) {
 			if tc.closed {
 				reader = closed
 			}
-			got, err := reader.ExtractWithin(t.Context(), tc.within, tc.from)
+			got, err := reader.Extract(t.Context(), tc.within, tc.from)
 			if tc.fails == "" && err != nil || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) {
 				t.Errorf("got error %v, want %q", err, tc.fails)
 			}
 			if err != nil && failure.Of(err).Reason != failure.ProviderConfigUnavailable {
 				t.Errorf("the error is classified as %s", failure.Of(err).Reason)
 			}
-			if string(got) != tc.want || tc.want == "" && got != nil {
-				t.Errorf("got %q, want %q", got, tc.want)
+			if string(got.Value) != tc.want || tc.want == "" && got.Value != nil {
+				t.Errorf("got %q, want %q", got.Value, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "stolen") {
 				t.Errorf("the error contains a secret value: %v (R234)", err)

@@ -13,11 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	informers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -31,7 +30,7 @@ const (
 
 // Secrets reads credentials, those in Secrets through one watch per Secret. It is safe for concurrent use.
 type Secrets struct {
-	client    client.WithWatch
+	client    kubernetes.Interface
 	variables []string // offered to ProviderConfigs
 	folders   []string // whose files are offered to ProviderConfigs
 	now       func() time.Time
@@ -67,11 +66,7 @@ func WithFolders(paths ...string) Option {
 
 // NewSecrets returns a reader whose watches stop with the manager.
 func NewSecrets(mgr manager.Manager, o ...Option) (*Secrets, error) {
-	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
-		Scheme:     mgr.GetScheme(),
-		Mapper:     mgr.GetRESTMapper(),
-		HTTPClient: mgr.GetHTTPClient(),
-	})
+	c, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating client for secrets: %w", err)
 	}
@@ -130,7 +125,9 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 		w.lastRead = now
 		return w.informer, nil
 	}
-	informer := toolscache.NewSharedIndexInformer(s.listWatch(key), &corev1.Secret{}, 0, toolscache.Indexers{})
+	informer := informers.NewFilteredSecretInformer(s.client, key.Namespace, 0, toolscache.Indexers{}, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
+	})
 	changed := func(any) { s.notify(key) }
 	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed,
@@ -170,22 +167,5 @@ func (s *Secrets) notify(key types.NamespacedName) {
 	s.mu.Unlock()
 	for _, callback := range listeners {
 		callback(key)
-	}
-}
-
-// listWatch lists and watches one Secret.
-func (s *Secrets) listWatch(key types.NamespacedName) *toolscache.ListWatch {
-	options := func(o metav1.ListOptions) *client.ListOptions {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
-		return &client.ListOptions{Namespace: key.Namespace, Raw: &o}
-	}
-	return &toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list := &corev1.SecretList{}
-			return list, s.client.List(ctx, list, options(o))
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return s.client.Watch(ctx, &corev1.SecretList{}, options(o))
-		},
 	}
 }

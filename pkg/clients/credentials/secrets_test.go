@@ -71,12 +71,12 @@ func TestExtract(t *testing.T) {
 			t.Fatal(err)
 		}
 		env.Eventually(t, moment.name, func(ctx context.Context) error {
-			got, err := secrets.Extract(ctx, from)
+			got, err := secrets.Extract(ctx, env.Namespace, from)
 			if moment.fails != "" && err != nil && strings.Contains(err.Error(), moment.fails) {
 				return nil
 			}
-			if string(got) != moment.value || moment.fails != "" {
-				return fmt.Errorf("credentials %q, error %v", got, err)
+			if string(got.Value) != moment.value || moment.fails != "" {
+				return fmt.Errorf("credentials %q, error %v", got.Value, err)
 			}
 			return err
 		})

@@ -6,6 +6,7 @@ package credentials
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,20 +19,29 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
 
+// SpecOf returns the spec of a ProviderConfig of any Go type: all of it as JSON, and the part that every one has.
+func SpecOf(config client.Object) (common xpv1.ProviderSpec, spec json.RawMessage, err error) {
+	content, err := json.Marshal(config)
+	if err != nil {
+		return common, nil, fmt.Errorf("reading spec: %w", err)
+	}
+	parsed := struct {
+		Spec json.RawMessage `json:"spec"`
+	}{}
+	if err := errors.Join(json.Unmarshal(content, &parsed), json.Unmarshal(parsed.Spec, &common)); err != nil {
+		return common, nil, fmt.Errorf("reading spec: %w", err)
+	}
+	return common, parsed.Spec, nil
+}
+
 // SecretOf returns the Secret that spec.credentials of a ProviderConfig refers to. It is false if there is none, or if it is in
 // a namespace that the ProviderConfig must not read.
 func SecretOf(config client.Object) (name types.NamespacedName, ok bool, err error) {
-	content, err := json.Marshal(config)
+	spec, _, err := SpecOf(config)
 	if err != nil {
-		return name, false, fmt.Errorf("reading spec.credentials: %w", err)
+		return name, false, err
 	}
-	parsed := struct {
-		Spec xpv1.ProviderSpec `json:"spec"`
-	}{}
-	if err := json.Unmarshal(content, &parsed); err != nil {
-		return name, false, fmt.Errorf("reading spec.credentials: %w", err)
-	}
-	from := parsed.Spec.Credentials
+	from := spec.Credentials
 	if from.Source != xpv1.CredentialsSourceSecret || from.SecretRef == nil {
 		return name, false, nil
 	}

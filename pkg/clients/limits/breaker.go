@@ -157,11 +157,6 @@ func (b *breaker) close() {
 	*b = breaker{random: b.random, generation: b.generation}
 }
 
-// reset closes the circuit, whatever the results of calls in flight.
-func (b *breaker) reset() {
-	*b = breaker{random: b.random, generation: b.generation + 1}
-}
-
 // pause returns how long calls are paused when a fault appears for the step-th time in a row.
 func (b *breaker) pause(fault result, step int) time.Duration {
 	first, most := fault.pauses()

@@ -62,7 +62,7 @@ func request(t *testing.T, r *limits.Registry, s *system, c limits.Config) strin
 		t.Fatal(err)
 	}
 	before := s.calls
-	resp, err := r.For(key, c).Transport(s).RoundTrip(req)
+	resp, err := r.For(key, limits.Version{}, c).Transport(s).RoundTrip(req)
 	if err == nil {
 		resp.Body.Close()
 		return fmt.Sprint(resp.StatusCode)
@@ -160,8 +160,7 @@ func TestBreaker(t *testing.T) {
 func TestBreakerUnderLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := limits.NewTestRegistry()
-		l := r.For(key, limits.Config{})
+		l := newLimiter(limits.Config{})
 		answer := func(after time.Duration, err error) {
 			go func() { _ = l.Do(t.Context(), func(context.Context) error { time.Sleep(after); return err }) }()
 		}
@@ -192,7 +191,7 @@ func TestBreakerUnderLoad(t *testing.T) {
 func TestSlowDownAmongSuccesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := limits.NewTestRegistry().For(key, limits.Config{})
+		l := newLimiter(limits.Config{})
 		for i, err := range []error{nil, later(time.Second), later(5 * time.Second), nil} {
 			go func() {
 				_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(time.Duration(i) * time.Millisecond); return err })
@@ -211,36 +210,11 @@ type later time.Duration
 func (l later) Error() string             { return "later" }
 func (l later) RetryAfter() time.Duration { return time.Duration(l) }
 
-// New credentials are tried at once, and a late refusal of the old ones does not count.
-func TestReset(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := limits.NewTestRegistry()
-		l := r.For(key, limits.Config{})
-		go func() {
-			_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(time.Second); return limits.ErrRefused })
-		}()
-		synctest.Wait()
-		_ = l.Do(t.Context(), func(context.Context) error { return limits.ErrRefused })
-		if err := l.Do(t.Context(), nothing); err == nil {
-			t.Fatal("refused credentials are tried again")
-		}
-		r.Reset(key)
-		if err := l.Do(t.Context(), nothing); err != nil {
-			t.Errorf("after Reset: %v", err)
-		}
-		time.Sleep(2 * time.Second)
-		if err := l.Do(t.Context(), nothing); err != nil {
-			t.Errorf("a late refusal of the old credentials: %v", err)
-		}
-	})
-}
-
 // Calls that are not sent during a pause are retried one after the other.
 func TestPauseSpreads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := limits.NewTestRegistry().For(key, limits.Config{CallsPerSecond: 10})
+		l := newLimiter(limits.Config{CallsPerSecond: 10})
 		_ = l.Do(t.Context(), func(context.Context) error { return later(time.Minute) })
 		waits := map[time.Duration]bool{}
 		for range 100 {

@@ -4,8 +4,8 @@
 // Package limits bounds the calls to an external system per ProviderConfig: their rate, the number in flight, and none at all
 // while the circuit is open.
 //
-//	registry := limits.NewRegistry()                                  // once per provider
-//	limiter := registry.For(key, limits.FromSpec(config.Spec.Limits)) // the same one for the same key
+//	registry := limits.NewRegistry() // once per provider
+//	limiter := registry.For(key, version, limits.FromSpec(config.Spec.Limits))
 //	cloud := sdk.NewClient(&http.Client{Transport: limiter.Transport(transport)})
 //
 // Clients that do not use HTTP call Limiter.Do. Package clients does all of this for a provider. Only the users of the
@@ -19,6 +19,5 @@
 // by package failure as throttled, refused or unreachable. failure.RetryAfter returns a different time for each caller, so
 // that they do not come back all at once.
 //
-// Call Registry.Reset when a ProviderConfig or its credentials change, and Registry.Forget when it is deleted. Limiters that
-// are not used for two hours are forgotten too.
+// Call Registry.Forget when a ProviderConfig is deleted. Limiters that are not used for two hours are forgotten too.
 package limits

@@ -15,7 +15,7 @@ import (
 // A client that does not use HTTP reports the state of the external system by the errors of this package.
 func Example() {
 	registry := limits.NewRegistry()
-	limiter := registry.For(limits.Key{Kind: "ProviderConfig", Name: "default"}, limits.Config{CallsPerSecond: 5})
+	limiter := registry.For(limits.Key{Kind: "ProviderConfig", Name: "default"}, limits.Version{}, limits.Config{CallsPerSecond: 5})
 
 	login := func(context.Context) error { return fmt.Errorf("login as admin: %w", limits.ErrRefused) }
 	fmt.Println(limiter.Do(context.Background(), login))

@@ -51,14 +51,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (l *Limiter) classifyResponse(resp *http.Response) response {
-	l.mu.Lock()
-	forbidden := l.config.ForbiddenIsRefusal
-	l.mu.Unlock()
 	after, limited := parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable && limited:
 		return response{result: throttled, after: after}
-	case code == http.StatusUnauthorized, code == http.StatusForbidden && forbidden:
+	case code == http.StatusUnauthorized, code == http.StatusForbidden && l.config.ForbiddenIsRefusal:
 		return response{result: refused}
 	case code >= http.StatusInternalServerError:
 		return response{result: serverError}

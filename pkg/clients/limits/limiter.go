@@ -4,7 +4,10 @@
 package limits
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -52,14 +55,15 @@ func FromSpec(spec *xpv1.CallLimits) Config {
 	}
 }
 
-// A Limiter bounds the calls of all users of one ProviderConfig. It is safe for concurrent use.
+// A Limiter bounds the calls of all users of one version of a ProviderConfig. It is safe for concurrent use.
 type Limiter struct {
-	key Key
+	key     Key
+	version Version
+	config  Config
+	rate    *rate.Limiter
+	slots   *semaphore.Weighted // for calls in flight
 
 	mu        sync.Mutex
-	config    Config
-	rate      *rate.Limiter
-	slots     *semaphore.Weighted // for calls in flight; nil without a limit
 	inFlight  int
 	typical   time.Duration // duration of a call, moving average
 	nextRetry time.Time     // of the next caller that is turned away
@@ -67,8 +71,19 @@ type Limiter struct {
 	used      time.Time
 }
 
-func newLimiter(key Key, random func() float64) *Limiter {
-	return &Limiter{key: key, rate: rate.NewLimiter(rate.Inf, 1), breaker: breaker{random: random}}
+func newLimiter(key Key, version Version, c Config, random func() float64) *Limiter {
+	l := &Limiter{
+		key: key, version: version, config: c, rate: rate.NewLimiter(rate.Inf, 1), slots: semaphore.NewWeighted(math.MaxInt64),
+		breaker: breaker{random: random},
+	}
+	if c.CallsPerSecond > 0 {
+		burst := cmp.Or(max(c.Burst, 0), max(1, int(math.Ceil(c.CallsPerSecond))))
+		l.rate = rate.NewLimiter(rate.Limit(c.CallsPerSecond), burst)
+	}
+	if c.InFlight > 0 {
+		l.slots = semaphore.NewWeighted(int64(c.InFlight))
+	}
+	return l
 }
 
 // Do makes the call within the limits. It returns the error of the call, *NotSentError, or that of a context that ended before.
@@ -89,7 +104,6 @@ func (l *Limiter) Do(ctx context.Context, send func(context.Context) error) (err
 // A call in flight.
 type call struct {
 	limiter    *Limiter
-	slots      *semaphore.Weighted
 	generation int // of the breaker when it began
 	began      time.Time
 }
@@ -103,13 +117,12 @@ func (l *Limiter) begin(ctx context.Context) (*call, error) {
 	if err := l.awaitRate(ctx, deadline); err != nil {
 		return nil, err
 	}
-	slots, err := l.awaitSlot(ctx, deadline)
-	if err != nil {
+	if err := l.awaitSlot(ctx, deadline); err != nil {
 		return nil, err
 	}
-	c := &call{limiter: l, slots: slots}
+	c := &call{limiter: l}
 	if err := l.admit(c); err != nil { // the circuit may have opened meanwhile
-		c.freeSlot()
+		l.slots.Release(1)
 		return nil, err
 	}
 	return c, nil
@@ -134,27 +147,18 @@ func (l *Limiter) admit(c *call) error {
 // end records the result of a call.
 func (c *call) end(r response) {
 	now, l := time.Now(), c.limiter
+	defer l.slots.Release(1)
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.breaker.record(now, c.generation, r)
 	l.typical += (now.Sub(c.began) - l.typical) / 8
 	l.inFlight--
-	l.mu.Unlock()
-	c.freeSlot()
-}
-
-func (c *call) freeSlot() {
-	if c.slots != nil {
-		c.slots.Release(1)
-	}
 }
 
 // awaitRate waits until the rate allows a call. It fails at once if that is after the deadline.
 func (l *Limiter) awaitRate(ctx context.Context, deadline time.Time) error {
-	l.mu.Lock()
-	limiter := l.rate
-	l.mu.Unlock()
 	now := time.Now()
-	turn := limiter.ReserveN(now, 1)
+	turn := l.rate.ReserveN(now, 1)
 	delay := turn.DelayFrom(now)
 	if delay <= 0 {
 		return ctx.Err()
@@ -177,26 +181,20 @@ func (l *Limiter) awaitRate(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// awaitSlot waits until fewer calls are in flight than allowed. It returns where to free the slot; nil without a limit.
-func (l *Limiter) awaitSlot(ctx context.Context, deadline time.Time) (*semaphore.Weighted, error) {
-	l.mu.Lock()
-	slots := l.slots
-	l.mu.Unlock()
-	if slots == nil || slots.TryAcquire(1) {
-		return slots, nil
-	}
+// awaitSlot waits until fewer calls are in flight than allowed.
+func (l *Limiter) awaitSlot(ctx context.Context, deadline time.Time) error {
 	wait, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	if slots.Acquire(wait, 1) == nil {
-		return slots, nil
+	if l.slots.TryAcquire(1) || l.slots.Acquire(wait, 1) == nil {
+		return nil
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	apart := max(l.typical/time.Duration(max(l.config.InFlight, 1)), time.Millisecond)
-	return nil, l.notSent(failure.ExternalSystemThrottled, "as many calls as its spec.limits allows are in flight",
+	return l.notSent(failure.ExternalSystemThrottled, "as many calls as its spec.limits allows are in flight",
 		time.Now().Add(max(l.typical, spacing)), apart)
 }
 
@@ -219,33 +217,10 @@ func (l *Limiter) interval() time.Duration {
 	return time.Duration(float64(time.Second) / l.config.CallsPerSecond)
 }
 
-func (l *Limiter) configure(c Config) {
+func (l *Limiter) use(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.used = time.Now()
-	if c == l.config {
-		return
-	}
-	l.config = c
-	limit, burst := rate.Inf, 1
-	if c.CallsPerSecond > 0 {
-		limit = rate.Limit(c.CallsPerSecond)
-		burst = max(1, int(math.Ceil(c.CallsPerSecond)))
-		if c.Burst > 0 {
-			burst = c.Burst
-		}
-	}
-	l.rate, l.slots = rate.NewLimiter(limit, burst), nil
-	if c.InFlight > 0 {
-		l.slots = semaphore.NewWeighted(int64(c.InFlight))
-	}
-}
-
-func (l *Limiter) reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.breaker.reset()
-	l.nextRetry = time.Time{}
+	l.used = now
 }
 
 // unusedSince is true if no call was made after the given time and none is in flight.
@@ -253,4 +228,48 @@ func (l *Limiter) unusedSince(t time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.used.Before(t) && l.inFlight == 0
+}
+
+// Errors by which a call made by Do reports what an HTTP status reports otherwise. They may be wrapped.
+var (
+	// ErrSlowDown: the external system asks for fewer calls, as by status 429. An error with the method
+	// RetryAfter() time.Duration reports the same, and for how long.
+	ErrSlowDown = failure.Throttled(errors.New("the external system asks for fewer calls"), 0)
+	// ErrRefused: the external system does not accept the credentials, as by status 401.
+	ErrRefused = failure.With(failure.ExternalSystemRefused, errors.New("the external system does not accept the credentials"))
+)
+
+// A NotSentError reports that a call was not sent: it exceeds the limits, or the circuit is open.
+type NotSentError struct {
+	// Key is the ProviderConfig.
+	Key Key
+	// Reason is ExternalSystemThrottled, ExternalSystemRefused or ExternalSystemUnreachable.
+	Reason failure.Reason
+	// Why in words that do not change from call to call, so that they may appear in a condition.
+	Why string
+	// After is how long to wait before the call is tried again.
+	After time.Duration
+}
+
+// Error names the ProviderConfig and the cause.
+func (e *NotSentError) Error() string {
+	if e.Reason == failure.ExternalSystemRefused {
+		return fmt.Sprintf("the external system refuses the credentials of %s: correct what its spec.credentials names", e.Key)
+	}
+	return fmt.Sprintf("calls of %s wait: %s", e.Key, e.Why)
+}
+
+// RetryAfter is how long to wait before the call is tried again.
+func (e *NotSentError) RetryAfter() time.Duration { return e.After }
+
+// classified adds what an application team may read.
+func (e *NotSentError) classified() error {
+	switch e.Reason {
+	case failure.ExternalSystemUnreachable:
+		return failure.Unreachable(e)
+	case failure.ExternalSystemThrottled:
+		return failure.Throttled(e, 0)
+	default:
+		return failure.With(e.Reason, e)
+	}
 }

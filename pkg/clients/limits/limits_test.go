@@ -33,6 +33,10 @@ func wait(t *testing.T, err error) time.Duration {
 	return after
 }
 
+func newLimiter(c limits.Config) *limits.Limiter {
+	return limits.NewTestRegistry().For(key, limits.Version{}, c)
+}
+
 func nothing(context.Context) error { return nil }
 
 // Twenty callers at once share ten calls per second: five are sent at once, ten within one second, and each of the others gets a
@@ -40,7 +44,7 @@ func nothing(context.Context) error { return nil }
 func TestRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := limits.NewTestRegistry().For(key, limits.Config{CallsPerSecond: 10, Burst: 5})
+		l := newLimiter(limits.Config{CallsPerSecond: 10, Burst: 5})
 		began := time.Now()
 		var mu sync.Mutex
 		sent, waits := map[time.Duration]int{}, map[time.Duration]bool{}
@@ -75,7 +79,7 @@ func TestRate(t *testing.T) {
 func TestRateServesRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := limits.NewTestRegistry().For(key, limits.Config{CallsPerSecond: 20, Burst: 1})
+		l := newLimiter(limits.Config{CallsPerSecond: 20, Burst: 1})
 		began, notSent := time.Now(), atomic.Int32{}
 		var callers sync.WaitGroup
 		for range 400 {
@@ -105,7 +109,7 @@ func TestRateEdgeCases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := limits.NewTestRegistry()
 		c := limits.FromSpec(&xpv1.CallLimits{CallsPerSecond: new(int32(1))})
-		l := r.For(key, c)
+		l := r.For(key, limits.Version{}, c)
 		if err := l.Do(t.Context(), nothing); err != nil {
 			t.Fatal(err)
 		}
@@ -123,16 +127,8 @@ func TestRateEdgeCases(t *testing.T) {
 		if err := l.Do(t.Context(), nothing); err != nil || time.Since(began) != time.Second {
 			t.Errorf("the turn of canceled calls is lost: %v after %v", err, time.Since(began))
 		}
-		if err := r.For(limits.Key{Kind: "ProviderConfig", Name: "other"}, c).Do(t.Context(), nothing); err != nil {
+		if err := r.For(limits.Key{Kind: "ProviderConfig", Name: "other"}, limits.Version{}, c).Do(t.Context(), nothing); err != nil {
 			t.Errorf("another ProviderConfig: %v", err)
-		}
-		if r.For(key, limits.Config{}) != l {
-			t.Error("one key has two limiters")
-		}
-		for range 100 {
-			if err := l.Do(t.Context(), nothing); err != nil {
-				t.Fatalf("a limit that was lifted: %v", err)
-			}
 		}
 	})
 }
@@ -140,8 +136,7 @@ func TestRateEdgeCases(t *testing.T) {
 func TestInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := limits.NewTestRegistry()
-		l := r.For(key, limits.Config{InFlight: 2})
+		l := newLimiter(limits.Config{InFlight: 2})
 		var now, most, refused atomic.Int32
 		var callers sync.WaitGroup
 		for range 8 {
@@ -211,7 +206,7 @@ func TestDefaultTransport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := limits.NewTestRegistry().For(key, limits.Config{}).Transport(nil).RoundTrip(req)
+	resp, err := newLimiter(limits.Config{}).Transport(nil).RoundTrip(req)
 	if err == nil {
 		resp.Body.Close()
 		t.Error("http.DefaultTransport should know no such scheme")

@@ -4,7 +4,9 @@
 package limits
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -34,6 +36,9 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s %q", k.Kind, k.Namespace+"/"+k.Name)
 }
 
+// A Version identifies the content of a ProviderConfig and of its credentials.
+type Version [sha256.Size]byte
+
 // A Registry holds the limiters of a provider. It is safe for concurrent use.
 type Registry struct {
 	random func() float64 // in [0, 1), for jitter
@@ -48,46 +53,26 @@ func NewRegistry() *Registry {
 	return &Registry{random: rand.Float64, limiters: map[Key]*Limiter{}}
 }
 
-// For returns the limiter of the key, the same one on each call, and applies the given limits to it.
-func (r *Registry) For(key Key, c Config) *Limiter {
+// For returns the limiter for a version of the ProviderConfig. A new version gets a new one: earlier responses of the external
+// system concern other settings or credentials.
+func (r *Registry) For(key Key, version Version, c Config) *Limiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Now()
 	l := r.limiters[key]
-	if l == nil {
-		l = newLimiter(key, r.random)
+	if l == nil || l.version != version {
+		l = newLimiter(key, version, c, r.random)
 		r.limiters[key] = l
 	}
-	l.configure(c)
-	r.sweep(time.Now())
+	l.use(now)
+	if now.Sub(r.swept) >= keep/2 {
+		r.swept = now
+		maps.DeleteFunc(r.limiters, func(_ Key, l *Limiter) bool { return l.unusedSince(now.Add(-keep)) })
+	}
 	return l
 }
 
-// sweep forgets unused limiters.
-func (r *Registry) sweep(now time.Time) {
-	if now.Sub(r.swept) < keep/2 {
-		return
-	}
-	r.swept = now
-	for key, l := range r.limiters {
-		if l.unusedSince(now.Add(-keep)) {
-			delete(r.limiters, key)
-		}
-	}
-}
-
-// Reset closes the circuit of the key, to be called when its ProviderConfig or the credentials change. Results of calls in
-// flight no longer count.
-func (r *Registry) Reset(key Key) {
-	r.mu.Lock()
-	l := r.limiters[key]
-	r.mu.Unlock()
-	if l != nil {
-		l.reset()
-	}
-}
-
-// Forget drops the limiter of the key, to be called when its ProviderConfig is deleted. Callers that hold the limiter may
-// continue to use it; For returns a new one.
+// Forget drops the limiter of a ProviderConfig that was deleted. Callers that hold the limiter may continue to use it.
 func (r *Registry) Forget(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
