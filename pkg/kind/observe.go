@@ -111,9 +111,9 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], d declaration[P], labels m
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
 	returned := c.rules.WithoutUnset(observed, d.desired, c.nullable...)
-	options := append(c.rules.Options(), parameters.InitProvider(d.initial))
-	fillOptions := append(slices.Clip(options), parameters.Ignore(c.notFilled(of.Parameters())...))
-	desired, filled := parameters.Fill(d.desired, returned, fillOptions...)
+	rules := c.rules
+	rules.Chosen = slices.Concat(rules.Chosen, c.notFilled(of.Parameters()))
+	desired, filled := rules.Fill(d.desired, returned, d.initial)
 	if o.ResourceLateInitialized = len(filled) > 0; o.ResourceLateInitialized {
 		p, err := parameters.Typed[P](desired)
 		if err != nil {
@@ -129,7 +129,7 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], d declaration[P], labels m
 		put(desired, at, c.desiredLabels(of))
 		put(observed, at, labels)
 	}
-	c.changes = parameters.AllDifferences(desired, observed, options...)
+	c.changes = rules.Differences(desired, observed, d.initial)
 	o.Drift = parameters.Shorten(c.changes)
 	c.assess(o)
 	return nil

@@ -90,7 +90,7 @@ func (k *compiled[C, P, O, V]) options() []managed.ReconcilerOption {
 	o := []managed.ReconcilerOption{
 		managed.WithCreationGracePeriod(lag),
 		managed.WithConsistencyWindow(lag),
-		managed.WithParameters(k.rules.Options()...),
+		managed.WithParameters(k.rules),
 	}
 	if k.ID != nil {
 		o = append(o, managed.WithVendorNames())

@@ -53,10 +53,13 @@ func (c client) Observe(ctx context.Context, t *Thing) (o managed.ExternalObserv
 			return nil
 		}
 		theirs := have.parameters()
-		drift, err := parameters.Compare(t.Spec.ForProvider, theirs, parameters.InitProvider(t.Spec.InitProvider))
-		if err != nil {
+		desired, errDesired := parameters.Tree(t.Spec.ForProvider)
+		initial, errInitial := parameters.Tree(t.Spec.InitProvider)
+		observed, errObserved := parameters.Tree(theirs)
+		if err := errors.Join(errDesired, errInitial, errObserved); err != nil {
 			return err
 		}
+		drift := parameters.Rules{}.Differences(desired, observed, initial)
 		o.ResourceExists = true
 		o.ResourceUpToDate = len(drift) == 0 && (c.s.Unlabelled || have.Owner == t.GetUID())
 		o.Drift = drift
@@ -168,8 +171,10 @@ func (r Resource) parameters() Parameters {
 
 // take applies the parameters that are set.
 func (r *Resource) take(sent Parameters) error {
-	all, err := parameters.ForCreation(sent, r.parameters())
-	if err != nil {
+	desired, errDesired := parameters.Tree(sent)
+	have, errHave := parameters.Tree(r.parameters())
+	all, err := parameters.Typed[Parameters](parameters.Overlay(desired, have))
+	if err := errors.Join(errDesired, errHave, err); err != nil {
 		return err
 	}
 	r.Size, r.Scaling, r.Tags = all.Size, all.ScalingConfig, all.Tags

@@ -4,9 +4,13 @@
 package parameters
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
+	"reflect"
 	"slices"
+	"strings"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
@@ -18,32 +22,22 @@ const maxDifferences = 32
 // characters, null if the field is absent and (sensitive) if it may be a secret (P81, N8).
 type Difference = xpv1.FieldDifference
 
-// Compare is Differences for Go structs: desired is usually spec.forProvider, observed what the vendor returned.
-func Compare[P any](desired, observed P, options ...Option) ([]Difference, error) {
-	s, ours, theirs, err := trees(desired, observed, options)
-	if err != nil {
-		return nil, err
-	}
-	return s.differences(ours, theirs), nil
-}
-
-// Differences returns the fields that desired sets and whose observed values differ, sorted by path: the first 32, and one
-// whose path is the number of the others. None means up to date.
+// Differences returns the fields that desired sets and whose observed values differ, sorted by path. None means up to date.
 //
 // Fields that desired leaves out are not compared (R143). Numbers are equal by value, and an empty list, object or string
 // equals an absent one. Lists are enforced as a whole (R137): lists of objects are compared by element, and extra elements
-// are a difference unless AllowExtra or InitProvider covers them or they are ownership labels (P15). For a list compared
-// AsSet only the elements that one side lacks are shown. References, selectors and Secret references are skipped (R159, P60).
-func Differences(desired, observed map[string]any, options ...Option) []Difference {
-	return newSettings(options).differences(desired, observed)
+// are a difference unless Extra or initial, the tree of spec.initProvider, covers them or they are ownership labels (P15). For
+// Sets only the elements that one side lacks are shown. References, selectors and Secret references are skipped (R159, P60).
+func (r Rules) Differences(desired, observed, initial map[string]any) []Difference {
+	var found []Difference
+	c := comparison{Rules: &r, differ: func(at path, d, o any, hidden bool) {
+		found = append(found, Difference{Path: at.exact, Desired: r.render(at, d, hidden), Observed: r.render(at, o, hidden)})
+	}}
+	c.objects(path{}, desired, observed, initial, false)
+	return found
 }
 
-// AllDifferences is Differences without a limit.
-func AllDifferences(desired, observed map[string]any, options ...Option) []Difference {
-	return newSettings(options).all(desired, observed)
-}
-
-// Shorten applies the limit of Differences.
+// Shorten returns the first 32 differences, and one whose path is the number of the others.
 func Shorten(all []Difference) []Difference {
 	if len(all) <= maxDifferences {
 		return all
@@ -51,30 +45,17 @@ func Shorten(all []Difference) []Difference {
 	return append(slices.Clone(all[:maxDifferences]), Difference{Path: fmt.Sprintf("and %d more", len(all)-maxDifferences)})
 }
 
-func (s *settings) differences(desired, observed map[string]any) []Difference {
-	return Shorten(s.all(desired, observed))
-}
-
-func (s *settings) all(desired, observed map[string]any) []Difference {
-	var found []Difference
-	c := comparison{settings: s, differ: func(at path, d, o any, hidden bool) {
-		found = append(found, Difference{Path: at.exact, Desired: s.render(at, d, hidden), Observed: s.render(at, o, hidden)})
-	}}
-	c.objects(path{}, desired, observed, object(s.initial), false)
-	return found
-}
-
 // A comparison walks the desired tree and calls differ for each difference. Its methods take the value of initProvider at
 // the same path as initial; hidden is true below a sensitive field.
 type comparison struct {
-	*settings
+	*Rules
 	differ func(at path, desired, observed any, hidden bool)
 }
 
 // matches is true if a comparison finds no difference.
-func (s *settings) matches(at path, desired, observed, initial any) bool {
+func (r *Rules) matches(at path, desired, observed, initial any) bool {
 	equal := true
-	comparison{settings: s, differ: func(path, any, any, bool) { equal = false }}.values(at, desired, observed, initial, false)
+	comparison{Rules: r, differ: func(path, any, any, bool) { equal = false }}.values(at, desired, observed, initial, false)
 	return equal
 }
 
@@ -89,10 +70,10 @@ func (c comparison) objects(at path, desired, observed, initial map[string]any, 
 }
 
 func (c comparison) values(at path, desired, observed, initial any, hidden bool) {
-	if desired == nil || isEmpty(desired) && isEmpty(observed) || c.ignored.has(at) {
+	if desired == nil || isEmpty(desired) && isEmpty(observed) || c.ignores(at) {
 		return
 	}
-	hidden = hidden || c.sensitive.has(at)
+	hidden = hidden || at.in(c.Sensitive)
 	switch d := desired.(type) {
 	case map[string]any:
 		if o, ok := observed.(map[string]any); ok || observed == nil {
@@ -117,13 +98,13 @@ func (c comparison) lists(at path, desired, observed, initial []any, hidden bool
 	length := max(len(desired), len(observed))
 	extra := 0 // number of observed elements that need not be desired
 	switch {
-	case c.open.has(at):
+	case at.in(c.Extra):
 		extra = math.MaxInt
 	case areObjects(desired): // no other list takes elements from initProvider (R141)
 		extra = max(0, len(initial)-len(desired))
 	}
 	switch {
-	case c.sets.has(at):
+	case at.in(c.Sets):
 		missing, surplus := c.unmatched(at, desired, observed)
 		if len(missing) > 0 || len(surplus) > extra {
 			c.differ(at, missing, surplus, hidden)
@@ -145,7 +126,7 @@ func (c comparison) elements(at path, desired, observed, initial []any, i, extra
 	case i < len(desired) && i < len(observed):
 		c.values(at, desired[i], observed[i], element(initial, i), hidden)
 	case i < len(desired) || i-len(desired) >= extra:
-		if !c.ignored.has(at) {
+		if !c.ignores(at) {
 			c.differ(at, element(desired, i), element(observed, i), hidden)
 		}
 	}
@@ -196,4 +177,41 @@ func (c comparison) unmatched(at path, desired, observed []any) (missing, surplu
 		}
 	}
 	return missing, surplus
+}
+
+// same is true for equal values. Objects and lists for which it is false are compared field by field.
+func (r *Rules) same(at path, desired, observed any) bool {
+	d, isText := desired.(string)
+	o, both := observed.(string)
+	if isText && both {
+		return d == o || at.in(r.IgnoreCase) && strings.EqualFold(d, o) || at.in(r.JSON) && sameDocument(d, o)
+	}
+	if x, y := number(desired), number(observed); x != nil && y != nil {
+		return x.Cmp(y) == 0
+	}
+	return reflect.DeepEqual(desired, observed)
+}
+
+func sameDocument(a, b string) bool {
+	x, aIsJSON := document(a)
+	y, bIsJSON := document(b)
+	return aIsJSON && bIsJSON && reflect.DeepEqual(x, y)
+}
+
+func document(text string) (value any, ok bool) {
+	err := json.Unmarshal([]byte(text), &value)
+	return value, err == nil
+}
+
+// number returns nil if the value is not a number. Trees may hold any numeric type.
+func number(value any) *big.Float {
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		return new(big.Float).SetInt64(v.Int())
+	case v.CanUint():
+		return new(big.Float).SetUint64(v.Uint())
+	case v.CanFloat() && !math.IsNaN(v.Float()):
+		return new(big.Float).SetFloat64(v.Float())
+	}
+	return nil
 }

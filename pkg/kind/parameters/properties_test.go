@@ -53,30 +53,30 @@ func checkOverlay(t *testing.T, x, y map[string]any) {
 
 func checkFill(t *testing.T, x, y map[string]any) {
 	t.Helper()
-	filled, fields := parameters.Fill(x, y)
+	filled, fields := rules{}.Fill(x, y, nil)
 	if left := lost(x, filled); left != "" {
 		t.Errorf("%s changed: %s (R149)", left, text(t, filled))
 	}
 	if changed := !cmp.Equal(x, filled); changed != (len(fields) > 0) {
 		t.Errorf("changed is %t, but fields are %v (R150)", changed, fields)
 	}
-	if again, more := parameters.Fill(filled, y); len(more) > 0 {
+	if again, more := (rules{}).Fill(filled, y, nil); len(more) > 0 {
 		t.Errorf("a second time fills %v: %s (R150)", more, text(t, again))
 	}
 	vandalize(filled)
-	if _, fields := parameters.Fill(x, y, parameters.InitProvider(y)); len(fields) > 0 {
+	if _, fields := (rules{}).Fill(x, y, y); len(fields) > 0 {
 		t.Errorf("%v filled although initProvider sets all (R146)", fields)
 	}
 }
 
 func checkDifferences(t *testing.T, x, y map[string]any) {
 	t.Helper()
-	for _, option := range []parameters.Option{parameters.Ignore(), parameters.AsSet("a", "b", "c"), parameters.JSONText("a", "b")} {
-		if found := parameters.Differences(x, x, option); len(found) > 0 {
+	for _, rules := range []rules{{}, {Sets: []string{"a", "b", "c"}}, {JSON: []string{"a", "b"}}} {
+		if found := rules.Differences(x, x, nil); len(found) > 0 {
 			t.Errorf("a tree differs from itself: %v (R137)", found)
 		}
-		first := parameters.Differences(x, y, option)
-		if diff := cmp.Diff(first, parameters.Differences(x, y, option)); diff != "" {
+		first := rules.Differences(x, y, nil)
+		if diff := cmp.Diff(first, rules.Differences(x, y, nil)); diff != "" {
 			t.Errorf("two comparisons disagree (P81):\n%s", diff)
 		}
 	}
@@ -173,4 +173,30 @@ func text(t testing.TB, value any) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+func BenchmarkDifferences(b *testing.B) {
+	desired, observed := thirtyFields(), thirtyFields()
+	observed["field07"] = "another"
+	rules := rules{Sets: []string{"zones"}, Ignored: []string{"field01"}, Sensitive: []string{"field02"}}
+	for name, other := range map[string]map[string]any{"Equal": desired, "OneDifference": observed} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				rules.Differences(desired, other, nil)
+			}
+		})
+	}
+}
+
+func thirtyFields() map[string]any {
+	tree := map[string]any{
+		"zones":         []any{"a", "b", "c"},
+		"tags":          map[string]any{"team": "a", "cost": "7", "example.org/env": "prod"},
+		"scalingConfig": []any{map[string]any{"desiredSize": int64(1), "maxSize": int64(4), "minSize": int64(1)}},
+	}
+	for i := range 21 {
+		tree[fmt.Sprintf("field%02d", i)] = fmt.Sprintf("value %d", i)
+	}
+	return tree
 }

@@ -6,6 +6,7 @@ package parameters
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -15,8 +16,8 @@ const (
 )
 
 // render formats a value for a status.
-func (s *settings) render(at path, value any, hidden bool) string {
-	value = s.redact(at, value, hidden)
+func (r *Rules) render(at path, value any, hidden bool) string {
+	value = r.redact(at, value, hidden)
 	if value == sensitive {
 		return sensitive
 	}
@@ -34,31 +35,31 @@ func (s *settings) render(at path, value any, hidden bool) string {
 }
 
 // redact removes sensitive values at any depth.
-func (s *settings) redact(at path, value any, hidden bool) any {
-	if hidden || s.sensitive.has(at) {
+func (r *Rules) redact(at path, value any, hidden bool) any {
+	if hidden || at.in(r.Sensitive) {
 		return sensitive
 	}
 	switch v := value.(type) {
 	case map[string]any:
 		redacted := make(map[string]any, len(v))
 		for name, field := range v {
-			redacted[name] = s.redact(at.field(name), field, isSensitive(name, v))
+			redacted[name] = r.redact(at.field(name), field, isSensitive(name, v))
 		}
 		return redacted
 	case []any:
 		redacted := make([]any, len(v))
 		for i, element := range v {
-			redacted[i] = s.redact(at.index(i), element, false)
+			redacted[i] = r.redact(at.index(i), element, false)
 		}
 		return redacted
 	case string:
-		if s.texts.has(at) {
+		if at.in(r.JSON) {
 			parsed, ok := document(v)
 			if !ok {
 				return "(not JSON)" // it may contain secrets that cannot be found
 			}
-			inside := *s
-			inside.texts = nil
+			inside := *r
+			inside.JSON = nil
 			return inside.redact(at, parsed, false)
 		}
 	}
@@ -80,12 +81,7 @@ func isSensitive(field string, in map[string]any) bool {
 
 func isSensitiveName(name string) bool {
 	name = plain(name)
-	for _, word := range sensitiveWords() {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sensitiveWords(), func(word string) bool { return strings.Contains(name, word) })
 }
 
 // sensitiveWords err on the side of hiding too much.

@@ -1,6 +1,21 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package parameters merges, late-initializes and compares the parameters of managed resources: spec.forProvider and
+// spec.initProvider.
+//
+// The one idea: parameters of any Go type are trees of JSON values, and a field is the value at a path such as
+// scalingConfig[0].maxSize. Create sends one tree merged over another, late initialization fills empty fields of a tree, and
+// drift is a list of paths.
+//
+//	sent := parameters.Overlay(forProvider, initProvider)                        // in Create
+//	forProvider, filled := rules.Fill(forProvider, observed, initProvider)       // in Observe
+//	drift := parameters.Shorten(rules.Differences(forProvider, observed, initProvider))
+//
+// Here observed is the vendor's answer, converted to the parameters of the kind. Tree and Typed convert Go types. Trees consist
+// of map[string]any, []any, string, bool, int64, float64 and nil, which means absent, as in unstructured objects.
+//
+// No function modifies its arguments, and results of Overlay and Fill share no memory with them.
 package parameters
 
 import (
@@ -9,29 +24,35 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Rules declare the behaviour of fields that the Go type of parameters cannot express. The generator writes them as method
-// FieldRules from markers in comments. Fields are named by paths as in options.
+// FieldRules from markers in comments.
+//
+// Fields are named by paths. scalingConfig.maxSize addresses the field of every element, scalingConfig[0].maxSize that of one.
+// Keys of maps with a dot, slash or bracket are in brackets: tags[example.org/team].
 type Rules struct {
 	// Immutable fields cannot change after creation (P70).
 	Immutable []string
-	// IgnoreCase fields are compared without regard to case.
+	// IgnoreCase fields are strings that are compared without regard to case.
 	IgnoreCase []string
-	// Sets are lists without an order.
+	// Sets are lists without an order. Their elements are not late-initialized, since they cannot be paired.
 	Sets []string
-	// Extra are lists to which others may add elements, and maps whose further keys are late-initialized although the user set
-	// some (R151).
+	// Extra are lists to which others may add elements, at the end unless they are sets, and maps whose further keys are
+	// late-initialized although the user set some (R151).
 	Extra []string
-	// JSON fields are strings that hold JSON documents.
+	// JSON fields are strings that hold JSON documents, such as access policies. Both sides have to set the same fields in them.
 	JSON []string
 	// WriteOnly fields are sent but never returned.
 	WriteOnly []string
-	// Ignored fields are neither compared nor filled.
+	// Ignored fields, and all below them, are neither compared nor filled.
 	Ignored []string
-	// Chosen fields are compared if the user sets them, and never filled.
+	// Chosen fields are compared if the user sets them, and never filled: others may change them, and a late-initialized value
+	// would be enforced against those changes.
 	Chosen []string
-	// Sensitive fields never show their values.
+	// Sensitive fields, and all below them, never show their values (N8). Fields with names such as password are always sensitive.
 	Sensitive []string
 	// Defaults are the vendor's defaults, as JSON: values that apply where it returns none, or 0, false or an empty value, which
 	// is how clients in Go decode none. Such a zero value counts as set only if the user asks for it, or if the client decodes
@@ -44,13 +65,8 @@ type Rules struct {
 	Generated map[string]string
 }
 
-// Options returns the rules as options of LateInitialize and Compare.
-func (r Rules) Options() []Option {
-	return []Option{
-		IgnoreCase(r.IgnoreCase...), AsSet(r.Sets...), AllowExtra(r.Extra...), JSONText(r.JSON...),
-		Ignore(slices.Concat(r.WriteOnly, r.Ignored)...), Chosen(r.Chosen...), Sensitive(r.Sensitive...),
-	}
-}
+// ignores is true for fields that are neither compared nor filled.
+func (r *Rules) ignores(at path) bool { return at.in(r.WriteOnly) || at.in(r.Ignored) }
 
 // IsImmutable is true if the field, or one that contains it, is immutable.
 func (r Rules) IsImmutable(field string) bool {
@@ -123,18 +139,13 @@ func (r Rules) defaults() (map[string]any, error) {
 	all := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(r.Defaults)) { // an object comes before its fields
 		var value any
-		if err := json.Unmarshal([]byte(r.Defaults[field]), &value); err != nil {
+		err := json.Unmarshal([]byte(r.Defaults[field]), &value)
+		if err == nil {
+			err = unstructured.SetNestedField(all, value, strings.Split(field, ".")...)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("default of %s: %w", field, err)
 		}
-		at := all
-		names := strings.Split(field, ".")
-		for _, name := range names[:len(names)-1] {
-			if object(at[name]) == nil {
-				at[name] = map[string]any{}
-			}
-			at = object(at[name])
-		}
-		at[names[len(names)-1]] = value
 	}
 	return all, nil
 }

@@ -5,7 +5,6 @@ package parameters
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"unicode"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
 // Tree returns the tree of a struct, or of a pointer to one, through its JSON form. It returns nil for nil, and a
@@ -45,16 +46,6 @@ func Typed[P any](tree map[string]any) (p P, err error) {
 	return p, nil
 }
 
-// trees converts the arguments of LateInitialize and Compare to those of Fill and Differences.
-func trees(spec, observed any, options []Option) (s *settings, ours, theirs map[string]any, err error) {
-	s = newSettings(options)
-	initial, errInitial := Tree(s.initial)
-	s.initial = initial
-	ours, errOurs := Tree(spec)
-	theirs, errTheirs := Tree(observed)
-	return s, ours, theirs, errors.Join(errInitial, errOurs, errTheirs)
-}
-
 // A path addresses one field of a tree.
 type path struct {
 	exact   string // scalingConfig[0].maxSize
@@ -76,17 +67,9 @@ func (p path) index(i int) path {
 	return path{p.exact + "[" + strconv.Itoa(i) + "]", p.general}
 }
 
-// paths is a set of paths as options name them.
-type paths map[string]bool
-
-func (s paths) add(names []string) {
-	for _, name := range names {
-		s[strings.ReplaceAll(name, "[*]", "")] = true
-	}
-}
-
-func (s paths) has(p path) bool {
-	return len(s) > 0 && (s[p.exact] || s[p.general])
+// in is true if one of the fields has the path.
+func (p path) in(fields []string) bool {
+	return slices.Contains(fields, p.exact) || slices.Contains(fields, p.general)
 }
 
 // isEmpty is true for values that late initialization may fill (R155). false and 0 are not empty.
@@ -143,25 +126,90 @@ func plain(name string) string {
 	}, name)
 }
 
-func clone[V any](value V) V {
-	c, _ := cloneValue(value).(V)
-	return c
+// isOwnership is true for the keys of ownership labels, also in the spelling of vendors that allow no dashes (P10, P13, N23).
+func isOwnership(key string) bool {
+	switch plain(key) {
+	case "crossplanekind", "crossplanename", "crossplaneprovider", "bowlineuid":
+		return true
+	}
+	return false
 }
 
-func cloneValue(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		c := maps.Clone(v)
-		for name, field := range c {
-			c[name] = cloneValue(field)
+// isOwnershipTag is true for an ownership label of a vendor with lists of key-value objects instead of maps.
+func isOwnershipTag(element any) bool {
+	for _, field := range object(element) {
+		if key, ok := field.(string); ok && isOwnership(key) {
+			return true
 		}
-		return c
-	case []any:
-		c := slices.Clone(v)
-		for i := range c {
-			c[i] = cloneValue(c[i])
-		}
-		return c
 	}
-	return value
+	return false
+}
+
+func withoutOwnership(list []any) []any {
+	if !slices.ContainsFunc(list, isOwnershipTag) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), isOwnershipTag)
+}
+
+// SecretReferences returns the references to keys of Secrets by path: fields named <field>SecretRef, at any depth, with a name,
+// a key and at most a namespace (P60).
+func SecretReferences(tree map[string]any) map[string]xpv1.SecretKeySelector {
+	found := map[string]xpv1.SecretKeySelector{}
+	findSecretReferences(path{}, tree, found)
+	return found
+}
+
+func findSecretReferences(at path, value any, found map[string]xpv1.SecretKeySelector) {
+	for name, field := range object(value) {
+		if ref, ok := secretKeySelector(field); ok && strings.HasSuffix(name, "SecretRef") {
+			found[at.field(name).exact] = ref
+			continue
+		}
+		findSecretReferences(at.field(name), field, found)
+	}
+	for i, element := range list(value) {
+		findSecretReferences(at.index(i), element, found)
+	}
+}
+
+func secretKeySelector(value any) (ref xpv1.SecretKeySelector, ok bool) {
+	o := object(value)
+	ref.Name, _ = o["name"].(string)
+	ref.Key, _ = o["key"].(string)
+	ref.Namespace, _ = o["namespace"].(string)
+	return ref, ref.Name != "" && ref.Key != "" && hasOnly(o, "name", "key", "namespace")
+}
+
+// isReferenceField is true for fields that are resolved to the value of another field: <field>Ref, <field>Refs and
+// <field>Selector (R159, R170), and <field>SecretRef (P60). Their shape counts too, since vendors have fields of such names.
+func isReferenceField(name string, value any) bool {
+	switch {
+	case strings.HasSuffix(name, "SecretRef"):
+		_, ok := value.(map[string]any)
+		return ok
+	case strings.HasSuffix(name, "Ref"):
+		return isReference(value)
+	case strings.HasSuffix(name, "Refs"):
+		refs := list(value)
+		return len(refs) > 0 && !slices.ContainsFunc(refs, func(ref any) bool { return !isReference(ref) })
+	case strings.HasSuffix(name, "Selector"):
+		return hasOnly(object(value), "matchLabels", "matchControllerRef", "namespace", "policy")
+	}
+	return false
+}
+
+func isReference(value any) bool {
+	name, _ := object(value)["name"].(string)
+	return name != "" && hasOnly(object(value), "name", "namespace", "kind", "apiVersion", "policy")
+}
+
+// hasOnly is true for objects with at least one field and none but these.
+func hasOnly(object map[string]any, fields ...string) bool {
+	for name := range object {
+		if !slices.Contains(fields, name) {
+			return false
+		}
+	}
+	return len(object) > 0
 }

@@ -69,7 +69,7 @@ func (p *pass) fillSpec() (fields []string, err error) {
 	err = p.rebuild(func(u tree) {
 		spec := section(u, "spec")
 		var filled tree
-		filled, fields = parameters.Fill(section(spec, "forProvider"), p.chosen, parameters.InitProvider(section(spec, "initProvider")))
+		filled, fields = parameters.Rules{}.Fill(section(spec, "forProvider"), p.chosen, section(spec, "initProvider"))
 		if len(fields) == 0 {
 			return
 		}
@@ -103,7 +103,7 @@ func isRefused(err error) bool {
 
 // refusalOf is the error about what was refused, with the reason unless that may show a secret value.
 func (r *Reconciler) refusalOf(cause error, fields []string, filled, unfilled any) error {
-	for _, d := range parameters.Differences(section(filled, "forProvider"), section(unfilled, "forProvider"), r.parameters...) {
+	for _, d := range r.parameters.Differences(section(filled, "forProvider"), section(unfilled, "forProvider"), nil) {
 		if d.Desired == "" || strings.Contains(d.Desired, "(sensitive)") || strings.HasSuffix(d.Desired, "…") { // or too long to show
 			cause = errors.New("the API server refuses values that are not shown here")
 		}

@@ -85,10 +85,10 @@ func WithConsistencyWindow(d time.Duration) ReconcilerOption {
 	return func(r *Reconciler) { r.consistency = d }
 }
 
-// WithParameters adds what the parameters of the kind do not declare themselves, above all which fields are sensitive, so that
+// WithParameters adds the rules of the parameters of the kind, above all which fields are sensitive, so that
 // a Plan does not show their values. Default: fields whose names sound like a secret are not shown.
-func WithParameters(o ...parameters.Option) ReconcilerOption {
-	return func(r *Reconciler) { r.parameters = o }
+func WithParameters(rules parameters.Rules) ReconcilerOption {
+	return func(r *Reconciler) { r.parameters = rules }
 }
 
 // WithSecretInputInterval sets how often Secrets that objects refer to are read where nothing asks for it sooner (N30), and

@@ -77,7 +77,7 @@ func (r *Reconciler) planning(mg resource.Managed) []step {
 }
 
 // plan returns what create, update and delete would do after the observation of a pass that ended well.
-func (p *pass) plan(o outcome, options []parameters.Option) Plan {
+func (p *pass) plan(o outcome, rules parameters.Rules) Plan {
 	spec, _ := p.spec.(tree)
 	switch {
 	case o.End != flow.Continue:
@@ -88,7 +88,7 @@ func (p *pass) plan(o outcome, options []parameters.Option) Plan {
 		return Plan{Action: PlanNothing, Message: p.missing().Err.Error()}
 	case !p.observation.ResourceExists:
 		desired := parameters.Overlay(section(spec, "forProvider"), section(spec, "initProvider"))
-		return Plan{Action: PlanCreate, Fields: parameters.Differences(desired, nil, options...)}
+		return Plan{Action: PlanCreate, Fields: parameters.Shorten(rules.Differences(desired, nil, nil))}
 	case p.observation.ResourceUpToDate && !p.inputs.rotated:
 		return Plan{Action: PlanNothing, Message: p.unsettled()}
 	case !p.allows(xpv1.ManagementActionUpdate):

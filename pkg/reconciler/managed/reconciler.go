@@ -51,7 +51,7 @@ type Reconciler struct {
 	log         logr.Logger
 
 	policies      bool
-	parameters    []parameters.Option
+	parameters    parameters.Rules
 	timeout       time.Duration
 	callTimeout   time.Duration // of calls in the background; zero: calls are made within the pass
 	pollInterval  time.Duration
