@@ -7,15 +7,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -113,33 +117,34 @@ func mistakes(providers []Provider) error {
 	return errors.Join(all...)
 }
 
-// serveMetrics adds a server of metrics to the manager.
+// serveMetrics adds a server of metrics to the manager, unless none is wanted or another program has the address.
 func (c ManagerConfig) serveMetrics(mgr ctrl.Manager) error {
-	server, err := c.listenMetrics(mgr.GetLogger())
-	if server == nil || err != nil {
+	listener, err := c.listenMetrics(mgr.GetLogger())
+	if listener == nil || err != nil {
 		return err
 	}
-	if err := mgr.Add(server); err != nil {
-		return errors.Join(fmt.Errorf("adding the metrics server: %w", err), server.Close())
-	}
-	return nil
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
+	patience := 5 * time.Second
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	return mgr.Add(&manager.Server{Name: "metrics", Server: server, Listener: listener, ShutdownTimeout: &patience})
 }
 
-// listenMetrics returns nil if no metrics are wanted, or if they give way to another program.
-func (c ManagerConfig) listenMetrics(log logr.Logger) (*telemetry.Server, error) {
+// listenMetrics returns nil if metrics are not to be served.
+func (c ManagerConfig) listenMetrics(log logr.Logger) (net.Listener, error) {
 	if c.MetricsListen == "" {
 		return nil, nil
 	}
-	server, err := telemetry.Listen(c.MetricsListen, metrics.Registry)
+	listener, err := net.Listen("tcp", c.MetricsListen)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && c.MetricsGiveWay:
 		log.Info("Metrics are not served: the address is taken; choose one with --metrics-listen", "address", c.MetricsListen)
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("%w (the flag is --metrics-listen)", err)
+		return nil, fmt.Errorf("serving metrics: %w (the flag is --metrics-listen)", err)
 	}
-	log.Info("Metrics are served", "url", "http://"+server.Address()+"/metrics")
-	return server, nil
+	log.Info("Metrics are served", "url", "http://"+listener.Addr().String()+"/metrics")
+	return listener, nil
 }
 
 // addHealthChecks adds the probes: alive when the process serves, ready when the caches are synced.

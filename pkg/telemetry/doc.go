@@ -8,12 +8,8 @@
 // becomes a label.
 //
 // Reconcilers get a Kind from Metrics and record there; WrapTransport counts the requests to the API server, and records a
-// span of each write within a traced pass. Server serves the metrics to Prometheus.
+// span of each write within a traced pass. The guide docs/guides/observability.md lists all metrics.
 //
 //	m, err := telemetry.NewMetrics(metrics.Registry) // of controller-runtime; asking twice gives the same metrics
 //	config.Wrap(m.WrapTransport)
-//	server, err := telemetry.Listen(telemetry.DefaultListen, metrics.Registry)
-//	err = mgr.Add(server)
-//
-// Definitions lists all metrics; the guide docs/guides/observability.md is checked against it.
 package telemetry

@@ -5,6 +5,7 @@ package telemetry
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/failure"
 )
+
+// DefaultListen is where programs serve metrics unless a person chooses another address.
+const DefaultListen = "127.0.0.1:8081"
 
 // Metrics are the metrics of one registry.
 type Metrics struct {
@@ -28,15 +32,45 @@ type Metrics struct {
 // NewMetrics returns the metrics of a registry, which it registers there unless they are registered already. An error means
 // that the registry holds a metric of one of their names that is another.
 func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
 	m := &Metrics{}
 	var errs [6]error
-	m.reconciles, errs[0] = registered(with, reconciles().counter())
-	m.calls, errs[1] = registered(with, calls().histogram())
-	m.throttled, errs[2] = registered(with, throttled().counter())
-	m.ready, errs[3] = registered(with, ready().histogram())
-	m.drifted, errs[4] = registered(with, drifted().gauge())
-	m.requests, errs[5] = registered(with, requests().counter())
+	m.reconciles, errs[0] = registered(with, counter("bowline_reconciles_total",
+		"Passes over objects, by outcome and, for errors, by the reason in conditions and events.", "kind", "outcome", "reason"))
+	m.calls, errs[1] = registered(with, histogram("bowline_external_call_duration_seconds",
+		"Duration of calls to external systems, including the time that limits delayed them.",
+		[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "kind", "verb", "outcome"))
+	m.throttled, errs[2] = registered(with, counter("bowline_throttled_calls_total",
+		"Calls that the external system or the limits of the ProviderConfig refused for the moment.", "kind"))
+	m.ready, errs[3] = registered(with, histogram("bowline_time_to_ready_seconds",
+		"Time from the creation of an object until it is Ready for the first time.",
+		[]float64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600}, "kind"))
+	m.drifted, errs[4] = registered(with, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bowline_drifted_objects",
+		Help: "Objects whose external resource differs from the spec and stays different, because no update settles it or none is permitted."},
+		[]string{"kind"}))
+	m.requests, errs[5] = registered(with, counter("bowline_api_requests_total",
+		"Requests of the controllers to the API server, by class of the response: 2xx to 5xx, or error without a response.",
+		"verb", "resource", "code"))
 	return m, errors.Join(errs[:]...)
+}
+
+// registered registers a metric, or returns the one that was registered before under the same definition.
+func registered[C prometheus.Collector](with prometheus.Registerer, metric C) (C, error) {
+	err := with.Register(metric)
+	if twice, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if have, ok := twice.ExistingCollector.(C); ok {
+			return have, nil
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("registering metrics: %w", err)
+	}
+	return metric, err
 }
 
 // Kind returns what records about the objects of a kind, named as kubectl shows it, such as bucket.example.org. From then on

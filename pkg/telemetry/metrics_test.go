@@ -4,6 +4,12 @@
 package telemetry_test
 
 import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -134,26 +140,78 @@ func TestRegistration(t *testing.T) {
 	})
 }
 
-// What is not about a kind must not become a label: labels come from short lists.
-func TestDefinitions(t *testing.T) {
+// The guide lists all metrics and no others. Labels come from short lists.
+func TestGuide(t *testing.T) {
 	t.Parallel()
-	bounded := map[string]bool{"kind": true, "outcome": true, "reason": true, "verb": true, "resource": true, "code": true}
 	m, registry := newMetrics(t)
 	k := m.Kind("a")
 	k.Reconciled("done", "")
 	k.Called("observe", telemetry.CallOK, 0)
-	for _, d := range telemetry.Definitions() {
-		if !strings.HasPrefix(d.Name, "bowline_") || d.Help == "" {
-			t.Errorf("%+v", d)
-		}
-		for _, label := range d.Labels {
-			if !bounded[label] {
-				t.Errorf("%s has label %s, which may have any number of values", d.Name, label)
-			}
-		}
-	}
+	send(t, m.WrapTransport(answer(http.StatusOK)), t.Context(), http.MethodGet, "/api/v1/secrets")
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %+v, %v", problems, err)
 	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "observability.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, known := string(text), ""
+	for _, f := range families {
+		row := fmt.Sprintf("\n| `%s` | %s | ", f.GetName(), strings.ToLower(f.GetType().String()))
+		_, rest, found := strings.Cut(guide, row)
+		labels, rest, _ := strings.Cut(rest, " | ")
+		listed := strings.Split(labels, ", ")
+		slices.Sort(listed)
+		var has []string
+		for _, label := range f.GetMetric()[0].GetLabel() {
+			has = append(has, label.GetName())
+		}
+		if !found || !slices.Equal(listed, has) || !strings.HasPrefix(rest, f.GetHelp()+" |\n") {
+			t.Errorf("the guide lacks this line: %s%s | %s |", row, strings.Join(has, ", "), f.GetHelp())
+		}
+		known += " " + f.GetName()
+	}
+	for _, name := range regexp.MustCompile(`bowline_[a-z_]+[a-z]`).FindAllString(guide, -1) {
+		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+			name = strings.TrimSuffix(name, suffix)
+		}
+		if !strings.Contains(known, name) {
+			t.Errorf("the guide names %s, which does not exist", name)
+		}
+	}
+	if !strings.Contains(guide, "http://"+telemetry.DefaultListen+"/metrics") {
+		t.Error("the guide does not say where metrics are")
+	}
+}
+
+// Thousands of objects are polled all the time: what that records must leave no garbage.
+func TestIdlePollAllocatesNothing(t *testing.T) {
+	m, _ := newMetrics(t)
+	k := m.Kind("bucket.example.org")
+	n := testing.AllocsPerRun(100, func() {
+		k.Called("observe", telemetry.CallOK, time.Millisecond)
+		k.Reconciled("done", "")
+		k.Drifted(types.NamespacedName{Namespace: "a", Name: "b"}, false)
+	})
+	if n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Prometheus reads what was recorded of a kind.
+func Example() {
+	registry := prometheus.NewRegistry()
+	m, err := telemetry.NewMetrics(registry)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m.Kind("bucket.example.org").Called("create", telemetry.CallThrottled, 3*time.Millisecond)
+	fmt.Println(testutil.GatherAndCount(registry, "bowline_throttled_calls_total"))
+	// Output: 1 <nil>
 }
