@@ -6,62 +6,92 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"expvar"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
 	"github.com/bowline-dev/bowline/internal/cli"
-	bowlineprovider "github.com/bowline-dev/bowline/pkg/provider"
-	"github.com/bowline-dev/bowline/test/bench/count"
-	"github.com/bowline-dev/bowline/test/bench/provider"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/process"
+	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 // settingsVariable makes this program the command bowline with the bench's provider. Its value is settings as JSON.
 const settingsVariable = "BOWLINE_BENCH_CONTROLLERS"
 
 type settings struct {
-	Socket  string        `json:"socket"` // where to tell the harness what was counted
-	Latency time.Duration `json:"latency"`
-	Workers int           `json:"workers"`
+	Socket  string // where to report what was counted
+	Latency time.Duration
+	Workers int
 }
 
 // counts is what the controllers' process has counted since its start.
-type counts struct {
-	Requests map[string]int `json:"requests"`
-	Calls    map[string]int `json:"calls"`
-}
+type counts struct{ Requests, Calls map[string]int }
 
 // runControllers is this program as the command bowline.
 func runControllers(encoded string) int {
 	var s settings
-	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
-		fmt.Fprintf(os.Stderr, "bench: reading %s: %v\n", settingsVariable, err)
-		return 1
+	err := json.Unmarshal([]byte(encoded), &s)
+	var listener net.Listener
+	if err == nil {
+		listener, err = net.Listen("unix", s.Socket)
 	}
-	requests, cloud := count.New(), provider.NewCloud(s.Latency)
-	listener, err := net.Listen("unix", s.Socket)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		return 1
 	}
-	server := &http.Server{Handler: inspection(requests, cloud.Calls), ReadHeaderTimeout: time.Second}
+	requests, v := new(expvar.Map), &vendor{latency: s.Latency, sizes: map[string]int64{}}
+	server := &http.Server{Handler: inspection(requests, &v.calls), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }() // until Close
 	defer server.Close()
 	program := cli.Program{
-		Providers:     []bowlineprovider.Provider{provider.Provider(cloud, s.Workers)},
-		WrapTransport: requests.Transport,
+		Providers: []provider.Provider{v.provider(s.Workers)},
+		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+			return counted(func(r *http.Request) (*http.Response, error) {
+				requests.Add(requestName(r), 1)
+				return next.RoundTrip(r)
+			})
+		},
 	}
 	return program.Run(context.Background(), os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
+type counted func(*http.Request) (*http.Response, error)
+
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
+
+var requestInfo = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// requestName names a request to an API server as RBAC does, for example "patch items/status". Requests without a resource, such as
+// discovery, are named by method and path.
+func requestName(r *http.Request) string {
+	info, err := requestInfo.NewRequestInfo(r)
+	switch {
+	case err != nil || !info.IsResourceRequest:
+		return strings.ToLower(r.Method) + " " + r.URL.Path
+	case info.Subresource != "":
+		return info.Verb + " " + info.Resource + "/" + info.Subresource
+	}
+	return info.Verb + " " + info.Resource
+}
+
 // inspection answers the harness: what was counted, and profiles of the time between POST and DELETE.
-func inspection(requests, calls *count.Counter) http.Handler {
+func inspection(requests, calls *expvar.Map) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(counts{Requests: requests.Snapshot(), Calls: calls.Snapshot()})
+		fmt.Fprintf(w, `{"Requests": %s, "Calls": %s}`, requests, calls)
 	})
 	var profile *os.File // the harness sends one request at a time
 	mux.HandleFunc("POST /profile", func(w http.ResponseWriter, r *http.Request) {
@@ -80,4 +110,105 @@ func inspection(requests, calls *count.Counter) http.Handler {
 		}
 	})
 	return mux
+}
+
+// controllers is the process of the controllers.
+type controllers struct {
+	*process.Process
+	http http.Client
+}
+
+// withControllers starts this program as `bowline controllers`, calls do, and stops it.
+func (b *bench) withControllers(ctx context.Context, p *plane, do func(*controllers) error, flags ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(p.dir, "controllers-")
+	if err != nil {
+		return err
+	}
+	s := settings{Socket: filepath.Join(dir, "socket"), Latency: b.latency, Workers: b.workers}
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	c := &controllers{}
+	c.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", s.Socket)
+	}}
+	defer c.http.CloseIdleConnections()
+	c.Process, err = process.Start(ctx, process.Config{
+		Args: append([]string{self, "controllers", "--kubeconfig", p.server.Kubeconfig}, flags...),
+		Env:  []string{settingsVariable + "=" + string(encoded)},
+		Dir:  dir, Ready: "The controllers work against", Failed: b.failed, Detached: true,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(c), c.Stop())
+}
+
+// counts asks the controllers what they have counted.
+func (c *controllers) counts(ctx context.Context) (counts, error) {
+	var answer counts
+	return answer, c.ask(ctx, http.MethodGet, "/counts", &answer)
+}
+
+func (c *controllers) startProfile(ctx context.Context, file string) error {
+	return c.ask(ctx, http.MethodPost, "/profile?file="+url.QueryEscape(file), nil)
+}
+
+func (c *controllers) stopProfile(ctx context.Context) error {
+	return c.ask(ctx, http.MethodDelete, "/profile", nil)
+}
+
+func (c *controllers) ask(ctx context.Context, method, path string, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, method, "http://controllers"+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("asking the controllers: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	switch {
+	case err == nil && response.StatusCode != http.StatusOK:
+		err = errors.New(strings.TrimSpace(string(body)))
+	case err == nil && answer != nil:
+		err = json.Unmarshal(body, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("asking the controllers: %w", err)
+	}
+	return nil
+}
+
+// until reads the counts until a count of requests or calls is as high as wanted.
+func (c *controllers) until(ctx context.Context, of func(counts) int, want int) error {
+	err := testkit.Poll(ctx, func() error {
+		have, err := c.counts(ctx)
+		if err == nil && of(have) < want {
+			err = fmt.Errorf("the controllers watched or observed %d times, want %d", of(have), want)
+		}
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+	}
+	return err
+}
+
+// watching waits until the controllers watch the objects, which is a moment after they are ready.
+func (c *controllers) watching(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return c.until(ctx, func(have counts) int { return have.Requests["watch "+resource] }, 1)
+}
+
+// observed waits until the controllers have observed every object since their start.
+func (c *controllers) observed(ctx context.Context, n int) error {
+	return c.until(ctx, func(have counts) int { return have.Calls["observe"] }, n)
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
-	"github.com/bowline-dev/bowline/test/bench/provider"
 )
 
 const (
@@ -39,44 +37,35 @@ func (b *bench) measureFloors(ctx context.Context) error {
 	return b.measureFloor(ctx, threeRequests, create, createSecret, writeStatus)
 }
 
-// measureFloor measures several numbers of workers. The fastest counts.
+// measureFloor measures several numbers of workers, on a fresh server each. The fastest counts.
 func (b *bench) measureFloor(ctx context.Context, floor string, requests ...request) error {
-	fastest, phase := 0.0, ""
+	fastest, seconds := "", 0.0
 	for _, workers := range []int{1, 8, 32} {
-		attempt := fmt.Sprintf("%s, %d at once", floor, workers)
-		seconds, err := b.tryFloor(ctx, attempt, workers, requests)
+		phase := fmt.Sprintf("%s, %d at once", floor, workers)
+		err := b.withPlane(ctx, func(p *plane) error {
+			return b.phase(ctx, phase, p, nil, func(ctx context.Context) error { return b.send(ctx, phase, p, workers, requests) })
+		})
 		if err != nil {
 			return err
 		}
-		if phase == "" || seconds < fastest {
-			fastest, phase = seconds, attempt
+		if took, _ := b.report.get(phase, "seconds"); fastest == "" || took < seconds {
+			fastest, seconds = phase, took
 		}
 	}
-	for _, figure := range b.report.Figures {
-		if figure.Phase == phase {
-			b.report.Add(floor, figure.Name, figure.Value)
+	for _, f := range b.report.Figures {
+		if f.Phase == fastest {
+			b.report.add(floor, f.Name, f.Value)
 		}
 	}
 	return nil
 }
 
-// tryFloor runs the requests with one number of workers on a fresh server.
-func (b *bench) tryFloor(ctx context.Context, phase string, workers int, requests []request) (seconds float64, err error) {
-	p, err := b.startPlane(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+// send sends the requests for each object.
+func (b *bench) send(ctx context.Context, phase string, p *plane, workers int, requests []request) error {
 	var done atomic.Int64
-	m, err := b.begin(ctx, phase, p, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer b.tell(phase, func() int { return int(done.Load()) })()
-	ctx, cancel := b.limited(ctx)
-	defer cancel()
+	defer b.logProgress(ctx, phase, func() int { return int(done.Load()) })()
 	begin := time.Now()
-	err = b.forEach(ctx, workers, func(ctx context.Context, i int) error {
+	err := b.forEach(ctx, workers, func(ctx context.Context, i int) error {
 		s := object(i)
 		for _, do := range requests {
 			if err := do(ctx, p.client, s); err != nil {
@@ -86,45 +75,49 @@ func (b *bench) tryFloor(ctx context.Context, phase string, workers int, request
 		done.Add(1)
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	seconds = time.Since(begin).Seconds()
-	b.report.Add(phase, "seconds", seconds)
-	b.report.Add(phase, "objects per second", float64(b.objects)/seconds)
-	b.report.Add(phase, "objects at once", float64(workers))
-	return seconds, m.end(ctx)
+	seconds := time.Since(begin).Seconds()
+	b.report.add(phase, "seconds", seconds)
+	b.report.add(phase, "objects per second", float64(b.objects)/seconds)
+	b.report.add(phase, "objects at once", float64(workers))
+	return err
 }
 
 // compareWithFloor adds to the phase create its ratio to each floor, in seconds and in CPU seconds. The second depends little on
 // other load.
 func (b *bench) compareWithFloor() {
 	for _, floor := range []string{sixRequests, threeRequests} {
-		least, measured := b.report.Get(floor, "seconds")
-		if took, ok := b.report.Get("create", "seconds"); ok && measured {
-			b.report.Add("create", "times the "+floor+", seconds", took/least)
-			b.report.Add("create", "times the "+floor+", CPU seconds", b.cpuOf("create")/b.cpuOf(floor))
+		least, measured := b.report.get(floor, "seconds")
+		if took, ok := b.report.get("create", "seconds"); ok && measured {
+			b.report.add("create", "times the "+floor+", seconds", took/least)
+			b.report.add("create", "times the "+floor+", CPU seconds", b.cpuOf("create")/b.cpuOf(floor))
 		}
 	}
 }
 
 // cpuOf returns the processor time of all processes of a phase.
 func (b *bench) cpuOf(phase string) (seconds float64) {
-	for _, process := range []string{"controllers", "API server", "harness"} {
-		used, _ := b.report.Get(phase, process+": CPU seconds")
+	for _, process := range []string{"controllers", "API server", harness} {
+		used, _ := b.report.get(phase, process+": CPU seconds")
 		seconds += used
 	}
 	return seconds
 }
 
+// patched returns a patch of what change changes, for the latest version only.
+func patched(s *shop.Item, change func()) client.Patch {
+	base := s.DeepCopy()
+	change()
+	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+}
+
 func create(ctx context.Context, c client.Client, s *shop.Item) error { return c.Create(ctx, s) }
 
 func beginCreation(ctx context.Context, c client.Client, s *shop.Item) error {
-	base := s.DeepCopy()
-	meta.AddFinalizer(s, managed.Finalizer)
-	meta.SetExternalName(s, s.Name)
-	meta.SetExternalCreatePending(s, time.Now())
-	return c.Patch(ctx, s, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	return c.Patch(ctx, s, patched(s, func() {
+		meta.AddFinalizer(s, managed.Finalizer)
+		meta.SetExternalName(s, s.Name)
+		meta.SetExternalCreatePending(s, time.Now())
+	}))
 }
 
 func createSecret(ctx context.Context, c client.Client, s *shop.Item) error {
@@ -136,14 +129,12 @@ func createSecret(ctx context.Context, c client.Client, s *shop.Item) error {
 			OwnerReferences: []metav1.OwnerReference{meta.AsController(s, shop.ItemGroupVersionKind)},
 		},
 		Type: xpv1.SecretTypeConnection,
-		Data: provider.Details(s.Name),
+		Data: details(s.Name),
 	})
 }
 
 func endCreation(ctx context.Context, c client.Client, s *shop.Item) error {
-	base := s.DeepCopy()
-	meta.SetExternalCreateSucceeded(s, time.Now())
-	return c.Patch(ctx, s, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	return c.Patch(ctx, s, patched(s, func() { meta.SetExternalCreateSucceeded(s, time.Now()) }))
 }
 
 func createEvent(ctx context.Context, c client.Client, s *shop.Item) error {
@@ -151,8 +142,8 @@ func createEvent(ctx context.Context, c client.Client, s *shop.Item) error {
 }
 
 func writeStatus(ctx context.Context, c client.Client, s *shop.Item) error {
-	base := s.DeepCopy()
-	s.SetConditions(xpv1.ReconcileSuccess().WithObservedGeneration(s.Generation), xpv1.Available().WithObservedGeneration(s.Generation))
-	s.Status.AtProvider = shop.ItemObservation{Size: *s.Spec.ForProvider.Size, Shelf: string(provider.Details(s.Name)["endpoint"])}
-	return c.Status().Patch(ctx, s, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+	return c.Status().Patch(ctx, s, patched(s, func() {
+		s.SetConditions(xpv1.ReconcileSuccess().WithObservedGeneration(s.Generation), xpv1.Available().WithObservedGeneration(s.Generation))
+		s.Status.AtProvider = shop.ItemObservation{Size: *s.Spec.ForProvider.Size, Shelf: address(s.Name)}
+	}))
 }

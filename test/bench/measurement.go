@@ -5,134 +5,174 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/bowline-dev/bowline/test/bench/usage"
+	"github.com/prometheus/procfs"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// A measurement is the cost of one phase.
-type measurement struct {
-	b           *bench
-	phase       string
-	controllers *controllers // nil in a floor
+// sampling is how often a meter reads memory. The kernel has no peak of anonymous memory.
+const sampling = 100 * time.Millisecond
 
-	server, ours, harness *usage.Meter
-	machine               time.Duration
-	before                counts
+// harness is the name of this process in figures.
+const harness = "harness"
+
+// phase measures the cost of what do does.
+func (b *bench) phase(ctx context.Context, phase string, p *plane, c *controllers, do func(context.Context) error) (err error) {
+	ctx, cancel := b.limited(ctx)
+	defer cancel()
+	meters := []*meter{newMeter("API server", p.server.PID()), newMeter(harness, os.Getpid())}
+	var before, after counts
+	if c != nil {
+		if before, err = c.counts(ctx); err != nil {
+			return err
+		}
+		if err := b.startProfile(ctx, phase, c); err != nil {
+			return err
+		}
+		meters = append([]*meter{newMeter("controllers", c.PID())}, meters...)
+	}
+	begin, err := machineCPU()
+	if err != nil {
+		return err
+	}
+	if err := do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", phase, err)
+	}
+	end, err := machineCPU()
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		if after, err = c.counts(ctx); err != nil {
+			return err
+		}
+		b.addCounts(phase, before, after)
+	}
+	rest := end - begin
+	for _, m := range meters {
+		used, err := m.stop()
+		if err != nil {
+			return err
+		}
+		rest -= used.cpu
+		b.report.add(phase, m.process+": CPU seconds", used.cpu)
+		if m.process != harness {
+			b.report.add(phase, m.process+": peak MB resident", used.resident)
+			b.report.add(phase, m.process+": peak MB anonymous", used.anonymous)
+		}
+	}
+	b.report.add(phase, "everything else: CPU seconds", max(rest, 0))
+	if c == nil || b.cpuProfile == "" {
+		return nil
+	}
+	return c.stopProfile(ctx)
 }
 
-func (b *bench) begin(ctx context.Context, phase string, p *plane, c *controllers) (*measurement, error) {
-	m := &measurement{b: b, phase: phase, controllers: c}
-	var err error
-	if c != nil {
-		if m.before, err = c.counts(ctx); err != nil {
-			return nil, err
-		}
-		if m.ours, err = usage.Measure(c.process.PID()); err != nil {
-			return nil, err
-		}
-		if b.cpuProfile != "" {
-			if err := m.startProfile(ctx); err != nil {
-				return nil, err
+// startProfile profiles the controllers, if that was chosen.
+func (b *bench) startProfile(ctx context.Context, phase string, c *controllers) error {
+	if b.cpuProfile == "" {
+		return nil
+	}
+	dir, err := filepath.Abs(b.cpuProfile)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return c.startProfile(ctx, filepath.Join(dir, phase+".pprof"))
+}
+
+// addCounts adds the controllers' requests and external calls per object.
+func (b *bench) addCounts(phase string, before, after counts) {
+	perObject := func(what string, n int) {
+		b.report.add(phase, what+" per object", float64(n)/float64(b.objects))
+	}
+	each := func(prefix string, before, after map[string]int) {
+		for _, what := range slices.Sorted(maps.Keys(after)) {
+			if n := after[what] - before[what]; n > 0 {
+				perObject(prefix+what, n)
 			}
 		}
-	}
-	if m.server, err = usage.Measure(p.server.PID()); err != nil {
-		return nil, err
-	}
-	if m.harness, err = usage.Measure(os.Getpid()); err != nil {
-		return nil, err
-	}
-	m.machine, err = usage.MachineCPU()
-	return m, err
-}
-
-func (m *measurement) startProfile(ctx context.Context) error {
-	dir, err := filepath.Abs(m.b.cpuProfile)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return m.controllers.startProfile(ctx, filepath.Join(dir, m.phase+".pprof"))
-}
-
-// end adds the costs to the report.
-func (m *measurement) end(ctx context.Context) error {
-	machine, err := usage.MachineCPU()
-	if err != nil {
-		return err
-	}
-	rest := machine - m.machine
-	if m.ours != nil {
-		if err := m.countUp(ctx); err != nil {
-			return err
-		}
-		if err := m.use("controllers", m.ours, &rest); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(m.use("API server", m.server, &rest), m.use("harness", m.harness, &rest)); err != nil {
-		return err
-	}
-	m.b.report.Add(m.phase, "everything else: CPU seconds", max(rest, 0).Seconds())
-	if m.ours != nil && m.b.cpuProfile != "" {
-		return m.controllers.stopProfile(ctx)
-	}
-	return nil
-}
-
-// countUp adds the controllers' requests and external calls per object.
-func (m *measurement) countUp(ctx context.Context) error {
-	after, err := m.controllers.counts(ctx)
-	if err != nil {
-		return err
 	}
 	total := 0
 	for what, n := range after.Requests {
 		if !strings.HasPrefix(what, "watch ") { // a watch is one request for as long as it lasts
-			total += n - m.before.Requests[what]
+			total += n - before.Requests[what]
 		}
 	}
-	m.perObject("API requests", total)
-	for _, what := range slices.Sorted(maps.Keys(after.Requests)) {
-		if n := after.Requests[what] - m.before.Requests[what]; n > 0 {
-			m.perObject("  "+what, n)
-		}
-	}
-	for _, what := range slices.Sorted(maps.Keys(after.Calls)) {
-		if n := after.Calls[what] - m.before.Calls[what]; n > 0 {
-			m.perObject("external calls: "+what, n)
-		}
-	}
-	return nil
+	perObject("API requests", total)
+	each("  ", before.Requests, after.Requests)
+	each("external calls: ", before.Calls, after.Calls)
 }
 
-func (m *measurement) perObject(what string, n int) {
-	m.b.report.Add(m.phase, what+" per object", float64(n)/float64(m.b.objects))
-}
+// A usage is processor time in seconds, and memory in MB: all that is in RAM, and the part that no file holds, heaps and stacks.
+type usage struct{ cpu, resident, anonymous float64 }
 
-// use adds the usage of a process, and subtracts its processor time from the rest of the machine's. Of the harness only the
-// processor time counts.
-func (m *measurement) use(process string, meter *usage.Meter, rest *time.Duration) error {
-	u, err := meter.Stop()
+// readUsage returns what a process used so far and has now.
+func readUsage(pid int) (usage, error) {
+	p, err := procfs.NewProc(pid)
 	if err != nil {
-		return err
+		return usage{}, err
 	}
-	*rest -= u.CPU
-	m.b.report.Add(m.phase, process+": CPU seconds", u.CPU.Seconds())
-	if meter != m.harness {
-		m.b.report.Add(m.phase, process+": peak MB resident", megabytes(u.Resident))
-		m.b.report.Add(m.phase, process+": peak MB anonymous", megabytes(u.Anonymous))
+	stat, err := p.Stat()
+	if err != nil {
+		return usage{}, err
 	}
-	return nil
+	status, err := p.NewStatus()
+	const megabyte = 1 << 20
+	return usage{cpu: stat.CPUTime(), resident: float64(status.VmRSS) / megabyte, anonymous: float64(status.RssAnon) / megabyte}, err
 }
 
-func megabytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+// machineCPU returns the processor time that the machine has spent on anything at all. The time of guests is part of User and Nice.
+func machineCPU() (seconds float64, err error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, err
+	}
+	stat, err := fs.Stat()
+	t := stat.CPUTotal
+	return t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ + t.Steal, err
+}
+
+// A meter measures what a process uses until stop is called.
+type meter struct {
+	process string
+	pid     int
+	end     chan struct{}
+	ended   sync.WaitGroup
+	before  usage
+	last    usage // with the peaks of memory so far
+	err     error // of the last read
+}
+
+func newMeter(process string, pid int) *meter {
+	m := &meter{process: process, pid: pid, end: make(chan struct{})}
+	m.read()
+	m.before = m.last
+	m.ended.Go(func() { wait.Until(m.read, sampling, m.end) })
+	return m
+}
+
+func (m *meter) read() {
+	now, err := readUsage(m.pid)
+	m.last = usage{now.cpu, max(m.last.resident, now.resident), max(m.last.anonymous, now.anonymous)}
+	m.err = err
+}
+
+// stop returns the processor time since the begin, and the peaks of memory.
+func (m *meter) stop() (usage, error) {
+	close(m.end)
+	m.ended.Wait()
+	m.read()
+	m.last.cpu -= m.before.cpu
+	return m.last, m.err
+}

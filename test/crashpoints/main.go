@@ -17,6 +17,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bowline-dev/bowline/internal/testkit/process"
 )
 
 func main() {
@@ -63,12 +65,18 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 		return false, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	config, stop, err := startServer(ctx, *bowline, dir)
+	crds, err := definitions()
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	h, err := newHarness(ctx, config, c, *parallel, out)
+	// After a failure of the server all further attempts fail and report it.
+	failed := func(err error) { fmt.Fprintf(os.Stderr, "crashpoints: %v\n", err) }
+	server, err := process.StartAPIServer(ctx, *bowline, dir, failed, crds...)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	h, err := newHarness(ctx, server.Config, c, *parallel, out)
 	if err != nil {
 		return false, err
 	}

@@ -52,9 +52,8 @@ type Plane struct {
 	Client client.WithWatch
 
 	args    []string // of bowline up, with the program
-	env     []string
-	process *process.Process
-	log     *os.File
+	home    string
+	process *process.Process // the last one
 }
 
 // New prepares a plane; Up starts it. More arguments are given to `bowline up`.
@@ -69,14 +68,9 @@ func New(t testing.TB, args ...string) *Plane {
 	p := &Plane{
 		Dir:   filepath.Join(dir, "data"),
 		Cloud: "http://" + cloud,
-		env:   []string{"HOME=" + dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="},
+		home:  dir,
 	}
 	p.args = append([]string{binary, "up", "--data-dir", p.Dir, "--listen", FreeAddress(t), "--cloud-listen", cloud}, args...)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.log = log
 	t.Cleanup(func() { p.end(t) })
 	return p
 }
@@ -85,7 +79,7 @@ func New(t testing.TB, args ...string) *Plane {
 func (p *Plane) Up(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	started, err := process.Start(t.Context(), process.Config{Args: p.args, Env: p.env, Ready: "Bowline is ready", Log: p.log})
+	started, err := process.Start(t.Context(), process.Config{Args: p.args, Dir: p.home, Ready: "Bowline is ready"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,22 +97,18 @@ func (p *Plane) Kill(t testing.TB) {
 	if err := p.process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	p.process = nil
 }
 
 // Run runs another bowline command on the plane and returns what it printed, both streams.
 func (p *Plane) Run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, p.args[0], args...)
-	cmd.Env = append(append(os.Environ(), p.env...), "BOWLINE_DATA_DIR="+p.Dir)
+	cmd.Env = append(append(os.Environ(), process.Environment(p.home)...), "BOWLINE_DATA_DIR="+p.Dir)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 // PID of the running program.
 func (p *Plane) PID() int { return p.process.PID() }
-
-// Log returns the end of what bowline logged.
-func (p *Plane) Log() string { return process.Tail(p.log) }
 
 // end stops bowline and every database server of its cloud.
 func (p *Plane) end(t testing.TB) {
@@ -136,10 +126,9 @@ func (p *Plane) end(t testing.TB) {
 			_ = syscall.Kill(s.PID, syscall.SIGKILL)
 		}
 	}
-	if t.Failed() {
-		t.Logf("end of the log:\n%s", p.Log())
+	if t.Failed() && p.process != nil {
+		t.Logf("end of the log:\n%s", p.process.Log())
 	}
-	p.log.Close()
 	if instances, err := filepath.EvalSymlinks(p.instances()); err == nil {
 		os.RemoveAll(instances)
 	}

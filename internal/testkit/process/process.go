@@ -3,10 +3,9 @@
 
 // Package process starts the programs that tests and benchmarks run, and stops or kills them.
 //
-// A program is started when it prints a word to its standard output. An exit that was not asked for is reported with the end of
-// its log.
+// A program is started when it prints a word to its standard output. An unexpected exit is reported with the end of its log.
 //
-//	p, err := process.Start(ctx, process.Config{Args: []string{"bowline", "apiserver"}, Ready: "is ready", Log: log})
+//	p, err := process.Start(ctx, process.Config{Args: []string{"bowline", "up"}, Ready: "is ready", Dir: dir})
 //	...
 //	err = p.Kill() // as kill -9 does
 package process
@@ -37,10 +36,10 @@ type Config struct {
 	Args []string
 	// Env is added to the environment of this process.
 	Env []string
+	// Dir is the home of the program. Its standard error is appended to the file log there.
+	Dir string
 	// Ready is part of the line that the program prints to its standard output when it is ready.
 	Ready string
-	// Log receives its standard error.
-	Log *os.File
 	// Failed is called if the program ends after it was ready, without Stop or Kill. Optional.
 	Failed func(error)
 	// Detached programs have a process group of their own: Ctrl-C reaches this process only, which stops them in order.
@@ -51,7 +50,7 @@ type Config struct {
 type Process struct {
 	name     string
 	cmd      *exec.Cmd
-	log      *os.File
+	log      string // the path of its file
 	stopping sync.Once
 	asked    chan struct{} // closed by Stop and Kill
 	exited   chan struct{} // closed when printed and err are set
@@ -59,19 +58,29 @@ type Process struct {
 	err      error
 }
 
+// Environment of a program that keeps its files in a folder.
+func Environment(dir string) []string {
+	return []string{"HOME=" + dir, "XDG_RUNTIME_DIR=", "XDG_CACHE_HOME="}
+}
+
 // Start starts a program and returns when it is ready. The end of ctx ends only the wait.
 func Start(ctx context.Context, c Config) (*Process, error) {
 	p := &Process{
 		name: strings.Join(append([]string{filepath.Base(c.Args[0])}, c.Args[1:min(2, len(c.Args))]...), " "),
-		cmd:  exec.Command(c.Args[0], c.Args[1:]...), log: c.Log, asked: make(chan struct{}), exited: make(chan struct{}),
+		cmd:  exec.Command(c.Args[0], c.Args[1:]...), log: filepath.Join(c.Dir, "log"), asked: make(chan struct{}), exited: make(chan struct{}),
 	}
-	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), c.Env...), c.Log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: c.Detached}
-	stdout, err := p.cmd.StdoutPipe()
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", p.name, err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	defer log.Close()
+	p.cmd.Env, p.cmd.Stderr = append(append(os.Environ(), Environment(c.Dir)...), c.Env...), log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: c.Detached}
+	stdout, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", p.name, err)
 	}
 	ready := make(chan struct{})
@@ -119,13 +128,13 @@ func (p *Process) watch(failed func(error)) {
 
 // unexpected describes an exit that was not asked for.
 func (p *Process) unexpected() error {
-	return fmt.Errorf("%s ended unexpectedly (%v); it printed:\n%sthe end of its log:\n%s", p.name, p.err, p.printed.String(), Tail(p.log))
+	return fmt.Errorf("%s ended unexpectedly (%v); it printed:\n%sthe end of its log:\n%s", p.name, p.err, p.printed.String(), p.Log())
 }
 
-// Tail returns the end of a log.
-func Tail(log *os.File) string {
+// Log returns the end of what the process logged.
+func (p *Process) Log() string {
 	const tail = 4000
-	all, err := os.ReadFile(log.Name())
+	all, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
 	}
@@ -170,6 +179,6 @@ func (p *Process) stop() error {
 	case <-p.exited:
 		return nil
 	case <-time.After(stopLimit):
+		return errors.Join(fmt.Errorf("%s did not stop within %s and was killed", p.name, stopLimit), p.kill())
 	}
-	return errors.Join(fmt.Errorf("%s did not stop within %s and was killed", p.name, stopLimit), p.kill())
 }

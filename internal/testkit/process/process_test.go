@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,12 +16,7 @@ import (
 // start runs a shell script.
 func start(t *testing.T, script string, failed func(error)) (*Process, error) {
 	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
-	return Start(t.Context(), Config{Args: []string{"/bin/sh", "-c", script}, Ready: "I am ready", Log: log, Failed: failed})
+	return Start(t.Context(), Config{Args: []string{"/bin/sh", "-c", script}, Ready: "I am ready", Dir: t.TempDir(), Failed: failed})
 }
 
 func TestProcess(t *testing.T) {
@@ -75,14 +69,8 @@ func TestProcess(t *testing.T) {
 }
 
 func ExampleStart() {
-	log, err := os.CreateTemp("", "example-*.log")
-	if err != nil {
-		return
-	}
-	defer os.Remove(log.Name())
-	defer log.Close()
 	p, err := Start(context.Background(), Config{
-		Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 60"}, Ready: "ready", Log: log, Failed: func(err error) { fmt.Println(err) },
+		Args: []string{"/bin/sh", "-c", "echo ready; exec sleep 60"}, Ready: "ready", Dir: os.TempDir(), Failed: func(err error) { fmt.Println(err) },
 	})
 	if err != nil {
 		fmt.Println(err)
