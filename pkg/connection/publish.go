@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -146,4 +148,51 @@ func (s Publisher) Recall(ctx context.Context, mg resource.Managed) (name string
 		return "", nil, nil
 	}
 	return have.Annotations[meta.AnnotationKeyExternalName], have.Data, nil
+}
+
+// AnnotationKeyCreatedKeys on a managed resource lists the keys of its connection Secret that the external system returned at
+// creation only, separated by commas. One that the Secret lacks is reported as lost; without the annotation none is.
+const AnnotationKeyCreatedKeys = "bowline.dev/created-connection-keys"
+
+// CreatedKeys returns the keys that AnnotationKeyCreatedKeys lists.
+func CreatedKeys(o metav1.Object) []string {
+	return strings.FieldsFunc(o.GetAnnotations()[AnnotationKeyCreatedKeys], func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// SetCreatedKeys writes AnnotationKeyCreatedKeys, or removes it if there are no keys.
+func SetCreatedKeys(o metav1.Object, keys []string) {
+	list := strings.Join(slices.Compact(slices.Sorted(slices.Values(keys))), ",")
+	annotations := merged(o.GetAnnotations(), map[string]string{AnnotationKeyCreatedKeys: list})
+	if len(keys) == 0 {
+		delete(annotations, AnnotationKeyCreatedKeys)
+	}
+	o.SetAnnotations(annotations)
+}
+
+// Missing returns the keys that a Secret lacks; no Secret lacks all.
+func Missing(from *corev1.Secret, keys []string) (missing []string) {
+	for _, key := range keys {
+		if from == nil || !has(from.Data, key) {
+			missing = append(missing, key)
+		}
+	}
+	return missing
+}
+
+// Allowed reports whether a managed resource lets targets of a namespace have its connection Secret: it is bound to a claim of
+// that namespace, or lists the namespace (N27).
+func Allowed(mg resource.BindableManaged, namespace string) bool {
+	ref := mg.GetClaimReference()
+	bound := ref != nil && ref.UID != "" && ref.Namespace == namespace && mg.GetBindingPhase() == xpv1.BindingPhaseBound
+	return bound || Listed(mg, namespace)
+}
+
+// Listed reports whether annotation bowline.dev/allowed-namespaces of a managed resource lists the namespace, or "*" (N27).
+func Listed(mg metav1.Object, namespace string) bool {
+	for allowed := range strings.SplitSeq(mg.GetAnnotations()[meta.AnnotationKeyAllowedNamespaces], ",") {
+		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed == namespace {
+			return true
+		}
+	}
+	return false
 }

@@ -1,11 +1,31 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package copies gives claims and targets copies of the connection Secrets of managed resources, and keeps the copies in step.
+// No other package writes or deletes a copy.
+//
+// # The one idea
+//
+// A copy follows from declared state: a claim that is bound, or a target that the managed resource allows; the name that claim
+// or target gives in its spec; and the connection Secret of the managed resource, the source. The controllers of claims and
+// targets decide on the first and call a Copier, which does the rest:
+//
+//   - Copy creates the copy, has it follow a source that was published anew, and removes copies that are no longer declared;
+//   - Withdraw takes back what the managed resource no longer allows: the copy of a target is removed, that of a claim gets no more
+//     changes;
+//   - Revoke ends the consent of a managed resource that changes hands;
+//   - Discard removes the copies of an owner that is being deleted.
+//
+// The Reconciler is the controller of Secrets: it carries each change of a source to its copies, and reverts edits of a copy. A copy
+// stays as it is while the source lacks a key of it that only the creation of the external resource returned.
+//
+// A copy names its source, and the source names the copy, by UID (see package meta); otherwise nothing is copied. Consent is revoked
+// on the source before a copy is deleted, so that a process that stops in between leaves nothing that still receives content. Only
+// data is copied, and a Secret that the owner does not control is neither read nor written.
 package copies
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,7 +38,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,12 +81,19 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 		return r, err
 	}
 	lost := connection.Missing(source, connection.CreatedKeys(mg))
-	have, err := c.find(ctx, o)
-	if source != nil && (err == nil || IsBlocked(err)) {
-		err = cmp.Or(c.tidy(ctx, o, source, len(lost) > 0, IsBlocked(err)), err)
+	own, foreign, err := c.find(ctx, o)
+	if err == nil && source != nil {
+		err = c.tidy(ctx, o, source, own, len(lost) > 0, foreign)
+	}
+	if err == nil && foreign {
+		err = o.foreign()
 	}
 	if err != nil || o.key().Name == "" {
 		return r, err
+	}
+	var have *corev1.Secret
+	if i := slices.IndexFunc(own, o.declares); i >= 0 {
+		have = &own[i]
 	}
 	r.Exists = isFromManaged(have, mg)
 	switch {
@@ -96,7 +122,7 @@ func (c *Copier) Copy(ctx context.Context, o Owner, mg resource.BindableManaged,
 		return r, err
 	}
 	if have, r.Created, err = c.write(ctx, o, have, source, data); err == nil {
-		err = c.annotate(ctx, source, agreed(source, have).Annotations)
+		err = c.annotate(ctx, source, agreed(source, have))
 	}
 	return r, err
 }
@@ -109,18 +135,18 @@ func (c *Copier) Withdraw(ctx context.Context, o Owner, mg resource.BindableMana
 	if err != nil {
 		return false, err
 	}
-	own, err := c.all(ctx, o)
+	own, _, err := c.find(ctx, o)
 	if err != nil {
 		return false, err
 	}
-	from := uids(own)
-	if !connection.Allowed(mg, o.key().Namespace) {
-		from = from.Union(destinations(source, inNamespace(o.key().Namespace)))
-	}
+	forbidden := !connection.Allowed(mg, o.key().Namespace)
+	from := destinations(source, func(uid types.UID, at types.NamespacedName) bool {
+		return isOneOf(own, uid) || forbidden && at.Namespace == o.key().Namespace
+	})
 	if o.isClaim() {
-		own, from = nil, from.Intersection(destinations(source, inNamespace("")))
+		own = nil
 	}
-	if len(from) == 0 {
+	if len(from)+len(own) == 0 {
 		return false, nil
 	}
 	if err := confirm(ctx); err != nil {
@@ -136,7 +162,9 @@ func (c *Copier) Revoke(ctx context.Context, mg resource.BindableManaged, namesp
 	if err != nil {
 		return err
 	}
-	return c.revoke(ctx, source, destinations(source, inNamespace(namespace)))
+	return c.revoke(ctx, source, destinations(source, func(_ types.UID, at types.NamespacedName) bool {
+		return namespace == "" || at.Namespace == namespace
+	}))
 }
 
 // Discard removes the copies of an owner that is being deleted, also those that the garbage collector orphaned. The managed
@@ -156,18 +184,18 @@ func (c *Copier) Discard(ctx context.Context, o Owner, mg resource.BindableManag
 // revokes consent to a foreign Secret of the declared name that nothing controls, which the team may have taken from the owner; for a
 // claim, to which the managed resource is bound, to everything but the copies of targets, since another claim may have had it before or
 // the team may have given the Secret to another object.
-func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, keep, foreign bool) error {
-	own, err := c.all(ctx, o)
-	if err != nil {
-		return err
-	}
-	own = slices.DeleteFunc(own, func(s corev1.Secret) bool { return s.Name == o.key().Name })
-	from := uids(own)
+func (c *Copier) tidy(ctx context.Context, o Owner, source *corev1.Secret, own []corev1.Secret, keep, foreign bool) error {
+	own = slices.DeleteFunc(slices.Clone(own), o.declares)
+	var from []types.UID
 	for uid, at := range meta.PropagatesTo(source) {
-		if owner, err := c.controllerAt(ctx, uid, at); err != nil {
+		owner, err := c.controllerAt(ctx, uid, at)
+		if err != nil {
 			return err
-		} else if (at != o.key() || foreign) && o.isClaim() && owner != targetKind() || at == o.key() && foreign && owner.Empty() {
-			from.Insert(uid)
+		}
+		taken := at == o.key() && foreign
+		revoked := taken && owner.Empty() || (taken || at != o.key()) && o.isClaim() && owner != targetKind()
+		if revoked || isOneOf(own, uid) {
+			from = append(from, uid)
 		}
 	}
 	if keep {
@@ -192,41 +220,25 @@ func targetKind() schema.GroupKind {
 	return schema.GroupKind{Group: "workload.crossplane.io", Kind: "KubernetesTarget"}
 }
 
-// find returns the declared copy as the cache has it, nil for none. Only connection Secrets are cached, so that another Secret of
-// the name shows when the copy is created.
-func (c *Copier) find(ctx context.Context, o Owner) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	if o.key().Name == "" {
-		return nil, nil
-	}
-	err := c.client.Get(ctx, o.key(), secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the connection Secret of the %s: %w", o.noun, err)
-	case !o.owns(secret):
-		return nil, o.foreign()
-	}
-	return secret, nil
-}
-
-// all returns the copies of the owner that the cache has.
-func (c *Copier) all(ctx context.Context, o Owner) (own []corev1.Secret, err error) {
+// find returns the copies of the owner that the cache has, and whether another connection Secret has the declared name. Secrets of
+// other types are not cached: they show when the copy is created.
+func (c *Copier) find(ctx context.Context, o Owner) (own []corev1.Secret, foreign bool, err error) {
 	list := &corev1.SecretList{}
 	if err := c.client.List(ctx, list, client.InNamespace(o.key().Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing connection Secrets: %w", err)
+		return nil, false, fmt.Errorf("listing connection Secrets: %w", err)
 	}
 	for i := range list.Items {
 		if secret := &list.Items[i]; o.owns(secret) {
 			own = append(own, *secret.DeepCopy())
+		} else if o.declares(*secret) {
+			foreign = true
 		}
 	}
-	return own, nil
+	return own, foreign, nil
 }
 
 // remove revokes the consent of the source and then deletes copies, unless another Secret has the name by now.
-func (c *Copier) remove(ctx context.Context, o Owner, source *corev1.Secret, from sets.Set[types.UID], copies []corev1.Secret) error {
+func (c *Copier) remove(ctx context.Context, o Owner, source *corev1.Secret, from []types.UID, copies []corev1.Secret) error {
 	if err := c.revoke(ctx, source, from); err != nil {
 		return err
 	}
@@ -250,12 +262,8 @@ func (c *Copier) write(ctx context.Context, o Owner, have, source *corev1.Secret
 	}
 	if have == nil {
 		have = o.newCopy(source, data)
-		err := c.client.Create(ctx, have)
-		switch {
-		case err == nil:
-			return have, true, nil
-		case !apierrors.IsAlreadyExists(err):
-			return nil, false, o.refused(err)
+		if err := c.client.Create(ctx, have); !apierrors.IsAlreadyExists(err) {
+			return have, err == nil, o.refused(err)
 		}
 		if have, err = c.findLive(ctx, o); err != nil {
 			return nil, false, err
@@ -288,10 +296,6 @@ func isImmutable(secret *corev1.Secret) bool { return ptr.Deref(secret.Immutable
 
 func equal(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
 
-func uids(of []corev1.Secret) sets.Set[types.UID] {
-	all := sets.New[types.UID]()
-	for _, secret := range of {
-		all.Insert(secret.UID)
-	}
-	return all
+func isOneOf(secrets []corev1.Secret, uid types.UID) bool {
+	return slices.ContainsFunc(secrets, func(s corev1.Secret) bool { return s.UID == uid })
 }

@@ -4,7 +4,9 @@
 package copies
 
 import (
+	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +18,7 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -60,6 +63,8 @@ func (o Owner) key() types.NamespacedName {
 	}
 	return key
 }
+
+func (o Owner) declares(secret corev1.Secret) bool { return secret.Name == o.key().Name }
 
 // owns is true for a Secret that can only be a copy of this owner.
 func (o Owner) owns(secret *corev1.Secret) bool {
@@ -116,4 +121,90 @@ func (o Owner) refused(err error) error {
 func (o Owner) problem(mg resource.BindableManaged, what, then string) error {
 	return &failure.Error{Reason: failure.ConnectionDetailsLost,
 		Message: fmt.Sprintf("the connection Secret of managed resource %s %q %s: %s", o.from, mg.GetName(), what, then)}
+}
+
+// Source returns the connection Secret of a managed resource, nil if it has none. One that the managed resource does not control
+// does not count.
+func (c *Copier) Source(ctx context.Context, mg resource.BindableManaged) (*corev1.Secret, error) {
+	return readSource(ctx, c.client, mg)
+}
+
+func readSource(ctx context.Context, from client.Reader, mg resource.BindableManaged) (*corev1.Secret, error) {
+	secret, err := connection.Publisher{}.Get(ctx, from, mg)
+	if err = resource.Ignore(connection.IsForeign, err); err != nil {
+		return nil, fmt.Errorf("reading the connection Secret of the managed resource: %w", err)
+	}
+	if secret == nil || secret.Type != xpv1.SecretTypeConnection {
+		return nil, nil
+	}
+	return secret, nil
+}
+
+// isFrom is true for a copy that names the source.
+func isFrom(secret, source *corev1.Secret) bool {
+	from, known := meta.PropagatedFrom(secret)
+	return known && from.UID == source.UID && from.NamespacedName == client.ObjectKeyFromObject(source)
+}
+
+// isFromManaged is true for a copy that names the connection Secret of the managed resource, whether that exists or not.
+func isFromManaged(secret *corev1.Secret, mg resource.BindableManaged) bool {
+	if secret == nil || mg == nil {
+		return false
+	}
+	ref, declared := resource.ConnectionSecretReference(mg)
+	from, known := meta.PropagatedFrom(secret)
+	return declared && known && from.Namespace == ref.Namespace && from.Name == ref.Name
+}
+
+// destinations returns the accepted ones of the Secrets that the source consents to. A source that is nil consents to none.
+func destinations(source *corev1.Secret, accept func(types.UID, types.NamespacedName) bool) (uids []types.UID) {
+	if source == nil {
+		return nil
+	}
+	for uid, at := range meta.PropagatesTo(source) {
+		if accept(uid, at) {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// agreed returns the annotations of a source that consents to the copy, and to no earlier copy of that name.
+func agreed(source, to *corev1.Secret) map[string]string {
+	wanted := source.DeepCopy()
+	for uid, at := range meta.PropagatesTo(source) {
+		if at == client.ObjectKeyFromObject(to) && uid != to.UID {
+			meta.ForbidPropagationTo(wanted, uid)
+		}
+	}
+	meta.AllowPropagationTo(wanted, to)
+	return wanted.Annotations
+}
+
+func agrees(source, to *corev1.Secret) bool {
+	return maps.Equal(agreed(source, to), source.Annotations)
+}
+
+// revoke takes back the consent of the source to some Secrets.
+func (c *Copier) revoke(ctx context.Context, source *corev1.Secret, from []types.UID) error {
+	if len(from) == 0 {
+		return nil
+	}
+	wanted := source.DeepCopy()
+	for _, uid := range from {
+		meta.ForbidPropagationTo(wanted, uid)
+	}
+	return c.annotate(ctx, source, wanted.Annotations)
+}
+
+// annotate stores annotations of the source, and updates source to what is stored then. One that is gone consents to nothing.
+func (c *Copier) annotate(ctx context.Context, source *corev1.Secret, annotations map[string]string) error {
+	if maps.Equal(annotations, source.Annotations) {
+		return nil
+	}
+	changed, err := objects.Patch(ctx, c.client, source, func(s *corev1.Secret) { s.Annotations = annotations })
+	if err == nil {
+		*source = *changed
+	}
+	return client.IgnoreNotFound(err)
 }

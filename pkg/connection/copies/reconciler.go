@@ -54,27 +54,15 @@ type Reconciler struct {
 	log    logr.Logger
 }
 
-// An Option changes one thing about a Reconciler.
-type Option func(*Reconciler)
-
-// WithLogger sets the logger. Default: the manager's.
-func WithLogger(l logr.Logger) Option {
-	return func(r *Reconciler) { r.log = l }
-}
-
 // NewReconciler returns a reconciler whose requests name copies, whatever the kinds of the claims and managed resources are that
 // control the Secrets.
-func NewReconciler(mgr manager.Manager, o ...Option) *Reconciler {
-	r := &Reconciler{
+func NewReconciler(mgr manager.Manager) *Reconciler {
+	return &Reconciler{
 		client: mgr.GetClient(),
 		live:   mgr.GetAPIReader(),
 		claims: watch.NewClaims(mgr),
 		log:    mgr.GetLogger().WithValues("controller", ControllerName),
 	}
-	for _, apply := range o {
-		apply(r)
-	}
-	return r
 }
 
 // SetupWithManager adds one controller to the manager for the copies of all kinds (R7). One is enough for a cluster; of several

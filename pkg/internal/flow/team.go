@@ -22,8 +22,12 @@ import (
 )
 
 // FailedTo ends a pass over an object of a team with an error that is retried with backoff. The team reads what was tried; the
-// error may name the API server or objects of the platform team, and is logged. A conflict is no failure (R17).
+// error may name the API server or objects of the platform team, and is logged. A conflict is no failure (R17). Without an error the
+// pass continues.
 func FailedTo(activity string, reason event.Reason, err error) Outcome {
+	if err == nil {
+		return Next()
+	}
 	if apierrors.IsConflict(err) {
 		return Outcome{End: Conflict, Err: err}
 	}

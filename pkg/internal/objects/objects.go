@@ -36,6 +36,24 @@ func MustNewList[T any](scheme *runtime.Scheme, kind schema.GroupVersionKind) T 
 	return MustNew[T](scheme, kind.GroupVersion().WithKind(kind.Kind+"List"))
 }
 
+// List returns the objects of a kind. It fails for one that is no T.
+func List[T any](ctx context.Context, from client.Reader, scheme *runtime.Scheme, kind schema.GroupVersionKind,
+	o ...client.ListOption) (all []T, err error) {
+	list := MustNewList[client.ObjectList](scheme, kind)
+	if err := from.List(ctx, list, o...); err != nil {
+		return nil, err
+	}
+	err = apimeta.EachListItem(list, func(item runtime.Object) error {
+		one, ok := item.(T)
+		if !ok {
+			return fmt.Errorf("%T does not satisfy %s", item, reflect.TypeFor[T]())
+		}
+		all = append(all, one)
+		return nil
+	})
+	return all, err
+}
+
 // Metadata returns an empty object that holds nothing but metadata.
 func Metadata(kind schema.GroupVersionKind) (o *metav1.PartialObjectMetadata) {
 	o = &metav1.PartialObjectMetadata{}

@@ -1,9 +1,14 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package watch holds what controllers learn while they run, and the watches that follow from it: the kinds that objects refer to,
+// the objects that others wait for, and the classes that exist.
+//
+// Nothing here is stored. A new process learns it again in its first passes.
 package watch
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,8 +16,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
+
+// Indexed returns requests for the objects of a kind that an index of the cache has under a value.
+func Indexed(ctx context.Context, c client.Client, kind schema.GroupVersionKind, index, value string,
+	o ...client.ListOption) (requests []reconcile.Request) {
+	o = append(o, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)
+	all, err := objects.List[client.Object](ctx, c, c.Scheme(), kind, o...)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list objects", "kind", kind.GroupKind().String(), "index", index)
+	}
+	for _, one := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(one)})
+	}
+	return requests
+}
 
 // OnDemand are the watches of one controller that begin with the first object that refers to their kind, so that kinds which
 // nothing refers to cost nothing. The zero value watches nothing.

@@ -11,8 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,7 +38,7 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	}
 	for _, mg := range created {
 		if meta.WasDeleted(mg) {
-			return r.awaitDeletion(p, mg)
+			return r.awaitDeletion(mg)
 		}
 		p.managed = mg
 	}
@@ -49,18 +47,16 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 
 // awaitDeletion waits for what was created for the claim and is being deleted, because the claim named another class for a while.
 // The claim never had it, so that another is created afterwards.
-func (r *Reconciler) awaitDeletion(p *pass, mg resource.BindableManaged) flow.Outcome {
-	r.waitFor(p, topicManaged, mg.GetName())
-	return await(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q, which was created for this claim before, is being deleted. "+
+func (r *Reconciler) awaitDeletion(mg resource.BindableManaged) flow.Outcome {
+	return flow.AwaitAs(xpv1.ReasonBinding, fmt.Sprintf("Managed resource %s %q, which was created for this claim before, is being deleted. "+
 		"Wait: another is created afterwards.", r.managedKind.Kind, mg.GetName()))
 }
 
 func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectReference) flow.Outcome {
 	if !isName(ref.Name) {
-		return refuse(xpv1.ReasonBinding, fmt.Errorf("%q in spec.resourceRef cannot be the name of a managed resource: delete the claim "+
+		return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("%q in spec.resourceRef cannot be the name of a managed resource: delete the claim "+
 			"and create it again with another one", objects.Shorten(ref.Name, mostBaseLength)))
 	}
-	r.waitFor(p, topicManaged, ref.Name)
 	mg := r.newManaged()
 	key := types.NamespacedName{Name: ref.Name}
 	err := r.client.Get(ctx, key, mg)
@@ -79,12 +75,12 @@ func (r *Reconciler) findNamed(ctx context.Context, p *pass, ref *corev1.ObjectR
 		if o := r.withdraw(ctx, p, mg); o.End != flow.Continue {
 			return o
 		}
-		return refuse(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow this claim: name another one in "+
+		return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow this claim: name another one in "+
 			"spec.resourceRef, or ask your platform team to let its spec.claimRef name this claim, or to list namespace %q in its "+
 			"annotation %s while it belongs to no claim", r.managedKind.Kind, ref.Name, p.claim.GetNamespace(),
 			meta.AnnotationKeyAllowedNamespaces))
 	case meta.WasDeleted(mg):
-		return await(xpv1.ReasonResourceLost, fmt.Sprintf("Managed resource %s %q is being deleted, and is not replaced: delete the "+
+		return flow.AwaitAs(xpv1.ReasonResourceLost, fmt.Sprintf("Managed resource %s %q is being deleted, and is not replaced: delete the "+
 			"claim and create another.", r.managedKind.Kind, ref.Name))
 	}
 	p.managed = mg
@@ -96,10 +92,10 @@ func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) flow.Outcome 
 	had := p.claim.GetBindingPhase() == xpv1.BindingPhaseBound || ref.UID != "" ||
 		p.claim.GetCondition(xpv1.TypeReady).Reason == xpv1.ReasonResourceLost
 	if had {
-		return refuse(xpv1.ReasonResourceLost, fmt.Errorf("managed resource %s %q of this claim is gone, and is not replaced: delete "+
+		return flow.RejectedAs(xpv1.ReasonResourceLost, fmt.Errorf("managed resource %s %q of this claim is gone, and is not replaced: delete "+
 			"the claim and create another", r.managedKind.Kind, ref.Name))
 	}
-	return refuse(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q does not exist: create the claim again with another "+
+	return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q does not exist: create the claim again with another "+
 		"spec.resourceRef, or ask your platform team to create the managed resource", r.managedKind.Kind, ref.Name))
 }
 
@@ -108,21 +104,13 @@ func (r *Reconciler) missing(p *pass, ref *corev1.ObjectReference) flow.Outcome 
 func (r *Reconciler) withdraw(ctx context.Context, p *pass, mg resource.BindableManaged) flow.Outcome {
 	_, err := r.copies.Withdraw(ctx, r.owner(p.claim), mg, func(ctx context.Context) error {
 		now := r.newManaged()
-		err := r.live.Get(ctx, types.NamespacedName{Name: mg.GetName()}, now)
+		err := r.live.Get(ctx, client.ObjectKeyFromObject(mg), now)
 		if err == nil && r.belongs(now, p.claim) {
-			err = errBehind(mg.GetName())
+			err = apierrors.NewConflict(schema.GroupResource{}, mg.GetName(), errors.New("the cache is behind"))
 		}
 		return err
 	})
-	if err != nil {
-		return fail("revoking consent to copies of the connection Secret", err)
-	}
-	return flow.Next()
-}
-
-// errBehind is a conflict: the cache differs from the API server.
-func errBehind(name string) error {
-	return apierrors.NewConflict(schema.GroupResource{}, name, errors.New("the cache is behind"))
+	return fail("revoking consent to copies of the connection Secret", err)
 }
 
 // createdFor returns what was created for a claim. The API server is asked, since the cache may be behind.
@@ -132,15 +120,13 @@ func (r *Reconciler) createdFor(ctx context.Context, claim types.UID) ([]resourc
 		return nil, nil
 	}
 	return slices.DeleteFunc(all, func(mg resource.BindableManaged) bool {
-		ref := mg.GetClaimReference()
-		return ref == nil || ref.UID != claim // an administrator gave it to another claim
+		return claimUID(mg) != claim // an administrator gave it to another claim
 	}), err
 }
 
 // belongs is true for a managed resource that names exactly this claim.
 func (r *Reconciler) belongs(mg resource.BindableManaged, claim resource.Claim) bool {
-	ref := mg.GetClaimReference()
-	return ref != nil && ref.UID == claim.GetUID()
+	return mg.GetClaimReference() != nil && claimUID(mg) == claim.GetUID()
 }
 
 // consents is true for a managed resource that belongs to no claim and allows this one (N27, R274).
@@ -156,18 +142,6 @@ func (r *Reconciler) names(ref *corev1.ObjectReference, claim types.NamespacedNa
 	return objects.IsOf(ref, r.claimKind) && meta.NamespacedNameOf(ref) == claim
 }
 
-func (r *Reconciler) listManaged(ctx context.Context, from client.Reader, o ...client.ListOption) (all []resource.BindableManaged, err error) {
-	list := objects.MustNewList[client.ObjectList](r.scheme, r.managedKind)
-	if err := from.List(ctx, list, o...); err != nil {
-		return nil, err
-	}
-	err = apimeta.EachListItem(list, func(o runtime.Object) error {
-		mg, ok := o.(resource.BindableManaged)
-		if !ok {
-			return fmt.Errorf("%T does not satisfy resource.BindableManaged", o)
-		}
-		all = append(all, mg)
-		return nil
-	})
-	return all, err
+func (r *Reconciler) listManaged(ctx context.Context, from client.Reader, o ...client.ListOption) ([]resource.BindableManaged, error) {
+	return objects.List[resource.BindableManaged](ctx, from, r.scheme, r.managedKind, o...)
 }

@@ -5,6 +5,7 @@ package claimbinding
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
@@ -45,11 +47,11 @@ func (r *Reconciler) provision(ctx context.Context, p *pass) flow.Outcome {
 				continue
 			}
 			if err == nil && !r.belongs(found, p.claim) {
-				return refuse(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q exists already and does not belong to this claim: "+
+				return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q exists already and does not belong to this claim: "+
 					"ask your platform team", r.managedKind.Kind, mg.GetName()))
 			}
 			if err == nil && meta.WasDeleted(found) {
-				return r.awaitDeletion(p, found)
+				return r.awaitDeletion(found)
 			}
 			mg = found
 		}
@@ -84,6 +86,28 @@ func (r *Reconciler) notCreated(p *pass, err error) flow.Outcome {
 	if len(fields) > 0 {
 		what = " (" + strings.Join(fields, ", ") + ")"
 	}
-	return refuse(xpv1.ReasonBinding, fmt.Errorf("class %q and this claim together are no valid %s%s: correct the claim, or ask your "+
+	return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("class %q and this claim together are no valid %s%s: correct the claim, or ask your "+
 		"platform team to correct the class", p.class.GetName(), r.managedKind.Kind, what))
+}
+
+// As the API server appends characters to a generateName: it shortens the base, and avoids vowels, which could spell words.
+const (
+	suffixLength   = 5
+	mostBaseLength = 63 - suffixLength
+	suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+)
+
+// isName is true for what can be the name of a managed resource. The client refuses anything else with an error that would be
+// retried forever.
+func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
+// nameFor returns a name as the API server would complete it (P2), and the same one for the same claim and attempt, so that a second
+// try finds what exists (R268). Further attempts are for the rare case that two claims get the same name.
+func nameFor(generateName string, claim types.UID, attempt int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", claim, attempt))
+	suffix := make([]byte, suffixLength)
+	for i := range suffix {
+		suffix[i] = suffixAlphabet[int(sum[i])%len(suffixAlphabet)]
+	}
+	return generateName[:min(len(generateName), mostBaseLength)] + string(suffix)
 }

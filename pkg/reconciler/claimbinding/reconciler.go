@@ -1,6 +1,46 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package claimbinding binds resource claims to managed resources.
+//
+//	r := claimbinding.NewReconciler(mgr,
+//		resource.ClaimKind(databasev1alpha1.FancySQLInstanceGroupVersionKind),
+//		resource.ClassKind(v1alpha3.FavouriteDBInstanceClassGroupVersionKind),
+//		resource.ManagedKind(v1alpha3.FavouriteDBInstanceGroupVersionKind),
+//		claimbinding.WithManagedConfigurators(
+//			claimbinding.ManagedConfiguratorFn(ConfigureFavouriteDBInstance),
+//			claimbinding.NewObjectMetaConfigurator(mgr.GetScheme()),
+//		))
+//	return r.SetupWithManager(mgr)
+//
+// # The one idea
+//
+// A pass is a short list of steps, see lifecycle: find the managed resource or create it from the class, record claim and managed
+// resource on each other, have package connection/copies copy the connection Secret, show the external name. settle alone writes
+// conditions and events. A pass may stop anywhere and be repeated.
+//
+// # One claim, one managed resource
+//
+// The name of a managed resource that is created for a claim follows from the claim's UID, and a label holds that UID. A later pass
+// looks for the label in the API server, not in a cache, before it creates anything; two concurrent passes meet at the name. So
+// there is at most one, wherever a process dies (N11, R268).
+//
+// # Consent
+//
+// A claim that names an existing managed resource gets it only where that allows it (N27): its spec.claimRef names the claim, with
+// its UID or without one, or its annotation bowline.dev/allowed-namespaces lists the namespace. A released one still names its former
+// claim, and so belongs to none until an administrator clears or changes spec.claimRef; a new claim of the same name has another UID.
+//
+// # Limits
+//
+// A class with spec.claims.max lists the claims that use it in its annotation bowline.dev/claims. Each entry is guarded by the
+// resource version, so that no race exceeds the limit; entries of deleted claims do not count. A managed resource that a deleted claim
+// left counts until an administrator clears its spec.claimRef.
+//
+// # Neighbours
+//
+// Packages claimscheduling and claimdefaulting run before this one and choose the class. Package secret runs after it and carries
+// changes of the connection Secret to the copy.
 package claimbinding
 
 import (
@@ -16,13 +56,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
-	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding/internal/places"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -36,6 +75,7 @@ const defaultPollInterval = time.Minute
 
 // A Reconciler binds claims of one kind to managed resources of one kind (R6).
 type Reconciler struct {
+	name   string
 	client client.Client
 	live   client.Reader // not cached, for what must be certain
 	scheme *runtime.Scheme
@@ -50,8 +90,6 @@ type Reconciler struct {
 	poll          time.Duration
 
 	copies  *copies.Copier
-	places  places.Counter
-	waiters *watch.Waiters
 	indexed bool // managed resources by the claim that they name
 }
 
@@ -75,11 +113,6 @@ func WithRecorder(er event.Recorder) ReconcilerOption {
 	return func(r *Reconciler) { r.recorder = er }
 }
 
-// WithLogger sets the logger. Default: the manager's.
-func WithLogger(l logr.Logger) ReconcilerOption {
-	return func(r *Reconciler) { r.log = l }
-}
-
 // NewReconciler returns a reconciler that binds claims of the first kind, with classes of the second, to managed resources of
 // the third (A62). All must be in the manager's scheme with their lists; the managed kind must be cluster-scoped and satisfy
 // resource.BindableManaged (N28).
@@ -87,6 +120,7 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 	o ...ReconcilerOption) *Reconciler {
 	name := ControllerName(of, with)
 	r := &Reconciler{
+		name:          name,
 		client:        mgr.GetClient(),
 		live:          mgr.GetAPIReader(),
 		scheme:        mgr.GetScheme(),
@@ -98,13 +132,6 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 		log:           mgr.GetLogger().WithValues("controller", name),
 		poll:          defaultPollInterval,
 		copies:        copies.New(mgr.GetClient(), mgr.GetAPIReader()),
-		waiters:       watch.NewWaiters(),
-	}
-	r.places = places.Counter{
-		Client: r.client, Live: r.live, Scheme: r.scheme, ClaimKind: r.claimKind, ClassKind: r.classKind,
-		Managed: func(ctx context.Context, from client.Reader) ([]resource.BindableManaged, error) {
-			return r.listManaged(ctx, from, client.UnsafeDisableDeepCopy)
-		},
 	}
 	for _, apply := range o {
 		apply(r)
@@ -123,7 +150,6 @@ func ControllerName(of resource.ClaimKind, with resource.ManagedKind) string {
 
 // Reconcile moves one claim one pass closer to being bound, or to the end of its deletion.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	r.waiters.Forget(req.NamespacedName)
 	claim := r.newClaim()
 	err := r.client.Get(ctx, req.NamespacedName, claim)
 	if client.IgnoreNotFound(err) != nil {
@@ -164,4 +190,51 @@ func (r *Reconciler) newClass() resource.Class {
 
 func (r *Reconciler) newManaged() resource.BindableManaged {
 	return objects.MustNew[resource.BindableManaged](r.scheme, r.managedKind)
+}
+
+// A pass is what the steps of one pass learn. Objects are carried forward as the API server returned them from the last write,
+// since the cache may be behind.
+type pass struct {
+	claim   resource.Claim
+	class   resource.Class           // nil for a claim that has its managed resource
+	planned resource.BindableManaged // to be created
+	managed resource.BindableManaged
+	bound   bool // claim and managed resource, on both sides
+	flow.TeamReport
+}
+
+type step = flow.Step[*pass]
+
+// settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass.
+func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
+	p.MistakeReason = ReasonBadConnectionKeys
+	p.SetStatus = func() { p.claim.SetBindingPhase(p.phase(o)) }
+	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: r.poll, Pending: xpv1.ReasonBinding}
+	return s.Settle(ctx, p.claim, p.TeamReport, o)
+}
+
+// phase is the binding phase of the claim. A failure does not change it.
+func (p *pass) phase(o flow.Outcome) xpv1.BindingPhase {
+	switch {
+	case p.bound:
+		return xpv1.BindingPhaseBound
+	case o.End == flow.Fail && p.claim.GetBindingPhase() != "":
+		return p.claim.GetBindingPhase()
+	default:
+		return xpv1.BindingPhaseUnbound
+	}
+}
+
+// fail ends a pass with an error of the API server. The team reads the activity only.
+func fail(activity string, err error) flow.Outcome {
+	return flow.FailedTo(activity, ReasonCannotBind, err)
+}
+
+// patchClaim stores a change of the claim.
+func (r *Reconciler) patchClaim(ctx context.Context, p *pass, change func(resource.Claim)) error {
+	claim, err := objects.Patch(ctx, r.client, p.claim, change)
+	if err == nil {
+		p.claim = claim
+	}
+	return err
 }

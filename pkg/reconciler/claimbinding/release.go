@@ -6,7 +6,10 @@ package claimbinding
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,14 +37,10 @@ func (r *Reconciler) findBound(ctx context.Context, p *pass) flow.Outcome {
 	}
 	mg := r.newManaged()
 	err := r.live.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
-	switch {
-	case objects.IsAbsent(err):
-	case err != nil:
-		return fail("reading the managed resource", err)
-	case r.belongs(mg, p.claim):
+	if err == nil && r.belongs(mg, p.claim) {
 		p.managed = mg
 	}
-	return flow.Next()
+	return fail("reading the managed resource", resource.Ignore(objects.IsAbsent, err))
 }
 
 // reclaim deletes or releases the managed resource of a deleted claim, by its reclaim policy (R279).
@@ -49,16 +48,15 @@ func (r *Reconciler) reclaim(ctx context.Context, p *pass) flow.Outcome {
 	if p.managed == nil || meta.WasDeleted(p.managed) {
 		return flow.Next()
 	}
-	if p.managed.GetReclaimPolicy() == xpv1.ReclaimDelete {
-		uid, version := p.managed.GetUID(), p.managed.GetResourceVersion() // the policy is as it was read
-		err := r.client.Delete(ctx, p.managed, client.Preconditions{UID: &uid, ResourceVersion: &version})
-		if client.IgnoreNotFound(err) != nil {
-			return fail("deleting the managed resource", err)
-		}
-		p.Note(ReasonDeleted, fmt.Sprintf("Deleted managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
-		return flow.Next()
+	if p.managed.GetReclaimPolicy() != xpv1.ReclaimDelete {
+		return r.release(ctx, p)
 	}
-	return r.release(ctx, p)
+	uid, version := p.managed.GetUID(), p.managed.GetResourceVersion() // the policy is as it was read
+	err := r.client.Delete(ctx, p.managed, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err = client.IgnoreNotFound(err); err == nil {
+		p.Note(ReasonDeleted, fmt.Sprintf("Deleted managed resource %s %q.", r.managedKind.Kind, p.managed.GetName()))
+	}
+	return fail("deleting the managed resource", err)
 }
 
 // release keeps a managed resource for an administrator, and revokes consent to copies of its connection Secret.
@@ -70,14 +68,11 @@ func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
 		return flow.Next()
 	}
 	err := r.writePhase(ctx, p, xpv1.BindingPhaseReleased)
-	if client.IgnoreNotFound(err) != nil {
-		return fail("releasing the managed resource", err)
-	}
 	if err == nil {
 		p.Note(ReasonReleased, fmt.Sprintf("Released managed resource %s %q, which is kept for an administrator.", r.managedKind.Kind,
 			p.managed.GetName()))
 	}
-	return flow.Next()
+	return fail("releasing the managed resource", client.IgnoreNotFound(err))
 }
 
 // removeFinalizer lets the deletion of the claim finish, after its copies are deleted: the garbage collector leaves them where
@@ -91,4 +86,91 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, p *pass) flow.Outcome 
 		return fail("removing the finalizer", err)
 	}
 	return flow.Vanished()
+}
+
+// reclaimStrays deletes or releases managed resources of a claim that is gone, because its finalizer was removed or it was created
+// again, and those that were created for a claim which names another one, or another kind of class, by now. What was created for the
+// claim is reclaimed by its reclaim policy; what existed before is never deleted for a claim that is gone.
+func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName, known resource.Claim) error {
+	strays, err := r.naming(ctx, key)
+	strays = slices.DeleteFunc(strays, func(mg resource.BindableManaged) bool { return r.keeps(known, mg) })
+	if err != nil || len(strays) == 0 {
+		return err
+	}
+	claim := r.newClaim()
+	err = r.live.Get(ctx, key, claim)
+	if client.IgnoreNotFound(err) != nil || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return fmt.Errorf("reading the claim: %w", err) // of a kind that is not served, the claim may exist
+	}
+	for _, mg := range strays {
+		p := &pass{claim: claim, managed: mg.DeepCopyObject().(resource.BindableManaged)}
+		created := mg.GetLabels()[LabelClaimUID] == string(claimUID(mg))
+		gone := err != nil || !r.belongs(mg, claim)
+		giveUp := r.release
+		switch {
+		case created && (gone || !r.keeps(claim, mg)):
+			giveUp = r.reclaim
+		case !gone:
+			continue
+		}
+		if o := giveUp(ctx, p); o.Err != nil {
+			return o.Err
+		}
+		r.log.Info("Gave up a managed resource", "managed", mg.GetName(), "claim", key, "claimIsGone", gone)
+	}
+	return nil
+}
+
+// keeps is true for a managed resource that the pass over its claim handles.
+func (r *Reconciler) keeps(claim resource.Claim, mg resource.BindableManaged) bool {
+	ref := claim.GetResourceReference()
+	return r.belongs(mg, claim) && r.serves(claim) && (ref == nil || ref.Name == mg.GetName())
+}
+
+// reclaimUnreferenced reclaims what was created for a deleted claim that names something else, or nothing yet. It asks the API
+// server, since nothing looks again.
+func (r *Reconciler) reclaimUnreferenced(ctx context.Context, p *pass) flow.Outcome {
+	created, err := r.createdFor(ctx, p.claim.GetUID())
+	if err != nil {
+		return fail("listing what was created for the claim", err)
+	}
+	ref := p.claim.GetResourceReference()
+	for _, mg := range created {
+		if ref != nil && ref.Name == mg.GetName() {
+			continue // for findBound
+		}
+		p.managed = mg
+		if o := r.reclaim(ctx, p); o.End != flow.Continue {
+			return o
+		}
+	}
+	p.managed = nil
+	return flow.Next()
+}
+
+// naming returns the managed resources that name a claim, with its UID, and are neither released nor deleted.
+func (r *Reconciler) naming(ctx context.Context, claim types.NamespacedName) (found []resource.BindableManaged, err error) {
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if r.indexed {
+		options = append(options, client.MatchingFields{r.claimIndex(): claim.String()})
+	}
+	all, err := r.listManaged(ctx, r.client, options...)
+	for _, mg := range all {
+		settled := mg.GetBindingPhase() == xpv1.BindingPhaseReleased || meta.WasDeleted(mg)
+		if claimUID(mg) != "" && r.names(mg.GetClaimReference(), claim) && !settled {
+			found = append(found, mg)
+		}
+	}
+	return found, resource.Ignore(objects.IsAbsent, err)
+}
+
+// claimIndex is the name of the index of managed resources by the claim that they name. Each claim kind has its own.
+func (r *Reconciler) claimIndex() string { return "claimbinding/" + r.claimKind.GroupKind().String() }
+
+// indexClaim returns the values of the index.
+func (r *Reconciler) indexClaim(o client.Object) []string {
+	if mg, ok := o.(resource.BindableManaged); ok && objects.IsOf(mg.GetClaimReference(), r.claimKind) {
+		return []string{meta.NamespacedNameOf(mg.GetClaimReference()).String()}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ package claimbinding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -39,19 +41,21 @@ const concurrency = 16
 // by hand without these watches reconciles within the poll interval: after a class appears or its limit is raised, a place in a class
 // becomes free, a managed resource is created or allows a claim, a Secret changes.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	// Managed resources are watched anyway, so their index costs no request.
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim); err != nil {
-		return fmt.Errorf("indexing managed resources by claim: %w", err)
+	// Claims and managed resources are watched anyway, so their indexes cost no request.
+	err := errors.Join(mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim),
+		mgr.GetFieldIndexer().IndexField(context.Background(), r.newClaim(), r.needIndex(), r.needs))
+	if err != nil {
+		return fmt.Errorf("indexing claims and managed resources: %w", err)
 	}
 	r.indexed = true
 	return builder.ControllerManagedBy(mgr).
-		Named(ControllerName(resource.ClaimKind(r.claimKind), resource.ManagedKind(r.managedKind))).
+		Named(r.name).
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
-		Watches(r.newClaim(), r.freePlacesOfClaims()).
+		Watches(r.newClaim(), handler.Funcs{DeleteFunc: r.claimDeleted}).
 		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
-		Watches(r.newManaged(), r.waitersOf(topicManaged)).
-		Watches(r.newManaged(), r.freePlacesOfManaged()).
-		Watches(r.newClass(), r.waitersOf(topicClass)).
+		Watches(r.newManaged(), r.enqueueNeeding(ofManaged)).
+		Watches(r.newManaged(), handler.Funcs{UpdateFunc: r.managedUpdated, DeleteFunc: r.managedDeleted}).
+		Watches(r.newClass(), r.enqueueNeeding(ofClass)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfSecret)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
@@ -76,89 +80,100 @@ func (r *Reconciler) mine() predicate.Funcs {
 	return all
 }
 
-// What claims wait for.
+// What a claim needs, before the name of the object.
 const (
-	topicClass   = "class"
-	topicManaged = "managed"
-	topicSecret  = "secret"
+	ofClass   = "class/"
+	ofManaged = "managed/"
+	ofSecret  = "secret/"
 )
 
-func (r *Reconciler) waitFor(p *pass, kind, name string) {
-	r.waiters.Wait(client.ObjectKeyFromObject(p.claim), watch.Topic{Kind: kind, NamespacedName: types.NamespacedName{Name: name}})
+// needIndex is the name of the index of claims by what they need. Each controller has its own.
+func (r *Reconciler) needIndex() string { return r.name + "/needs" }
+
+// needs returns the objects that a claim may wait for and that do not name it. Only a claim without a managed resource waits for a
+// class, or for a place in it.
+func (r *Reconciler) needs(o client.Object) (names []string) {
+	claim, ok := o.(resource.Claim)
+	if !ok || !r.serves(claim) {
+		return nil
+	}
+	if ref := claim.GetResourceReference(); ref != nil {
+		names = append(names, ofManaged+ref.Name)
+	} else {
+		names = append(names, ofClass+claim.GetClassReference().Name)
+	}
+	if to := claim.GetWriteConnectionSecretToReference(); to != nil {
+		names = append(names, ofSecret+to.Name)
+	}
+	return names
 }
 
-// waitersOf enqueues the claims that wait for an object.
-func (r *Reconciler) waitersOf(kind string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return r.waiters.On(watch.Topic{Kind: kind, NamespacedName: client.ObjectKeyFromObject(o)})
+func (r *Reconciler) needing(ctx context.Context, what string, o ...client.ListOption) []reconcile.Request {
+	return watch.Indexed(ctx, r.client, r.claimKind, r.needIndex(), what, o...)
+}
+
+func (r *Reconciler) enqueueNeeding(kind string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.needing(ctx, kind+o.GetName())
 	})
 }
 
-// freePlacesOfClaims enqueues claims that wait for a place in a class when another claim of it is deleted.
-func (r *Reconciler) freePlacesOfClaims() handler.EventHandler {
-	return handler.Funcs{
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if claim, ok := e.Object.(resource.Claim); ok {
-				r.freed(claim.GetClassReference(), q)
-			}
-		},
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func (r *Reconciler) claimDeleted(ctx context.Context, e event.DeleteEvent, q requests) {
+	if claim, ok := e.Object.(resource.Claim); ok {
+		r.freed(ctx, claim.GetClassReference(), q)
 	}
 }
 
-// freePlacesOfManaged enqueues claims that wait for a place in a class when a managed resource of it leaves its claim.
-func (r *Reconciler) freePlacesOfManaged() handler.EventHandler {
-	return handler.Funcs{
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			was, before := e.ObjectOld.(resource.BindableManaged)
-			is, after := e.ObjectNew.(resource.BindableManaged)
-			if before && after && claimUID(was) != "" && claimUID(was) != claimUID(is) {
-				r.freed(is.GetClassReference(), q)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if mg, ok := e.Object.(resource.BindableManaged); ok {
-				r.freed(mg.GetClassReference(), q)
-			}
-		},
+// managedUpdated frees a place if a managed resource leaves its claim.
+func (r *Reconciler) managedUpdated(ctx context.Context, e event.UpdateEvent, q requests) {
+	was, before := e.ObjectOld.(resource.BindableManaged)
+	is, after := e.ObjectNew.(resource.BindableManaged)
+	if before && after && claimUID(was) != "" && claimUID(was) != claimUID(is) {
+		r.freed(ctx, is.GetClassReference(), q)
+	}
+}
+
+func (r *Reconciler) managedDeleted(ctx context.Context, e event.DeleteEvent, q requests) {
+	if mg, ok := e.Object.(resource.BindableManaged); ok {
+		r.freed(ctx, mg.GetClassReference(), q)
 	}
 }
 
 func claimUID(mg resource.BindableManaged) types.UID {
-	if ref := mg.GetClaimReference(); ref != nil {
-		return ref.UID
-	}
-	return ""
+	return ptr.Deref(mg.GetClaimReference(), corev1.ObjectReference{}).UID
 }
 
-func (r *Reconciler) freed(class *corev1.ObjectReference, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+// freed enqueues the claims that may wait for a place in a class.
+func (r *Reconciler) freed(ctx context.Context, class *corev1.ObjectReference, q requests) {
 	if !objects.IsOf(class, r.classKind) {
 		return
 	}
-	for _, request := range r.waiters.On(watch.Topic{Kind: topicClass, NamespacedName: types.NamespacedName{Name: class.Name}}) {
+	for _, request := range r.needing(ctx, ofClass+class.Name) {
 		q.Add(request)
 	}
 }
 
 // claimsOfSecret returns the claims that depend on a connection Secret: the one that controls it, the one that its managed resource
-// belongs to, and those that wait for its name.
+// belongs to, and those that give its name.
 func (r *Reconciler) claimsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	requests := r.waiters.On(watch.Topic{Kind: topicSecret, NamespacedName: client.ObjectKeyFromObject(o)})
+	found := r.needing(ctx, ofSecret+o.GetName(), client.InNamespace(o.GetNamespace()))
 	owner := metav1.GetControllerOf(o)
 	if owner == nil {
-		return requests
+		return found
 	}
 	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() {
 	case r.claimKind.GroupKind():
-		key := types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}
-		requests = append(requests, reconcile.Request{NamespacedName: key})
+		found = append(found, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}})
 	case r.managedKind.GroupKind():
 		mg := r.newManaged()
 		if err := r.client.Get(ctx, types.NamespacedName{Name: owner.Name}, mg); err != nil {
-			return requests // it has an event of its own
+			return found // it has an event of its own
 		}
 		if ref := mg.GetClaimReference(); ref != nil && r.names(ref, meta.NamespacedNameOf(ref)) {
-			requests = append(requests, reconcile.Request{NamespacedName: meta.NamespacedNameOf(ref)})
+			found = append(found, reconcile.Request{NamespacedName: meta.NamespacedNameOf(ref)})
 		}
 	}
-	return requests
+	return found
 }

@@ -1,6 +1,21 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package claimdefaulting assigns the default class to claims without a class selector (contract 4.18).
+//
+//	return claimdefaulting.NewReconciler(mgr,
+//		resource.ClaimKind(databasev1alpha1.FancySQLInstanceGroupVersionKind),
+//		resource.ClassKind(v1alpha3.FavouriteDBInstanceClassGroupVersionKind),
+//	).SetupWithManager(mgr)
+//
+// # The one idea
+//
+// A default class has the annotation resourceclass.crossplane.io/is-default-class: "true". There is a defaulter for each class kind of
+// a claim kind, and each knows the classes of all of them. So a claim gets a default class only if there is exactly one for its kind
+// (N10), and only from the defaulter of that kind.
+//
+// It writes spec.classRef and nothing else. Package claim reports on a claim for which there is no default class, or several; the
+// defaulter reconciles it again when classes change. See package claimscheduling for the rest, which is the same.
 package claimdefaulting
 
 import (

@@ -23,7 +23,7 @@ import (
 func (r *Reconciler) checkSource(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.target.GetResourceReference()
 	if _, declared := resource.ConnectionSecretReference(p.managed); !declared {
-		return refuse(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q does not publish connection details: ask your platform team "+
+		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q does not publish connection details: ask your platform team "+
 			"to set its spec.writeConnectionSecretToRef", ref.Kind, ref.Name))
 	}
 	source, err := r.copies.Source(ctx, p.managed)
@@ -31,7 +31,7 @@ func (r *Reconciler) checkSource(ctx context.Context, p *pass) flow.Outcome {
 		return fail("reading the connection details of the managed resource", err)
 	}
 	if source == nil {
-		return refuse(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q has published no "+
+		return flow.RejectedAs(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q has published no "+
 			"connection details yet: wait until it does; if it lasts, ask your platform team", ref.Kind, ref.Name)))
 	}
 	return flow.Next()
@@ -51,11 +51,10 @@ func (r *Reconciler) prepare(ctx context.Context, p *pass) flow.Outcome {
 			target.SetWriteConnectionSecretToReference(&xpv1.LocalSecretReference{Name: string(target.GetUID())})
 		}
 	})
-	if err != nil {
-		return fail("naming the connection Secret of the target", err)
+	if err == nil {
+		p.target = target
 	}
-	p.target = target
-	return flow.Next()
+	return fail("naming the connection Secret of the target", err)
 }
 
 // copySecret requests the copy of an allowed target, and reports what keeps it from being created or complete (R297, R298, R302).
@@ -65,7 +64,7 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 	switch {
 	case copies.IsBlocked(err):
 		r.log.V(1).Info("The target cannot have its Secret", "target", client.ObjectKeyFromObject(p.target), "cause", errors.Unwrap(err))
-		return refuse(xpv1.ReasonConnecting, err)
+		return flow.RejectedAs(xpv1.ReasonConnecting, err)
 	case err != nil:
 		return fail("writing the connection Secret of the target", err)
 	}
@@ -78,3 +77,39 @@ func (r *Reconciler) copySecret(ctx context.Context, p *pass) flow.Outcome {
 }
 
 func (r *Reconciler) owner(p *pass) copies.Owner { return copies.Target(p.target, r.targetKind) }
+
+// deleteCopies deletes the copies of a deleted target, and revokes consent to all Secrets of the namespace, whatever controls them by
+// now: no target may be left when consent is withdrawn. Claims and other targets watch the source, and get consent again.
+func (r *Reconciler) deleteCopies(ctx context.Context, p *pass) flow.Outcome {
+	ref := p.target.GetResourceReference()
+	var mg resource.BindableManaged
+	if kind, known := r.kindOf(ref); known {
+		var err error
+		if mg, err = r.readManaged(ctx, kind, ref.Name); err != nil {
+			return fail("reading the managed resource", err)
+		}
+	}
+	if mg != nil {
+		if err := r.copies.Revoke(ctx, mg, p.target.GetNamespace()); err != nil {
+			return fail("revoking consent to the connection Secret of the target", err)
+		}
+	}
+	return fail("deleting the connection Secret of the target", r.copies.Discard(ctx, r.owner(p), mg))
+}
+
+// checkFinalizer ends the pass over a deleted target that has nothing.
+func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) flow.Outcome {
+	if !meta.FinalizerExists(p.target, Finalizer) {
+		return flow.Vanished()
+	}
+	return flow.Next()
+}
+
+// removeFinalizer lets the deletion of the target finish.
+func (r *Reconciler) removeFinalizer(ctx context.Context, p *pass) flow.Outcome {
+	_, err := objects.Patch(ctx, r.client, p.target, func(target resource.Target) { meta.RemoveFinalizer(target, Finalizer) })
+	if client.IgnoreNotFound(err) != nil {
+		return fail("removing the finalizer", err)
+	}
+	return flow.Vanished()
+}

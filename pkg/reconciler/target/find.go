@@ -5,17 +5,21 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -33,12 +37,12 @@ func (r *Reconciler) find(ctx context.Context, p *pass) flow.Outcome {
 	err := r.client.Get(ctx, types.NamespacedName{Name: ref.Name}, mg)
 	switch {
 	case objects.IsAbsent(err):
-		return refuse(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q does not exist: "+
+		return flow.RejectedAs(xpv1.ReasonConnecting, failure.With(failure.WaitingForReferences, fmt.Errorf("managed resource %s %q does not exist: "+
 			"create another target if the name is wrong, or ask your platform team to create the managed resource", ref.Kind, ref.Name)))
 	case err != nil:
 		return fail("reading the managed resource", err)
 	case ref.UID != "" && ref.UID != mg.GetUID():
-		return refuse(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q is not the one whose uid is in spec.clusterRef: create "+
+		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q is not the one whose uid is in spec.clusterRef: create "+
 			"another target, without uid, to connect to this one", ref.Kind, ref.Name))
 	}
 	p.managed = mg
@@ -66,16 +70,65 @@ func (r *Reconciler) kindOf(ref *corev1.ObjectReference) (kind schema.GroupVersi
 func (r *Reconciler) unknown(ref *corev1.ObjectReference) flow.Outcome {
 	kind := ref.GroupVersionKind().GroupKind()
 	if len(r.scheme.VersionsForGroupKind(kind)) > 0 {
-		return refuse(xpv1.ReasonConnecting, fmt.Errorf("targets cannot connect to kind %s: create another target that names a cluster-scoped "+
+		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("targets cannot connect to kind %s: create another target that names a cluster-scoped "+
 			"managed resource; the Secrets of claims and of managed resources in your namespace are there already", kind))
 	}
 	_, err := r.mapper.RESTMappings(kind)
 	switch {
 	case apimeta.IsNoMatchError(err):
-		return refuse(xpv1.ReasonConnecting, fmt.Errorf("there is no kind %s: create another target with the right apiVersion and kind, or ask "+
+		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("there is no kind %s: create another target with the right apiVersion and kind, or ask "+
 			"your platform team to install its provider", kind))
 	case err != nil:
 		return fail("looking for the kind of the managed resource", err)
 	}
 	return flow.Vanished()
+}
+
+// checkConsent checks that the managed resource allows the target's namespace (N27). Where it does not, or no longer, what the
+// namespace has of it is removed.
+func (r *Reconciler) checkConsent(ctx context.Context, p *pass) flow.Outcome {
+	ref := p.target.GetResourceReference()
+	if !connection.Allowed(p.managed, p.target.GetNamespace()) {
+		withdrawn, err := r.copies.Withdraw(ctx, r.owner(p), p.managed, r.confirm(p, false))
+		if err != nil {
+			return fail("removing the connection Secret of the target", err)
+		}
+		if withdrawn {
+			p.Note(ReasonWithdrawn, fmt.Sprintf("Removed the connection Secret of managed resource %s %q, which no longer allows this "+
+				"namespace.", ref.Kind, ref.Name))
+		}
+		return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("managed resource %s %q does not allow namespace %q to connect: create another "+
+			"target, or ask your platform team to list the namespace in its annotation %s", ref.Kind, ref.Name, p.target.GetNamespace(),
+			meta.AnnotationKeyAllowedNamespaces))
+	}
+	if meta.WasDeleted(p.managed) {
+		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("managed resource %s %q is being deleted: delete the target, or wait if your platform "+
+			"team is about to create the managed resource again", ref.Kind, ref.Name))
+	}
+	return flow.Next()
+}
+
+// confirm asks the API server whether the managed resource allows the namespace, or that it does not.
+func (r *Reconciler) confirm(p *pass, allowed bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		kind, _ := r.kindOf(p.target.GetResourceReference())
+		mg, err := r.readManaged(ctx, kind, p.managed.GetName())
+		if err != nil {
+			return err
+		}
+		if mg == nil || mg.GetUID() != p.managed.GetUID() || connection.Allowed(mg, p.target.GetNamespace()) != allowed {
+			return apierrors.NewConflict(schema.GroupResource{}, p.managed.GetName(), errors.New("the cache is behind"))
+		}
+		return nil
+	}
+}
+
+// readManaged returns a managed resource from the API server, nil if it does not exist.
+func (r *Reconciler) readManaged(ctx context.Context, kind schema.GroupVersionKind, name string) (resource.BindableManaged, error) {
+	mg := r.newManaged(kind)
+	err := r.live.Get(ctx, types.NamespacedName{Name: name}, mg)
+	if objects.IsAbsent(err) {
+		return nil, nil
+	}
+	return mg, err
 }

@@ -1,11 +1,54 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package target gives targets copies of the connection Secrets of managed resources.
+//
+//	return target.NewReconciler(mgr,
+//		resource.TargetKind(workloadv1alpha1.KubernetesTargetGroupVersionKind),
+//		resource.ManagedKind{}).SetupWithManager(mgr)
+//
+// # The one idea
+//
+// A target is a request, and the managed resource decides (N27): it allows a namespace if a claim of that namespace is bound to it,
+// or if its annotation bowline.dev/allowed-namespaces lists the namespace. A pass is a short list of steps, see lifecycle: find the
+// managed resource, check its consent and its Secret, name the copy, and have package connection/copies create that. A pass may stop
+// anywhere and be repeated.
+//
+// # What is written
+//
+// The copy, which the target controls (R302), and on the source only the annotation that names the copy. Never the managed resource
+// (R305). Package secret carries later changes of the source to the copy, and reverts edits of the copy (R298, R306).
+//
+// # When it ends
+//
+// When consent is withdrawn, or the target is deleted, consent to all Secrets of the namespace is revoked on the source and then the
+// copy is deleted, also where it was to be orphaned. Claims and other targets of the namespace get consent again. A managed resource
+// that is lost leaves the copy as it is, and so does one that publishes anew without what only its creation returned: the target
+// reports that.
+//
+// # One controller for all kinds
+//
+// With an empty managed kind, as above, one controller serves all managed kinds that are in the manager's scheme, and watches
+// one as soon as a target names it. A provider may instead add a controller for one of its kinds, as the guides do it:
+//
+//	kind := resource.ManagedKind(v1.ClusterGroupVersionKind)
+//	return builder.ControllerManagedBy(mgr).
+//		Named(target.ControllerName(kind)).
+//		For(&workloadv1alpha1.KubernetesTarget{}).
+//		WithEventFilter(resource.NewPredicates(resource.HasManagedResourceReferenceKind(kind))).
+//		Complete(target.NewReconciler(mgr, resource.TargetKind(workloadv1alpha1.KubernetesTargetGroupVersionKind), kind))
+//
+// It watches targets only and reads everything else within the poll interval; SetupWithManager watches all of it.
+//
+// # Access
+//
+// The manager's cache should have managed.CacheOptions, so that it holds connection Secrets only (N30). The controller needs the
+// verbs get, list, watch and patch on targets, patch on their statuses, get, list and watch on the managed kinds, and get, list,
+// watch, create, patch and delete on Secrets.
 package target
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -17,6 +60,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/connection/copies"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
@@ -32,15 +76,11 @@ const Finalizer = "bowline.dev/target"
 // LabelTargetUID on a copy is the UID of the target that it was created for.
 const LabelTargetUID = copies.LabelTargetUID
 
-const (
-	// name begins the names of all controllers of targets.
-	name = "kubernetestarget"
-
-	defaultPollInterval = time.Minute
-)
+const defaultPollInterval = time.Minute
 
 // A Reconciler connects targets to managed resources (R297).
 type Reconciler struct {
+	name   string // of the controller
 	client client.Client
 	live   client.Reader // not cached, for what must be certain
 	mapper apimeta.RESTMapper
@@ -70,25 +110,21 @@ func WithRecorder(er event.Recorder) Option {
 	return func(r *Reconciler) { r.recorder = er }
 }
 
-// WithLogger sets the logger. Default: the manager's.
-func WithLogger(l logr.Logger) Option {
-	return func(r *Reconciler) { r.log = l }
-}
-
 // NewReconciler returns a reconciler for targets of the first kind that name a managed resource of the second (A68, R296). An
 // empty managed kind stands for all that are in the manager's scheme. Both must be there with their lists; managed kinds must be
 // cluster-scoped and satisfy resource.BindableManaged: the Secret of a namespaced one is in its namespace already.
 func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.ManagedKind, o ...Option) *Reconciler {
-	controller := ControllerName(with)
+	name := ControllerName(with)
 	r := &Reconciler{
+		name:        name,
 		client:      mgr.GetClient(),
 		live:        mgr.GetAPIReader(),
 		mapper:      mgr.GetRESTMapper(),
 		scheme:      mgr.GetScheme(),
 		targetKind:  schema.GroupVersionKind(of),
 		managedKind: schema.GroupVersionKind(with),
-		recorder:    event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "target/"+controller),
-		log:         mgr.GetLogger().WithValues("controller", controller),
+		recorder:    event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "target/"+name),
+		log:         mgr.GetLogger().WithValues("controller", name),
 		poll:        defaultPollInterval,
 		copies:      copies.New(mgr.GetClient(), mgr.GetAPIReader()),
 	}
@@ -96,7 +132,7 @@ func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.Ma
 		apply(r)
 	}
 	// Panic now where the scheme lacks a kind.
-	_, _ = r.newTarget(), r.newTargetList()
+	_, _ = r.newTarget(), objects.MustNewList[client.ObjectList](r.scheme, r.targetKind)
 	if !r.managedKind.Empty() {
 		_ = r.newManaged(r.managedKind)
 	}
@@ -107,33 +143,27 @@ func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.Ma
 // kubernetestarget.<managed kind>.<group> (R14). That of the controller for all kinds is kubernetestarget.
 func ControllerName(with resource.ManagedKind) string {
 	if schema.GroupVersionKind(with).Empty() {
-		return name
+		return "kubernetestarget"
 	}
-	return strings.ToLower(name + "." + schema.GroupVersionKind(with).GroupKind().String())
+	return "kubernetestarget." + strings.ToLower(schema.GroupVersionKind(with).GroupKind().String())
 }
 
 // Reconcile moves one target one pass closer to having its Secret, or to the end of its deletion.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	target := r.newTarget()
-	if err := r.client.Get(ctx, req.NamespacedName, target); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{}, fmt.Errorf("reading the target: %w", err)
-	}
-	if !r.serves(target) {
-		return reconcile.Result{}, nil
+	if err := r.client.Get(ctx, req.NamespacedName, target); err != nil || !r.serves(target) {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	p := &pass{target: target}
 	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(target)...))
 }
 
 // lifecycle is the order of everything. Read it first; each step lives in the file of its name.
-func (r *Reconciler) lifecycle(target resource.Target) []step {
+func (r *Reconciler) lifecycle(target resource.Target) []flow.Step[*pass] {
 	if meta.WasDeleted(target) {
-		return []step{r.checkFinalizer, r.deleteCopies, r.removeFinalizer}
+		return []flow.Step[*pass]{r.checkFinalizer, r.deleteCopies, r.removeFinalizer}
 	}
-	return []step{r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
+	return []flow.Step[*pass]{r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
 }
 
 // serves is true for targets of this controller (R296, R300). The version of the managed kind does not count, since kinds get new
@@ -147,11 +177,31 @@ func (r *Reconciler) newTarget() resource.Target {
 	return objects.MustNew[resource.Target](r.scheme, r.targetKind)
 }
 
-func (r *Reconciler) newTargetList() resource.TargetList {
-	return objects.MustNewList[resource.TargetList](r.scheme, r.targetKind)
-}
-
 // newManaged returns an empty managed resource of a managed kind.
 func (r *Reconciler) newManaged(kind schema.GroupVersionKind) resource.BindableManaged {
 	return objects.MustNew[resource.BindableManaged](r.scheme, kind)
+}
+
+// A pass is what the steps of one pass learn. Objects are carried forward as the API server returned them from the last write,
+// since the cache may be behind.
+type pass struct {
+	target  resource.Target
+	managed resource.BindableManaged
+	flow.TeamReport
+}
+
+// settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass.
+func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
+	p.MistakeReason = ReasonDetailsLost
+	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: r.poll, Pending: xpv1.ReasonConnecting}
+	result, err := s.Settle(ctx, p.target, p.TeamReport, o)
+	if o.End == flow.Continue && result.IsZero() && !r.watches.Begun() {
+		result.RequeueAfter = r.poll
+	}
+	return result, err
+}
+
+// fail ends a pass with an error of the API server. The team reads the activity only.
+func fail(activity string, err error) flow.Outcome {
+	return flow.FailedTo(activity, ReasonCannotConnect, err)
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -32,17 +33,15 @@ const concurrency = 8
 // Secrets and the managed resources of each kind that a target names. A controller that is put together by hand without these watches
 // reconciles within the poll interval.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	for index, of := range map[string]client.IndexerFunc{r.managedIndex(): indexManaged, r.secretIndex(): indexSecret} {
-		if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newTarget(), index, of); err != nil {
-			return fmt.Errorf("indexing targets: %w", err)
-		}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newTarget(), r.needIndex(), r.needs); err != nil {
+		return fmt.Errorf("indexing targets: %w", err)
 	}
 	mine := resource.NewPredicates(func(o runtime.Object) bool {
 		target, ok := o.(resource.Target)
 		return ok && r.serves(target)
 	})
 	c, err := builder.ControllerManagedBy(mgr).
-		Named(ControllerName(resource.ManagedKind(r.managedKind))).
+		Named(r.name).
 		For(r.newTarget(), builder.WithPredicates(mine)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.targetsOfSecret)).
 		WithOptions(controller.Options{
@@ -58,18 +57,43 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return nil
 }
 
+// needIndex is the name of the index of targets by what they need. Each controller has its own.
+func (r *Reconciler) needIndex() string { return r.name + "/needs" }
+
+// needs returns the managed resource and the Secret that a target names.
+func (r *Reconciler) needs(o client.Object) []string {
+	target, ok := o.(resource.Target)
+	if !ok || !r.serves(target) {
+		return nil
+	}
+	ref := target.GetResourceReference()
+	names := []string{ofManaged(ref.GroupVersionKind().GroupKind(), ref.Name)}
+	if to := target.GetWriteConnectionSecretToReference(); to != nil {
+		names = append(names, ofSecret+to.Name)
+	}
+	return names
+}
+
+const ofSecret = "secret/"
+
+func ofManaged(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
+
+func (r *Reconciler) needing(ctx context.Context, what string, o ...client.ListOption) []reconcile.Request {
+	return watch.Indexed(ctx, r.client, r.targetKind, r.needIndex(), what, o...)
+}
+
 // watchManaged watches managed resources of a kind, from the first target that names one.
 func (r *Reconciler) watchManaged(kind schema.GroupVersionKind) error {
 	return r.watches.Watch(kind, r.newManaged(kind), handler.EnqueueRequestsFromMapFunc(
 		func(ctx context.Context, o client.Object) []reconcile.Request {
-			return r.indexed(ctx, r.managedIndex(), managedValue(kind.GroupKind(), o.GetName()))
+			return r.needing(ctx, ofManaged(kind.GroupKind(), o.GetName()))
 		}))
 }
 
 // targetsOfSecret returns the targets that depend on a connection Secret: the one that controls it, those that name the managed
 // resource that controls it, and those that give its name.
 func (r *Reconciler) targetsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	requests := r.indexed(ctx, r.secretIndex(), o.GetName(), client.InNamespace(o.GetNamespace()))
+	requests := r.needing(ctx, ofSecret+o.GetName(), client.InNamespace(o.GetNamespace()))
 	owner := metav1.GetControllerOf(o)
 	if owner == nil {
 		return requests
@@ -79,50 +103,5 @@ func (r *Reconciler) targetsOfSecret(ctx context.Context, o client.Object) []rec
 		key := client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}
 		return append(requests, reconcile.Request{NamespacedName: key})
 	}
-	return append(requests, r.indexed(ctx, r.managedIndex(), managedValue(kind, owner.Name))...)
-}
-
-// indexed returns requests for the targets that an index has under a value.
-func (r *Reconciler) indexed(ctx context.Context, index, value string, o ...client.ListOption) (requests []reconcile.Request) {
-	list := r.newTargetList()
-	o = append(o, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)
-	if err := r.client.List(ctx, list, o...); err != nil {
-		r.log.Error(err, "Cannot list targets")
-		return nil
-	}
-	for _, target := range list.GetItems() {
-		if r.serves(target) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(target)})
-		}
-	}
-	return requests
-}
-
-// managedIndex is the name of the index of targets by the managed resource that they name. Each controller has its own.
-func (r *Reconciler) managedIndex() string {
-	return ControllerName(resource.ManagedKind(r.managedKind)) + "/managed"
-}
-
-// secretIndex is the name of the index of targets by the Secret that they name.
-func (r *Reconciler) secretIndex() string {
-	return ControllerName(resource.ManagedKind(r.managedKind)) + "/secret"
-}
-
-func indexManaged(o client.Object) []string {
-	target, ok := o.(resource.Target)
-	if !ok || target.GetResourceReference() == nil {
-		return nil
-	}
-	ref := target.GetResourceReference()
-	return []string{managedValue(ref.GroupVersionKind().GroupKind(), ref.Name)}
-}
-
-func managedValue(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
-
-func indexSecret(o client.Object) []string {
-	target, ok := o.(resource.Target)
-	if !ok || target.GetWriteConnectionSecretToReference() == nil {
-		return nil
-	}
-	return []string{target.GetWriteConnectionSecretToReference().Name}
+	return append(requests, r.needing(ctx, ofManaged(kind, owner.Name))...)
 }
