@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -131,16 +130,16 @@ func (c *Classes) Source(accept func(resource.Claim) bool) source.Source {
 }
 
 func (c *Classes) enqueue(ctx context.Context, accept func(resource.Claim) bool, queue workqueue.TypedInterface[reconcile.Request]) error {
-	list := objects.MustNewList[client.ObjectList](c.mgr.GetScheme(), c.claims)
-	if err := c.mgr.GetClient().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	claims, err := objects.List[resource.Claim](ctx, c.mgr.GetClient(), c.mgr.GetScheme(), c.claims, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return fmt.Errorf("listing claims: %w", err)
 	}
-	return apimeta.EachListItem(list, func(item runtime.Object) error {
-		if claim, ok := item.(resource.Claim); ok && accept(claim) {
+	for _, claim := range claims {
+		if accept(claim) {
 			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(claim)})
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // List returns all classes in the order of choice. It returns an error while not all are known: a choice among some could differ

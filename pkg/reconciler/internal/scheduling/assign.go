@@ -36,16 +36,15 @@ import (
 const ReasonClassSelected event.Reason = "ClassSelected"
 
 const (
-	defaultPollInterval = 10 * time.Second
-	unknownDelay        = time.Second
-	concurrency         = 8 // claims that are reconciled at the same time
+	pollInterval = 10 * time.Second // of claims that wait for a class, where no watch enqueues them
+	unknownDelay = time.Second
+	concurrency  = 8 // claims that are reconciled at the same time
 )
 
 // An Assigner records the class of claims that have none (A60, A61), if that is of its kind.
 type Assigner struct {
 	recorder event.Recorder
 	log      logr.Logger
-	poll     time.Duration
 
 	name     string
 	client   client.Client
@@ -57,50 +56,35 @@ type Assigner struct {
 	watching atomic.Bool // claims are enqueued when classes change
 }
 
-// An AssignerOption changes one thing about an Assigner.
-type AssignerOption func(*Assigner)
-
-// WithRecorder sets where events are recorded. Default: the API server's events, source <package>/<controller name>.
-func WithRecorder(er event.Recorder) AssignerOption { return func(a *Assigner) { a.recorder = er } }
-
-// WithLogger sets the logger. Default: the manager's.
-func WithLogger(l logr.Logger) AssignerOption { return func(a *Assigner) { a.log = l } }
-
-// WithPollInterval sets how often claims that wait for a class are reconciled by a controller without Wakeups. Default: 10 seconds.
-func WithPollInterval(d time.Duration) AssignerOption { return func(a *Assigner) { a.poll = d } }
-
 // A Role distinguishes schedulers and defaulters.
-type Role struct {
-	Package string               // such as claimscheduling
-	Prefix  string               // of the names of its controllers
-	Takes   resource.PredicateFn // whether a claim without class and resource is one of its own
-}
+type Role int
+
+// Roles.
+const (
+	Scheduling Role = iota // for claims with a class selector
+	Defaulting             // for those without
+)
 
 // NewAssigner returns an Assigner for claims and classes of kinds in the manager's scheme.
-func (r Role) NewAssigner(mgr manager.Manager, claims resource.ClaimKind, class resource.ClassKind, o ...AssignerOption) *Assigner {
-	name := r.ControllerName(claims, class)
+func NewAssigner(mgr manager.Manager, role Role, claims resource.ClaimKind, class resource.ClassKind) *Assigner {
+	pkg, prefix, takes := "claimscheduling", "scheduler", resource.HasClassSelector()
+	if role == Defaulting {
+		pkg, prefix, takes = "claimdefaulting", "defaulter", resource.HasNoClassSelector()
+	}
+	// (R10, R11): <prefix>.<claim kind>.<managed kind>.<group>
+	name := strings.ToLower(fmt.Sprintf("%s.%s.%s.%s", prefix, claims.Kind, strings.TrimSuffix(class.Kind, watch.ClassSuffix), class.Group))
 	_ = objects.MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(claims)) // panic now where the scheme lacks the kind
-	a := &Assigner{
-		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), r.Package+"/"+name),
+	return &Assigner{
+		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), pkg+"/"+name),
 		log:      mgr.GetLogger().WithValues("controller", name),
-		poll:     defaultPollInterval,
 		name:     name,
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
 		claims:   schema.GroupVersionKind(claims),
 		class:    schema.GroupVersionKind(class),
-		takes:    resource.AllOf(r.Takes, resource.HasNoClassReference(), resource.HasNoManagedResourceReference()),
+		takes:    resource.AllOf(takes, resource.HasNoClassReference(), resource.HasNoManagedResourceReference()),
 		classes:  watch.NewClasses(mgr, claims, class),
 	}
-	for _, apply := range o {
-		apply(a)
-	}
-	return a
-}
-
-// ControllerName returns the documented name of a controller (R10, R11): <prefix>.<claim kind>.<managed kind>.<group> in lower case.
-func (r Role) ControllerName(claims resource.ClaimKind, class resource.ClassKind) string {
-	return strings.ToLower(fmt.Sprintf("%s.%s.%s.%s", r.Prefix, claims.Kind, strings.TrimSuffix(class.Kind, watch.ClassSuffix), class.Group))
 }
 
 // Reconcile records the class of a claim if that is of the Assigner's kind, and leaves every other claim alone.
@@ -144,9 +128,9 @@ func (a *Assigner) later(why error) reconcile.Result {
 	case a.watching.Load():
 		return reconcile.Result{}
 	case why != nil && !is[*noChoiceError](why):
-		return reconcile.Result{RequeueAfter: min(unknownDelay, a.poll)}
+		return reconcile.Result{RequeueAfter: unknownDelay}
 	default:
-		return reconcile.Result{RequeueAfter: a.poll}
+		return reconcile.Result{RequeueAfter: pollInterval}
 	}
 }
 
@@ -160,7 +144,7 @@ func (a *Assigner) Wakeups() source.Source {
 	})
 }
 
-// SetupWithManager adds a controller to the manager that watches claims and classes. Its name is ControllerName.
+// SetupWithManager adds a controller to the manager that watches claims and classes. Its name is <scheduler or defaulter>.<claim kind>.<managed kind>.<group> in lower case.
 func (a *Assigner) SetupWithManager(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(a.name).

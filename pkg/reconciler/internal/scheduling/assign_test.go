@@ -26,7 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-const poll = 7 * time.Second
+const poll = 10 * time.Second
 
 // scheduling makes a scheduler, which is ready once it gave a class to a first claim.
 func scheduling(s *stage, class resource.ClassKind) *hand {
@@ -34,7 +34,7 @@ func scheduling(s *stage, class resource.ClassKind) *hand {
 	h := &hand{stage: s}
 	s.start(func(mgr manager.Manager) error {
 		h.mgr = mgr
-		h.reconciler = claimscheduling.NewReconciler(mgr, itemClaims, class, claimscheduling.WithPollInterval(poll))
+		h.reconciler = claimscheduling.NewReconciler(mgr, itemClaims, class)
 		return nil
 	})
 	first := labels.Set{"for": "first"}
@@ -52,7 +52,7 @@ func defaulting(s *stage, class resource.ClassKind) *hand {
 	h := &hand{stage: s}
 	s.start(func(mgr manager.Manager) error {
 		h.mgr = mgr
-		h.reconciler = claimdefaulting.NewReconciler(mgr, itemClaims, class, claimdefaulting.WithPollInterval(poll))
+		h.reconciler = claimdefaulting.NewReconciler(mgr, itemClaims, class)
 		return nil
 	})
 	return h
@@ -224,7 +224,7 @@ func TestWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range events.Items {
-			if e.InvolvedObject.UID == claim.UID && e.Reason == string(claimscheduling.ReasonClassSelected) &&
+			if e.InvolvedObject.UID == claim.UID && e.Reason == "ClassSelected" &&
 				strings.Contains(e.Message, "ItemClass.shop.test.bowline.dev "+s.env.Prefix+"first") &&
 				e.Source.Component == "claimscheduling/scheduler.itemclaim.item.shop.test.bowline.dev" {
 				return

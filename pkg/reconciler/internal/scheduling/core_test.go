@@ -44,8 +44,9 @@ func judging(s *stage) *judge {
 	j := &judge{hand: &hand{stage: s}, events: &testkit.Events{}}
 	s.start(func(mgr manager.Manager) error {
 		j.mgr = mgr
-		j.reconciler = claim.NewReconciler(mgr, itemClaims, claim.WithRecorder(j.events), claim.WithPatience(patience),
-			claim.WithClock(func() time.Time { return time.Unix(j.now.Load(), 0) }))
+		r := claim.NewReconciler(mgr, itemClaims)
+		r.Recorder, r.Patience, r.Now = j.events, patience, func() time.Time { return time.Unix(j.now.Load(), 0) }
+		j.reconciler = r
 		return nil
 	})
 	first := s.claim("first", labels.Set{"no": "such"})
@@ -324,7 +325,9 @@ func TestClassesThatCannotBeRead(t *testing.T) {
 		s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
 		s.start(assigners(itemClass))
 		s.start(func(mgr manager.Manager) error {
-			return claim.NewReconciler(mgr, itemClaims, claim.WithPatience(200*time.Millisecond)).SetupWithManager(mgr)
+			r := claim.NewReconciler(mgr, itemClaims)
+			r.Patience = 200 * time.Millisecond
+			return r.SetupWithManager(mgr)
 		})
 		c, strange := s.claim("waits", labels.Set{"size": "small"}), s.claim("strange", nil)
 		strange.Spec.ClassReference = s.of(shop.GroupVersion.WithKind("StrangeClass"), "x")

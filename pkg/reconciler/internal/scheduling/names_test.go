@@ -6,10 +6,8 @@ package scheduling_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -19,21 +17,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
 )
-
-// Without wake-ups claims are looked at again by time.
-func TestPolling(t *testing.T) {
-	t.Parallel()
-	t.Run("without wake-ups claims are looked at again by time (R240, R249)", func(t *testing.T) {
-		s := newStage(t)
-		s.start(func(mgr manager.Manager) error {
-			looked := claimscheduling.NewReconciler(mgr, itemClaims, itemClass, claimscheduling.WithPollInterval(50*time.Millisecond))
-			return ctrl.NewControllerManagedBy(mgr).For(&shop.ItemClaim{}).Complete(looked)
-		})
-		c := s.claim("early", labels.Set{"size": "small"})
-		s.create(c, labelled(s.item("late"), labels.Set{"size": "small"}))
-		s.env.Eventually(t, "it is scheduled", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "late")))
-	})
-}
 
 // A manager that checks names refuses a second controller of a name that one of ours has.
 func TestNames(t *testing.T) {

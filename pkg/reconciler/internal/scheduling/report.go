@@ -31,60 +31,39 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-const defaultPatience = 30 * time.Second
-
 // A Reporter reports on claims of one kind why nothing serves them (N10).
 type Reporter struct {
-	client   client.Client
-	live     client.Reader
-	kind     schema.GroupVersionKind
-	classes  *watch.Classes
-	recorder event.Recorder
-	log      logr.Logger
-	patience time.Duration
-	now      func() time.Time
+	// Patience is how much time other controllers have to act on a claim, and the classes to become known, before the claim reports
+	// that it waits for that. Default: 30 seconds.
+	Patience time.Duration
+	Recorder event.Recorder
+	Now      func() time.Time
+
+	client  client.Client
+	live    client.Reader
+	kind    schema.GroupVersionKind
+	classes *watch.Classes
+	log     logr.Logger
 
 	mu    sync.Mutex
 	since map[types.NamespacedName]time.Time // when claims were first found to wait for another controller
 }
 
-// A ReporterOption changes one thing about a Reporter.
-type ReporterOption func(*Reporter)
-
-// WithPatience sets how long other controllers have to act on a claim, or the classes to become known, before the claim reports that
-// it waits for that. Default: 30 seconds.
-func WithPatience(d time.Duration) ReporterOption { return func(r *Reporter) { r.patience = d } }
-
-// WithReportRecorder sets where events are recorded. Default: the API server's events, source claim/<controller name>.
-func WithReportRecorder(er event.Recorder) ReporterOption {
-	return func(r *Reporter) { r.recorder = er }
-}
-
-// WithReportLogger sets the logger. Default: the manager's.
-func WithReportLogger(l logr.Logger) ReporterOption { return func(r *Reporter) { r.log = l } }
-
-// WithClock sets the source of the time. Default: time.Now.
-func WithClock(now func() time.Time) ReporterOption { return func(r *Reporter) { r.now = now } }
-
 // NewReporter returns a Reporter for claims of a kind in the manager's scheme.
-func NewReporter(mgr manager.Manager, of resource.ClaimKind, o ...ReporterOption) *Reporter {
+func NewReporter(mgr manager.Manager, of resource.ClaimKind) *Reporter {
 	name := ReporterName(of)
 	_ = objects.MustNew[resource.Claim](mgr.GetScheme(), schema.GroupVersionKind(of)) // panic now where the scheme lacks the kind
-	r := &Reporter{
+	return &Reporter{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
 		kind:     schema.GroupVersionKind(of),
 		classes:  watch.NewClasses(mgr, of),
-		recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claim/"+name),
+		Recorder: event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claim/"+name),
 		log:      mgr.GetLogger().WithValues("controller", name),
-		patience: defaultPatience,
-		now:      time.Now,
+		Patience: 30 * time.Second,
+		Now:      time.Now,
 		since:    map[types.NamespacedName]time.Time{},
 	}
-	for _, apply := range o {
-		apply(r)
-	}
-	return r
 }
 
 // ReporterName returns the name of the controller of a claim kind: claim.<kind>.<group> in lower case.
@@ -219,7 +198,7 @@ func (r *Reporter) settle(ctx context.Context, claim resource.Claim, v verdict) 
 	}
 	r.forget(key) // whatever is found next gets time again
 	if !v.finalize && ready.Reason != was.Reason {
-		flow.Emit(ctx, r.recorder, r.log, claim, event.Warning(event.Reason(ready.Reason), errors.New(ready.Message)))
+		flow.Emit(ctx, r.Recorder, r.log, claim, event.Warning(event.Reason(ready.Reason), errors.New(ready.Message)))
 	}
 	return reconcile.Result{}, nil
 }
@@ -237,9 +216,9 @@ func (r *Reporter) rest(claim types.NamespacedName) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.since[claim]; !ok {
-		r.since[claim] = r.now()
+		r.since[claim] = r.Now()
 	}
-	return r.since[claim].Add(r.patience).Sub(r.now())
+	return r.since[claim].Add(r.Patience).Sub(r.Now())
 }
 
 func (r *Reporter) forget(claim types.NamespacedName) {

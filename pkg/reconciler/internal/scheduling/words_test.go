@@ -66,7 +66,9 @@ func TestWordsForTeams(t *testing.T) {
 				if err := assigners(itemClass)(mgr); err != nil {
 					return err
 				}
-				return claim.NewReconciler(mgr, itemClaims, claim.WithPatience(200*time.Millisecond)).SetupWithManager(mgr)
+				r := claim.NewReconciler(mgr, itemClaims)
+				r.Patience = 200 * time.Millisecond
+				return r.SetupWithManager(mgr)
 			})
 			c := s.claim("waits", labels.Set{"size": "small"})
 			s.create(c)
