@@ -10,8 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -28,10 +26,11 @@ func TestObservability(t *testing.T) {
 	dir := m.dataDir()
 	spans := collectSpans(t)
 	m.env = append(m.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+spans.url)
-	welcome := m.up(dir, "--metrics-listen", "127.0.0.1:0", "--v", "1")
+	welcome := m.up(dir, "--metrics-listen", "127.0.0.1:0", "--v", "1", "--cloud-admin")
+	check(t, m.setFaults(dir))
 	cloud := regexp.MustCompile(`The local cloud is at (\S+);`).FindStringSubmatch(welcome)
 	key := strings.TrimSpace(m.must("cloud", "key", "create", "--project", "demo"))
-	m.apply(t, fmt.Sprintf(networkOfCloud, key, cloud[1]))
+	m.apply(fmt.Sprintf(networkOfCloud, key, cloud[1]))
 	m.must("kubectl", "wait", "network.network.fcp.crossplane.io/watched", "--for", "condition=Ready", "--timeout", "60s")
 
 	metrics := m.metrics(t, dir)
@@ -57,7 +56,7 @@ func TestObservability(t *testing.T) {
 			t.Errorf("no span has %q", name)
 		}
 	}
-	log := m.log(t, dir)
+	log := readFile(t, datadir.LogPath(dir))
 	about := "kind=network.network.fcp.crossplane.io object=watched externalName="
 	for _, part := range []string{"reason=CreatedExternalResource", about, "externalName=net-", "pass="} {
 		if !strings.Contains(log, part) {
@@ -91,35 +90,16 @@ metadata: {name: watched}
 spec: {forProvider: {cidrBlock: 10.1.0.0/16}}
 `
 
-func (m *machine) apply(t *testing.T, text string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "objects.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m.must("kubectl", "apply", "-f", file)
-}
-
-func (m *machine) log(t *testing.T, dataDir string) string {
-	t.Helper()
-	text, err := os.ReadFile(datadir.LogPath(dataDir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // metrics reads those of the server of a data folder, at the address in its log.
 func (m *machine) metrics(t *testing.T, dataDir string) string {
 	t.Helper()
-	found := regexp.MustCompile(`Metrics are served url=(\S+)`).FindStringSubmatch(m.log(t, dataDir))
+	log := readFile(t, datadir.LogPath(dataDir))
+	found := regexp.MustCompile(`Metrics are served url=(\S+)`).FindStringSubmatch(log)
 	if found == nil {
-		t.Fatalf("the log has no address of metrics:\n%s", m.log(t, dataDir))
+		t.Fatalf("the log has no address of metrics:\n%s", log)
 	}
 	resp, err := http.Get(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -139,9 +119,7 @@ type collector struct {
 func collectSpans(t *testing.T) *collector {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	c := &collector{url: "http://" + listener.Addr().String()}
 	server := &http.Server{Handler: c, ReadHeaderTimeout: time.Second, Protocols: &http.Protocols{}}
 	server.Protocols.SetUnencryptedHTTP2(true)

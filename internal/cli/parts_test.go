@@ -4,16 +4,19 @@
 package cli
 
 import (
-	"bufio"
-	"context"
-	"os/exec"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+	"testing/fstest"
 
 	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/internal/cli/plane"
+	"github.com/bowline-dev/bowline/internal/cli/team"
+	"github.com/bowline-dev/bowline/pkg/provider"
 )
 
 // TestParts runs the three parts as programs of their own.
@@ -21,13 +24,12 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	dir := m.dataDir()
-	server := m.start("The API server is ready", "apiserver", "--data-dir", dir, "--listen", "127.0.0.1:0")
-	cloud := m.start("The local cloud is ready", "cloud", "--data-dir", dir, "--cloud-listen", "127.0.0.1:0")
-	controllers := m.start("The controllers work", "controllers", "--kubeconfig", controlplane.KubeconfigPath(dir), "--leader-elect")
+	kubeconfig := controlplane.KubeconfigPath(dir)
+	stopServer := m.start("The API server is ready", "apiserver", "--data-dir", dir, "--listen", "127.0.0.1:0")
+	stopCloud := m.start("The local cloud is ready", "cloud", "--data-dir", dir, "--cloud-listen", "127.0.0.1:0", "--cloud-admin")
+	stopControllers := m.start("The controllers work", "controllers", "--kubeconfig", kubeconfig, "--leader-elect")
 
-	if got := m.must("kubectl", "get", "crd", "-o", "name"); !strings.Contains(got, "favouritedbinstances") {
-		t.Errorf("the controllers installed %q", got)
-	}
+	m.run("kubectl", "get", "crd", "-o", "name").want(t, exitOK, "favouritedbinstances", "")
 	lease := m.must("kubectl", "get", "lease", plane.ControllersAccount, "-n", plane.SystemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
 	if lease == "" {
 		t.Error("the controllers' lease has no holder")
@@ -35,91 +37,80 @@ func TestParts(t *testing.T) {
 	if key := m.must("cloud", "key", "create", "--project", "demo"); key == "" {
 		t.Error("no key")
 	}
-	for _, p := range []*part{controllers, cloud, server} {
-		p.interrupt()
-	}
-	if got := m.must("down", "--data-dir", dir); !strings.Contains(got, "Nothing runs") {
-		t.Errorf("after Ctrl-C on each part, down prints %q", got)
-	}
+	check(t, m.setFaults(dir))
+	t.Run("users", func(t *testing.T) { checkUsers(t, m, kubeconfig) })
+	stopControllers()
+	stopCloud()
+	stopServer()
+	m.run("down", "--data-dir", dir).want(t, exitOK, "Nothing runs", "")
 }
 
-// TestForeground stops up as Ctrl-C does.
-func TestForeground(t *testing.T) {
+// checkUsers creates a team on a control plane that gets the roles as a cluster does: as YAML.
+func checkUsers(t *testing.T, m *machine, admin string) {
+	file := filepath.Join(t.TempDir(), "shop.kubeconfig")
+	create := []string{"user", "create", "shop", "--namespace", "shop", "--kubeconfig", admin, "-o", file}
+	m.run(create...).want(t, exitError, "", "bowline rbac | kubectl apply")
+	m.apply(m.must("rbac"))
+
+	got := m.run(create...)
+	got.want(t, exitOK, "created now", "")
+	got.want(t, exitOK, "user renew shop --kubeconfig "+admin, "")
+	first := readFile(t, file)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the kubeconfig: %v, %v", info, err)
+	}
+	m.must("kubectl", "--kubeconfig", file, "get", "secrets")
+	if got := m.must(append(create, "--role", "view")...); !strings.Contains(got, "role view") || strings.Contains(got, "created now") {
+		t.Errorf("a second create prints:\n%s", got)
+	}
+	if readFile(t, file) == first {
+		t.Error("a second create did not write another token")
+	}
+	m.must("user", "renew", "shop", "-o", file, "--duration", "10m")
+	var teams []team.Team
+	if err := json.Unmarshal([]byte(m.must("user", "list", "-o", "json")), &teams); err != nil || len(teams) != 1 || teams[0].Role != "view" {
+		t.Errorf("list: %v, %v", teams, err)
+	}
+	m.run("user", "list").want(t, exitOK, "(in ", "")
+	m.run("user", "list", "--kubeconfig", file).want(t, exitError, "", "needs an administrator")
+
+	m.must("user", "revoke", "shop")
+	if got := m.run("kubectl", "--kubeconfig", file, "get", "configmaps"); got.code == exitOK {
+		t.Errorf("after revoke: %s", got)
+	}
+	for _, verb := range []string{"revoke", "renew"} {
+		m.run("user", verb, "shop").want(t, exitError, "", `no team "shop"`)
+	}
+	m.run("user", "list").want(t, exitOK, "There are no teams", "")
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestProgramHasPartsOfItsOwn runs the controllers of a program whose only provider and whose transport are the test's.
+func TestProgramHasPartsOfItsOwn(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t)
-	dir := m.dataDir()
-	m.start("Bowline is ready", "up", "--data-dir", dir, "--listen", "127.0.0.1:0", "--cloud=false").interrupt()
-	if pid, ok := controlplane.Holder(dir); ok {
-		t.Errorf("process %d holds the lock after Ctrl-C", pid)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	check(t, os.WriteFile(kubeconfig, []byte(`{"clusters": [{"name": "c", "cluster": {"server": "http://nowhere.invalid"}}],
+		"contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}`), 0o600))
+	asked := ""
+	p := Program{
+		Providers: []provider.Provider{{Name: "theirs", CRDs: fstest.MapFS{"theirs.yaml": &fstest.MapFile{Data: []byte(
+			`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "theirs.example.org"}}`)}}}},
+		WrapTransport: func(http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				asked = r.URL.Path
+				return nil, errors.New("the wrapped transport refuses")
+			})
+		},
 	}
-	if got := m.run("cloud", "key", "create", "--project", "demo", "--data-dir", dir); got.code != exitError || !strings.Contains(got.err, "no local cloud runs") {
-		t.Errorf("a key without a cloud: %s", got)
+	var stderr strings.Builder
+	code := p.Run(t.Context(), []string{"bowline", "controllers", "--kubeconfig", kubeconfig}, Streams{Out: &stderr, Err: &stderr})
+	if code != exitError || !strings.Contains(stderr.String(), "the wrapped transport refuses") {
+		t.Errorf("exit code %d: %s", code, &stderr)
 	}
-}
-
-// TestPortTaken starts a second server on the first one's port.
-func TestPortTaken(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	first, second := m.dataDir(), m.dataDir()
-	m.up(first, "--cloud=false")
-	address := parseStatus(t, m.must("status", "-o", "json")).Address
-	for name, detach := range map[string]string{"foreground": "--detach=false", "detached": "--detach"} {
-		got := m.run("up", "--data-dir", second, "--listen", address, "--cloud=false", detach)
-		if got.code != exitError || !strings.Contains(got.err, address) || !strings.Contains(got.err, "--listen") {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	m.up(second, "--cloud=false")
-	if got := m.run("status"); got.code != exitError || !strings.Contains(got.err, first) || !strings.Contains(got.err, second) {
-		t.Errorf("with two servers, status does not name them: %s", got)
-	}
-}
-
-// A part is a command that runs until it is interrupted.
-type part struct {
-	m   *machine
-	cmd *exec.Cmd
-	err *strings.Builder
-}
-
-// start runs a command and waits until it reports that it is ready.
-func (m *machine) start(ready string, args ...string) *part {
-	m.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
-	m.t.Cleanup(cancel)
-	p := &part{m: m, cmd: exec.CommandContext(ctx, program, args...), err: &strings.Builder{}}
-	p.cmd.Env, p.cmd.Stderr = m.env, p.err
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		m.t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), ready) {
-			go func() {
-				for lines.Scan() { // what follows is for people; the pipe must not fill up
-				}
-			}()
-			return p
-		}
-	}
-	err = p.cmd.Wait()
-	m.t.Fatalf("bowline %s ended before it was ready: %v\n%s", strings.Join(args, " "), err, p.err)
-	return nil
-}
-
-// interrupt sends what Ctrl-C sends and wants a clean end.
-func (p *part) interrupt() {
-	p.m.t.Helper()
-	begin := time.Now()
-	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		p.m.t.Fatal(err)
-	}
-	if err := p.cmd.Wait(); err != nil {
-		p.m.t.Errorf("%s after Ctrl-C (%s): %v\n%s", p.cmd.Args[1], time.Since(begin), err, p.err)
+	if !strings.HasSuffix(asked, "/theirs.example.org") {
+		t.Errorf("asked for %q, not for the program's own definition", asked)
 	}
 }

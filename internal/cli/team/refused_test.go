@@ -5,7 +5,8 @@ package team_test
 
 import (
 	"context"
-	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,190 +16,136 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
 // A refusal is a request that is refused.
 type refusal struct {
-	reason string
-	change func(*team.Request)
-	given  func(*world) client.Object
-	want   string
+	change  func(*team.Request)
+	given   func(*testing.T, *world) client.Object
+	want    string
+	created bool // refused to a team that exists, too
 }
 
 func refusals() map[string]refusal {
+	inNamespace := func(namespace, want string) refusal {
+		return refusal{change: func(r *team.Request) { r.Namespace = namespace }, want: want, created: true}
+	}
+	valid := func(d time.Duration, want string) refusal {
+		return refusal{change: func(r *team.Request) { r.Duration = d }, want: want, created: true}
+	}
+	// platform is an object that names Secrets in the team's namespace, $NS.
+	platform := func(kind, content string) refusal {
+		return refusal{want: kind, created: true, given: func(t *testing.T, w *world) client.Object {
+			o := &unstructured.Unstructured{}
+			check(t, yaml.Unmarshal([]byte(strings.ReplaceAll(content, "$NS", w.Namespace)), &o.Object))
+			o.SetAPIVersion("team.test.bowline.dev/v1")
+			o.SetKind(kind)
+			o.SetName(w.Prefix + "x")
+			return o
+		}}
+	}
+	account := func(isTeam bool, want string) refusal {
+		return refusal{want: want, given: func(_ *testing.T, w *world) client.Object { return w.account(isTeam) }}
+	}
 	return map[string]refusal{
-		"name": {reason: "It becomes the name of objects.", change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
-		"system's": {
-			reason: "There are Secrets of the system.",
-			change: func(r *team.Request) { r.Namespace = "kube-system" },
-			want:   "belongs to the system",
-		},
-		"with events of the platform": {
-			reason: "Events of cluster-scoped objects are in namespace default; they name the resources of all teams.",
-			change: func(r *team.Request) { r.Namespace = "default" },
-			want:   "choose a namespace of its own",
-		},
-		"the teams'": {
-			reason: "A team could act as another.",
-			change: func(r *team.Request) { r.Namespace = team.Namespace },
-			want:   "belongs to the system",
-		},
-		"role": {
-			reason: "Only our own roles are bound.",
-			change: func(r *team.Request) { r.Role = "cluster-admin" },
-			want:   "there are edit, view, admin",
-		},
-		"short": {
-			reason: "The server makes no shorter tokens.",
-			change: func(r *team.Request) { r.Duration = time.Minute },
-			want:   "from 10m",
-		},
-		"endless": {
-			reason: "A lost token must end by itself.",
-			change: func(r *team.Request) { r.Duration = 100 * 24 * time.Hour },
-			want:   "to 2160h",
-		},
-		"other account": {
-			reason: "A team must not take over another account.",
-			given:  func(w *world) client.Object { return w.account(nil) },
-			want:   "is not a team's",
-		},
-		"works elsewhere": {
-			reason: "One name is one namespace, so that its kubeconfig opens no second one by surprise.",
-			given:  func(w *world) client.Object { return w.account(map[string]string{"bowline.dev/team": w.name}) }, want: "has namespace"},
+		"a name that objects cannot have":        {change: func(r *team.Request) { r.Name = "Shop!" }, want: "lower case"},
+		"a cluster role that is not ours":        {change: func(r *team.Request) { r.Role = "cluster-admin" }, want: "there are edit, view, admin"},
+		"an account that is not a team's":        account(false, "is not a team's"),
+		"a team with another namespace":          account(true, "has namespace"),
+		"Secrets of the system":                  inNamespace("kube-system", "belongs to the system"),
+		"objects of the system":                  inNamespace("kube-public", "belongs to the system"),
+		"tokens of the controllers":              inNamespace("bowline-system", "belongs to the system"),
+		"tokens of other teams":                  inNamespace(team.Namespace, "belongs to the system"),
+		"events of cluster-scoped objects":       inNamespace("default", "choose a namespace of its own"),
+		"tokens shorter than the server's":       valid(time.Minute, "from 10m"),
+		"tokens that stay valid for long":        valid(100*24*time.Hour, "to 2160h"),
+		"credentials of a provider":              platform("ProviderConfig", `{spec: {credentials: {source: Secret, secretRef: {namespace: $NS, name: key}}}}`),
+		"connection Secrets of all claims":       platform("Class", `{specTemplate: {writeConnectionSecretsToNamespace: $NS}}`),
+		"the connection Secret of no claim":      platform("Database", `{spec: {writeConnectionSecretToRef: {namespace: $NS, name: billing}}}`),
+		"Secrets that a managed resource reads":  platform("Database", `{spec: {forProvider: {passwordSecretRef: {namespace: $NS, name: chosen}}}}`),
+		"Secrets that resources of a class read": platform("Class", `{specTemplate: {forProvider: {users: [{passwordSecretRef: {namespace: $NS, name: x}}]}}}`),
 	}
 }
 
-// credentialRefusals are those of namespaces where the platform keeps Secrets.
-func credentialRefusals() map[string]refusal {
-	object := func(kind string, content map[string]any) *unstructured.Unstructured {
-		content["apiVersion"], content["kind"] = "team.test.bowline.dev/v1", kind
-		return &unstructured.Unstructured{Object: content}
-	}
-	return map[string]refusal{
-		"credentials": {
-			reason: "The team could read the credentials of a provider.",
-			given: func(w *world) client.Object {
-				return object("ProviderConfig", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
-					"credentials": map[string]any{"source": "Secret", "secretRef": map[string]any{"namespace": w.Namespace, "name": "key"}}}})
-			},
-			want: "ProviderConfig",
-		},
-		"Secrets of managed resources": {
-			reason: "The team could read the connection Secrets of all claims of a class.",
-			given: func(w *world) client.Object {
-				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
-					"writeConnectionSecretsToNamespace": w.Namespace}})
-			},
-			want: "Class",
-		},
-		"Secrets of a managed resource created by hand": {
-			reason: "The team could read how to connect to what no claim brought.",
-			given: func(w *world) client.Object {
-				return object("Database", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
-					"writeConnectionSecretToRef": map[string]any{"namespace": w.Namespace, "name": "billing"}}})
-			},
-			want: "Database",
-		},
-		"Secrets that a managed resource reads": {
-			reason: "The team could read the password of a user.",
-			given: func(w *world) client.Object {
-				return object("Database", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "spec": map[string]any{
-					"forProvider": map[string]any{"passwordSecretRef": map[string]any{"namespace": w.Namespace, "name": "chosen", "key": "p"}}}})
-			},
-			want: "Database",
-		},
-		"Secrets that a class names": {
-			reason: "The team could read the password that databases of a class begin with.",
-			given: func(w *world) client.Object {
-				return object("Class", map[string]any{"metadata": map[string]any{"name": w.Prefix + "x"}, "specTemplate": map[string]any{
-					"forProvider": map[string]any{"users": []any{map[string]any{
-						"passwordSecretRef": map[string]any{"namespace": w.Namespace, "name": "first"}}}}}})
-			},
-			want: "Class",
-		},
-	}
-}
-
+// What a new team is refused is refused, in the same words, to an existing one: it may be older than the rule, or than the content of
+// its namespace.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	all := refusals()
-	maps.Copy(all, credentialRefusals())
-	for name, tc := range all {
+	for name, tc := range refusals() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.given(t, tc)
+			if tc.created {
+				w.create(t, w.request())
+			}
 			r := w.request()
 			if tc.change != nil {
 				tc.change(&r)
 			}
-			if _, err := w.accounts.Create(t.Context(), r); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.want, err)
-			}
-		})
-	}
-}
-
-// What is refused to a team that is made is refused, in the same words, to one that is there: it may be older than the rule, or
-// than what the namespace holds now.
-func TestRenewRefused(t *testing.T) {
-	t.Parallel()
-	inNamespace := func(namespace string) refusal {
-		return refusal{change: func(r *team.Request) { r.Namespace = namespace }}
-	}
-	all := credentialRefusals()
-	for _, namespace := range []string{"default", "kube-system", "kube-public", team.Namespace, "bowline-system"} {
-		all[namespace] = inNamespace(namespace)
-	}
-	all["short"] = refusals()["short"]
-	all["endless"] = refusals()["endless"]
-	for name, tc := range all {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.create(t, w.request())
-			r := w.request()
-			if tc.change != nil {
-				tc.change(&r)
-			}
-			if r.Namespace != w.Namespace {
-				account := w.account(nil)
+			if tc.created && r.Namespace != w.Namespace {
 				patch := `{"metadata":{"annotations":{"bowline.dev/team-namespace":"` + r.Namespace + `"}}}`
-				if err := w.Client.Patch(t.Context(), account, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-					t.Fatal(err)
-				}
+				check(t, w.Client.Patch(t.Context(), w.account(true), client.RawPatch(types.MergePatchType, []byte(patch))))
 			}
-			w.given(t, tc)
-			_, created := w.accounts.Create(t.Context(), r)
-			_, renewed := w.accounts.Renew(t.Context(), w.name, r.Duration)
-			if created == nil || renewed == nil || created.Error() != renewed.Error() || !strings.Contains(renewed.Error(), tc.want) {
-				t.Errorf("%s\ncreate: %v\n renew: %v", tc.reason, created, renewed)
+			if tc.given != nil {
+				o := tc.given(t, w)
+				check(t, w.Client.Create(t.Context(), o))
+				t.Cleanup(func() { check(t, w.Client.Delete(context.Background(), o)) })
+			}
+			_, err := w.accounts.Create(t.Context(), r)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want an error with %q, got %v", tc.want, err)
+			}
+			if !tc.created {
+				return
+			}
+			if _, renewed := w.accounts.Renew(t.Context(), w.name, r.Duration); renewed == nil || renewed.Error() != err.Error() {
+				t.Errorf("create: %v\n renew: %v", err, renewed)
 			}
 		})
 	}
 }
 
-// given makes what a refusal is due to.
-func (w *world) given(t *testing.T, tc refusal) {
-	t.Helper()
-	if tc.given == nil {
-		return
+// account is an account in the teams' namespace with the name of the test's team.
+func (w *world) account(isTeam bool) client.Object {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: team.Namespace, Name: w.name}}
+	if isTeam {
+		account.Labels = map[string]string{"bowline.dev/team": w.name}
 	}
-	o := tc.given(w)
-	if err := w.Client.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Client.Delete(context.Background(), o); err != nil {
-			t.Error(err)
-		}
-	})
+	return account
 }
 
-// account is one in the teams' namespace that has the name of the test's team.
-func (w *world) account(labels map[string]string) client.Object {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: team.Namespace, Name: w.name, Labels: labels}}
+// A file that is not the team's own is never replaced.
+func TestCheckOverwrite(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	config := func(current, user string) string {
+		return `{"current-context": "` + current + `", "users": [{"name": "` + user + `", "user": {"token": "x"}}]}`
+	}
+	cases := map[string]struct {
+		content string
+		written bool
+	}{
+		"the-teams":         {content: config("shop", "shop"), written: true},
+		"another-teams":     {content: config("audit", "audit")},
+		"with-another-user": {content: config("shop", "me")},
+		"no-kubeconfig":     {content: "important"},
+		"empty":             {content: ""},
+	}
+	for name, tc := range cases {
+		path := filepath.Join(folder, name)
+		check(t, os.WriteFile(path, []byte(tc.content), 0o600))
+		if err := team.CheckOverwrite(path, "shop"); (err == nil) != tc.written {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	check(t, team.CheckOverwrite(filepath.Join(folder, "missing"), "shop"))
+	if err := team.CheckOverwrite(filepath.Join(folder, "no", "folder"), "shop"); err == nil || !strings.Contains(err.Error(), "choose another file") {
+		t.Errorf("a folder that is missing: %v", err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != len(cases) {
+		t.Errorf("%d files are left of %d: %v", len(left), len(cases), err)
+	}
 }

@@ -29,26 +29,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
+// TestMain serves kinds whose objects name namespaces with Secrets.
 func TestMain(m *testing.M) {
-	os.Exit(controlplanetest.Main(m, configurations(), classes(), databases()))
-}
-
-// configurations, classes and databases are kinds whose objects name namespaces with Secrets.
-func configurations() *apiextensionsv1.CustomResourceDefinition {
-	return definition("providerconfigs", "ProviderConfig", "provider")
-}
-
-func classes() *apiextensionsv1.CustomResourceDefinition {
-	return definition("classes", "Class", "classes")
-}
-
-func databases() *apiextensionsv1.CustomResourceDefinition {
-	return definition("databases", "Database", "managed")
+	os.Exit(controlplanetest.Main(m, definition("providerconfigs", "ProviderConfig", "provider"),
+		definition("classes", "Class", "classes"), definition("databases", "Database", "managed")))
 }
 
 func definition(plural, kind, category string) *apiextensionsv1.CustomResourceDefinition {
 	const group = "team.test.bowline.dev"
-	anything := true
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -59,7 +47,7 @@ func definition(plural, kind, category string) *apiextensionsv1.CustomResourceDe
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: &anything,
+					Type: "object", XPreserveUnknownFields: new(true),
 				}},
 			}},
 		},
@@ -73,9 +61,9 @@ type world struct {
 	name     string // of the test's team
 }
 
-func newWorld(t *testing.T, objs ...client.Object) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	env := controlplanetest.New(t, objs...)
+	env := controlplanetest.New(t)
 	shared := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team.Namespace}}}
 	for _, role := range personas.Roles() {
 		shared = append(shared, &role)
@@ -86,9 +74,7 @@ func newWorld(t *testing.T, objs ...client.Object) *world {
 		}
 	}
 	accounts, err := team.NewAccounts(env.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return &world{Env: env, accounts: accounts, name: env.Prefix + "team"}
 }
 
@@ -99,9 +85,7 @@ func (w *world) request() team.Request {
 func (w *world) create(t *testing.T, r team.Request) team.Grant {
 	t.Helper()
 	grant, err := w.accounts.Create(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return grant
 }
 
@@ -111,9 +95,7 @@ func (w *world) as(t *testing.T, token string) kubernetes.Interface {
 	c, err := kubernetes.NewForConfig(&rest.Config{
 		Host: w.Config.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: w.Config.CAData, CAFile: w.Config.CAFile},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c
 }
 
@@ -178,9 +160,7 @@ func TestLife(t *testing.T) {
 func (w *world) listed(t *testing.T) *team.Team {
 	t.Helper()
 	all, err := w.accounts.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if i := slices.IndexFunc(all, func(x team.Team) bool { return x.Name == w.name }); i >= 0 {
 		return &all[i]
 	}
@@ -219,16 +199,12 @@ func TestBindingsOfOthers(t *testing.T) {
 		},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
 	}
-	if err := w.Client.Create(t.Context(), theirs); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.Client.Create(t.Context(), theirs))
 	_, others, err := w.accounts.Revoke(t.Context(), w.name)
 	if diff := cmp.Diff([]string{"rolebinding more -n " + w.Namespace}, others); diff != "" || err != nil {
 		t.Errorf("%v\n-want +got:\n%s", err, diff)
 	}
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
-		t.Error(err)
-	}
+	check(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 }
 
 func TestRoleChanges(t *testing.T) {
@@ -248,9 +224,7 @@ func TestRoleChanges(t *testing.T) {
 		return nil
 	})
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "bowline-team-" + w.name}}
-	if err := w.Client.Delete(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.Client.Delete(t.Context(), binding))
 	if got := w.listed(t); got.Role != "" {
 		t.Errorf("without its binding the team has role %q", got.Role)
 	}
@@ -267,13 +241,18 @@ func TestMissingNamespace(t *testing.T) {
 	if got := w.create(t, r); !got.CreatedNamespace {
 		t.Error("the grant does not report the new namespace")
 	}
-	if err := w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}); err != nil {
-		t.Error(err)
-	}
+	check(t, w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}))
 }
 
 func ExampleRequest_Validate() {
 	r := team.Request{Name: "shop", Namespace: "kube-system", Role: "edit", Duration: time.Hour}
 	fmt.Println(r.Validate())
 	// Output: namespace "kube-system" belongs to the system; choose a namespace of its own for the team
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
