@@ -70,8 +70,10 @@ func TestChooseCredentials(t *testing.T) {
 		stored managed.ConnectionDetails
 		want   map[string]string
 	}{
-		"Given (P62)":   {reason: "The user's own password is not replaced.", given: map[string][]byte{"passwordSecretRef": []byte("u")}, want: map[string]string{}},
-		"Earlier (P65)": {reason: "An attempt that was cut off may have used it.", stored: managed.ConnectionDetails{"password": []byte("s")}, want: map[string]string{"password": "s"}},
+		"Given (P62)": {reason: "The user's own password is not replaced.", given: map[string][]byte{"passwordSecretRef": []byte("u")},
+			want: map[string]string{}},
+		"Earlier (P65)": {reason: "An attempt that was cut off may have used it.",
+			stored: managed.ConnectionDetails{"password": []byte("s")}, want: map[string]string{"password": "s"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -333,33 +335,6 @@ func TestAwait(t *testing.T) {
 	}
 	if err := c.Delete(t.Context(), w); err == nil {
 		t.Error("a deletion that was accepted and then failed is no error")
-	}
-}
-
-func TestMistakes(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		change func(*widgetKind)
-		want   string
-	}{
-		"NoGet":            {func(k *widgetKind) { k.Get = nil }, "Get, Create and Delete are needed"},
-		"NoIdentity":       {func(k *widgetKind) { k.Identity = 0 }, "set Identity"},
-		"NameIsMadeUp":     {func(k *widgetKind) { k.Identity = kind.ByName }, "Identity ByName has no ID"},
-		"NothingToFindBy":  {func(k *widgetKind) { k.List = nil }, "Identity ByLabel needs ID, and List or Find"},
-		"UnfindableFound":  {func(k *widgetKind) { k.Identity = kind.Unfindable }, "Identity Unfindable needs ID, and no List or Find"},
-		"WaitsUnfindable":  {func(k *widgetKind) { k.Identity, k.Await = kind.Unfindable, k.Delete }, "Identity Unfindable excludes Await"},
-		"ToldOnce (N22)":   {func(k *widgetKind) { k.Await = k.Delete }, "and Await need Identity ByToken"},
-		"Repeated (N22)":   {func(k *widgetKind) { k.Identity, k.Await = kind.ByToken, k.Delete }, ""},
-		"NeverEnforced":    {func(k *widgetKind) { k.Declared = nil }, ""},
-		"AnswerOfTheTypes": {func(*widgetKind) {}, ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := widgets()
-			tc.change(&k)
-			checkMistake(t, k, tc.want)
-		})
 	}
 }
 

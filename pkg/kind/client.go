@@ -4,18 +4,143 @@
 package kind
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
+
+const (
+	// minLag is how long an interrupted call may still be in progress at the vendor, even if its reads are consistent.
+	minLag = 5 * time.Second
+
+	defaultAwaitTimeout = 20 * time.Minute
+)
+
+// An Object is a managed resource with the given parameters and observation. The generator writes both methods.
+type Object[P, O any] interface {
+	resource.Managed
+	// Parameters returns spec.forProvider, to read and to change.
+	Parameters() *P
+	// Observation returns status.atProvider, to read and to change.
+	Observation() *O
+}
+
+// Serve returns the kind as rows of a provider: one for each of the given empty objects, which are those of its scopes.
+// Provider.Validate reports the mistakes in it.
+func Serve[C, P, O, V any](s System[C], k Kind[C, P, O, V], objects ...Object[P, O]) []provider.Kind {
+	compiled, err := compile(s, k)
+	rows := make([]provider.Kind, 0, len(objects))
+	for _, empty := range objects {
+		row := provider.Kind{Object: empty, Err: err}
+		if err == nil {
+			row.Options = compiled.options()
+			row.Connecter = func(setup *provider.Setup) managed.ExternalConnecter {
+				gvk, _ := apiutil.GVKForObject(empty, setup.Manager().GetScheme()) // Provider.Validate found it there
+				return connecter[C, P, O, V]{compiled: compiled, kind: gvk.GroupKind(), lease: leaseFrom(s.Clients.In(setup.Clients()))}
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// NewConnecter returns a connecter whose external clients all use one client of the external system, and the options of the
+// reconciler. It is for tests of a kind; the System needs no Clients.
+func NewConnecter[C, P, O, V any](s System[C], k Kind[C, P, O, V], of schema.GroupKind, client C) (
+	managed.ExternalConnecter, []managed.ReconcilerOption, error) {
+	compiled, err := compile(s, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	fixed := func(context.Context, resource.Managed) (lease[C], error) {
+		return lease[C]{client: client, release: func() {}}, nil
+	}
+	return connecter[C, P, O, V]{compiled: compiled, kind: of, lease: fixed}, compiled.options(), nil
+}
+
+// A lease is a client of the external system for one pass.
+type lease[C any] struct {
+	client  C
+	poll    time.Duration
+	secrets [][]byte
+	release func()
+}
+
+// leaseFrom returns a function that leases the client of an object's provider configuration.
+func leaseFrom[C any](pool *clients.Pool[C]) func(context.Context, resource.Managed) (lease[C], error) {
+	return func(ctx context.Context, mg resource.Managed) (lease[C], error) {
+		l, err := pool.For(ctx, mg)
+		if err != nil {
+			return lease[C]{}, err
+		}
+		return lease[C]{client: l.Client, poll: l.PollInterval(), secrets: l.SecretValues(), release: l.Release}, nil
+	}
+}
+
+func (k *compiled[C, P, O, V]) options() []managed.ReconcilerOption {
+	lag := max(k.Lag, minLag)
+	o := []managed.ReconcilerOption{
+		managed.WithCreationGracePeriod(lag),
+		managed.WithConsistencyWindow(lag),
+		managed.WithParameters(k.rules),
+	}
+	if k.ID != nil {
+		o = append(o, managed.WithVendorNames())
+	}
+	if k.Name != nil {
+		o = append(o, managed.WithDefaultName(k.defaultName))
+	}
+	if k.Await != nil {
+		o = append(o, managed.WithBackgroundOperations(cmp.Or(k.AwaitTimeout, defaultAwaitTimeout)))
+	}
+	return append(o, k.Options...)
+}
+
+// defaultName is metadata.name for an object that does not convert; Create reports that.
+func (k *compiled[C, P, O, V]) defaultName(mg resource.Managed) string {
+	d, err := declare[P, O](mg)
+	if err != nil {
+		return mg.GetName()
+	}
+	return k.Name(d.copied, &d.merged)
+}
+
+// A connecter makes external clients of one kind in one scope.
+type connecter[C, P, O, V any] struct {
+	compiled *compiled[C, P, O, V]
+	kind     schema.GroupKind
+	lease    func(context.Context, resource.Managed) (lease[C], error)
+}
+
+func (c connecter[C, P, O, V]) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+	lease, err := c.lease(ctx, mg)
+	if err != nil {
+		return nil, err
+	}
+	base := &client[C, P, O, V]{compiled: c.compiled, kind: c.kind, lease: lease}
+	var external managed.ExternalClient = base
+	if c.compiled.Find != nil {
+		external = finder[C, P, O, V]{external, base}
+	}
+	if len(c.compiled.rules.Generated) > 0 {
+		external = credentialChooser[C, P, O, V]{external, base}
+	}
+	return external, nil
+}
 
 // A client is the external client of one pass over one object.
 type client[C, P, O, V any] struct {
@@ -49,15 +174,11 @@ func (c *client[C, P, O, V]) Disconnect(context.Context) error {
 }
 
 func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
-	_, copied, err := c.object(mg)
+	d, err := declare[P, O](mg)
 	if err != nil {
 		return managed.ExternalCreation{}, err
 	}
-	d, err := declare(copied)
-	if err != nil {
-		return managed.ExternalCreation{}, err
-	}
-	r := c.request(copied, d.merged)
+	r := c.request(d.copied, d.merged)
 	r.Have, r.Token = nil, meta.CreationToken(mg)
 	c.addLabels(r, nil)
 	if err := c.describe(r); err != nil {
@@ -85,15 +206,16 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 }
 
 func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
-	_, copied, err := c.object(mg)
+	d, err := declare[P, O](mg)
 	if err != nil || c.Kind.Update == nil {
 		return managed.ExternalUpdate{}, err
 	}
-	p, err := c.updateParameters(copied)
+	// Without those in structs that spec.forProvider leaves out: to send a part of a struct may erase the rest of it.
+	p, err := c.withImmutable(d, d.desired)
 	if err != nil {
 		return managed.ExternalUpdate{}, err
 	}
-	r := c.request(copied, p)
+	r := c.request(d.copied, p)
 	r.Changes = c.changes
 	if c.have != nil {
 		observed, _ := c.labelsOf(c.have)
@@ -112,15 +234,15 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 }
 
 func (c *client[C, P, O, V]) Delete(ctx context.Context, mg resource.Managed) error {
-	_, copied, err := c.object(mg)
+	d, err := declare[P, O](mg)
 	if err != nil {
 		return err
 	}
-	p, err := c.deleteParameters(copied)
+	p, err := c.withImmutable(d, d.initial) // they may be needed to address the resource
 	if err != nil {
 		return err
 	}
-	r := c.request(copied, p)
+	r := c.request(d.copied, p)
 	err = c.Kind.Delete(ctx, c.lease.client, r)
 	if err == nil {
 		err = c.await(ctx, r)
@@ -160,4 +282,120 @@ func (c *client[C, P, O, V]) sentSecrets(r *Request[P, V]) managed.ConnectionDet
 		}
 	}
 	return details
+}
+
+// A declaration is what an object declares. Its trees are built once for each observation.
+type declaration[P, O any] struct {
+	of, copied       Object[P, O]   // the copy is for the author's functions, so that their changes are discarded
+	desired, initial map[string]any // spec.forProvider and spec.initProvider
+	merged           P              // desired over initial (R138)
+}
+
+func declare[P, O any](mg resource.Managed) (d declaration[P, O], err error) {
+	of, ok := mg.(Object[P, O])
+	copied, isCopy := mg.DeepCopyObject().(Object[P, O])
+	if !ok || !isCopy {
+		return d, fmt.Errorf("a %T, or its copy, has no parameters of type %T", mg, *new(P))
+	}
+	d.of, d.copied, d.merged = of, copied, *copied.Parameters()
+	var initial error
+	if init, ok := copied.(interface{ InitParameters() any }); ok {
+		d.initial, initial = parameters.Tree(init.InitParameters())
+	}
+	if d.desired, err = parameters.Tree(d.merged); err == nil && len(d.initial) > 0 {
+		d.merged, err = parameters.Typed[P](parameters.Overlay(d.desired, d.initial))
+	}
+	if err = errors.Join(err, initial); err != nil {
+		return d, fmt.Errorf("merging spec.forProvider and spec.initProvider: %w", err)
+	}
+	return d, nil
+}
+
+// withImmutable returns spec.forProvider and the immutable fields of spec.initProvider. The other fields of that count at creation
+// only (R138).
+func (k *compiled[C, P, O, V]) withImmutable(d declaration[P, O], within map[string]any) (P, error) {
+	immutable := k.immutableIn("", d.initial, within)
+	if len(immutable) == 0 {
+		return *d.copied.Parameters(), nil
+	}
+	return parameters.Typed[P](parameters.Overlay(d.desired, immutable))
+}
+
+// immutableIn returns the immutable fields of a tree. It enters only objects that the tree within has, too.
+func (k *compiled[C, P, O, V]) immutableIn(at string, tree, within map[string]any) map[string]any {
+	immutable := map[string]any{}
+	for name, field := range tree {
+		below, isObject := field.(map[string]any)
+		other, has := within[name].(map[string]any)
+		if k.rules.IsImmutable(at + name) {
+			immutable[name] = field
+		} else if isObject && has {
+			if part := k.immutableIn(at+name+".", below, other); len(part) > 0 {
+				immutable[name] = part
+			}
+		}
+	}
+	return immutable
+}
+
+// A finder is a client that finds what an interrupted create left behind (N5).
+type finder[C, P, O, V any] struct {
+	managed.ExternalClient
+	base *client[C, P, O, V]
+}
+
+// Unwrap returns the client with its other optional interfaces.
+func (f finder[C, P, O, V]) Unwrap() any { return f.ExternalClient }
+
+// FindCreated returns the external name of what an earlier Create of the object created.
+func (f finder[C, P, O, V]) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
+	d, err := declare[P, O](mg)
+	if err != nil {
+		return "", err
+	}
+	found, err := f.base.Find(ctx, f.base.lease.client, f.base.request(d.copied, d.merged))
+	if is(f.base.system.IsNotFound, err) || err == nil && found == nil {
+		return "", nil
+	}
+	if err != nil {
+		return "", f.base.system.callError("find", f.base.noun, err)
+	}
+	return f.base.ID(found), nil
+}
+
+// A credentialChooser is a client that generates the secrets that the user does not give (P62).
+type credentialChooser[C, P, O, V any] struct {
+	managed.ExternalClient
+	base *client[C, P, O, V]
+}
+
+// Unwrap returns the client with its other optional interfaces.
+func (c credentialChooser[C, P, O, V]) Unwrap() any { return c.ExternalClient }
+
+// ChooseCredentials returns a random value for each generated field without a Secret (P62, P65). Values of an earlier attempt
+// are used again, since an interrupted create may have sent them (N22).
+func (c credentialChooser[C, P, O, V]) ChooseCredentials(_ context.Context, stored managed.ConnectionDetails) (managed.ConnectionDetails, error) {
+	chosen := managed.ConnectionDetails{}
+	for field, key := range c.base.rules.Generated {
+		if len(c.base.secrets[field]) > 0 {
+			continue
+		}
+		value := stored[key]
+		if len(value) == 0 {
+			value = []byte(rand.Text())
+		}
+		chosen[key] = value
+		c.base.secrets = union(c.base.secrets, map[string][]byte{field: value})
+	}
+	return chosen, nil
+}
+
+// UseConnectionDetails takes generated values from the connection Secret, so that Update can send them again. It generates none:
+// the vendor's resource may have been replaced, but applications use the stored value (P65).
+func (c credentialChooser[C, P, O, V]) UseConnectionDetails(stored managed.ConnectionDetails) {
+	for field, key := range c.base.rules.Generated {
+		if value := stored[key]; len(value) > 0 && len(c.base.secrets[field]) == 0 {
+			c.base.secrets = union(c.base.secrets, map[string][]byte{field: value})
+		}
+	}
 }

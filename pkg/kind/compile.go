@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // A compiled kind is a Kind and all that follows from its types, found once.
@@ -30,11 +32,11 @@ type compiled[C, P, O, V any] struct {
 	want     func(*Request[P, V]) (V, error)
 	inputs   map[reflect.Type]encoder[P, V]
 
-	nullable   []string                    // fields in which the vendor's client distinguishes zero from unset
-	labelsIn   func(*P) *map[string]string // nil: the parameters have none
-	parameters []mapping.StructField       // of P
-	tags       [2]connectionTags           // of V and O
-	secretKeys map[string]string           // keys of the connection Secret, by the references whose values they hold
+	nullable   []string                          // fields in which the vendor's client distinguishes zero from unset
+	labelsIn   func(*P) *map[string]string       // nil: the parameters have none
+	parameters []mapping.StructField             // of P
+	tags       [2]map[string]mapping.StructField // with tag connection, of V and O
+	secretKeys map[string]string                 // keys of the connection Secret, by the references whose values they hold
 }
 
 // compile returns an error that lists every mistake in a kind.
@@ -42,11 +44,13 @@ func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*compiled[C, P, O
 	c := &compiled[C, P, O, V]{Kind: k, system: s, rules: fieldRules[P](), noun: words(reflect.TypeFor[V]().Name())}
 	for _, t := range []reflect.Type{reflect.TypeFor[P](), reflect.TypeFor[O](), reflect.TypeFor[V]()} {
 		if t.Kind() != reflect.Struct {
-			return nil, fmt.Errorf("kind with parameters %T: parameters, observation and vendor's type must be structs, and %s is none", *new(P), t)
+			return nil, fmt.Errorf("kind with parameters %T: parameters, observation and vendor's type must be structs, and %s is none",
+				*new(P), t)
 		}
 	}
 	c.parameters = mapping.NamedFields(reflect.TypeFor[P]())
-	err := errors.Join(c.checkFunctions(), c.compileConversions(), c.findLabels(), c.readTags(), c.compileWant(), c.compileInputs(), c.findState())
+	err := errors.Join(c.checkFunctions(), c.compileConversions(), c.findLabels(), c.readTags(), c.compileWant(),
+		c.compileInputs(), c.findState())
 	if err != nil {
 		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)
 	}
@@ -91,32 +95,34 @@ func (k *compiled[C, P, O, V]) checkFunctions() error {
 	return errors.Join(wrong...)
 }
 
-// compileConversions compiles the conversions that the author does not give. Fields without a counterpart in the vendor's type
-// are mistakes, since their values would never be enforced.
+// compileConversions compiles the conversions that the author does not give.
 func (k *compiled[C, P, O, V]) compileConversions() error {
-	var wrong []error
-	k.declared, k.observed = infallible(k.Declared), infallible(k.Observed)
+	var errDeclared, errObserved error
+	k.declared, errDeclared = conversion(k.Declared, "parameters",
+		", mark the field +bowline:compare=writeOnly, or give Kind.Declared", k.neverReturned)
+	k.observed, errObserved = conversion(k.Observed, "observation", ", or give Kind.Observed",
+		func(mapping.Field) bool { return false })
 	if k.Declared == nil {
-		m, err := mapping.New[V, P]()
-		wrong = append(wrong, err)
-		for _, field := range m.Unmatched {
-			if !k.neverReturned(field) {
-				wrong = append(wrong, fmt.Errorf("%T has nothing like field %s of the parameters: name the counterpart by field tag vendor, "+
-					"mark the field +bowline:compare=writeOnly, or give Kind.Declared", *new(V), field.Path))
-			}
-		}
-		k.declared, k.nullable = m.Copy, mapping.Pointers[V, P]()
+		k.nullable = mapping.Pointers[V, P]()
 	}
-	if k.Observed == nil {
-		m, err := mapping.New[V, O]()
-		wrong = append(wrong, err)
-		for _, field := range m.Unmatched {
-			wrong = append(wrong, fmt.Errorf("%T has nothing like field %s of the observation: name the counterpart by field tag vendor, "+
-				"or give Kind.Observed", *new(V), field.Path))
-		}
-		k.observed = m.Copy
+	return errors.Join(errDeclared, errObserved)
+}
+
+// conversion returns the author's conversion, or one by the names of fields. A field without a counterpart in the vendor's type
+// is a mistake, since its value would never be enforced or shown.
+func conversion[V, T any](authored func(*V) T, of, advice string, permitted func(mapping.Field) bool) (func(*V) (T, error), error) {
+	if authored != nil {
+		return infallible(authored), nil
 	}
-	return errors.Join(wrong...)
+	convert, unmatched, err := mapping.New[V, T]()
+	wrong := []error{err}
+	for _, field := range unmatched {
+		if !permitted(field) {
+			wrong = append(wrong, fmt.Errorf("%T has nothing like field %s of the %s: name the counterpart by field tag vendor%s",
+				*new(V), field.Path, of, advice))
+		}
+	}
+	return convert, errors.Join(wrong...)
 }
 
 // infallible is a conversion that does not fail.
@@ -191,3 +197,156 @@ func fieldRules[P any]() parameters.Rules {
 	}
 	return parameters.Rules{}
 }
+
+// taggedFields returns the fields with tag connection, by key. It fails for those whose values cannot be read or have another type.
+func taggedFields(of reflect.Type, fits func(reflect.Type) bool, only string) (map[string]mapping.StructField, error) {
+	found, wrong := map[string]mapping.StructField{}, []error(nil)
+	for _, f := range mapping.StructFields(of) {
+		key, tagged := f.Tag.Lookup("connection")
+		switch {
+		case !tagged:
+		case f.Unreachable != "":
+			wrong = append(wrong, fmt.Errorf("field %s in %s has tag connection: %s cannot be connection details", f.Name, of, f.Unreachable))
+		case !fits(f.Type):
+			wrong = append(wrong, fmt.Errorf("field %s.%s has tag connection: %s can be connection details", of, f.Name, only))
+		default:
+			found[key] = f
+		}
+	}
+	return found, errors.Join(wrong...)
+}
+
+func hasText(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Uint64
+}
+
+func isSecretReference(t reflect.Type) bool {
+	return t == reflect.TypeFor[*xpv1.SecretKeySelector]() || t == reflect.TypeFor[*xpv1.LocalSecretKeySelector]()
+}
+
+func (k *compiled[C, P, O, V]) readTags() (err error) {
+	for i, of := range []reflect.Type{reflect.TypeFor[V](), reflect.TypeFor[O]()} {
+		if k.tags[i], err = taggedFields(of, hasText, "only texts and numbers"); err != nil {
+			return err
+		}
+	}
+	if k.Await != nil && k.Identity != ByToken && (len(k.tags[0]) > 0 || k.Connection != nil) {
+		return fmt.Errorf("connection details in the answer of Create, by tags in %T or Kind.Connection, and Await need Identity ByToken: "+
+			"a process that ends while it waits would lose one-time values. Let the vendor repeat its answer or generate secrets "+
+			"beforehand (+bowline:generated), and tag what every Get returns in the observation", *new(V))
+	}
+	references, err := taggedFields(reflect.TypeFor[P](), isSecretReference, "of parameters only references to Secrets")
+	k.secretKeys = map[string]string{}
+	for key, f := range references {
+		k.secretKeys[f.Path] = key
+	}
+	maps.Copy(k.secretKeys, k.rules.Generated)
+	return err
+}
+
+// connection returns the connection details in an answer of the vendor.
+func (k *compiled[C, P, O, V]) connection(c C, have *V, observed *O) managed.ConnectionDetails {
+	details := managed.ConnectionDetails{}
+	for i, from := range []reflect.Value{reflect.ValueOf(have), reflect.ValueOf(observed)} {
+		for key, f := range k.tags[i] { // 0 and false count as unset, unless they are behind a pointer
+			if value, err := from.Elem().FieldByIndexErr(f.Indices); err == nil && !value.IsZero() {
+				details[key] = fmt.Append(nil, reflect.Indirect(value).Interface())
+			}
+		}
+	}
+	if k.Connection != nil {
+		maps.Copy(details, k.Connection(c, have))
+	}
+	maps.DeleteFunc(details, func(_ string, value []byte) bool { return len(value) == 0 })
+	return details
+}
+
+// Input returns what r describes, as one of the types in Kind.Inputs. It panics for any other type.
+func Input[T, P, V any](r *Request[P, V]) T {
+	input, ok := r.inputs[reflect.TypeFor[T]()].(T)
+	if !ok {
+		panic(fmt.Sprintf("%T is not in Kind.Inputs, or the call is neither Create nor Update", input))
+	}
+	return input
+}
+
+// An encoder sets a value of a vendor's type to what a request describes.
+type encoder[P, V any] func(r *Request[P, V], to reflect.Value) error
+
+func (k *compiled[C, P, O, V]) encoder(of reflect.Type) (encoder[P, V], error) {
+	copyFields, err := mapping.Between[P](of)
+	if err != nil {
+		return nil, err
+	}
+	name, named := mapping.FieldNamed[string](of, "Name")
+	labels, labelled := mapping.FieldNamed[map[string]string](of, "Labels", "Tags")
+	return func(r *Request[P, V], to reflect.Value) error {
+		err := copyFields(&r.Parameters, to)
+		if named && k.ID == nil && name.Get(to) == "" {
+			name.Set(to, r.Name)
+		}
+		if labelled {
+			labels.Set(to, r.Labels)
+		}
+		return err
+	}, nil
+}
+
+func (k *compiled[C, P, O, V]) compileWant() error {
+	if k.Want != nil {
+		k.want = infallible(k.Want)
+		return nil
+	}
+	encode, err := k.encoder(reflect.TypeFor[V]())
+	if err != nil {
+		return fmt.Errorf("%w: give Kind.Want", err)
+	}
+	k.want = func(r *Request[P, V]) (want V, err error) {
+		err = encode(r, reflect.ValueOf(&want).Elem())
+		return want, err
+	}
+	return nil
+}
+
+func (k *compiled[C, P, O, V]) compileInputs() error {
+	k.inputs = map[reflect.Type]encoder[P, V]{}
+	for _, input := range k.Inputs {
+		of := reflect.TypeOf(input)
+		if of == nil {
+			return errors.New("one of Kind.Inputs is nil: give an empty struct of each type")
+		}
+		if of.Kind() == reflect.Pointer {
+			return fmt.Errorf("one of Kind.Inputs is a %s: give %s{}", of, of.Elem())
+		}
+		encode, err := k.encoder(of)
+		if err != nil {
+			return fmt.Errorf("%w: leave it out of Kind.Inputs and fill it by hand", err)
+		}
+		k.inputs[of] = encode
+	}
+	return nil
+}
+
+// describe adds Want and the inputs to a request. The error is an unfitError; then nothing must be sent.
+func (k *compiled[C, P, O, V]) describe(r *Request[P, V]) (err error) {
+	if r.Want, err = k.want(r); err != nil {
+		return unfitError{err}
+	}
+	r.inputs = make(map[reflect.Type]any, len(k.inputs))
+	for of, encode := range k.inputs {
+		input := reflect.New(of).Elem()
+		if err := encode(r, input); err != nil {
+			return unfitError{err}
+		}
+		r.inputs[of] = input.Interface()
+	}
+	return nil
+}
+
+// An unfitError is about settings that do not fit the vendor's types.
+type unfitError struct{ error }
+
+func (e unfitError) Unwrap() error { return e.error }

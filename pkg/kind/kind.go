@@ -1,13 +1,55 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package kind turns four functions, get, create, update and delete in the vendor's own types, into a managed kind.
+//
+// The one idea: a vendor's answer, converted to the parameters of the kind, carries all that the runtime needs: whether the
+// external resource exists, who owns it, which fields differ, which values the vendor chose, whether it is ready, and the
+// connection details. Authors write none of that.
+//
+//	var networks = kind.Kind[*sdk.Client, v1.NetworkParameters, v1.NetworkObservation, network.Network]{
+//		Identity: kind.ByLabel,
+//		ID:       func(n *network.Network) string { return n.ID },
+//		Get: func(ctx context.Context, c *sdk.Client, r *Request) (*network.Network, error) {
+//			return c.GetNetwork(ctx, r.Name)
+//		},
+//		…
+//	}
+//
+//	kinds := kind.Serve(system, networks, &v1.Network{}, &namespacedv1.Network{})
+//
+// Serve returns the rows of a provider.Provider, one for each scope of the kind.
+//
+// # Types
+//
+// Parameters and observation are Go types of an API package. Markers in the comments of their fields declare how a field
+// behaves; the generator turns them into the method FieldRules (see parameters.Rules). Fields are matched with those of the
+// vendor's types by name, in any spelling; the field tag vendor:"Name" names another one.
+//
+// A field of the vendor's type or of the observation with the tag connection:"key" is published in the connection Secret.
+// In parameters the tag belongs on references to Secrets, whose values are published once they are sent. Empty values, 0 and
+// false are left out, unless they are behind a pointer. Tags work in nested structs, not in lists and maps: Kind.Connection
+// is for those.
+//
+// # Where to read on
+//
+// Identity decides how an interrupted create is recovered. Kind has functions that replace each conversion, Kind.Options
+// adds options of the reconciler, and managed.ExternalClient is for kinds that do not fit. Package parameters compares,
+// merges and late-initializes parameters as trees of JSON.
 package kind
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"reflect"
+	"syscall"
 	"time"
 
+	"github.com/bowline-dev/bowline/pkg/clients"
+	"github.com/bowline-dev/bowline/pkg/clients/limits"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -160,4 +202,70 @@ type Request[P, V any] struct {
 	Object resource.Managed
 
 	inputs map[reflect.Type]any
+}
+
+// A System is what the kinds of one external system have in common.
+type System[C any] struct {
+	// Clients makes the clients of provider configurations.
+	Clients clients.Source[C]
+
+	// Classify gives an error of the vendor a reason and, where an application team may read about it, a message, by package
+	// failure. It must keep the error in the chain. An error that it returns unchanged is for the platform team only.
+	// Default: no error is classified.
+	Classify func(error) error
+
+	// IsNotFound is true for the answer that a resource does not exist. Default: never.
+	IsNotFound func(error) bool
+
+	// Refused is true for an answer that proves that the call had no effect, for example because the input is invalid or the
+	// quota used up. After any other error of Create the resource may exist. Default: never.
+	Refused func(error) bool
+
+	// Invalid is true for an answer that the same input will always get. The call is repeated only when the object changes,
+	// and at the poll. Default: never.
+	Invalid func(error) bool
+}
+
+func is(class func(error) bool, err error) bool {
+	return err != nil && class != nil && class(err)
+}
+
+// callError names the call that failed (R28), and marks an error that repeating the call cannot heal.
+func (s System[C]) callError(verb, noun string, err error) error {
+	if err == nil {
+		return nil
+	}
+	wrapped := fmt.Errorf("cannot %s %s: %w", verb, noun, s.classified(err))
+	if s.invalid(err) {
+		return failure.Terminal(wrapped)
+	}
+	return wrapped
+}
+
+func (s System[C]) classified(err error) error {
+	if unfit, ok := errors.AsType[unfitError](err); ok {
+		return failure.ForTeam(failure.InvalidSettings, unfit.Error(), err)
+	}
+	if s.Classify == nil {
+		return err
+	}
+	return s.Classify(err)
+}
+
+func (s System[C]) invalid(err error) bool {
+	_, unfit := errors.AsType[unfitError](err)
+	return unfit || is(s.Invalid, err)
+}
+
+// createError is callError for Create. It marks errors after which the resource may exist: all but a refusal, and a request
+// that was never sent.
+func (s System[C]) createError(noun string, err error) error {
+	_, unresolved := errors.AsType[*net.DNSError](err)
+	_, notSent := errors.AsType[*limits.NotSentError](err)
+	unsent := unresolved || notSent || errors.Is(err, syscall.ECONNREFUSED)
+	wrapped := s.callError("create", noun, err)
+	if unsent || is(s.Refused, err) || s.invalid(err) {
+		return wrapped
+	}
+	return failure.OutcomeUnknown(wrapped)
 }

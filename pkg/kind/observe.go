@@ -8,14 +8,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/kind/internal/mapping"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
@@ -26,16 +29,12 @@ import (
 const maxImmutable = 8
 
 func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
-	of, copied, err := c.object(mg)
-	if err != nil {
-		return managed.ExternalObservation{}, err
-	}
 	c.have, c.changes = nil, nil
-	d, err := declare(copied)
+	d, err := declare[P, O](mg)
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	have, err := c.Get(ctx, c.lease.client, c.request(copied, d.merged))
+	have, err := c.Get(ctx, c.lease.client, c.request(d.copied, d.merged))
 	if is(c.system.IsNotFound, err) || err == nil && have == nil {
 		return managed.ExternalObservation{}, nil
 	}
@@ -43,28 +42,28 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 		return managed.ExternalObservation{}, c.system.callError("get", c.noun, err)
 	}
 	c.have = have
-	if *of.Observation(), err = c.observed(have); err != nil {
+	if *d.of.Observation(), err = c.observed(have); err != nil {
 		return managed.ExternalObservation{}, failure.Terminal(fmt.Errorf("cannot convert the %s to status.atProvider: %w", c.noun, err))
 	}
-	return c.report(of, d)
+	return c.report(d)
 }
 
 // report describes the external resource in c.have: owner, state and differences. What is being deleted is not compared.
-func (c *client[C, P, O, V]) report(of Object[P, O], d declaration[P]) (managed.ExternalObservation, error) {
+func (c *client[C, P, O, V]) report(d declaration[P, O]) (managed.ExternalObservation, error) {
 	o := managed.ExternalObservation{
 		ResourceExists: true, ResourceUpToDate: true,
-		ConnectionDetails: c.connection(c.lease.client, c.have, of.Observation()),
+		ConnectionDetails: c.connection(c.lease.client, c.have, d.of.Observation()),
 	}
 	labels, can := c.labelsOf(c.have)
 	if can {
 		owner := types.UID(labels[meta.ExternalLabelUID])
 		o.Owner = &owner
 	}
-	state := c.setReady(of)
+	state := c.setReady(d.of)
 	if state == Deleting {
 		return o, nil
 	}
-	if err := c.compare(of, d, labels, &o); err != nil {
+	if err := c.compare(d, labels, &o); err != nil {
 		return o, err
 	}
 	if state == Failed {
@@ -101,7 +100,7 @@ func (c *client[C, P, O, V]) failureMessage() string {
 }
 
 // compare late-initializes the parameters and lists the differences.
-func (c *client[C, P, O, V]) compare(of Object[P, O], d declaration[P], labels map[string]string, o *managed.ExternalObservation) error {
+func (c *client[C, P, O, V]) compare(d declaration[P, O], labels map[string]string, o *managed.ExternalObservation) error {
 	declared, err := c.declared(c.have)
 	if err != nil {
 		return failure.Terminal(fmt.Errorf("cannot read the settings of the %s: %w", c.noun, err))
@@ -112,22 +111,25 @@ func (c *client[C, P, O, V]) compare(of Object[P, O], d declaration[P], labels m
 	}
 	returned := c.rules.WithoutUnset(observed, d.desired, c.nullable...)
 	rules := c.rules
-	rules.Chosen = slices.Concat(rules.Chosen, c.notFilled(of.Parameters()))
+	rules.Chosen = slices.Concat(rules.Chosen, c.notFilled(d.of.Parameters()))
 	desired, filled := rules.Fill(d.desired, returned, d.initial)
 	if o.ResourceLateInitialized = len(filled) > 0; o.ResourceLateInitialized {
 		p, err := parameters.Typed[P](desired)
 		if err != nil {
 			return fmt.Errorf("cannot late-initialize settings: %w", err)
 		}
-		*of.Parameters() = p
+		*d.of.Parameters() = p
 	}
 	if observed, err = c.rules.FillDefaults(returned); err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
 	if c.labelsIn != nil || c.Labels != nil {
 		at := strings.Split(cmp.Or(c.rules.Labels, "labels"), ".")
-		put(desired, at, c.desiredLabels(of))
-		put(observed, at, labels)
+		err := errors.Join(unstructured.SetNestedStringMap(desired, c.desiredLabels(d.of), at...),
+			unstructured.SetNestedStringMap(observed, labels, at...))
+		if err != nil {
+			return fmt.Errorf("cannot compare labels: %w", err)
+		}
 	}
 	c.changes = rules.Differences(desired, observed, d.initial)
 	o.Drift = parameters.Shorten(c.changes)
@@ -173,19 +175,74 @@ func (k *compiled[C, P, O, V]) notFilled(p *P) []string {
 	return paths
 }
 
-// put sets a field of a tree to labels.
-func put(tree map[string]any, at []string, labels map[string]string) {
-	for _, name := range at[:len(at)-1] {
-		below, ok := tree[name].(map[string]any)
-		if !ok {
-			below = map[string]any{}
-			tree[name] = below
+// findLabels finds the field of the parameters that holds the labels.
+func (k *compiled[C, P, O, V]) findLabels() error {
+	if k.rules.Labels == "" {
+		return nil
+	}
+	for _, f := range k.parameters {
+		if f.Path == k.rules.Labels && !f.Pointer && mapping.Holds[map[string]string](f.Type) {
+			k.labelsIn = func(p *P) *map[string]string {
+				field := reflect.ValueOf(p).Elem().FieldByIndex(f.Indices).Addr()
+				labels, _ := field.Convert(reflect.TypeFor[*map[string]string]()).Interface().(*map[string]string)
+				return labels
+			}
+			return nil
 		}
-		tree = below
 	}
-	object := make(map[string]any, len(labels))
-	for key, value := range labels {
-		object[key] = value
+	return fmt.Errorf("there is no field %s for labels that is a map of strings to strings outside lists and pointers", k.rules.Labels)
+}
+
+// labelsOf returns the labels of an external resource, if its kind has labels.
+func (k *compiled[C, P, O, V]) labelsOf(have *V) (labels map[string]string, can bool) {
+	switch {
+	case k.Labels != nil:
+		return k.Labels(have), true
+	case k.labelsIn != nil:
+		declared, _ := k.declared(have) // compare reports what does not fit
+		return *k.labelsIn(&declared), true
 	}
-	tree[at[len(at)-1]] = object
+	return nil, false
+}
+
+// ownershipLabels identify the owner of an external resource (P10, N23).
+func (c *client[C, P, O, V]) ownershipLabels(mg resource.Managed) map[string]string {
+	return meta.GetExternalLabels(mg, c.kind, resource.ProviderConfigName(mg))
+}
+
+// userLabels are the labels that the user declares.
+func (c *client[C, P, O, V]) userLabels(p *P) map[string]string {
+	if c.labelsIn == nil {
+		return nil
+	}
+	return *c.labelsIn(p)
+}
+
+// desiredLabels are the labels that the external resource is compared with: the user's and, where they can be updated, those
+// of ownership (P15).
+func (c *client[C, P, O, V]) desiredLabels(of Object[P, O]) map[string]string {
+	if c.Kind.Update == nil || !of.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) {
+		return c.userLabels(of.Parameters())
+	}
+	return union(c.userLabels(of.Parameters()), c.ownershipLabels(of))
+}
+
+// addLabels gives a request all labels that the external resource shall carry. Those that others put there are kept.
+func (c *client[C, P, O, V]) addLabels(r *Request[P, V], observed map[string]string) {
+	if c.labelsIn == nil && c.Labels == nil {
+		return
+	}
+	r.Labels = union(observed, c.userLabels(&r.Parameters), c.ownershipLabels(r.Object))
+	if c.labelsIn != nil {
+		*c.labelsIn(&r.Parameters) = r.Labels
+	}
+}
+
+// union returns the entries of all maps; later ones win.
+func union[M ~map[string]T, T any](all ...M) M {
+	joined := M{}
+	for _, some := range all {
+		maps.Copy(joined, some)
+	}
+	return joined
 }

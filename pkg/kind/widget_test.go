@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,4 +224,185 @@ func with(labels map[string]string, key, value string) map[string]string {
 	labels = maps.Clone(labels)
 	labels[key] = value
 	return labels
+}
+
+// mistake returns the error of a kind after a change.
+func mistake[P, O, V any](k kind.Kind[*vendor, P, O, V], change func(*kind.Kind[*vendor, P, O, V])) error {
+	if change != nil {
+		change(&k)
+	}
+	_, _, err := kind.NewConnecter(system(), k, schema.GroupKind{}, &vendor{})
+	return err
+}
+
+// kindOf is a kind without anything but the functions it needs.
+func kindOf[P, O, V any]() kind.Kind[*vendor, P, O, V] {
+	call := func(context.Context, *vendor, *kind.Request[P, V]) (*V, error) { return nil, nil }
+	return kind.Kind[*vendor, P, O, V]{
+		Identity: kind.ByName, Get: call, Create: call,
+		Delete: func(context.Context, *vendor, *kind.Request[P, V]) error { return nil },
+	}
+}
+
+// checkMistakes expects errors that contain a text, none for an empty one.
+func checkMistakes(t *testing.T, cases map[string]mistaken) {
+	t.Helper()
+	t.Parallel()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.want == "" && tc.err != nil || tc.want != "" && (tc.err == nil || !strings.Contains(tc.err.Error(), tc.want)) {
+				t.Errorf("error %v, want %q", tc.err, tc.want)
+			}
+		})
+	}
+}
+
+type mistaken struct {
+	err  error
+	want string
+}
+
+func TestMistakes(t *testing.T) {
+	widget := func(change func(*widgetKind)) error { return mistake(widgets(), change) }
+	byLabel := func(labels func(*nothing) map[string]string) error {
+		return mistake(kindOf[nothing, nothing, nothing](), func(k *kind.Kind[*vendor, nothing, nothing, nothing]) {
+			k.Identity, k.ID = kind.ByLabel, func(*nothing) string { return "" }
+			k.List = func(context.Context, *vendor, map[string]string) ([]nothing, error) { return nil, nil }
+			k.Labels = labels
+		})
+	}
+	checkMistakes(t, map[string]mistaken{
+		"NoGet":            {widget(func(k *widgetKind) { k.Get = nil }), "Get, Create and Delete are needed"},
+		"NoIdentity":       {widget(func(k *widgetKind) { k.Identity = 0 }), "set Identity"},
+		"NameIsMadeUp":     {widget(func(k *widgetKind) { k.Identity = kind.ByName }), "Identity ByName has no ID"},
+		"NothingToFindBy":  {widget(func(k *widgetKind) { k.List = nil }), "Identity ByLabel needs ID, and List or Find"},
+		"NoLabelsToFindBy": {byLabel(nil), "Identity ByLabel needs labels"},
+		"LabelsToFindBy":   {byLabel(func(*nothing) map[string]string { return nil }), ""},
+		"UnfindableFound": {widget(func(k *widgetKind) { k.Identity = kind.Unfindable }),
+			"Identity Unfindable needs ID, and no List or Find"},
+		"WaitsUnfindable": {widget(func(k *widgetKind) { k.Identity, k.Await = kind.Unfindable, k.Delete }),
+			"Identity Unfindable excludes Await"},
+		"ToldOnce (N22)":   {widget(func(k *widgetKind) { k.Await = k.Delete }), "and Await need Identity ByToken"},
+		"Repeated (N22)":   {widget(func(k *widgetKind) { k.Identity, k.Await = kind.ByToken, k.Delete }), ""},
+		"AnswerOfTheTypes": {widget(nil), ""},
+	})
+}
+
+func TestMistakesInTypes(t *testing.T) {
+	type sized struct {
+		Size int `json:"size"`
+	}
+	type named struct {
+		Size *int64 `json:"size" vendor:"Gigabytes"`
+	}
+	type gitRef struct {
+		GitRef *string `json:"gitRef,omitempty"`
+	}
+	input := func(of any) error {
+		return mistake(kindOf[sized, nothing, sized](), func(k *kind.Kind[*vendor, sized, nothing, sized]) { k.Inputs = []any{of} })
+	}
+	type phased struct{ Phase string }
+	checkMistakes(t, map[string]mistaken{
+		"NeverEnforced":       {mistake(kindOf[sized, nothing, nothing](), nil), "has nothing like field size of the parameters"},
+		"SoundsLikeReference": {mistake(kindOf[gitRef, nothing, nothing](), nil), "has nothing like field gitRef of the parameters"},
+		"Unanswered":          {mistake(kindOf[unanswered, nothing, struct{ Auth struct{} }](), nil), ""},
+		"NeverObserved":       {mistake(kindOf[nothing, sized, nothing](), nil), "has nothing like field size of the observation"},
+		"OtherType":           {mistake(kindOf[sized, nothing, struct{ Size string }](), nil), "field size: a string is no int"},
+		"OtherName":           {mistake(kindOf[named, nothing, struct{ Gigabytes int32 }](), nil), ""},
+		"NoStruct": {mistake(kindOf[nothing, nothing, map[string]any](), nil),
+			"must be structs, and map[string]interface {} is none"},
+		"LabelsInEmbeddedStruct": {mistake(kindOf[inlined, nothing, struct{ Labels map[string]string }](), nil), ""},
+		"NoState": {mistake(kindOf[nothing, nothing, phased](), func(k *kind.Kind[*vendor, nothing, nothing, phased]) {
+			k.States = map[string]kind.State{"READY": kind.Ready}
+		}), "has no text field Status or State: give Kind.State"},
+		"InputOfOtherType": {input(struct{ Size string }{}),
+			"field Size: a int is no string: leave it out of Kind.Inputs and fill it by hand"},
+		"InputNoStruct": {input("text"), "both must be structs"},
+		"InputNil":      {input(nil), "one of Kind.Inputs is nil"},
+		"InputPointer":  {input(&nothing{}), "one of Kind.Inputs is a *kind_test.nothing: give kind_test.nothing{}"},
+	})
+}
+
+func TestMistakesInConnectionTags(t *testing.T) {
+	type listed struct {
+		Hosts []string `connection:"hosts"`
+	}
+	type secretive struct {
+		secret string `connection:"password"`
+	}
+	_ = secretive{}.secret
+	type disclosing = kind.Kind[*vendor, nothing, endpoint, nothing]
+	disclose := func(connection func(*vendor, *nothing) managed.ConnectionDetails) error {
+		return mistake(kindOf[nothing, endpoint, nothing](), func(k *disclosing) {
+			k.Observed, k.Await, k.Connection = func(*nothing) (o endpoint) { return o }, k.Delete, connection
+		})
+	}
+	checkMistakes(t, map[string]mistaken{
+		"DetailsNoText":     {mistake(kindOf[nothing, nothing, listed](), nil), "only texts and numbers can be connection details"},
+		"DetailsUnexported": {mistake(kindOf[nothing, nothing, secretive](), nil), "unexported fields cannot be connection details"},
+		"DetailsUnexportedStruct": {mistake(kindOf[nothing, nothing, struct{ in secretive }](), nil),
+			"unexported fields cannot be connection details"},
+		"DetailsInList": {mistake(kindOf[nothing, nothing, struct{ Endpoints []endpoint }](), nil),
+			"fields in lists and maps cannot be connection details"},
+		"DetailsNoSecret": {mistake(kindOf[listed, nothing, struct{ Hosts []string }](), nil),
+			"of parameters only references to Secrets can be connection details"},
+		"DetailsObservedAndWaitedFor (N22)": {disclose(nil), ""},
+		"DetailsWaitedFor (N22)": {disclose(func(*vendor, *nothing) managed.ConnectionDetails { return nil }),
+			"and Await need Identity ByToken"},
+		"DetailsToldOnceAndWaitedFor (N22)": {mistake(kindOf[nothing, endpoint, endpoint](),
+			func(k *kind.Kind[*vendor, nothing, endpoint, endpoint]) {
+				k.Observed, k.Await = func(*endpoint) (o endpoint) { return o }, k.Delete
+			}), "and Await need Identity ByToken"},
+	})
+}
+
+// unanswered has fields that no vendor answers.
+type unanswered struct {
+	Auth struct {
+		Mode *string `json:"mode,omitempty"`
+	} `json:"auth"`
+	NetworkRef  *xpv1.NamespacedReference  `json:"networkRef,omitempty"`
+	SubnetRefs  []xpv1.NamespacedReference `json:"subnetRefs,omitempty"`
+	LicenseFrom *xpv1.SecretKeySelector    `json:"licenseFrom,omitempty"`
+}
+
+func (*unanswered) FieldRules() parameters.Rules {
+	return parameters.Rules{WriteOnly: []string{"auth"}}
+}
+
+// inlined has its labels, of a named type, in an embedded struct.
+type inlined struct {
+	inlinedLabels `json:",inline"`
+}
+
+type (
+	inlinedLabels struct {
+		Labels labelMap `json:"labels,omitempty"`
+	}
+	labelMap map[string]string
+)
+
+func (*inlined) FieldRules() parameters.Rules { return parameters.Rules{Labels: "labels"} }
+
+// as finds an optional interface of an external client, as the reconciler does.
+func as[I any](t *testing.T, client any) I {
+	t.Helper()
+	for {
+		if i, ok := client.(I); ok {
+			return i
+		}
+		wrapper, ok := client.(interface{ Unwrap() any })
+		if !ok {
+			t.Fatalf("the client does not offer %T", *new(I))
+		}
+		client = wrapper.Unwrap()
+	}
+}
+
+func texts(details managed.ConnectionDetails) map[string]string {
+	all := map[string]string{}
+	for key, value := range details {
+		all[key] = string(value)
+	}
+	return all
 }
