@@ -4,14 +4,15 @@
 package favouritecloud
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"time"
 
-	"github.com/bowline-dev/bowline/favouritecloud/internal/postgres"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/redis"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/database"
 )
 
 // Default values of Config.
@@ -54,23 +55,15 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Listen == "" {
-		c.Listen = DefaultListen
-	}
+	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.RetryInterval = cmp.Or(c.RetryInterval, DefaultRetryInterval)
+	c.AutoscaleInterval = cmp.Or(c.AutoscaleInterval, DefaultAutoscaleInterval)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.PostgresSearchPath == nil {
-		c.PostgresSearchPath = postgres.DefaultSearchPath()
+		c.PostgresSearchPath = database.DefaultSearchPath()
 	}
 	if c.RedisSearchPath == nil {
-		c.RedisSearchPath = redis.DefaultSearchPath()
-	}
-	if c.RetryInterval == 0 {
-		c.RetryInterval = DefaultRetryInterval
-	}
-	if c.AutoscaleInterval == 0 {
-		c.AutoscaleInterval = DefaultAutoscaleInterval
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+		c.RedisSearchPath = cache.DefaultSearchPath()
 	}
 	return c
 }

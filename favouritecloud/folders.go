@@ -4,6 +4,7 @@
 package favouritecloud
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,8 +26,10 @@ const (
 )
 
 const (
-	instancesLink      = "instances"
-	instanceDirSetting = "instance-dir"
+	instancesLink = "instances"
+
+	settings           store.Table[string] = "settings" // of the whole cloud
+	instanceDirSetting                     = "instance-dir"
 )
 
 // ReadAdminToken returns the admin token of the cloud that uses a data folder.
@@ -117,22 +120,22 @@ func (f *folders) adminToken() ([sha256.Size]byte, error) {
 
 // chooseInstances returns the folder of the instances. It is chosen at the first start and never changes.
 func (f *folders) chooseInstances(configured string) (string, error) {
-	kept, err := f.state.Setting(instanceDirSetting)
-	if err != nil {
+	var kept string
+	err := f.state.Read(func(tx *store.Tx) (err error) {
+		kept, err = settings.Get(tx, "", instanceDirSetting)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return "", err
 	}
 	if kept != "" && !filepath.IsAbs(kept) {
 		kept = filepath.Join(f.data, kept) // Relative, so that the data folder can be moved.
 	}
-	chosen := kept
-	switch {
-	case configured != "":
-		chosen, err = filepath.Abs(configured)
-	case kept == "":
-		chosen, err = f.defaultInstances()
-	}
-	if err != nil {
-		return "", err
+	chosen := cmp.Or(configured, kept)
+	if chosen == "" {
+		if chosen, err = f.defaultInstances(); err != nil {
+			return "", err
+		}
 	}
 	if chosen, err = makeFolder(chosen, 0o711); err != nil {
 		return "", err
@@ -167,14 +170,12 @@ func (f *folders) keepInstances(chosen string) error {
 		return fmt.Errorf("account %s of the servers cannot reach %s: choose another folder, or allow other accounts to enter its parent "+
 			"folders (chmod o+x)", f.account.Name, chosen)
 	}
-	link := filepath.Join(f.data, instancesLink)
-	if chosen == link {
-		return f.state.SetSetting(instanceDirSetting, instancesLink)
-	}
-	if err := os.Symlink(chosen, link); err != nil && !errors.Is(err, fs.ErrExist) {
+	if link := filepath.Join(f.data, instancesLink); chosen == link {
+		chosen = instancesLink
+	} else if err := os.Symlink(chosen, link); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return f.state.SetSetting(instanceDirSetting, chosen)
+	return f.state.Write(func(tx *store.Tx) error { return settings.Put(tx, "", instanceDirSetting, chosen) })
 }
 
 // makeFolder creates a folder unless it exists, and returns its absolute path without symbolic links, as /proc shows it.

@@ -16,13 +16,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bowline-dev/bowline/favouritecloud/internal/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/database"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/httpapi"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/cache"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/fleet"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/network"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/nodegroup"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/records"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
 )
 
 // Limits of the HTTP server. Requests are small and answered from local state.
@@ -77,20 +76,15 @@ func (s *Server) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listening on %s: %w", s.config.Listen, err)
 	}
-	environment := func(service string, searchPath []string) fleet.Environment {
-		return fleet.Environment{
-			Store: f.state, Folder: f.instances, Account: f.account, SearchPath: searchPath,
-			RetryInterval: s.config.RetryInterval, Log: s.config.Log.With("service", service),
+	environment := func(name string) service.Environment {
+		return service.Environment{
+			Store: f.state, Folder: f.instances, Account: f.account, RetryInterval: s.config.RetryInterval,
+			Log: s.config.Log.With("service", name),
 		}
 	}
-	databases := database.New(environment("database", s.config.PostgresSearchPath), runtime.NumCPU())
-	caches := cache.New(environment("cache", s.config.RedisSearchPath))
-	networks, subnets := network.New(f.state)
-	groups := nodegroup.New(nodegroup.Config{
-		Store: f.state, SubnetExists: subnets.Exists, AutoscaleInterval: s.config.AutoscaleInterval,
-		Log: s.config.Log.With("service", "node groups"),
-	})
-	subnets.SetUsers(groups.CountUsers)
+	databases := database.New(environment("database"), s.config.PostgresSearchPath, runtime.NumCPU())
+	caches := cache.New(environment("cache"), s.config.RedisSearchPath)
+	kept := records.New(environment("records"))
 	if err := errors.Join(databases.Recover(ctx), caches.Recover(ctx)); err != nil {
 		if ctx.Err() != nil {
 			err = nil // Interrupted by a stop; the next start repeats the recovery.
@@ -101,54 +95,47 @@ func (s *Server) run(ctx context.Context) (err error) {
 	if s.config.CloudAdmin {
 		injector = faults.New()
 	}
-	run := func(ctx context.Context) error { return runAll(ctx, databases.Run, caches.Run, groups.Run) }
-	return s.serve(ctx, listener, run, httpapi.New(httpapi.Config{
-		Store: f.state, Databases: databases, Caches: caches, Networks: networks, Subnets: subnets, NodeGroups: groups, Faults: injector,
-		AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
-	}))
+	api := httpapi.New(httpapi.Config{
+		Store: f.state, Faults: injector, AdminTokenHash: f.adminTokenHash, Log: s.config.Log,
+		Services: []httpapi.Service{
+			{Path: "database/instances", Field: "instances", Resources: databases},
+			{Path: "cache/instances", Field: "instances", Resources: caches},
+			{Path: "networks", Field: "networks", Resources: kept.Networks, IgnoresKeys: true},
+			{Path: "subnets", Field: "subnets", Resources: kept.Subnets, IgnoresKeys: true},
+			{Path: "node-groups", Field: "node_groups", Resources: kept.NodeGroups, Autoscale: kept.NodeGroups.Autoscale},
+		},
+	})
+	autoscale := func(ctx context.Context) error { return kept.NodeGroups.Run(ctx, s.config.AutoscaleInterval) }
+	return s.serve(ctx, listener, api, databases.Run, caches.Run, autoscale)
 }
 
-// runAll runs services until ctx ends or one of them fails, and returns when all have ended.
-func runAll(ctx context.Context, services ...func(context.Context) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range services {
-		group.Go(func() error { return run(ctx) })
-	}
-	return group.Wait()
-}
-
-// serve runs the API and the services. The API stops first, so that clients do not see servers stop.
-func (s *Server) serve(ctx context.Context, listener net.Listener, runServices func(context.Context) error, api http.Handler) error {
+// serve runs the API and the services until ctx ends or one of them fails. The API stops first, so that clients do not see servers
+// stop.
+func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Handler, services ...func(context.Context) error) error {
 	server := &http.Server{
 		Handler: api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
 	}
-	services, stopServices := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopServices()
-	apiEnded, servicesEnded := make(chan error, 1), make(chan error, 1)
-	go func() { servicesEnded <- runServices(services) }()
-	go func() { apiEnded <- server.Serve(listener) }()
-
+	all, failing := errgroup.WithContext(ctx) // ends also when one fails
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	for _, run := range services {
+		all.Go(func() error { return run(life) })
+	}
+	all.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
 	err := s.announce(listener)
 	if err == nil {
-		select {
-		case <-ctx.Done():
-		case err = <-apiEnded:
-			apiEnded <- err
-		case err = <-servicesEnded:
-			servicesEnded <- err
-		}
+		<-failing.Done()
 	}
 	s.config.Log.Info("cloud stopping")
 	err = errors.Join(err, stopAPI(server))
-	if served := <-apiEnded; !errors.Is(served, http.ErrServerClosed) && !errors.Is(err, served) {
-		err = errors.Join(err, served)
-	}
-	stopServices()
-	if ran := <-servicesEnded; ran != nil && !errors.Is(err, ran) {
-		err = errors.Join(err, ran)
-	}
-	return err
+	stop()
+	return errors.Join(err, all.Wait())
 }
 
 // announce publishes the URL of the API to callers in this process, and to commands in the data folder.

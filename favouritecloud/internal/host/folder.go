@@ -1,6 +1,11 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package host runs servers as processes of this machine: accounts, programs, ports, folders, logs, processes.
+//
+// A Folder holds the data and the log of one server. Servers run in a session of their own and outlive this process, so a
+// Process need not be a child. A pid alone proves nothing, since pids are reused: a Process is a pidfd, which stays bound to
+// one process, and data of /proc is trusted only while a pidfd that was opened before it was read is still alive.
 package host
 
 import (
@@ -8,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,9 +32,6 @@ const (
 	killAfter = 5 * time.Second
 )
 
-// Signals maps the name of a program to the signal that ends it.
-type Signals map[string]unix.Signal
-
 // Folder is the folder of one server:
 //
 //	<folder>/            0711, owned by this process's account
@@ -38,10 +42,12 @@ type Folder struct {
 	Path string
 	// Owner is the account that will own the data.
 	Owner Account
-	// End ends each program that may run in the folder without loss of data.
-	End Signals
-	// Discard is End for data that is about to be deleted.
-	Discard Signals
+	// Stop asks the server for an orderly shutdown.
+	Stop unix.Signal
+	// End has the programs that may run in the folder, and the signal that ends each quickly without loss of data.
+	End map[string]unix.Signal
+	// Marks precede the cause of a failure in the log.
+	Marks []string
 }
 
 // Data returns the path of the data.
@@ -60,17 +66,11 @@ func (f *Folder) HasData() (bool, error) {
 
 // CreateData creates the data, which must not exist. fill fills the folder at path, which the owner of the data owns.
 func (f *Folder) CreateData(fill func(path string) error) error {
-	if err := os.MkdirAll(f.Path, 0o711); err != nil {
-		return err
-	}
-	if err := os.Chmod(f.Path, 0o711); err != nil { // The umask may have removed access for the server's account.
-		return err
-	}
 	unfinished := f.Data() + ".new"
-	if err := os.MkdirAll(unfinished, 0o700); err != nil {
-		return err
-	}
-	if err := f.Owner.Own(unfinished); err != nil {
+	err := errors.Join(os.MkdirAll(unfinished, 0o700),
+		os.Chmod(f.Path, 0o711), // The umask may have removed access for the server's account.
+		f.Owner.Own(unfinished))
+	if err != nil {
 		return err
 	}
 	if err := fill(unfinished); err != nil {
@@ -82,12 +82,9 @@ func (f *Folder) CreateData(fill func(path string) error) error {
 // DataOwner returns the account that owns the data: the server must run as this one.
 func (f *Folder) DataOwner() (Account, error) { return ownerOf(f.Data()) }
 
-// Clear ends every server process that works in the folder and keeps the data.
-func (f *Folder) Clear(ctx context.Context) error { return endIn(ctx, f.Path, f.End) }
-
 // Remove ends every server process that works in the folder and deletes it.
 func (f *Folder) Remove(ctx context.Context) error {
-	if err := endIn(ctx, f.Path, f.Discard); err != nil {
+	if err := f.Clear(ctx); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(f.Path); err != nil {
@@ -96,9 +93,58 @@ func (f *Folder) Remove(ctx context.Context) error {
 	return nil
 }
 
+// Clear ends every server process that works in the folder, kills those that do not end in time, and keeps the data.
+func (f *Folder) Clear(ctx context.Context) error {
+	deadline := time.Now().Add(killAfter)
+	for {
+		running, err := processesIn(f.Path, slices.Collect(maps.Keys(f.End))...)
+		if err == nil && len(running) == 0 {
+			return nil
+		}
+		if err == nil {
+			err = f.endAll(ctx, running, deadline)
+		}
+		for _, p := range running {
+			p.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("ending processes of %s: %w", f.Path, err)
+		}
+	}
+}
+
+// endAll signals the processes, and kills those that remain after the deadline.
+func (f *Folder) endAll(ctx context.Context, running []*Process, deadline time.Time) error {
+	orderly, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	for _, p := range running {
+		sig := unix.SIGKILL
+		if info, err := p.Inspect(); err == nil && f.End[info.Command] != 0 && time.Now().Before(deadline) {
+			sig = f.End[info.Command]
+		}
+		if err := p.Signal(sig); err != nil && !errors.Is(err, ErrEnded) {
+			return err
+		}
+	}
+	for _, p := range running {
+		if p.Wait(orderly) == nil {
+			continue
+		}
+		if err := p.Signal(unix.SIGKILL); err != nil && !errors.Is(err, ErrEnded) {
+			return err
+		}
+		if err := p.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Server is a running server of a folder. Close leaves it running.
 type Server struct {
 	*Process
+	// Args are the arguments of the server, the program first.
+	Args     []string
 	folder   *Folder
 	logStart int64 // offset in the log at which the output since Start or Adopt begins
 }
@@ -119,23 +165,23 @@ func (f *Folder) Start(cmd *exec.Cmd) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting server: %w", err)
 	}
-	return &Server{Process: p, folder: f, logStart: logStart}, nil
+	return &Server{Process: p, Args: cmd.Args, folder: f, logStart: logStart}, nil
 }
 
-// Adopt returns the server that an earlier cloud started as p.
-func (f *Folder) Adopt(p *Process) *Server {
-	return &Server{Process: p, folder: f, logStart: logSize(f.log())}
+// Adopt returns the server that an earlier cloud started as p with these arguments.
+func (f *Folder) Adopt(p *Process, args []string) *Server {
+	return &Server{Process: p, Args: args, folder: f, logStart: logSize(f.log())}
 }
 
-// AwaitReady returns nil as soon as isReady returns true. It fails when the server ends, with the last cause in its log, which
-// follows one of the marks, or when ctx ends.
-func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) bool, marks ...string) error {
+// AwaitReady returns nil as soon as isReady returns true. It fails when the server ends, with the last cause in its log, or when
+// ctx ends.
+func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) bool) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for !isReady(ctx) {
 		select {
 		case <-s.Exited():
-			return fmt.Errorf("server ended while starting: %s", LastCause(logSince(s.folder.log(), s.logStart), marks...))
+			return fmt.Errorf("server ended while starting: %s", LastCause(logSince(s.folder.log(), s.logStart), s.folder.Marks...))
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for server to accept connections: %w", ctx.Err())
 		case <-tick.C:
@@ -144,10 +190,10 @@ func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) b
 	return nil
 }
 
-// Shutdown ends the server in an orderly way, by the signal that asks for it, and closes it. After a timeout it ends the
-// server by Clear.
-func (s *Server) Shutdown(ctx context.Context, sig unix.Signal) error {
-	if err := s.Signal(sig); err != nil && !errors.Is(err, ErrEnded) {
+// Shutdown ends the server in an orderly way and closes it. After a timeout it ends the server by Clear, which loses no data but
+// may make the next start slower.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.Signal(s.folder.Stop); err != nil && !errors.Is(err, ErrEnded) {
 		return fmt.Errorf("stopping server: %w", err)
 	}
 	orderly, cancel := context.WithTimeout(ctx, shutdownTimeout)

@@ -18,11 +18,11 @@ const Loopback = "127.0.0.1"
 // so that a server rarely loses its port while it is down.
 type PortRange struct{ First, End int }
 
-// DatabasePorts is the range of PostgreSQL servers.
-func DatabasePorts() PortRange { return PortRange{First: 20000, End: 26384} }
-
-// CachePorts is the range of Redis servers.
-func CachePorts() PortRange { return PortRange{First: 26384, End: 32768} }
+// Port ranges of the services.
+var (
+	DatabasePorts = PortRange{First: 20000, End: 26384}
+	CachePorts    = PortRange{First: 26384, End: 32768}
+)
 
 // Free returns a random port of the range that is not in use and not taken.
 func (r PortRange) Free(taken func(port int) bool) (int, error) {

@@ -7,7 +7,7 @@ import "testing"
 
 func TestFree(t *testing.T) {
 	t.Parallel()
-	for _, r := range []PortRange{DatabasePorts(), CachePorts()} {
+	for _, r := range []PortRange{DatabasePorts, CachePorts} {
 		first, err := r.Free(func(int) bool { return false })
 		if err != nil || first < r.First || first >= r.End {
 			t.Fatalf("got %d, %v", first, err)
@@ -16,7 +16,7 @@ func TestFree(t *testing.T) {
 			t.Error("found a port though all are taken")
 		}
 	}
-	if DatabasePorts().End > CachePorts().First {
+	if DatabasePorts.End > CachePorts.First {
 		t.Error("services may choose the same port")
 	}
 }

@@ -4,10 +4,15 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // NotInstalledError reports that no suitable version of a program is installed on this machine.
@@ -24,16 +29,82 @@ func (e *NotInstalledError) Error() string {
 		"the instance then starts automatically", e.Program, e.Package)
 }
 
-// Version runs a program with --version and returns the first submatch of its output. It is empty if the program cannot run,
-// for example because it is half removed, or prints something else. The error is that of ctx.
-func Version(ctx context.Context, program string, pattern *regexp.Regexp) (string, error) {
-	output, err := exec.CommandContext(ctx, program, "--version").Output()
+// Program is an installed program.
+type Program struct {
+	// Path is absolute. Version is the version as the API shows it.
+	Path, Version string
+}
+
+// Software describes the program of a server.
+type Software struct {
+	// SearchPath has folders, or patterns of folders as in filepath.Match.
+	SearchPath []string
+	// Locate returns the program in a folder, or an error if there is no complete installation.
+	Locate func(folder string) (path string, err error)
+	// Version matches the output of the program with --version. Its submatch is the version.
+	Version *regexp.Regexp
+	// Oldest is the oldest suitable major version.
+	Oldest int
+}
+
+// Find returns the installed programs: in the order of the search path, and within one pattern the newest first. Each version is
+// listed once. The result is not cached, so that new installations are found.
+func (s Software) Find(ctx context.Context) ([]Program, error) {
+	var found []Program
+	for _, pattern := range s.SearchPath {
+		folders, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("searching programs in %q: %w", pattern, err)
+		}
+		var here []Program
+		for _, folder := range folders {
+			path, err := s.Locate(folder)
+			if err != nil || !filepath.IsAbs(path) {
+				continue // There is no such program.
+			}
+			version, err := s.versionOf(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			known := func(other Program) bool { return other.Version == version }
+			if Major(version) >= s.Oldest && !slices.ContainsFunc(found, known) && !slices.ContainsFunc(here, known) {
+				here = append(here, Program{Path: path, Version: version})
+			}
+		}
+		slices.SortStableFunc(here, func(a, b Program) int { return cmp.Compare(Major(b.Version), Major(a.Version)) })
+		found = append(found, here...)
+	}
+	return found, nil
+}
+
+// versionOf returns an empty version if the program cannot run, for example because it is half removed, or prints something
+// else. The error is that of ctx.
+func (s Software) versionOf(ctx context.Context, path string) (string, error) {
+	output, err := exec.CommandContext(ctx, path, "--version").Output()
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	match := pattern.FindStringSubmatch(string(output))
+	match := s.Version.FindStringSubmatch(string(output))
 	if err != nil || match == nil {
-		return "", nil // Such a program counts as not installed.
+		return "", nil
 	}
 	return match[1], nil
+}
+
+// Versions returns the versions of the programs.
+func Versions(programs []Program) (versions []string) {
+	for _, p := range programs {
+		versions = append(versions, p.Version)
+	}
+	return versions
+}
+
+// Major returns the major version, 0 if the version is not valid.
+func Major(version string) int {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	if err != nil {
+		return 0
+	}
+	return n
 }

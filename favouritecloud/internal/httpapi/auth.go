@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/rules"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
@@ -26,6 +25,23 @@ const (
 	keySecretBytes = 24
 )
 
+const keys store.Table[apiKey] = "keys" // by id, without a project
+
+// apiKey is the stored part of an API key.
+type apiKey struct {
+	Project   string
+	Hash      [sha256.Size]byte // of the whole key
+	CreatedAt time.Time
+}
+
+func unauthorized(message string) error {
+	return refusal.New(http.StatusUnauthorized, sdk.CodeUnauthorized, "%s", message)
+}
+
+func forbidden(format string, args ...any) error {
+	return refusal.New(http.StatusForbidden, sdk.CodeForbidden, format, args...)
+}
+
 // forAdmin requires the admin token.
 func (a *API) forAdmin(next route) route {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -34,7 +50,7 @@ func (a *API) forAdmin(next route) route {
 			return err
 		}
 		if !admin {
-			return refusal.Forbidden("this request requires the admin token: see the file admin.token in the data folder of the cloud")
+			return forbidden("this request requires the admin token: see the file admin.token in the data folder of the cloud")
 		}
 		return next(w, r)
 	}
@@ -48,10 +64,10 @@ func (a *API) forProject(next route) route {
 			return err
 		}
 		if admin {
-			return refusal.Forbidden("the admin token can only create API keys: use an API key of project %q", r.PathValue("project"))
+			return forbidden("the admin token can only create API keys: use an API key of project %q", r.PathValue("project"))
 		}
 		if project != r.PathValue("project") {
-			return refusal.Forbidden("this API key belongs to project %q and cannot be used for project %q", project, r.PathValue("project"))
+			return forbidden("this API key belongs to project %q and cannot be used for project %q", project, r.PathValue("project"))
 		}
 		return next(w, r)
 	}
@@ -61,7 +77,7 @@ func (a *API) forProject(next route) route {
 func (a *API) authenticate(r *http.Request) (admin bool, project string, err error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return false, "", refusal.Unauthorized("an API key is required: send it as \"Authorization: Bearer KEY\"")
+		return false, "", unauthorized("an API key is required: send it as \"Authorization: Bearer KEY\"")
 	}
 	hash := sha256.Sum256([]byte(token))
 	if subtle.ConstantTimeCompare(hash[:], a.AdminTokenHash[:]) == 1 {
@@ -69,21 +85,25 @@ func (a *API) authenticate(r *http.Request) (admin bool, project string, err err
 	}
 	rest, _ := strings.CutPrefix(token, keyPrefix)
 	id, _, _ := strings.Cut(rest, "_")
-	key, err := a.Store.Key(id)
+	var key apiKey
+	err = a.Store.Read(func(tx *store.Tx) (err error) {
+		key, err = keys.Get(tx, "", id)
+		return err
+	})
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return false, "", err
 	}
 	// The key of an unknown id is zero: no token has that hash.
 	if subtle.ConstantTimeCompare(hash[:], key.Hash[:]) != 1 {
-		return false, "", refusal.Unauthorized("the API key is not valid")
+		return false, "", unauthorized("the API key is not valid")
 	}
 	return false, key.Project, nil
 }
 
-// createKey creates a key, and its project if that is new.
+// createKey creates a key, and so its project if that is new.
 func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 	project := r.PathValue("project")
-	if err := rules.Name("project", project); err != nil {
+	if err := refusal.Name("project", project); err != nil {
 		return err
 	}
 	id, secret := randomHex(keyIDBytes), randomHex(keySecretBytes)
@@ -91,8 +111,8 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 		Project: project, ID: id, Key: keyPrefix + id + "_" + secret,
 		CreatedAt: time.Now().UTC().Truncate(time.Second),
 	}
-	err := a.Store.AddKey(store.Key{ID: id, Project: project, Hash: sha256.Sum256([]byte(created.Key)), CreatedAt: created.CreatedAt})
-	if err != nil {
+	kept := apiKey{Project: project, Hash: sha256.Sum256([]byte(created.Key)), CreatedAt: created.CreatedAt}
+	if err := a.Store.Write(func(tx *store.Tx) error { return keys.Put(tx, "", id, kept) }); err != nil {
 		return err
 	}
 	a.Log.Info("API key created", "project", project, "key", id)

@@ -1,6 +1,9 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package httpapi is the cloud's HTTP/JSON interface: routes, authentication, errors, limits.
+//
+// A route is a function that returns an error; only respondError turns an error into an answer. Services are independent of HTTP.
 package httpapi
 
 import (
@@ -18,31 +21,22 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/faults"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/cache"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/database"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/network"
-	"github.com/bowline-dev/bowline/favouritecloud/internal/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// maxBodyBytes is the largest body, far more than any request needs.
-const maxBodyBytes = 1 << 20
+const (
+	// maxBodyBytes is the largest body, far more than any request needs.
+	maxBodyBytes = 1 << 20
+	inProject    = "/v1/projects/{project}/"
+)
 
 // Config configures the API. All fields except Faults are required.
 type Config struct {
 	// Store holds the API keys.
 	Store *store.Store
-	// Databases is the database service.
-	Databases *database.Service
-	// Caches is the cache service.
-	Caches *cache.Service
-	// Networks is the service for networks.
-	Networks *network.Networks
-	// Subnets is the service for subnets.
-	Subnets *network.Subnets
-	// NodeGroups is the node group service.
-	NodeGroups *nodegroup.Service
+	// Services are the services of projects.
+	Services []Service
 	// Faults injects faults into calls and counts them; nil disables both.
 	Faults *faults.Injector
 	// AdminTokenHash is the SHA-256 of the admin token.
@@ -60,7 +54,14 @@ type API struct {
 // New returns the handler of all routes.
 func New(c Config) *API {
 	a := &API{Config: c, routes: http.NewServeMux()}
-	a.addRoutes()
+	a.routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	a.handle("POST "+inProject+"keys", a.forAdmin(a.createKey))
+	for _, s := range c.Services {
+		a.addService(s)
+	}
+	if a.Faults != nil {
+		a.addFaultRoutes()
+	}
 	return a
 }
 
@@ -96,10 +97,7 @@ func (a *API) respondNoRoute(w http.ResponseWriter, r *http.Request, standard ht
 	standard.ServeHTTP(probe, r)
 	err := refusal.NotFound("path %s does not exist", r.URL.Path)
 	if probe.status == http.StatusMethodNotAllowed {
-		err = &refusal.Error{
-			Status: probe.status, Code: sdk.CodeInvalid,
-			Message: "method " + r.Method + " is not allowed here: use " + w.Header().Get("Allow"),
-		}
+		err = refusal.New(probe.status, sdk.CodeInvalid, "method %s is not allowed here: use %s", r.Method, w.Header().Get("Allow"))
 	}
 	a.respondError(w, r, err)
 }
@@ -121,12 +119,9 @@ func (a *API) respondError(w http.ResponseWriter, r *http.Request, err error) {
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	body, err := json.Marshal(sdk.ErrorBody{Error: sdk.ErrorDetail{Code: refused.Code, Message: refused.Message}})
-	if err != nil {
+	if err := respondJSON(w, refused.Status, sdk.ErrorBody{Error: sdk.ErrorDetail{Code: refused.Code, Message: refused.Message}}); err != nil {
 		a.Log.Error("encoding answer", "error", err)
-		body = nil
 	}
-	respond(w, refused.Status, body)
 }
 
 // respond sends an encoded answer. It fails only if the client has disconnected.
@@ -149,13 +144,13 @@ func respondJSON(w http.ResponseWriter, status int, value any) error {
 func decode(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return refusal.TooLarge("the request is longer than %d bytes", tooLarge.Limit)
+		return refusal.New(http.StatusRequestEntityTooLarge, sdk.CodeInvalid, "the request is longer than %d bytes", tooLarge.Limit)
 	}
 	if err != nil {
-		return refusal.Malformed("the request ended early")
+		return malformed("the request ended early")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return refusal.Malformed("the request has no body: send a JSON object")
+		return malformed("the request has no body: send a JSON object")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
@@ -163,9 +158,13 @@ func decode(r *http.Request, into any) error {
 		return decodeRefusal(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return refusal.Malformed("the request has more than one JSON value")
+		return malformed("the request has more than one JSON value")
 	}
 	return nil
+}
+
+func malformed(message string) error {
+	return refusal.New(http.StatusBadRequest, sdk.CodeInvalid, "%s", message)
 }
 
 func decodeRefusal(err error) error {
@@ -178,7 +177,7 @@ func decodeRefusal(err error) error {
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // encoding/json has no type for this error.
 		return refusal.Invalid("field %s is unknown", field)
 	}
-	return refusal.Malformed("the request is not valid JSON")
+	return malformed("the request is not valid JSON")
 }
 
 // statusRecorder records the status for the log, and calls before, if any, before the answer is sent.

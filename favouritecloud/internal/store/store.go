@@ -1,14 +1,19 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package store keeps the cloud's durable state in one bbolt file.
+//
+// Every change is one transaction that is on disk when the call returns. The lock of the file guarantees that only one cloud
+// uses the folder. The file contains the passwords of instances and is readable by its owner only; of API keys it contains hashes.
 package store
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +24,8 @@ import (
 // lockTimeout is how long a killed cloud may take to release the lock.
 const lockTimeout = time.Second
 
-// settingsBucket holds the settings by name. Values are text and not JSON.
-const settingsBucket = "settings"
+// ErrNotFound reports that there is no such record.
+var ErrNotFound = errors.New("not found")
 
 // Store is an open state file. It is safe for concurrent use.
 type Store struct {
@@ -31,57 +36,106 @@ type Store struct {
 // Open opens the state in a folder and creates it if there is none. If another process has it open, Open fails within about a
 // second with an error that names the process.
 func Open(folder string) (*Store, error) {
-	s := &Store{pidPath: filepath.Join(folder, "pid")}
+	pidPath := filepath.Join(folder, "pid")
 	db, err := bbolt.Open(filepath.Join(folder, "state.db"), 0o600, &bbolt.Options{Timeout: lockTimeout})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("opening state: %s is in use by another cloud%s", folder, s.holder())
+		holder := ""
+		if pid, err := os.ReadFile(pidPath); err == nil {
+			holder = fmt.Sprintf(" (pid %s)", strings.TrimSpace(string(pid)))
+		}
+		return nil, fmt.Errorf("opening state: %s is in use by another cloud%s", folder, holder)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening state: %w", err)
 	}
-	s.db = db
-	if err := os.WriteFile(s.pidPath, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(pidPath, fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening state: %w", err), db.Close())
 	}
-	return s, nil
-}
-
-// holder returns the pid of the process that has the state open, if it is known.
-func (s *Store) holder() string {
-	content, err := os.ReadFile(s.pidPath)
-	if err != nil {
-		return ""
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf(" (pid %d)", pid)
+	return &Store{db: db, pidPath: pidPath}, nil
 }
 
 // Close closes the file and releases its lock.
-func (s *Store) Close() error {
-	return errors.Join(os.Remove(s.pidPath), s.db.Close())
+func (s *Store) Close() error { return errors.Join(os.Remove(s.pidPath), s.db.Close()) }
+
+// Tx is a transaction. It is valid until the function that it was passed to returns.
+type Tx struct{ bolt *bbolt.Tx }
+
+// Read lets f read one consistent state.
+func (s *Store) Read(f func(*Tx) error) error {
+	return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{bolt: tx}) })
 }
 
-// Setting returns a setting of the whole cloud; empty if it was never set.
-func (s *Store) Setting(name string) (value string, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		if settings := tx.Bucket([]byte(settingsBucket)); settings != nil {
-			value = string(settings.Get([]byte(name)))
-		}
-		return nil
-	})
-	return value, err
+// Write lets f read and change the state. Nothing is written when f returns an error, which Write returns; otherwise all changes
+// are on disk when Write returns nil. Writes run one at a time.
+func (s *Store) Write(f func(*Tx) error) error {
+	return s.db.Update(func(tx *bbolt.Tx) error { return f(&Tx{bolt: tx}) })
 }
 
-// SetSetting sets a setting of the whole cloud.
-func (s *Store) SetSetting(name, value string) error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		settings, err := tx.CreateBucketIfNotExists([]byte(settingsBucket))
-		if err != nil {
-			return err
+// Table is the name of a table, which no other table has. It holds records of one type as JSON, by project and name; neither may
+// contain a zero byte. Records of the whole cloud have an empty project. A table is created with its first record.
+type Table[T any] string
+
+func key(project, name string) []byte { return []byte(project + "\x00" + name) }
+
+// Get returns a record. The error is ErrNotFound when there is none.
+func (t Table[T]) Get(tx *Tx, project, name string) (record T, err error) {
+	if bucket := tx.bolt.Bucket([]byte(t)); bucket != nil {
+		if data := bucket.Get(key(project, name)); data != nil {
+			return record, json.Unmarshal(data, &record)
 		}
-		return settings.Put([]byte(name), []byte(value))
-	})
+	}
+	return record, ErrNotFound
+}
+
+// List returns the records of a project, ordered by name.
+func (t Table[T]) List(tx *Tx, project string) ([]T, error) { return t.scan(tx, key(project, "")) }
+
+// All returns the records of all projects, ordered by project and name.
+func (t Table[T]) All(tx *Tx) ([]T, error) { return t.scan(tx, nil) }
+
+func (t Table[T]) scan(tx *Tx, prefix []byte) (records []T, err error) {
+	bucket := tx.bolt.Bucket([]byte(t))
+	if bucket == nil {
+		return nil, nil
+	}
+	cursor := bucket.Cursor()
+	for key, data := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, data = cursor.Next() {
+		var record T
+		if err := json.Unmarshal(data, &record); err != nil {
+			return nil, fmt.Errorf("reading table %s: %w", t, err)
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// Put adds or replaces a record.
+func (t Table[T]) Put(tx *Tx, project, name string, record T) error {
+	bucket, err := tx.bolt.CreateBucketIfNotExists([]byte(t))
+	if err != nil {
+		return fmt.Errorf("creating table %s: %w", t, err)
+	}
+	data, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	return bucket.Put(key(project, name), data)
+}
+
+// Delete deletes a record if it exists.
+func (t Table[T]) Delete(tx *Tx, project, name string) error {
+	if bucket := tx.bolt.Bucket([]byte(t)); bucket != nil {
+		return bucket.Delete(key(project, name))
+	}
+	return nil
+}
+
+// NextID returns a number that it never returned before.
+func (t Table[T]) NextID(tx *Tx) (int, error) {
+	bucket, err := tx.bolt.CreateBucketIfNotExists([]byte(t))
+	if err != nil {
+		return 0, fmt.Errorf("creating table %s: %w", t, err)
+	}
+	id, err := bucket.NextSequence()
+	return int(id), err
 }

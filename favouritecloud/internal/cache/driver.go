@@ -1,0 +1,228 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
+)
+
+const (
+	serverProgram = "redis-server"
+	// oldestMajor is the first version that does not let clients change the server's folders or modules at run time.
+	oldestMajor = 7
+	// controlUser is the user of this package.
+	controlUser = "cloud"
+	socketName  = "control.sock"
+)
+
+// DefaultSearchPath returns the folders of PATH, then those of packages.
+func DefaultSearchPath() []string {
+	return append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/bin", "/usr/bin")
+}
+
+func software(searchPath []string) host.Software {
+	return host.Software{
+		SearchPath: searchPath, Oldest: oldestMajor,
+		// For example "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0".
+		Version: regexp.MustCompile(`Redis server v=([0-9]+\.[0-9]+)\.`),
+		Locate: func(folder string) (string, error) {
+			path := filepath.Join(folder, serverProgram) // Links are kept: Debian's program depends on its name.
+			_, err := os.Stat(path)
+			return path, err
+		},
+	}
+}
+
+// choose returns the program of the version, or else the first one: later versions can read the data of earlier ones, and usually
+// only one is installed.
+func choose(programs []host.Program, version string) (host.Program, error) {
+	for _, p := range programs {
+		if p.Version == version {
+			return p, nil
+		}
+	}
+	if len(programs) == 0 {
+		return host.Program{}, &host.NotInstalledError{Program: fmt.Sprintf("Redis %d or later", oldestMajor), Package: "redis-server"}
+	}
+	return programs[0], nil
+}
+
+// driver runs the Redis server of one instance.
+type driver struct {
+	service.Site[Spec]
+	software host.Software
+}
+
+// Find returns the server that an earlier cloud started.
+func (d *driver) Find(ctx context.Context, r record) (*host.Server, error) {
+	c, err := dial(ctx, d.Data(), r.Spec.Secret)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	status, err := c.status()
+	if err != nil {
+		return nil, err
+	}
+	p, err := host.Open(status.pid)
+	if errors.Is(err, host.ErrEnded) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.do("PING"); err != nil && !isRefusal(err) { // It has ended, and its pid may have been reused.
+		p.Close()
+		return nil, nil
+	}
+	return d.Adopt(p, nil), nil
+}
+
+// Fits is always true: all settings can be changed while the server runs.
+func (d *driver) Fits(*host.Server, record) bool { return true }
+
+// Prepare selects the program.
+func (d *driver) Prepare(ctx context.Context, r record) (start func(port int) (*host.Server, error), err error) {
+	programs, err := d.software.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	program, err := choose(programs, r.Version)
+	return func(port int) (*host.Server, error) { return d.start(program, port, r) }, err
+}
+
+func (d *driver) start(with host.Program, port int, r record) (*host.Server, error) {
+	exists, err := d.HasData()
+	if err == nil && !exists {
+		err = d.CreateData(func(string) error { return nil })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating data folder: %w", err)
+	}
+	config := filepath.Join(d.Path, "redis.conf")
+	if err := d.writeConfig(config, configuration(d.Data(), port, r)); err != nil {
+		return nil, fmt.Errorf("writing configuration: %w", err)
+	}
+	cmd := exec.Command(with.Path, config)
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"} // That of this process may contain secrets.
+	return d.Start(cmd)
+}
+
+func (d *driver) writeConfig(path, content string) error {
+	owner, err := d.DataOwner()
+	if err != nil {
+		return err
+	}
+	unfinished := path + ".new"
+	if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // Left by a crash, it may belong to the server's account already.
+	}
+	if err := errors.Join(os.WriteFile(unfinished, []byte(content), 0o600), owner.Own(unfinished)); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, path)
+}
+
+// Settle waits for the server and applies its settings. Connections stay open, also those that were opened with another password.
+func (d *driver) Settle(ctx context.Context, s *host.Server, r record) (service.Seen, error) {
+	var seen service.Seen
+	err := s.AwaitReady(ctx, func(ctx context.Context) bool {
+		c, err := dial(ctx, d.Data(), r.Spec.Secret)
+		if err != nil {
+			return false
+		}
+		defer c.close()
+		status, err := c.status()
+		seen = service.Seen{Version: status.version, Port: status.port}
+		return err == nil && !status.loading && status.pid == s.Pid()
+	})
+	if err != nil {
+		return seen, err
+	}
+	return seen, d.apply(ctx, r)
+}
+
+// apply applies the record to the running server. Errors contain no password.
+func (d *driver) apply(ctx context.Context, r record) error {
+	c, err := dial(ctx, d.Data(), r.Spec.Secret)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for _, command := range [][]string{
+		{"CONFIG", "SET", "maxmemory", memory(r), "maxmemory-policy", r.Spec.EvictionPolicy},
+		append([]string{"ACL", "SETUSER", username}, clientRules(r)...),
+	} {
+		if _, err := c.do(command...); err != nil {
+			return fmt.Errorf("changing settings: %w", err)
+		}
+	}
+	return nil
+}
+
+func memory(r record) string { return strconv.Itoa(r.Spec.MemoryMegabytes << 20) }
+
+// clientRules are the permissions of clients, as ACL rules.
+func clientRules(r record) []string {
+	return []string{"reset", "on", passwordRule(r.Password), "~*", "&*", "+@all", "-@admin"}
+}
+
+// passwordRule is the ACL rule that adds a password by its hash.
+func passwordRule(password string) string {
+	hash := sha256.Sum256([]byte(password))
+	return "#" + hex.EncodeToString(hash[:])
+}
+
+// configuration returns the configuration file of a server. Writes survive a kill of the server at once, and are on disk a second
+// later at most.
+func configuration(data string, port int, r record) string {
+	lines := []string{
+		"bind " + host.Loopback,
+		"port " + strconv.Itoa(port),
+		"dir " + quote(data),
+		"unixsocket " + socketName, // Relative to dir, since Linux limits the length of the path.
+		"unixsocketperm 700",
+		"set-proc-title no", // The arguments show which server has which folder.
+		"appendonly yes",
+		"appendfsync everysec",
+		`save ""`,
+		"maxmemory " + memory(r),
+		"maxmemory-policy " + r.Spec.EvictionPolicy,
+		"user " + username + " " + strings.Join(clientRules(r), " "),
+		"user " + controlUser + " reset on " + passwordRule(r.Spec.Secret) + " ~* &* +@all",
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// quote quotes a path for Redis's configuration file.
+func quote(path string) string {
+	var quoted strings.Builder
+	for _, b := range []byte(filepath.Clean(path)) {
+		if b < ' ' || b == '"' || b == '\\' {
+			fmt.Fprintf(&quoted, `\x%02x`, b)
+			continue
+		}
+		quoted.WriteByte(b)
+	}
+	return `"` + quoted.String() + `"`
+}

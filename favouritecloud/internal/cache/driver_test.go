@@ -1,0 +1,143 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
+)
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for folder, script := range map[string]string{
+		"old":    "echo 'Redis server v=6.2.14 sha=00000000:0 malloc=jemalloc-5.2.1'",
+		"a":      "echo 'Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0'",
+		"b":      "echo 'Redis server v=7.0.11 sha=00000000:0 malloc=libc'",
+		"c":      "echo 'Redis server v=8.2.1 sha=00000000:1 malloc=libc'",
+		"broken": "exit 1",
+		"other":  "echo 'something else 7.0.1'",
+	} {
+		path := filepath.Join(root, folder, "redis-server")
+		err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)) // executable
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	search := []string{"relative"}
+	for _, folder := range []string{"none", "old", "broken", "other", "a", "b", "c"} {
+		search = append(search, filepath.Join(root, folder))
+	}
+	got, err := software(search).Find(t.Context())
+	want := []host.Program{
+		{Path: filepath.Join(root, "a/redis-server"), Version: "7.0"}, {Path: filepath.Join(root, "c/redis-server"), Version: "8.2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Fatalf("error %v, -want +got:\n%s", err, diff)
+	}
+	for version, chosen := range map[string]host.Program{"": want[0], "8.2": want[1], "7.4": want[0]} {
+		if p, err := choose(got, version); err != nil || p != chosen {
+			t.Errorf("choosing %q: %v, %v", version, p, err)
+		}
+	}
+	if _, err := choose(nil, "7.0"); err == nil || !strings.Contains(err.Error(), "apt-get install redis-server") {
+		t.Errorf("choosing from none: %v", err)
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	t.Parallel()
+	got, err := parseStatus("# Server\r\nredis_version:7.0.15\r\nprocess_id:42\r\ntcp_port:26400\r\n\r\n# Persistence\r\nloading:1\r\n")
+	if want := (status{pid: 42, port: 26400, version: "7.0", loading: true}); err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := parseStatus("# Server\r\nredis_version:7.0.15\r\n"); err == nil {
+		t.Error("an answer without a process is believed")
+	}
+}
+
+// newDriver returns a driver in a folder with a name that is long and hard to write.
+func newDriver(t *testing.T) *driver {
+	t.Helper()
+	parent, err := filepath.EvalSymlinks(t.TempDir())
+	owner, ownerErr := host.FindAccount()
+	if err := errors.Join(err, ownerErr, os.Chmod(filepath.Dir(parent), 0o711), os.Chmod(parent, 0o711)); err != nil {
+		t.Fatal(err)
+	}
+	folder := New(service.Environment{}, nil).Servers.Folder
+	folder.Path, folder.Owner = filepath.Join(parent, strings.Repeat("long ", 20)+`"'\é`), owner
+	t.Cleanup(func() {
+		if err := folder.Remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &driver{Site: service.Site[Spec]{Folder: &folder}, software: software(DefaultSearchPath())}
+}
+
+func TestDriver(t *testing.T) {
+	t.Parallel()
+	d := newDriver(t)
+	r := record{Spec: Spec{MemoryMegabytes: 8, EvictionPolicy: "noeviction", Secret: "secret"}}
+	r.Password = "password"
+	if running, err := d.Find(t.Context(), r); running != nil || err != nil {
+		t.Errorf("in an empty folder runs %v, %v", running, err)
+	}
+	start, err := d.Prepare(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", net.JoinHostPort(host.Loopback, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close() // The test is over.
+	s, err := start(taken.Addr().(*net.TCPAddr).Port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Settle(t.Context(), s, r); err == nil || !strings.Contains(err.Error(), "Failed listening on port") {
+		t.Errorf("a server whose port is taken: %v", err)
+	}
+	s.Close()
+
+	port, err := host.CachePorts.Free(func(int) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = start(port); err != nil {
+		t.Fatal(err)
+	}
+	if seen, err := d.Settle(t.Context(), s, r); seen.Version == "" || seen.Port != port || err != nil {
+		t.Errorf("%+v, %v", seen, err)
+	}
+	guessed, nonsense := r, r
+	guessed.Spec.Secret, nonsense.Spec.EvictionPolicy = "guessed", "none"
+	if _, err := d.Find(t.Context(), guessed); err == nil || !isRefusal(err) {
+		t.Errorf("without the secret: %v", err)
+	}
+	if err := d.apply(t.Context(), nonsense); err == nil || strings.Contains(err.Error(), r.Password) {
+		t.Errorf("applying nonsense: %v", err)
+	}
+	adopted, err := d.Find(t.Context(), r)
+	if err != nil || adopted == nil || adopted.Pid() != s.Pid() {
+		t.Fatalf("the server is not found: %v, %v", adopted, err)
+	}
+	if err := adopted.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if running, err := d.Find(t.Context(), r); running != nil || err != nil {
+		t.Errorf("after stopping runs %v, %v", running, err)
+	}
+	s.Close()
+}

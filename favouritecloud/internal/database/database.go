@@ -1,0 +1,111 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package database is the cloud's database service, whose instances are PostgreSQL servers.
+//
+// All state of a server is read from its folder and from /proc and never kept in memory: whether the data was initialized, whether
+// a server runs and with which settings (postmaster.pid and the arguments of the process). So every operation may be interrupted
+// anywhere and repeated, also by another process.
+//
+// Arguments, environments and logs contain no secrets.
+package database
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	api "github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+)
+
+// username is the name of the superuser of every server.
+const username = "postgres"
+
+// Spec is the part of records that only databases have.
+type Spec struct {
+	// FancinessLevel is the desired one.
+	FancinessLevel int
+	// FormerPasswords are those that the server may have instead of Password, while a change of it is not known to be applied;
+	// empty otherwise.
+	FormerPasswords []string
+}
+
+// Service is the database service.
+type Service = service.Service[Spec, api.CreateInstanceInput, api.UpdateInstanceInput]
+
+type record = service.Record[Spec]
+
+// New returns a service that is not running yet. The search path has folders, or patterns of folders; parallel is how many data
+// folders are initialized at the same time.
+func New(env service.Environment, searchPath []string, parallel int) *Service {
+	installed, slots := software(searchPath), make(chan struct{}, parallel)
+	return service.New(env, service.Kind[Spec, api.CreateInstanceInput, api.UpdateInstanceInput]{
+		Noun: "database instance", Update: update, Show: func(r record) any { return show(r) },
+		ShowCreated: func(r record) any {
+			return api.CreatedInstance{Instance: show(r), Credentials: sdk.Credentials{Password: r.Password}}
+		},
+		New: func(ctx context.Context, in api.CreateInstanceInput) (record, error) {
+			return create(ctx, installed, in)
+		},
+		Servers: &service.Servers[Spec]{
+			Prefix: "database-", Ports: host.DatabasePorts,
+			// In an immediate shutdown (SIGQUIT) servers free their shared memory and lose no data.
+			Folder: host.Folder{
+				Stop: unix.SIGINT, End: map[string]unix.Signal{serverProgram: unix.SIGQUIT, initProgram: unix.SIGKILL},
+				Marks: []string{"FATAL:", "PANIC:", "error:"},
+			},
+			NewDriver: func(s service.Site[Spec]) service.Driver[Spec] {
+				return &driver{Site: s, software: installed, slots: slots}
+			},
+		},
+	})
+}
+
+func create(ctx context.Context, installed host.Software, in api.CreateInstanceInput) (r record, err error) {
+	r.Name, r.Labels, r.Spec = in.Name, in.Labels, Spec{FancinessLevel: in.FancinessLevel}
+	r.Version, r.Password = *cmp.Or(in.Version, new(string)), *cmp.Or(in.Password, new(service.NewPassword()))
+	if err := refusal.Name("name", in.Name); err != nil {
+		return r, err
+	}
+	if err := validate(r.Spec.FancinessLevel, in.Password); err != nil || in.Version == nil {
+		return r, err
+	}
+	programs, err := installed.Find(ctx)
+	if err != nil {
+		return r, err
+	}
+	return r, refusal.Version{
+		Field: "version", Program: "PostgreSQL", Pattern: `^[1-9][0-9]{0,3}$`, Form: "a major version", Example: "15",
+		Installed: host.Versions(programs),
+	}.Validate(r.Version)
+}
+
+func update(r *record, in api.UpdateInstanceInput) error {
+	r.Spec.FancinessLevel = *cmp.Or(in.FancinessLevel, &r.Spec.FancinessLevel)
+	r.SetLabels(in.Labels)
+	if in.Password != nil && *in.Password != r.Password {
+		changePassword(r, *in.Password)
+	}
+	return validate(r.Spec.FancinessLevel, in.Password)
+}
+
+func validate(level int, password *string) error {
+	if level < api.MinFancinessLevel || level > api.MaxFancinessLevel {
+		return refusal.Invalid("fanciness_level %d is not valid: it must be %d to %d", level, api.MinFancinessLevel, api.MaxFancinessLevel)
+	}
+	return refusal.Password(password)
+}
+
+// show returns the instance as the API shows it, without its password.
+func show(r record) api.Instance {
+	return api.Instance{
+		ID: r.ID, Name: r.Name, FancinessLevel: r.Spec.FancinessLevel, Version: r.Version, Status: r.Status, Message: r.Message,
+		Hostname: r.Hostname(), Port: r.Port, Username: username, Labels: r.Labels, CreatedAt: r.CreatedAt.UTC().Truncate(time.Second),
+	}
+}

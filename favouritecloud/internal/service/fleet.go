@@ -1,0 +1,311 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// Environment is what services need of the cloud. Services without servers need the Store only.
+type Environment struct {
+	// Store holds the records.
+	Store *store.Store
+	// Folder holds one folder per server, of all services. It exists and is free of symbolic links.
+	Folder string
+	// Account owns the data of new servers.
+	Account host.Account
+	// RetryInterval is the longest pause between attempts.
+	RetryInterval time.Duration
+	// Log receives the events of servers.
+	Log *slog.Logger
+}
+
+// Servers describes the servers of a service.
+type Servers[Spec any] struct {
+	// Prefix and the id are the name of the folder of a server.
+	Prefix string
+	// Ports is the port range of the service.
+	Ports host.PortRange
+	// Folder has the programs of the servers. The service sets path and owner.
+	Folder host.Folder
+	// NewDriver returns the Driver of a server.
+	NewDriver func(Site[Spec]) Driver[Spec]
+}
+
+// A Site is what a Driver needs of its service.
+type Site[Spec any] struct {
+	*host.Folder
+	// Update changes the record of the server and returns the result. The error is store.ErrNotFound when there is none.
+	Update func(change func(*Record[Spec])) (Record[Spec], error)
+	// Log receives the events of the server.
+	Log *slog.Logger
+}
+
+// A Driver runs the server of one record. Its methods are called one at a time.
+type Driver[Spec any] interface {
+	// Find returns the server that an earlier cloud started, nil if none runs.
+	Find(ctx context.Context, r Record[Spec]) (*host.Server, error)
+	// Fits reports whether the server can continue to run, or must be restarted to match the record.
+	Fits(s *host.Server, r Record[Spec]) bool
+	// Prepare makes sure that a server can be started, and returns the function that starts it. The current server, if any, is
+	// stopped in between.
+	Prepare(ctx context.Context, r Record[Spec]) (start func(port int) (*host.Server, error), err error)
+	// Settle waits until the server accepts connections and applies the rest of the record to it.
+	Settle(ctx context.Context, s *host.Server, r Record[Spec]) (Seen, error)
+}
+
+// Seen is the observed state of a server that accepts connections.
+type Seen struct {
+	// Version is the version of the programs.
+	Version string
+	// Port is the port of the server.
+	Port int
+}
+
+// fleet holds the records of a service and manages their servers, if any.
+type fleet[Spec any] struct {
+	Environment
+	servers  *Servers[Spec] // nil if resources are records only
+	records  store.Table[Record[Spec]]
+	replays  store.Table[replay] // by idempotency key
+	choosing sync.Mutex          // held while a port is chosen, so that no two servers get the same
+
+	mu      sync.Mutex
+	workers map[int]*worker[Spec] // by id
+	life    context.Context       // nil until Run starts and after it began to stop
+	running sync.WaitGroup
+}
+
+func newFleet[Spec any](env Environment, noun string, servers *Servers[Spec]) *fleet[Spec] {
+	return &fleet[Spec]{
+		Environment: env, servers: servers, workers: map[int]*worker[Spec]{},
+		records: store.Table[Record[Spec]](noun), replays: store.Table[replay](noun + " replay"),
+	}
+}
+
+// anyID is the id of edit for a record of any id.
+const anyID = 0
+
+// Read returns a record as part of a transaction. The error is store.ErrNotFound when there is none.
+func (f *fleet[Spec]) Read(tx *store.Tx, project, name string) (Record[Spec], error) {
+	return f.records.Get(tx, project, name)
+}
+
+// InProject returns the records of a project, ordered by name, as part of a transaction.
+func (f *fleet[Spec]) InProject(tx *store.Tx, project string) ([]Record[Spec], error) {
+	return f.records.List(tx, project)
+}
+
+func (f *fleet[Spec]) get(project, name string) (r Record[Spec], err error) {
+	err = f.Store.Read(func(tx *store.Tx) error {
+		r, err = f.Read(tx, project, name)
+		return err
+	})
+	return r, err
+}
+
+func (f *fleet[Spec]) all() (records []Record[Spec], err error) {
+	err = f.Store.Read(func(tx *store.Tx) error {
+		records, err = f.records.All(tx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading records: %w", err)
+	}
+	return records, nil
+}
+
+// edit lets change edit a record and returns the result. If change returns an error, nothing is written.
+func (f *fleet[Spec]) edit(project, name string, id int, change func(*Record[Spec]) error) (r Record[Spec], err error) {
+	err = f.Store.Write(func(tx *store.Tx) error {
+		if r, err = f.Read(tx, project, name); err != nil {
+			return err
+		}
+		if id != anyID && r.ID != id {
+			return store.ErrNotFound
+		}
+		if err := change(&r); err != nil {
+			return err
+		}
+		return f.put(tx, r)
+	})
+	return r, err
+}
+
+// EditAll lets change edit every record of all projects. change reports whether it did; if it edits none, nothing is written.
+func (f *fleet[Spec]) EditAll(change func(*Record[Spec]) bool) error {
+	err := f.Store.Write(func(tx *store.Tx) error {
+		records, err := f.records.All(tx)
+		edited := false
+		for _, r := range records {
+			if change(&r) {
+				edited, err = true, errors.Join(err, f.put(tx, r))
+			}
+		}
+		if err == nil && !edited {
+			return errUnchanged
+		}
+		return err
+	})
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
+	return err
+}
+
+func (f *fleet[Spec]) put(tx *store.Tx, r Record[Spec]) error {
+	return f.records.Put(tx, r.Project, r.Name, r)
+}
+
+func (f *fleet[Spec]) remove(tx *store.Tx, r Record[Spec]) error {
+	return errors.Join(f.replays.Delete(tx, r.Project, r.IdempotencyKey), f.records.Delete(tx, r.Project, r.Name))
+}
+
+// Recover corrects the records before the API shows them, and removes the folders of this service that have no record.
+func (f *fleet[Spec]) Recover(ctx context.Context) error {
+	records, err := f.all()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, r := range records {
+		known[f.folderName(r.ID)] = true
+		if err := f.correct(ctx, r); err != nil {
+			return fmt.Errorf("recovering instance %q: %w", r.Name, err)
+		}
+	}
+	folders, err := os.ReadDir(f.Folder)
+	if err != nil {
+		return fmt.Errorf("listing instance folders: %w", err)
+	}
+	for _, folder := range folders {
+		if !strings.HasPrefix(folder.Name(), f.servers.Prefix) || known[folder.Name()] {
+			continue
+		}
+		f.Log.Info("removing leftover folder", "folder", folder.Name())
+		if err := f.folder(folder.Name()).Remove(ctx); err != nil {
+			return fmt.Errorf("removing leftover folder %s: %w", folder.Name(), err)
+		}
+	}
+	return nil
+}
+
+// correct changes the status of an instance that is ONLINE while its server is down.
+func (f *fleet[Spec]) correct(ctx context.Context, r Record[Spec]) error {
+	if r.Status != sdk.StatusOnline {
+		return nil
+	}
+	w := newWorker(f, r, ctx)
+	defer w.interrupt()
+	defer w.forget()
+	if running, err := w.find(ctx, r); err != nil || running {
+		return err
+	}
+	_, err := w.update(func(r *Record[Spec]) error {
+		r.Status, r.Message = sdk.StatusFailed, "the cloud was restarted; restarting the server"
+		return nil
+	})
+	return err
+}
+
+// Run manages all servers until ctx ends, then stops them and returns.
+func (f *fleet[Spec]) Run(ctx context.Context) error {
+	records, err := f.all()
+	if err != nil {
+		return err
+	}
+	f.setLife(ctx)
+	for _, r := range records {
+		f.enqueue(r)
+	}
+	<-ctx.Done()
+	f.setLife(nil)
+	f.running.Wait()
+	return nil
+}
+
+func (f *fleet[Spec]) setLife(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.life = ctx
+}
+
+// enqueue requests a pass of the record's worker, which it starts if there is none. While Run does not run, it does nothing: the
+// next Run enqueues every record.
+func (f *fleet[Spec]) enqueue(r Record[Spec]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.life == nil {
+		return
+	}
+	w, ok := f.workers[r.ID]
+	if !ok {
+		w = newWorker(f, r, f.life)
+		f.workers[r.ID] = w
+		life := f.life
+		f.running.Go(func() {
+			w.run(life)
+			f.mu.Lock()
+			delete(f.workers, r.ID)
+			f.mu.Unlock()
+		})
+	}
+	w.notify()
+}
+
+// interrupt ends the current pass of the record's worker, so that it can begin the deletion.
+func (f *fleet[Spec]) interrupt(id int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w, ok := f.workers[id]; ok {
+		w.interrupt()
+	}
+}
+
+func (f *fleet[Spec]) folderName(id int) string { return f.servers.Prefix + strconv.Itoa(id) }
+
+func (f *fleet[Spec]) folder(name string) *host.Folder {
+	folder := f.servers.Folder
+	folder.Path, folder.Owner = filepath.Join(f.Folder, name), f.Account
+	return &folder
+}
+
+// choosePort assigns the server of a worker a port that is free and that no other server has.
+func (f *fleet[Spec]) choosePort(w *worker[Spec]) (int, error) {
+	f.choosing.Lock()
+	defer f.choosing.Unlock()
+	records, err := f.all()
+	if err != nil {
+		return 0, err
+	}
+	taken := map[int]bool{}
+	for _, r := range records {
+		taken[r.Port] = true
+	}
+	port, err := f.servers.Ports.Free(func(port int) bool { return taken[port] })
+	if err != nil {
+		return 0, err
+	}
+	_, err = w.update(func(r *Record[Spec]) error {
+		r.Port = port
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("recording port: %w", err)
+	}
+	return port, nil
+}

@@ -1,0 +1,304 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package service is the common part of all services of the cloud: it creates, reads, searches, changes and deletes the records of
+// resources. A Kind has what differs: how requests are validated and what the API shows.
+//
+// Some resources are servers on this machine. The record is then the desired state, and a folder and a process are the actual
+// state. One worker per record compares both and acts, one pass at a time: each pass reads everything again, may stop anywhere,
+// and can be repeated, also by another process. No state is kept only in memory, so a cloud that was killed continues after its
+// restart, and adopts the servers that still run. A Driver runs the server.
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+)
+
+// Record is the record of a resource.
+type Record[Spec any] struct {
+	// Project and Name identify the resource for users.
+	Project, Name string
+	// ID is never reused in its service.
+	ID int
+	// CreatedAt is the exact time of the create request; the API shows whole seconds.
+	CreatedAt time.Time
+	// Labels are those of the user.
+	Labels map[string]string
+	// IdempotencyKey is that of the create request; empty for none.
+	IdempotencyKey string
+	// Status and Message are as the API shows them. Status DELETING is also desired state, and final.
+	Status, Message string
+	// Spec is the part that only this service has.
+	Spec Spec
+	Server
+}
+
+// SetLabels replaces all labels, unless labels is nil.
+func (r *Record[Spec]) SetLabels(labels map[string]string) {
+	if labels != nil {
+		r.Labels = labels
+	}
+}
+
+// Server is the part of records of servers.
+type Server struct {
+	// Password is the desired password of the user that the API shows.
+	Password string
+	// Version is the desired version of the server's programs; empty for any, until one was chosen.
+	Version string
+	// Port is the port of the server; 0 until one was chosen.
+	Port int
+	// Generation counts the changes of the desired state.
+	Generation int
+}
+
+// Hostname returns the host name of the server, empty until it has a port.
+func (s Server) Hostname() string {
+	if s.Port == 0 {
+		return ""
+	}
+	return host.Loopback
+}
+
+// NewPassword returns 32 random letters and digits, which have 160 bits.
+func NewPassword() string { return (rand.Text() + rand.Text())[:32] }
+
+// Kind describes the resources of a service. In is a create request, Change an update.
+type Kind[Spec, In, Change any] struct {
+	// Noun names a resource in messages, and the tables of the service.
+	Noun string
+	// New validates a request and returns its record: Name, Labels, Server and Spec.
+	New func(ctx context.Context, in In) (Record[Spec], error)
+	// Place, if any, checks a new record against other records.
+	Place func(tx *store.Tx, r *Record[Spec]) error
+	// Update applies a change and validates the result.
+	Update func(r *Record[Spec], in Change) error
+	// Release, if any, refuses to delete a resource that is in use.
+	Release func(tx *store.Tx, r Record[Spec]) error
+	// Show returns the resource as the API shows it.
+	Show func(r Record[Spec]) any
+	// ShowCreated, if any, returns the answer to a create request. Default: Show.
+	ShowCreated func(r Record[Spec]) any
+	// Servers describes the servers; nil if resources are records only.
+	Servers *Servers[Spec]
+}
+
+// Decode decodes the body of a request.
+type Decode func(into any) error
+
+// Created is the answer to a create request.
+type Created struct {
+	// Name is that of the resource.
+	Name string
+	// Body is JSON.
+	Body []byte
+	// Replayed is true when this is the answer to an earlier request with the same idempotency key.
+	Replayed bool
+}
+
+// replay is the answer to the request that created a resource.
+type replay struct{ Answer json.RawMessage }
+
+// Service answers the requests of one service. If its resources are servers, call Recover, then Run, and the other methods while
+// Run runs.
+type Service[Spec, In, Change any] struct {
+	Kind[Spec, In, Change]
+	*fleet[Spec]
+}
+
+// New returns a service.
+func New[Spec, In, Change any](env Environment, k Kind[Spec, In, Change]) *Service[Spec, In, Change] {
+	return &Service[Spec, In, Change]{Kind: k, fleet: newFleet(env, k.Noun, k.Servers)}
+}
+
+// Create creates a resource, or returns the answer to an earlier request with the same idempotency key in the same project, if the
+// key is not empty. A replay ignores the request: a client that retries after a crash may send an edited request and still needs
+// the password.
+func (s *Service[Spec, In, Change]) Create(ctx context.Context, project, key string, decode Decode) (created Created, err error) {
+	err = s.Store.Read(func(tx *store.Tx) error { return s.replay(tx, project, key, &created) })
+	if err != nil || created.Replayed {
+		return created, err
+	}
+	var in In
+	if err := decode(&in); err != nil {
+		return created, err
+	}
+	r, err := s.Kind.New(ctx, in)
+	if err == nil {
+		err = refusal.Labels(r.Labels)
+	}
+	if err != nil {
+		return created, err
+	}
+	r.Project, r.IdempotencyKey, r.CreatedAt, r.Status = project, key, time.Now(), sdk.StatusAvailable
+	if s.Servers != nil {
+		r.Status = sdk.StatusCreating
+	}
+	err = s.Store.Write(func(tx *store.Tx) error {
+		if err := s.replay(tx, project, key, &created); err != nil || created.Replayed {
+			return err
+		}
+		created.Name = r.Name
+		created.Body, err = s.add(tx, &r)
+		return err
+	})
+	if err == nil && !created.Replayed {
+		s.enqueue(r)
+	}
+	return created, err
+}
+
+// replay looks for the answer to an earlier request.
+func (s *Service[Spec, In, Change]) replay(tx *store.Tx, project, key string, created *Created) error {
+	if key == "" {
+		return nil
+	}
+	earlier, err := s.replays.Get(tx, project, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	*created = Created{Body: earlier.Answer, Replayed: err == nil}
+	return err
+}
+
+func (s *Service[Spec, In, Change]) add(tx *store.Tx, r *Record[Spec]) (body []byte, err error) {
+	if _, err := s.Read(tx, r.Project, r.Name); err == nil {
+		return nil, refusal.New(http.StatusConflict, sdk.CodeExists, "%s %q exists in project %q", s.Noun, r.Name, r.Project)
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	if s.Place != nil {
+		if err := s.Place(tx, r); err != nil {
+			return nil, err
+		}
+	}
+	if r.ID, err = s.records.NextID(tx); err != nil {
+		return nil, err
+	}
+	show := s.Show
+	if s.ShowCreated != nil {
+		show = s.ShowCreated
+	}
+	if body, err = json.Marshal(show(*r)); err != nil {
+		return nil, err
+	}
+	if r.IdempotencyKey != "" {
+		err = s.replays.Put(tx, r.Project, r.IdempotencyKey, replay{Answer: body})
+	}
+	return body, errors.Join(err, s.put(tx, *r))
+}
+
+// Get returns a resource. If asOf is not zero, resources that were created later are not found.
+func (s *Service[Spec, In, Change]) Get(project, name string, asOf time.Time) (any, error) {
+	r, err := s.get(project, name)
+	if err == nil && !isVisible(r, asOf) {
+		err = store.ErrNotFound
+	}
+	return s.show(r, err, project, name)
+}
+
+// List returns the resources of a project that have all of the labels, ordered by name. If asOf is not zero, resources that were
+// created later are not found.
+func (s *Service[Spec, In, Change]) List(project string, labels map[string]string, asOf time.Time) ([]any, error) {
+	shown := []any{} // An empty list, not null.
+	err := s.Store.Read(func(tx *store.Tx) error {
+		records, err := s.InProject(tx, project)
+		for _, r := range records {
+			if isVisible(r, asOf) && refusal.Matches(r.Labels, labels) {
+				shown = append(shown, s.Show(r))
+			}
+		}
+		return err
+	})
+	return shown, err
+}
+
+func isVisible[Spec any](r Record[Spec], asOf time.Time) bool {
+	return asOf.IsZero() || !r.CreatedAt.After(asOf)
+}
+
+// Update changes a resource. If it is a server, it starts to apply the change.
+func (s *Service[Spec, In, Change]) Update(project, name string, decode Decode) (any, error) {
+	var in Change
+	if err := decode(&in); err != nil {
+		return nil, err
+	}
+	return s.Apply(project, name, in)
+}
+
+// Apply is Update with a decoded request.
+func (s *Service[Spec, In, Change]) Apply(project, name string, in Change) (any, error) {
+	r, err := s.edit(project, name, anyID, func(r *Record[Spec]) error {
+		if r.Status == sdk.StatusDeleting {
+			return refusal.Conflict("%s %q is being deleted", s.Noun, name)
+		}
+		before := *r
+		if err := s.Kind.Update(r, in); err != nil {
+			return err
+		}
+		if r.Password != before.Password || !reflect.DeepEqual(r.Spec, before.Spec) {
+			r.Generation++
+			if r.Status == sdk.StatusOnline { // In this write, so that no reader sees the new state as ONLINE.
+				r.Status = sdk.StatusUpdating
+			}
+		}
+		return refusal.Labels(r.Labels)
+	})
+	if err == nil {
+		s.enqueue(r)
+	}
+	return s.show(r, err, project, name)
+}
+
+// Delete deletes a resource. If it is a server, Delete starts the deletion of the server and its data, and can be repeated.
+func (s *Service[Spec, In, Change]) Delete(project, name string) (any, error) {
+	var r Record[Spec]
+	err := s.Store.Write(func(tx *store.Tx) (err error) {
+		if r, err = s.Read(tx, project, name); err != nil {
+			return err
+		}
+		if r.Status != sdk.StatusDeleting {
+			r.Status, r.Message = sdk.StatusDeleting, ""
+		}
+		if s.Servers != nil {
+			return s.put(tx, r)
+		}
+		if s.Release != nil {
+			if err := s.Release(tx, r); err != nil {
+				return err
+			}
+		}
+		return s.remove(tx, r)
+	})
+	if err == nil {
+		s.interrupt(r.ID)
+		s.enqueue(r)
+	}
+	return s.show(r, err, project, name)
+}
+
+// show returns the answer about a resource. It converts a missing resource to a refusal, and adds the resource to internal errors.
+func (s *Service[Spec, In, Change]) show(r Record[Spec], err error, project, name string) (any, error) {
+	_, refused := errors.AsType[*refusal.Error](err)
+	switch {
+	case err == nil:
+		return s.Show(r), nil
+	case errors.Is(err, store.ErrNotFound):
+		return nil, refusal.NotFound("%s %q does not exist in project %q", s.Noun, name, project)
+	case refused:
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s %q of project %q: %w", s.Noun, name, project, err)
+}
