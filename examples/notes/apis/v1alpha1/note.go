@@ -15,7 +15,6 @@ type NoteParameters struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Text *string `json:"text,omitempty"`
-
 	// Mode of the file, as three octal digits. Default: 600.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-7]{3}$`
@@ -26,7 +25,6 @@ type NoteParameters struct {
 type NoteObservation struct {
 	// Path of the file.
 	Path string `json:"path,omitempty" connection:"path"`
-
 	// Size of the file in bytes.
 	Size int64 `json:"size,omitempty"`
 }

@@ -17,7 +17,6 @@ type ProviderConfigSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	ProjectID string `json:"projectID"`
-
 	// Endpoint is the URL of the favourite cloud's API.
 	// +kubebuilder:validation:Pattern=`^https?://[^/\s]+`
 	// +kubebuilder:validation:MaxLength=2048

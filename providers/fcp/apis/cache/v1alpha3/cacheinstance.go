@@ -22,7 +22,6 @@ type CacheInstanceParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Name *string `json:"name,omitempty"`
-
 	// MemoryMegabytes is the memory limit for data, 8 to 16384 MiB. It changes without a restart. If the data exceeds it,
 	// evictionPolicy applies.
 	// +bowline:required
@@ -30,14 +29,12 @@ type CacheInstanceParameters struct {
 	// +kubebuilder:validation:Minimum=8
 	// +kubebuilder:validation:Maximum=16384
 	MemoryMegabytes *int `json:"memoryMegabytes,omitempty"`
-
 	// EvictionPolicy selects the keys to evict when the memory is full: noeviction (none, writes are refused), or among all keys
 	// or those with an expiry (volatile) the least recently used (lru), the least frequently used (lfu), any (random) or the
 	// next to expire (ttl). The favourite cloud chooses volatile-lru if it is not set.
 	// +optional
 	// +kubebuilder:validation:Enum=noeviction;allkeys-lru;allkeys-lfu;allkeys-random;volatile-lru;volatile-lfu;volatile-random;volatile-ttl
 	EvictionPolicy *string `json:"evictionPolicy,omitempty"`
-
 	// EngineVersion is the major and minor version of Redis, for example "7.0". The favourite cloud chooses one if it is
 	// not set. It cannot change once it is set.
 	// +immutable
@@ -45,13 +42,11 @@ type CacheInstanceParameters struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	EngineVersion *string `json:"engineVersion,omitempty"`
-
 	// PasswordSecretRef selects the key of the Secret that holds the password that clients need: 8 to 128 characters
 	// without control characters. The favourite cloud generates a random one if it is not set. The connection
 	// Secret contains it.
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty" connection:"password"`
-
 	// Labels that the cache carries in the favourite cloud, in addition to the ownership labels. Labels
 	// that others add are kept.
 	// +bowline:labels
@@ -64,37 +59,26 @@ type CacheInstanceParameters struct {
 type CacheInstanceObservation struct {
 	// ID that the favourite cloud assigned to the cache.
 	ID int `json:"id,omitempty"`
-
 	// Name of the cache in the favourite cloud.
 	Name string `json:"name,omitempty"`
-
 	// Status of the cache: CREATING, ONLINE, UPDATING, DELETING or FAILED.
 	Status string `json:"status,omitempty"`
-
 	// Message explains status FAILED.
 	Message string `json:"message,omitempty"`
-
 	// MemoryMegabytes is the memory limit for data.
 	MemoryMegabytes int `json:"memoryMegabytes,omitempty"`
-
 	// EvictionPolicy that the cache has.
 	EvictionPolicy string `json:"evictionPolicy,omitempty"`
-
 	// EngineVersion is the version of Redis that runs.
 	EngineVersion string `json:"engineVersion,omitempty"`
-
 	// Hostname under which the cache can be reached.
 	Hostname string `json:"hostname,omitempty" connection:"endpoint"`
-
 	// Port on which the cache can be reached.
 	Port int `json:"port,omitempty" connection:"port"`
-
 	// Username that the password belongs to. It is the default user of clients that send only a password.
 	Username string `json:"username,omitempty" connection:"username"`
-
 	// Labels that the cache carries in the favourite cloud.
 	Labels map[string]string `json:"labels,omitempty"`
-
 	// CreatedAt is when the favourite cloud accepted the cache.
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }

@@ -23,7 +23,6 @@ type FavouriteDBInstanceParameters struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
-
 	// FancinessLevel is the number of connections that the server allows, 10 to 1000. Changing it restarts the
 	// server.
 	// +bowline:nolint=optional the guides print it as a value, and less than 10 is none
@@ -32,7 +31,6 @@ type FavouriteDBInstanceParameters struct {
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=1000
 	FancinessLevel int `json:"fancinessLevel,omitempty"`
-
 	// Version of the database engine, for example "15". The favourite cloud chooses one if it is not set. It cannot
 	// change once it is set.
 	// +immutable
@@ -40,7 +38,6 @@ type FavouriteDBInstanceParameters struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Version *string `json:"version,omitempty"`
-
 	// PasswordSecretRef selects the key of the Secret that holds the password of the server's superuser: 8 to 128
 	// characters without control characters. The favourite cloud generates a random one if it is not set. The
 	// connection Secret contains it.
@@ -52,34 +49,24 @@ type FavouriteDBInstanceParameters struct {
 type FavouriteDBInstanceObservation struct {
 	// ID that the favourite cloud assigned to the instance.
 	ID int `json:"id,omitempty"`
-
 	// Name of the instance in the favourite cloud.
 	Name string `json:"name,omitempty"`
-
 	// Status of the instance: CREATING, ONLINE, UPDATING, DELETING or FAILED.
 	Status string `json:"status,omitempty"`
-
 	// Message explains status FAILED.
 	Message string `json:"message,omitempty"`
-
 	// FancinessLevel that the instance has.
 	FancinessLevel int `json:"fancinessLevel,omitempty"`
-
 	// Version of the database engine.
 	Version string `json:"version,omitempty"`
-
 	// Hostname under which the database can be reached.
 	Hostname string `json:"hostname,omitempty" connection:"endpoint"`
-
 	// Port on which the database can be reached.
 	Port int `json:"port,omitempty" connection:"port"`
-
 	// Username of the server's superuser.
 	Username string `json:"username,omitempty" connection:"username"`
-
 	// Labels that the instance carries in the favourite cloud.
 	Labels map[string]string `json:"labels,omitempty"`
-
 	// CreatedAt is when the favourite cloud accepted the instance.
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }

@@ -18,88 +18,72 @@ type DatabaseParameters struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Owner *string `json:"owner,omitempty"`
-
 	// OwnerRef names the Role that owns the database.
 	// +optional
 	OwnerRef *xpv1.Reference `json:"ownerRef,omitempty"`
-
 	// OwnerSelector selects the Role for ownerRef.
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
-
 	// Template is the database to copy. Used at creation only. Default: template1.
 	// +bowline:compare=writeOnly
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Template *string `json:"template,omitempty"`
-
 	// Encoding is the character set, for example UTF8. It cannot change. Default: that of the template.
 	// +bowline:compare=ignoreCase
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Encoding *string `json:"encoding,omitempty"`
-
 	// LCCollate is the libc locale for collation. It cannot change. Default: that of the template.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	LCCollate *string `json:"lcCollate,omitempty"`
-
 	// LCCtype is the libc locale for character classification. It cannot change. Default: that of the template.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	LCCtype *string `json:"lcCtype,omitempty"`
-
 	// LocaleProvider is libc, icu, or, since version 17, builtin. It cannot change. Default: that of the template.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:Enum=libc;icu;builtin
 	LocaleProvider *string `json:"localeProvider,omitempty"`
-
 	// ICULocale is the ICU locale if localeProvider is icu. It cannot change.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ICULocale *string `json:"icuLocale,omitempty"`
-
 	// ICURules are additional collation rules, since version 16. They cannot change.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ICURules *string `json:"icuRules,omitempty"`
-
 	// BuiltinLocale is the builtin locale if localeProvider is builtin. It cannot change.
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	BuiltinLocale *string `json:"builtinLocale,omitempty"`
-
 	// Tablespace is the default tablespace. Changing it moves the tables, which fails while sessions are connected.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Tablespace *string `json:"tablespace,omitempty"`
-
 	// AllowConnections permits connections. Default: true.
 	// +optional
 	AllowConnections *bool `json:"allowConnections,omitempty"`
-
 	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
-
 	// IsTemplate lets every role with CREATEDB copy the database. Default: false.
 	// +optional
 	IsTemplate *bool `json:"isTemplate,omitempty"`
-
 	// Settings are configuration parameters for sessions, by name, for example work_mem.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
-
 	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
@@ -110,13 +94,10 @@ type DatabaseParameters struct {
 type DatabaseObservation struct {
 	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
-
 	// CurrentOwner is the role that owns it, also if the spec does not set it.
 	CurrentOwner string `json:"currentOwner,omitempty"`
-
 	// CollationVersion is the version of the collation library that the indexes were built with.
 	CollationVersion string `json:"collationVersion,omitempty"`
-
 	// Invalid is true after an interrupted deletion. An invalid database can only be deleted.
 	Invalid bool `json:"invalid,omitempty"`
 }

@@ -19,19 +19,15 @@ type GrantParameters struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Role *string `json:"role,omitempty"`
-
 	// RoleRef names the Role that receives the grant. It cannot change.
 	// +immutable
 	// +optional
 	RoleRef *xpv1.Reference `json:"roleRef,omitempty"`
-
 	// RoleSelector selects the Role for roleRef.
 	// +optional
 	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
-
 	// Target of the grant.
 	Target GrantTarget `json:"target" vendor:"On"`
-
 	// Privileges, such as SELECT or ALL, that the role holds on the target; all others are revoked. A membership has none.
 	// +bowline:compare=set;ignoreCase
 	// +listType=set
@@ -39,15 +35,12 @@ type GrantParameters struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	Privileges []string `json:"privileges,omitempty"`
-
 	// GrantOption lets the role grant the privileges to others; for a membership it is the admin option. Default: false.
 	// +optional
 	GrantOption *bool `json:"grantOption,omitempty"`
-
 	// Inherit gives the member the privileges of the role, since version 16. Default: the member's attribute inherit.
 	// +optional
 	Inherit *bool `json:"inherit,omitempty"`
-
 	// Set lets the member use SET ROLE, since version 16. Default: true.
 	// +optional
 	Set *bool `json:"set,omitempty"`
@@ -64,55 +57,45 @@ type GrantTarget struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Role;Database;Schema;Table;Sequence;Routine
 	Kind *string `json:"kind,omitempty"`
-
 	// Role to become a member of. It cannot change.
 	// +crossplane:generate:reference:type=Role
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Role *string `json:"role,omitempty"`
-
 	// RoleRef names the Role to become a member of. It cannot change.
 	// +immutable
 	// +optional
 	RoleRef *xpv1.Reference `json:"roleRef,omitempty"`
-
 	// RoleSelector selects the Role for roleRef.
 	// +optional
 	RoleSelector *xpv1.Selector `json:"roleSelector,omitempty"`
-
 	// Database of the target, for every kind but Role. It cannot change.
 	// +crossplane:generate:reference:type=Database
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Database *string `json:"database,omitempty"`
-
 	// DatabaseRef names the Database of the target. It cannot change.
 	// +immutable
 	// +optional
 	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
-
 	// DatabaseSelector selects the Database for databaseRef.
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
-
 	// Schema of the target, for kinds Schema, Table, Sequence and Routine. It cannot change.
 	// +crossplane:generate:reference:type=Schema
 	// +immutable
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Schema *string `json:"schema,omitempty"`
-
 	// SchemaRef names the Schema. It cannot change.
 	// +immutable
 	// +optional
 	SchemaRef *xpv1.Reference `json:"schemaRef,omitempty"`
-
 	// SchemaSelector selects the Schema for schemaRef.
 	// +optional
 	SchemaSelector *xpv1.Selector `json:"schemaSelector,omitempty"`
-
 	// Names of tables, sequences or routines in the schema. Default: all; those that are created later get the grant at the next
 	// poll. The name of a routine alone means all routines of that name; add(integer, integer) is one. They cannot change.
 	// +immutable

@@ -20,38 +20,32 @@ type ProviderConfigSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Endpoint *string `json:"endpoint,omitempty"`
-
 	// Port is the TCP port of the server. Default: key port of the Secret, else 5432.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port *int `json:"port,omitempty"`
-
 	// Username is the role to connect as. It needs the privileges for its task: CREATEDB for databases, CREATEROLE for roles.
 	// Default: key username of the Secret.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Username *string `json:"username,omitempty"`
-
 	// Database to connect to for objects that belong to no database, such as roles. Default: postgres.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Database *string `json:"database,omitempty"`
-
 	// SSLMode is the sslmode of libpq. Default: verify-full if rootCAs is set, else prefer, which does not protect against an
 	// attacker on the network.
 	// +optional
 	// +kubebuilder:validation:Enum=disable;prefer;require;verify-ca;verify-full
 	SSLMode *string `json:"sslMode,omitempty"`
-
 	// RootCAs are the PEM certificates of the authorities that may sign the server's certificate. Default: those of the
 	// controller's system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	RootCAs *string `json:"rootCAs,omitempty"`
-
 	// MaxConnections is the maximum number of concurrent connections to the server, across all databases. Default: 10.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

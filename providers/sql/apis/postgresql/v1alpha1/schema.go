@@ -19,36 +19,29 @@ type SchemaParameters struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Database *string `json:"database,omitempty"`
-
 	// DatabaseRef names the Database of the schema. It cannot change.
 	// +immutable
 	// +optional
 	DatabaseRef *xpv1.Reference `json:"databaseRef,omitempty"`
-
 	// DatabaseSelector selects the Database for databaseRef.
 	// +optional
 	DatabaseSelector *xpv1.Selector `json:"databaseSelector,omitempty"`
-
 	// Owner is the role that owns the schema. Default: the user of the provider configuration, unless the owner is changed outside.
 	// +crossplane:generate:reference:type=Role
 	// +bowline:compare=chosen
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Owner *string `json:"owner,omitempty"`
-
 	// OwnerRef names the Role that owns the schema.
 	// +optional
 	OwnerRef *xpv1.Reference `json:"ownerRef,omitempty"`
-
 	// OwnerSelector selects the Role for ownerRef.
 	// +optional
 	OwnerSelector *xpv1.Selector `json:"ownerSelector,omitempty"`
-
 	// Comment on the object, free text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Comment *string `json:"comment,omitempty"`
-
 	// Cascade lets the deletion of the schema delete its contents and all objects that depend on them. Default: false, a schema
 	// that is not empty is not deleted.
 	// +bowline:compare=writeOnly
@@ -60,7 +53,6 @@ type SchemaParameters struct {
 type SchemaObservation struct {
 	// OID is the object identifier on the server.
 	OID uint32 `json:"oid,omitempty"`
-
 	// CurrentOwner is the role that owns it, also if the spec does not set it.
 	CurrentOwner string `json:"currentOwner,omitempty"`
 }

@@ -18,25 +18,21 @@ type TenantDatabaseParameters struct {
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*$`
 	EngineVersion *string `json:"engineVersion,omitempty"`
-
 	// PasswordSecretRef selects the key of the Secret that holds the password of the owner. A random value is generated if
 	// it is not set. The connection Secret contains the password; the server receives a verifier only.
 	// +bowline:generated=password
 	// +optional
 	PasswordSecretRef *xpv1.SecretKeySelector `json:"passwordSecretRef,omitempty"`
-
 	// ConnectionLimit is the maximum number of concurrent connections, not counting superusers; -1, the default, is no limit. It applies
 	// to the database, and to its owner across all databases of the server.
 	// +optional
 	// +kubebuilder:default=-1
 	// +kubebuilder:validation:Minimum=-1
 	ConnectionLimit *int `json:"connectionLimit,omitempty"`
-
 	// Public lets every role of the server connect. Default: false, only the owner can connect.
 	// +optional
 	// +kubebuilder:default=false
 	Public *bool `json:"public,omitempty"`
-
 	// Settings are configuration parameters for sessions, by name, for example work_mem.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
@@ -47,7 +43,6 @@ type TenantDatabaseParameters struct {
 type TenantDatabaseObservation struct {
 	// OID is the object identifier of the database on the server.
 	OID uint32 `json:"oid,omitempty"`
-
 	// ServerVersion is the version of the server, for example 15.18.
 	ServerVersion string `json:"serverVersion,omitempty"`
 }

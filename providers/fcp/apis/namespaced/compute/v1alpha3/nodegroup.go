@@ -17,14 +17,12 @@ type ScalingConfig struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MinSize *int `json:"minSize,omitempty"`
-
 	// MaxSize is the largest number of machines, 1 to 1000.
 	// +bowline:required
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxSize *int `json:"maxSize,omitempty"`
-
 	// DesiredSize is the number of machines, minSize to maxSize. The favourite cloud starts with minSize if it is not
 	// set.
 	// +optional
@@ -40,7 +38,6 @@ type UpgradeSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=ROLLING;RECREATE
 	Strategy *string `json:"strategy,omitempty"`
-
 	// MaxUnavailable is the maximum number of machines that are replaced at a time, 1 to 1000. RECREATE ignores it. The
 	// favourite cloud chooses a number if it is not set.
 	// +optional
@@ -69,18 +66,15 @@ type NodeGroupParameters struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	SubnetIDs []string `json:"subnetIds,omitempty"`
-
 	// SubnetIDRefs name the Subnets, in the namespace of the node group, for subnetIds. They cannot change.
 	// +immutable
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	SubnetIDRefs []xpv1.Reference `json:"subnetIdRefs,omitempty"`
-
 	// SubnetIDSelector selects the Subnets for subnetIdRefs, in the namespace of the node group: all that match.
 	// +optional
 	SubnetIDSelector *xpv1.Selector `json:"subnetIdSelector,omitempty"`
-
 	// ScalingConfig is the number of machines. It has one entry.
 	// +bowline:required
 	// +optional
@@ -88,21 +82,17 @@ type NodeGroupParameters struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1
 	ScalingConfig []ScalingConfig `json:"scalingConfig,omitempty"`
-
 	// InstanceType of the machines, for example small. The favourite cloud chooses one if it is not set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	InstanceType *string `json:"instanceType,omitempty"`
-
 	// Upgrade configures how the machines are replaced when the instance type changes.
 	// +optional
 	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
-
 	// Repair configures the repair of broken machines. The favourite cloud replaces them if it is not set.
 	// +optional
 	Repair *Repair `json:"repair,omitempty"`
-
 	// Labels that the node group carries in the favourite cloud, in addition to the ownership labels. Labels that
 	// others add are kept. The label autoscale with the value "true" lets the favourite cloud change the desired size.
 	// +bowline:labels
@@ -115,24 +105,18 @@ type NodeGroupParameters struct {
 type NodeGroupObservation struct {
 	// Name of the node group in the favourite cloud.
 	Name string `json:"name,omitempty"`
-
 	// Status of the node group: CREATING, AVAILABLE or DELETING.
 	Status string `json:"status,omitempty"`
-
 	// SubnetIDs of the subnets that the machines are in.
 	// +listType=atomic
 	SubnetIDs []string `json:"subnetIds,omitempty"`
-
 	// ScalingConfig is the number of machines.
 	// +listType=atomic
 	ScalingConfig []ScalingConfigObservation `json:"scalingConfig,omitempty"`
-
 	// InstanceType of the machines.
 	InstanceType string `json:"instanceType,omitempty"`
-
 	// Upgrade is the observed state of the machines.
 	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
-
 	// CreatedAt is when the favourite cloud accepted the node group.
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
@@ -141,7 +125,6 @@ type NodeGroupObservation struct {
 type UpgradeStatus struct {
 	// LastUpgradeAt is when the machines were last replaced.
 	LastUpgradeAt *metav1.Time `json:"lastUpgradeAt,omitempty"`
-
 	// Version of the software of the machines.
 	Version string `json:"version,omitempty"`
 }
@@ -150,10 +133,8 @@ type UpgradeStatus struct {
 type ScalingConfigObservation struct {
 	// MinSize is the smallest number of machines.
 	MinSize int `json:"minSize,omitempty"`
-
 	// MaxSize is the largest number of machines.
 	MaxSize int `json:"maxSize,omitempty"`
-
 	// DesiredSize is the current number of machines.
 	DesiredSize int `json:"desiredSize,omitempty"`
 }

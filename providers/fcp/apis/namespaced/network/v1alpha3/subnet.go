@@ -21,16 +21,13 @@ type SubnetParameters struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	NetworkID *string `json:"networkId,omitempty"`
-
 	// NetworkIDRef names the Network, in the namespace of the subnet, for networkId. It cannot change.
 	// +immutable
 	// +optional
 	NetworkIDRef *xpv1.Reference `json:"networkIdRef,omitempty"`
-
 	// NetworkIDSelector selects the Network for networkIdRef, in the namespace of the subnet.
 	// +optional
 	NetworkIDSelector *xpv1.Selector `json:"networkIdSelector,omitempty"`
-
 	// CIDRBlock is the range of addresses of the subnet without host bits, inside that of the network, for example
 	// 10.0.1.0/24. It cannot change.
 	// +bowline:required
@@ -39,7 +36,6 @@ type SubnetParameters struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=43
 	CIDRBlock *string `json:"cidrBlock,omitempty"`
-
 	// Zone of the favourite cloud that the subnet is in: zone-a, zone-b or zone-c. The favourite cloud chooses one if it
 	// is not set. It cannot change once it is set.
 	// +immutable
@@ -47,7 +43,6 @@ type SubnetParameters struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Zone *string `json:"zone,omitempty"`
-
 	// Labels that the subnet carries in the favourite cloud, in addition to the ownership labels. Labels
 	// that others add are kept.
 	// +bowline:labels
@@ -60,19 +55,14 @@ type SubnetParameters struct {
 type SubnetObservation struct {
 	// ID that the favourite cloud assigned to the subnet.
 	ID string `json:"id,omitempty"`
-
 	// Status of the subnet: CREATING, AVAILABLE or DELETING.
 	Status string `json:"status,omitempty"`
-
 	// NetworkID of the network that the subnet is a part of.
 	NetworkID string `json:"networkId,omitempty"`
-
 	// CIDRBlock that the subnet has.
 	CIDRBlock string `json:"cidrBlock,omitempty"`
-
 	// Zone that the subnet is in.
 	Zone string `json:"zone,omitempty"`
-
 	// CreatedAt is when the favourite cloud accepted the subnet.
 	CreatedAt metav1.Time `json:"createdAt,omitempty,omitzero"`
 }
