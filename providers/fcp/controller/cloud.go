@@ -42,7 +42,85 @@ func system(clouds *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]) k
 	}
 }
 
-// states are those of all services without servers.
-func states() map[string]kind.State {
-	return map[string]kind.State{"CREATING": kind.Creating, "AVAILABLE": kind.Ready, "DELETING": kind.Deleting}
+// A service creates, reads, changes and deletes the objects of one type.
+type service[Object, Created, In, Change any] interface {
+	Get(ctx context.Context, name string) (*Object, error)
+	Create(ctx context.Context, in In, opts ...sdk.CallOption) (*Created, error)
+	Update(ctx context.Context, name string, in Change) (*Object, error)
+	Delete(ctx context.Context, name string) error
+}
+
+// kindOf returns the kind of the objects of a service, whose names are chosen. answer converts an object to the answer to its create
+// request. create and update, which may be nil, complete requests where fields of the same names do not suffice.
+func kindOf[P, O, Object, Created, In, Change any, S service[Object, Created, In, Change]](
+	open func(*sdk.Client) S, answer func(*Object) *Created,
+	create func(*kind.Request[P, Created], *In), update func(*kind.Request[P, Created], *Change),
+) kind.Kind[*sdk.Client, P, O, Created] {
+	return kind.Kind[*sdk.Client, P, O, Created]{
+		Identity: kind.ByToken,
+		States: map[string]kind.State{
+			sdk.StatusCreating: kind.Creating, sdk.StatusAvailable: kind.Ready, sdk.StatusOnline: kind.Ready,
+			sdk.StatusDeleting: kind.Deleting, sdk.StatusFailed: kind.Failed,
+		},
+		Inputs: []any{*new(In), *new(Change)},
+		Get: func(ctx context.Context, c *sdk.Client, r *kind.Request[P, Created]) (*Created, error) {
+			have, err := open(c).Get(ctx, r.Name)
+			if err != nil {
+				return nil, err
+			}
+			return answer(have), nil
+		},
+		Create: func(ctx context.Context, c *sdk.Client, r *kind.Request[P, Created]) (*Created, error) {
+			in := kind.Input[In](r)
+			if create != nil {
+				create(r, &in)
+			}
+			return open(c).Create(ctx, in, sdk.WithIdempotencyKey(r.Token))
+		},
+		Update: func(ctx context.Context, c *sdk.Client, r *kind.Request[P, Created]) error {
+			in := kind.Input[Change](r)
+			if update != nil {
+				update(r, &in)
+			}
+			_, err := open(c).Update(ctx, r.Name, in)
+			return err
+		},
+		Delete: func(ctx context.Context, c *sdk.Client, r *kind.Request[P, Created]) error {
+			return open(c).Delete(ctx, r.Name)
+		},
+	}
+}
+
+func same[Object any](o *Object) *Object { return o }
+
+// chosenPassword is nil unless the user chose a password (P61).
+func chosenPassword[P, V any](r *kind.Request[P, V]) *string {
+	return optional(string(r.Secrets["passwordSecretRef"]))
+}
+
+// optional is nil for a zero value.
+func optional[V comparable](value V) *V {
+	if value == *new(V) {
+		return nil
+	}
+	return &value
+}
+
+const (
+	maxNameLength = 63            // [a-z]([-a-z0-9]*[a-z0-9])?
+	uniqueEnding  = len("-x1b2c") // of objects that are created for claims
+)
+
+// cloudName converts the name of an object to one that the cloud accepts, deterministically. Kubernetes also permits dots and a
+// leading digit. If two objects get the same name the cloud refuses the second.
+func cloudName(of string) string {
+	name := strings.ReplaceAll(of, ".", "-")
+	if name != "" && (name[0] < 'a' || name[0] > 'z') {
+		name = "x" + name
+	}
+	if cut := len(name) - maxNameLength; cut > 0 {
+		ending := len(name) - uniqueEnding
+		name = name[:ending-cut] + name[ending:]
+	}
+	return name
 }

@@ -1,15 +1,26 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller defines the kinds of the favourite cloud by package kind, one file each. cloud.go has the client that they
-// share, failure.go the classification of errors.
+// Package controller defines the kinds of the favourite cloud by package kind. cloud.go has what they have in common, failure.go the
+// classification of errors.
 package controller
 
 import (
+	"cmp"
+	"context"
 	"slices"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 	"github.com/bowline-dev/bowline/pkg/kind"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
@@ -27,4 +38,79 @@ func Kinds() []provider.Kind {
 		kind.Serve(in, subnets(), &namespacednetworkv1alpha3.Subnet{}),
 		kind.Serve(in, nodeGroups(), &computev1alpha3.NodeGroup{}),
 	)
+}
+
+func networks() kind.Kind[*sdk.Client, networkv1alpha3.NetworkParameters, networkv1alpha3.NetworkObservation, network.Network] {
+	k := kindOf[networkv1alpha3.NetworkParameters, networkv1alpha3.NetworkObservation](network.NewClient, same, nil, nil)
+	k.Identity, k.ID = kind.ByLabel, func(n *network.Network) string { return n.ID }
+	k.List = func(ctx context.Context, c *sdk.Client, labels map[string]string) ([]network.Network, error) {
+		return network.NewClient(c).List(ctx, labels)
+	}
+	return k
+}
+
+func subnets() kind.Kind[
+	*sdk.Client, namespacednetworkv1alpha3.SubnetParameters, namespacednetworkv1alpha3.SubnetObservation, subnet.Subnet,
+] {
+	k := kindOf[namespacednetworkv1alpha3.SubnetParameters, namespacednetworkv1alpha3.SubnetObservation](subnet.NewClient, same, nil, nil)
+	k.Identity, k.ID = kind.ByLabel, func(s *subnet.Subnet) string { return s.ID }
+	k.List = func(ctx context.Context, c *sdk.Client, labels map[string]string) ([]subnet.Subnet, error) {
+		return subnet.NewClient(c).List(ctx, labels)
+	}
+	return k
+}
+
+func nodeGroups() kind.Kind[*sdk.Client, computev1alpha3.NodeGroupParameters, computev1alpha3.NodeGroupObservation, nodegroup.NodeGroup] {
+	return kindOf[computev1alpha3.NodeGroupParameters, computev1alpha3.NodeGroupObservation](nodegroup.NewClient, same, nil, nil)
+}
+
+type cacheRequest = kind.Request[cachev1alpha3.CacheInstanceParameters, cache.CreatedInstance]
+
+// cacheInstances are dedicated Redis servers.
+func cacheInstances() kind.Kind[
+	*sdk.Client, cachev1alpha3.CacheInstanceParameters, cachev1alpha3.CacheInstanceObservation, cache.CreatedInstance,
+] {
+	k := kindOf[cachev1alpha3.CacheInstanceParameters, cachev1alpha3.CacheInstanceObservation](cache.NewClient,
+		func(i *cache.Instance) *cache.CreatedInstance { return &cache.CreatedInstance{Instance: *i} },
+		func(r *cacheRequest, in *cache.CreateInstanceInput) { in.Name, in.Password = r.Name, chosenPassword(r) },
+		func(r *cacheRequest, in *cache.UpdateInstanceInput) { in.Password = chosenPassword(r) })
+	k.Name = func(mg resource.Managed, p *cachev1alpha3.CacheInstanceParameters) string {
+		return *cmp.Or(p.Name, new(cloudName(mg.GetName())))
+	}
+	k.Labels = func(i *cache.CreatedInstance) map[string]string { return i.Labels }
+	k.Connection = func(_ *sdk.Client, i *cache.CreatedInstance) managed.ConnectionDetails {
+		return managed.ConnectionDetails{xpv1.ResourceCredentialsSecretPasswordKey: []byte(i.Password)}
+	}
+	return k
+}
+
+// maintenanceDatabase exists on every PostgreSQL server. The cloud creates no other.
+const maintenanceDatabase = "postgres"
+
+type databaseRequest = kind.Request[databasev1alpha3.FavouriteDBInstanceParameters, database.CreatedInstance]
+
+// favouriteDBInstances are dedicated PostgreSQL servers.
+func favouriteDBInstances() kind.Kind[
+	*sdk.Client, databasev1alpha3.FavouriteDBInstanceParameters, databasev1alpha3.FavouriteDBInstanceObservation, database.CreatedInstance,
+] {
+	k := kindOf[databasev1alpha3.FavouriteDBInstanceParameters, databasev1alpha3.FavouriteDBInstanceObservation](database.NewClient,
+		func(i *database.Instance) *database.CreatedInstance { return &database.CreatedInstance{Instance: *i} },
+		func(r *databaseRequest, in *database.CreateInstanceInput) {
+			in.Name, in.Password = r.Name, chosenPassword(r)
+		},
+		func(r *databaseRequest, in *database.UpdateInstanceInput) {
+			in.FancinessLevel, in.Password = optional(r.Parameters.FancinessLevel), chosenPassword(r)
+		})
+	k.Name = func(mg resource.Managed, p *databasev1alpha3.FavouriteDBInstanceParameters) string {
+		return cmp.Or(p.Name, cloudName(mg.GetName()))
+	}
+	k.Labels = func(i *database.CreatedInstance) map[string]string { return i.Labels }
+	// Claims of this kind need all details in the Secret.
+	k.Connection = func(_ *sdk.Client, i *database.CreatedInstance) managed.ConnectionDetails {
+		return managed.ConnectionDetails{
+			xpv1.ResourceCredentialsSecretDatabaseKey: []byte(maintenanceDatabase),
+			xpv1.ResourceCredentialsSecretPasswordKey: []byte(i.Password),
+		}
+	}
+	return k
 }
