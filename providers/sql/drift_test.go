@@ -57,10 +57,12 @@ func databaseDrift(s *postgresql.Server, o kind.Object[v1alpha1.DatabaseParamete
 		Taken:   func() any { return *o.Parameters().Encoding + o.Observation().CurrentOwner },
 		Left:    func() any { return o.Parameters().Owner },
 		Change: func(ctx context.Context) error {
-			return s.UpdateDatabase(ctx, postgresql.Database{Name: o.GetName(), ConnectionLimit: ptr.To(3)})
+			return postgresql.Update(ctx, s, postgresql.Database{Name: o.GetName(), ConnectionLimit: ptr.To(3)})
 		},
 		Want: []xpv1.FieldDifference{{Path: "connectionLimit", Desired: "7", Observed: "3"}},
-		State: state(func(ctx context.Context) (*postgresql.Database, error) { return s.GetDatabase(ctx, o.GetName()) },
+		State: state(func(ctx context.Context) (*postgresql.Database, error) {
+			return postgresql.Get(ctx, s, postgresql.Database{Name: o.GetName()})
+		},
 			func(d *postgresql.Database) any { return *d.ConnectionLimit }),
 		Declared: 7,
 	}
@@ -79,22 +81,22 @@ func tenantDrift(
 		Creates: []string{"connectionLimit", "public"},
 		Taken:   func() any { return *o.Parameters().EngineVersion },
 		Change: func(ctx context.Context) error {
-			_, err := s.CreateGrant(ctx, everybody)
-			return errors.Join(err, s.UpdateDatabase(ctx, postgresql.Database{Name: o.GetName(), ConnectionLimit: ptr.To(9)}))
+			_, err := postgresql.Create(ctx, s, everybody)
+			return errors.Join(err, postgresql.Update(ctx, s, postgresql.Database{Name: o.GetName(), ConnectionLimit: ptr.To(9)}))
 		},
 		Want: []xpv1.FieldDifference{
 			{Path: "connectionLimit", Desired: "7", Observed: "9"}, {Path: "public", Desired: "false", Observed: "true"},
 		},
 		State: func(ctx context.Context) (any, error) {
-			d, err := s.GetDatabase(ctx, o.GetName())
+			d, err := postgresql.Get(ctx, s, postgresql.Database{Name: o.GetName()})
 			if err != nil {
 				return nil, err
 			}
-			r, err := s.GetRole(ctx, o.GetName())
+			r, err := postgresql.Get(ctx, s, postgresql.Role{Name: o.GetName()})
 			if err != nil {
 				return nil, err
 			}
-			_, err = s.GetGrant(ctx, everybody)
+			_, err = postgresql.Get(ctx, s, everybody)
 			return fmt.Sprint(*d.ConnectionLimit, " ", *r.ConnectionLimit, " ", postgresql.IsNotFound(err)), nil
 		},
 		Declared: "7 7 true",
@@ -108,10 +110,12 @@ func roleDrift(s *postgresql.Server, o kind.Object[v1alpha1.RoleParameters, v1al
 		Creates: []string{"createDb"},
 		Taken:   func() any { return *o.Parameters().ConnectionLimit },
 		Change: func(ctx context.Context) error {
-			return s.UpdateRole(ctx, postgresql.Role{Name: o.GetName(), CreateDB: ptr.To(false)})
+			return postgresql.Update(ctx, s, postgresql.Role{Name: o.GetName(), CreateDB: ptr.To(false)})
 		},
 		Want: []xpv1.FieldDifference{{Path: "createDb", Desired: "true", Observed: "false"}},
-		State: state(func(ctx context.Context) (*postgresql.Role, error) { return s.GetRole(ctx, o.GetName()) },
+		State: state(func(ctx context.Context) (*postgresql.Role, error) {
+			return postgresql.Get(ctx, s, postgresql.Role{Name: o.GetName()})
+		},
 			func(r *postgresql.Role) any { return *r.CreateDB }),
 		Declared: true,
 	}
@@ -126,11 +130,11 @@ func schemaDrift(s *postgresql.Server, o kind.Object[v1alpha1.SchemaParameters, 
 		Taken:   func() any { return o.Observation().CurrentOwner },
 		Left:    func() any { return o.Parameters().Owner },
 		Change: func(ctx context.Context) error {
-			return s.UpdateSchema(ctx, postgresql.Schema{Database: "postgres", Name: o.GetName(), Comment: ptr.To("theirs")})
+			return postgresql.Update(ctx, s, postgresql.Schema{Database: "postgres", Name: o.GetName(), Comment: ptr.To("theirs")})
 		},
 		Want: []xpv1.FieldDifference{{Path: "comment", Desired: `"ours"`, Observed: `"theirs"`}},
 		State: state(func(ctx context.Context) (*postgresql.Schema, error) {
-			return s.GetSchema(ctx, "postgres", o.GetName())
+			return postgresql.Get(ctx, s, postgresql.Schema{Database: "postgres", Name: o.GetName()})
 		},
 			func(h *postgresql.Schema) any { return *h.Comment }),
 		Declared: "ours",
@@ -149,13 +153,13 @@ func extensionDrift(
 		Taken:   func() any { return o.Observation().InstalledVersion },
 		Left:    func() any { return o.Parameters().Version },
 		Change: func(ctx context.Context) error {
-			_, err := s.CreateSchema(ctx, postgresql.Schema{Database: "postgres", Name: elsewhere})
+			_, err := postgresql.Create(ctx, s, postgresql.Schema{Database: "postgres", Name: elsewhere})
 			moved := postgresql.Extension{Database: "postgres", Name: o.GetName(), Schema: ptr.To(elsewhere)}
-			return errors.Join(err, s.UpdateExtension(ctx, moved))
+			return errors.Join(err, postgresql.Update(ctx, s, moved))
 		},
 		Want: []xpv1.FieldDifference{{Path: "schema", Desired: `"public"`, Observed: strconv.Quote(elsewhere)}},
 		State: state(func(ctx context.Context) (*postgresql.Extension, error) {
-			return s.GetExtension(ctx, "postgres", o.GetName())
+			return postgresql.Get(ctx, s, postgresql.Extension{Database: "postgres", Name: o.GetName()})
 		},
 			func(x *postgresql.Extension) any { return *x.Schema }),
 		Declared: "public",
@@ -176,10 +180,10 @@ func grantDrift(
 		Change: func(ctx context.Context) error {
 			more := held
 			more.Privileges = []string{"CONNECT", "CREATE"}
-			return s.UpdateGrant(ctx, more)
+			return postgresql.Update(ctx, s, more)
 		},
 		Want: []xpv1.FieldDifference{{Path: "privileges", Desired: "[]", Observed: `["CREATE"]`}},
-		State: state(func(ctx context.Context) (*postgresql.Grant, error) { return s.GetGrant(ctx, held) },
+		State: state(func(ctx context.Context) (*postgresql.Grant, error) { return postgresql.Get(ctx, s, held) },
 			func(g *postgresql.Grant) any { return fmt.Sprint(g.Privileges) }),
 		Declared: "[CONNECT]",
 	}

@@ -32,7 +32,7 @@ func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
 		return w.Client.Update(ctx, schema)
 	})
 	w.Eventually(t, "the schema is updated where it is (R138)", func(ctx context.Context) error {
-		have, err := w.server.GetSchema(ctx, "postgres", "initially")
+		have, err := postgresql.Get(ctx, w.server, postgresql.Schema{Database: "postgres", Name: "initially"})
 		if err == nil && *have.Comment != "new" {
 			err = errors.New("its comment is " + *have.Comment)
 		}
@@ -45,7 +45,7 @@ func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Eventually(t, "the schema is deleted where it was (R138)", func(ctx context.Context) error {
-		if _, err := w.server.GetSchema(ctx, "postgres", "initially"); !postgresql.IsNotFound(err) {
+		if _, err := postgresql.Get(ctx, w.server, postgresql.Schema{Database: "postgres", Name: "initially"}); !postgresql.IsNotFound(err) {
 			return errors.New("it is there")
 		}
 		return nil
@@ -56,7 +56,7 @@ func TestWhereOnlyInitProviderSaysTheDatabase(t *testing.T) {
 func TestWhatOnlyInitProviderGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.server.CreateRole(t.Context(), postgresql.Role{Name: "reader"}); err != nil {
+	if _, err := postgresql.Create(t.Context(), w.server, postgresql.Role{Name: "reader"}); err != nil {
 		t.Fatal(err)
 	}
 	grant := &v1alpha1.Grant{ObjectMeta: named("reads")}
@@ -74,7 +74,7 @@ func TestWhatOnlyInitProviderGrants(t *testing.T) {
 	})
 	of := postgresql.Grant{Role: "reader", On: postgresql.Target{Kind: postgresql.OnDatabase, Database: "postgres"}}
 	w.Eventually(t, "what was granted stays (R144)", func(ctx context.Context) error {
-		have, err := w.server.GetGrant(ctx, of)
+		have, err := postgresql.Get(ctx, w.server, of)
 		if err == nil && (have.GrantOption == nil || !*have.GrantOption) {
 			err = errors.New("it is not to be passed on")
 		}

@@ -52,12 +52,12 @@ func TestTeam(t *testing.T) {
 		}
 	})
 	t.Run("references lead to what is meant", func(t *testing.T) {
-		d, err := w.server.GetDatabase(t.Context(), "orders")
+		d, err := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: "orders"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		on := postgresql.Target{Kind: postgresql.OnSchema, Database: "orders", Schema: "sales"}
-		g, err := w.server.GetGrant(t.Context(), postgresql.Grant{Role: "orders-report", On: on})
+		g, err := postgresql.Get(t.Context(), w.server, postgresql.Grant{Role: "orders-report", On: on})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +72,8 @@ func TestTeam(t *testing.T) {
 			}
 		}
 		w.Eventually(t, "nothing is left", func(ctx context.Context) error {
-			_, errDatabase := w.server.GetDatabase(ctx, "orders")
-			_, errRole := w.server.GetRole(ctx, "orders-app")
+			_, errDatabase := postgresql.Get(ctx, w.server, postgresql.Database{Name: "orders"})
+			_, errRole := postgresql.Get(ctx, w.server, postgresql.Role{Name: "orders-app"})
 			if !postgresql.IsNotFound(errDatabase) || !postgresql.IsNotFound(errRole) {
 				return errors.Join(errors.New("something is there"), errDatabase, errRole)
 			}

@@ -86,7 +86,7 @@ func (w *world) rotatable(t *testing.T, name string) postgresql.Config {
 	t.Helper()
 	c := w.postgres.Config()
 	c.Username, c.Password = name, postgresql.Secret("the password of "+name)
-	_, err := w.server.CreateRole(t.Context(), postgresql.Role{
+	_, err := postgresql.Create(t.Context(), w.server, postgresql.Role{
 		Name: name, Login: ptr.To(true), Superuser: ptr.To(true), Password: c.Password,
 	})
 	if err != nil {

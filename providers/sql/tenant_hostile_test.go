@@ -80,8 +80,8 @@ func (w *world) gone(t *testing.T, o *v1alpha1.TenantDatabase) {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("the object is there: %v", o.Status.Conditions)
 		}
-		_, noRole := w.server.GetRole(ctx, o.Name)
-		_, noDatabase := w.server.GetDatabase(ctx, o.Name)
+		_, noRole := postgresql.Get(ctx, w.server, postgresql.Role{Name: o.Name})
+		_, noDatabase := postgresql.Get(ctx, w.server, postgresql.Database{Name: o.Name})
 		if !postgresql.IsNotFound(noRole) || !postgresql.IsNotFound(noDatabase) {
 			return errors.Join(errors.New("something is there"), noRole, noDatabase)
 		}
@@ -118,10 +118,12 @@ func TestTenantsHalfGone(t *testing.T) {
 		{"nothing", func(context.Context, string) error { return nil }},
 		{"locked out", w.server.DisableLogin},
 		{"no database", func(ctx context.Context, tenant string) error {
-			return w.server.DeleteDatabase(ctx, tenant, postgresql.DeleteDatabaseOptions{Force: true})
+			return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: tenant})
 		}},
 		{"nothing owned", w.server.DropOwned},
-		{"no role", w.server.DeleteRole},
+		{"no role", func(ctx context.Context, tenant string) error {
+			return postgresql.Delete(ctx, w.server, postgresql.Role{Name: tenant})
+		}},
 	}
 	pause := func(value string, o client.Object) { // not Change: a paused object is not Synced
 		t.Helper()
@@ -182,7 +184,7 @@ func TestTenantsConnectionLimit(t *testing.T) {
 		}
 	})
 	limit := func(ctx context.Context, n int) error {
-		return w.server.UpdateRole(ctx, postgresql.Role{Name: o.Name, ConnectionLimit: &n})
+		return postgresql.Update(ctx, w.server, postgresql.Role{Name: o.Name, ConnectionLimit: &n})
 	}
 	t.Run("the role's limit is corrected (N8)", func(t *testing.T) {
 		if err := limit(t.Context(), -1); err != nil {
@@ -200,8 +202,8 @@ func TestTenantsConnectionLimit(t *testing.T) {
 func (w *world) holds(t *testing.T, tenant string, limit int) {
 	t.Helper()
 	w.Eventually(t, fmt.Sprintf("the limit is %d", limit), func(ctx context.Context) error {
-		role, noRole := w.server.GetRole(ctx, tenant)
-		d, noDatabase := w.server.GetDatabase(ctx, tenant)
+		role, noRole := postgresql.Get(ctx, w.server, postgresql.Role{Name: tenant})
+		d, noDatabase := postgresql.Get(ctx, w.server, postgresql.Database{Name: tenant})
 		if err := errors.Join(noRole, noDatabase); err != nil {
 			return err
 		}

@@ -68,11 +68,11 @@ func TestTenants(t *testing.T) {
 			Role: postgresql.Public, Privileges: []string{"CONNECT"},
 			On: postgresql.Target{Kind: postgresql.OnDatabase, Database: a.Name},
 		}
-		if _, err := w.server.CreateGrant(t.Context(), everybody); err != nil {
+		if _, err := postgresql.Create(t.Context(), w.server, everybody); err != nil {
 			t.Fatal(err)
 		}
 		w.Eventually(t, "nobody else may connect", func(ctx context.Context) error {
-			if _, err := w.server.GetGrant(ctx, everybody); !postgresql.IsNotFound(err) {
+			if _, err := postgresql.Get(ctx, w.server, everybody); !postgresql.IsNotFound(err) {
 				return fmt.Errorf("everybody may: %w", err)
 			}
 			return nil
@@ -99,15 +99,15 @@ func TestTenantsHalfMade(t *testing.T) {
 		undo func(ctx context.Context, name string) error // takes back the end of a creation
 	}{
 		"no database (N5)": {undo: func(ctx context.Context, name string) error {
-			return w.server.DeleteDatabase(ctx, name, postgresql.DeleteDatabaseOptions{Force: true})
+			return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: name})
 		}},
 		"no role (P65)": {undo: func(ctx context.Context, name string) error {
 			us := w.postgres.Config().Username
-			err := w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, Owner: &us})
-			return errors.Join(err, w.server.DeleteRole(ctx, name))
+			err := postgresql.Update(ctx, w.server, postgresql.Database{Name: name, Owner: &us})
+			return errors.Join(err, postgresql.Delete(ctx, w.server, postgresql.Role{Name: name}))
 		}},
 		"closed to all (N5)": {undo: func(ctx context.Context, name string) error {
-			return w.server.UpdateDatabase(ctx, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
+			return postgresql.Update(ctx, w.server, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
 		}},
 	}
 	for name, tc := range cases {
@@ -131,11 +131,11 @@ func TestTenantsRefused(t *testing.T) {
 	w := newWorld(t)
 	for name, make := range map[string]func(ctx context.Context, name string) error{
 		"somebody's role (N24)": func(ctx context.Context, name string) error {
-			_, err := w.server.CreateRole(ctx, postgresql.Role{Name: name})
+			_, err := postgresql.Create(ctx, w.server, postgresql.Role{Name: name})
 			return err
 		},
 		"somebody's database (N24)": func(ctx context.Context, name string) error {
-			_, err := w.server.CreateDatabase(ctx, postgresql.Database{Name: name})
+			_, err := postgresql.Create(ctx, w.server, postgresql.Database{Name: name})
 			return err
 		},
 	} {
@@ -156,8 +156,8 @@ func TestTenantsRefused(t *testing.T) {
 				}
 				return nil
 			})
-			_, noRole := w.server.GetRole(t.Context(), o.Name)
-			_, noDatabase := w.server.GetDatabase(t.Context(), o.Name)
+			_, noRole := postgresql.Get(t.Context(), w.server, postgresql.Role{Name: o.Name})
+			_, noDatabase := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: o.Name})
 			if noRole != nil && noDatabase != nil {
 				t.Errorf("what was somebody's is gone: %v, %v", noRole, noDatabase)
 			}
@@ -177,7 +177,7 @@ func TestTenantsIncomplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
-	if _, err := w.server.CreateRole(t.Context(), limited); err != nil {
+	if _, err := postgresql.Create(t.Context(), w.server, limited); err != nil {
 		t.Fatal(err)
 	}
 	c := w.postgres.Config()
@@ -195,7 +195,7 @@ func TestTenantsIncomplete(t *testing.T) {
 	t.Cleanup(func() { _ = w.Client.Delete(context.Background(), half) })
 	w.says(t, half, "permission denied")
 	w.Eventually(t, "the role is there", func(ctx context.Context) error {
-		_, err := w.server.GetRole(ctx, half.Name)
+		_, err := postgresql.Get(ctx, w.server, postgresql.Role{Name: half.Name})
 		return err
 	})
 	w.says(t, half, "permission denied")

@@ -207,8 +207,8 @@ func (m *market) nothingOutside(ctx context.Context, b *inspect.Binding) error {
 		}
 		return nil
 	}
-	_, noDatabase := m.shared.GetDatabase(ctx, b.Managed.GetName())
-	_, noRole := m.shared.GetRole(ctx, b.Managed.GetName())
+	_, noDatabase := postgresql.Get(ctx, m.shared, postgresql.Database{Name: b.Managed.GetName()})
+	_, noRole := postgresql.Get(ctx, m.shared, postgresql.Role{Name: b.Managed.GetName()})
 	if !postgresql.IsNotFound(noDatabase) || !postgresql.IsNotFound(noRole) {
 		return errors.Join(errors.New("the shared server has a database or a role"), noDatabase, noRole)
 	}

@@ -1,15 +1,25 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package controller defines the kinds of provider sql by package kind. server.go has the client that they share, failure.go the
+// classification of errors.
 package controller
 
 import (
+	"context"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/pkg/kind"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	namespacedv1alpha1 "github.com/bowline-dev/bowline/providers/sql/apis/namespaced/postgresql/v1alpha1"
 	"github.com/bowline-dev/bowline/providers/sql/apis/postgresql/v1alpha1"
+	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
 // Kinds returns all kinds in all scopes.
@@ -23,4 +33,125 @@ func Kinds() []provider.Kind {
 		kind.Serve(on, tenantDatabases(), &v1alpha1.TenantDatabase{}),
 		kind.Serve(on, grants(), &v1alpha1.Grant{}, &namespacedv1alpha1.Grant{}),
 	)
+}
+
+// Classes returns the kinds of claims that the provider satisfies.
+func Classes() []provider.Class {
+	return []provider.Class{
+		provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{}, &v1alpha1.TenantDatabaseClass{}, &v1alpha1.TenantDatabase{},
+			func(claim *databasev1alpha1.PostgreSQLInstance, p *v1alpha1.TenantDatabaseParameters) error {
+				return provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.EngineVersion)
+			},
+			func(p *v1alpha1.TenantDatabaseParameters) error {
+				return provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil)
+			}),
+	}
+}
+
+// kindOf returns the kind of the objects V. cascades is true if their deletion includes what depends on them.
+func kindOf[P, O, V any, T postgresql.Object[V]](cascades func(*P) bool) kind.Kind[*server, P, O, V] {
+	return kind.Kind[*server, P, O, V]{
+		Identity: kind.ByName,
+		Get: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
+			return postgresql.Get[V, T](ctx, s.Server, r.Want)
+		},
+		Create: func(ctx context.Context, s *server, r *kind.Request[P, V]) (*V, error) {
+			return postgresql.Create[V, T](ctx, s.Server, r.Want)
+		},
+		Update: func(ctx context.Context, s *server, r *kind.Request[P, V]) error {
+			return postgresql.Update[V, T](ctx, s.Server, r.Want)
+		},
+		Delete: func(ctx context.Context, s *server, r *kind.Request[P, V]) error {
+			if cascades(&r.Parameters) {
+				return postgresql.ForceDelete[V, T](ctx, s.Server, r.Want)
+			}
+			return postgresql.Delete[V, T](ctx, s.Server, r.Want)
+		},
+	}
+}
+
+func databases() kind.Kind[*server, v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database] {
+	type request = kind.Request[v1alpha1.DatabaseParameters, postgresql.Database]
+	k := kindOf[v1alpha1.DatabaseParameters, v1alpha1.DatabaseObservation, postgresql.Database](
+		func(*v1alpha1.DatabaseParameters) bool { return true })
+	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Database, error) {
+		d, err := postgresql.Get(ctx, s.Server, r.Want)
+		if err != nil {
+			return nil, err
+		}
+		d.Settings = postgresql.SpellSettings(d.Settings, r.Parameters.Settings)
+		if r.Parameters.Encoding == nil {
+			return d, nil
+		}
+		same, err := s.SameEncoding(ctx, *d.Encoding, *r.Parameters.Encoding)
+		if same {
+			d.Encoding = r.Parameters.Encoding // the user's spelling of the same value
+		}
+		return d, err
+	}
+	k.Labels = func(d *postgresql.Database) map[string]string { return d.Labels }
+	k.Connection = func(s *server, d *postgresql.Database) managed.ConnectionDetails {
+		return s.connectionDetails(xpv1.ResourceCredentialsSecretDatabaseKey, d.Name)
+	}
+	return k
+}
+
+func roles() kind.Kind[*server, v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role] {
+	type request = kind.Request[v1alpha1.RoleParameters, postgresql.Role]
+	k := kindOf[v1alpha1.RoleParameters, v1alpha1.RoleObservation, postgresql.Role](
+		func(*v1alpha1.RoleParameters) bool { return false })
+	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
+		role, err := postgresql.Get(ctx, s.Server, r.Want)
+		if err == nil {
+			role.Settings = postgresql.SpellSettings(role.Settings, r.Parameters.Settings)
+		}
+		return role, err
+	}
+	k.Create = func(ctx context.Context, s *server, r *request) (*postgresql.Role, error) {
+		r.Want.Password = postgresql.Secret(r.Secrets["passwordSecretRef"])
+		return postgresql.Create(ctx, s.Server, r.Want)
+	}
+	k.Update = func(ctx context.Context, s *server, r *request) error {
+		r.Want.Password = postgresql.Secret(r.Secrets["passwordSecretRef"]) // empty: unchanged
+		return postgresql.Update(ctx, s.Server, r.Want)
+	}
+	k.Labels = func(r *postgresql.Role) map[string]string { return r.Labels }
+	k.Connection = func(s *server, r *postgresql.Role) managed.ConnectionDetails {
+		return s.connectionDetails(xpv1.ResourceCredentialsSecretUserKey, r.Name)
+	}
+	return k
+}
+
+func schemas() kind.Kind[*server, v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema] {
+	k := kindOf[v1alpha1.SchemaParameters, v1alpha1.SchemaObservation, postgresql.Schema](
+		func(p *v1alpha1.SchemaParameters) bool { return ptr.Deref(p.Cascade, false) })
+	k.Labels = func(x *postgresql.Schema) map[string]string { return x.Labels }
+	return k
+}
+
+func extensions() kind.Kind[*server, v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension] {
+	k := kindOf[v1alpha1.ExtensionParameters, v1alpha1.ExtensionObservation, postgresql.Extension](
+		func(p *v1alpha1.ExtensionParameters) bool { return ptr.Deref(p.Cascade, false) })
+	k.Labels = func(x *postgresql.Extension) map[string]string { return x.Labels }
+	return k
+}
+
+func grants() kind.Kind[*server, v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant] {
+	type request = kind.Request[v1alpha1.GrantParameters, postgresql.Grant]
+	k := kindOf[v1alpha1.GrantParameters, v1alpha1.GrantObservation, postgresql.Grant](
+		func(*v1alpha1.GrantParameters) bool { return false })
+	k.Get = func(ctx context.Context, s *server, r *request) (*postgresql.Grant, error) {
+		have, err := postgresql.Get(ctx, s.Server, r.Want)
+		if err == nil && have.Objects == 0 && meta.WasDeleted(r.Object) {
+			return nil, nil // there are no privileges on the tables of an empty schema
+		}
+		return have, err
+	}
+	k.Update = func(ctx context.Context, s *server, r *request) error {
+		if len(r.Want.Privileges) == 0 { // only spec.initProvider has them: keep the present ones
+			r.Want.Privileges = r.Have.Privileges
+		}
+		return postgresql.Update(ctx, s.Server, r.Want)
+	}
+	return k
 }

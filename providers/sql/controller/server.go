@@ -1,8 +1,6 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller defines the kinds of provider sql by package kind, one file each. server.go has the client that they share,
-// failure.go the classification of errors.
 package controller
 
 import (

@@ -75,11 +75,11 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 // last.
 func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, error) {
 	name := r.Name
-	role, err := s.GetRole(ctx, name)
+	role, err := postgresql.Get(ctx, s.Server, postgresql.Role{Name: name})
 	if err != nil && !postgresql.IsNotFound(err) {
 		return nil, err
 	}
-	d, err := s.GetDatabase(ctx, name)
+	d, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: name})
 	switch {
 	case err != nil && !postgresql.IsNotFound(err):
 		return nil, err
@@ -105,7 +105,7 @@ func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, erro
 	if wanted := r.Parameters.ConnectionLimit; ptr.Equal(d.ConnectionLimit, wanted) {
 		t.ConnectionLimit = role.ConnectionLimit // the two are one setting: show the one that differs
 	}
-	access, err := s.GetGrant(ctx, publicGrant(name))
+	access, err := postgresql.Get(ctx, s.Server, publicGrant(name))
 	if err != nil && !postgresql.IsNotFound(err) {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 		Name: r.Name, Owner: &r.Name, ConnectionLimit: r.Parameters.ConnectionLimit, Settings: r.Parameters.Settings, Labels: r.Labels,
 		AllowConnections: ptr.To(false), Template: ptr.To(pristineTemplate),
 	}
-	if _, err := s.CreateDatabase(ctx, want); postgresql.IsExists(err) {
-		have, err := s.GetDatabase(ctx, r.Name)
+	if _, err := postgresql.Create(ctx, s.Server, want); postgresql.IsExists(err) {
+		have, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: r.Name})
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
 		return err
 	}
 	want.AllowConnections = ptr.To(true)
-	return s.UpdateDatabase(ctx, want)
+	return postgresql.Update(ctx, s.Server, want)
 }
 
 // ensureOwner creates or updates the role, but never creates one without a known password. The role has a connection limit, too,
@@ -156,25 +156,25 @@ func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 		Password: postgresql.Secret(r.Secrets["passwordSecretRef"]),
 	}
 	if want.Password == "" {
-		err := s.UpdateRole(ctx, want)
+		err := postgresql.Update(ctx, s.Server, want)
 		if postgresql.IsNotFound(err) {
 			return &postgresql.Error{Code: codeInvalid, Message: fmt.Sprintf("role %q is missing and its password is unknown: set "+
 				"passwordSecretRef, or writeConnectionSecretToRef", r.Name)}
 		}
 		return err
 	}
-	_, err := s.CreateRole(ctx, want)
+	_, err := postgresql.Create(ctx, s.Server, want)
 	if !postgresql.IsExists(err) {
 		return err
 	}
-	have, err := s.GetRole(ctx, r.Name)
+	have, err := postgresql.Get(ctx, s.Server, postgresql.Role{Name: r.Name})
 	if err != nil {
 		return err
 	}
 	if r.Have == nil && ownerLabel(have.Labels) != ownerLabel(r.Labels) {
 		return taken("role", r.Name)
 	}
-	return s.UpdateRole(ctx, want)
+	return postgresql.Update(ctx, s.Server, want)
 }
 
 // setPublic lets every role connect to a database, or only its owner.
@@ -182,12 +182,12 @@ func (s *server) setPublic(ctx context.Context, database string, enabled bool) e
 	public := publicGrant(database)
 	var err error
 	if enabled {
-		if _, err = s.CreateGrant(ctx, public); postgresql.IsExists(err) {
-			return s.UpdateGrant(ctx, public)
+		if _, err = postgresql.Create(ctx, s.Server, public); postgresql.IsExists(err) {
+			return postgresql.Update(ctx, s.Server, public)
 		}
 		return err
 	}
-	if err = s.DeleteGrant(ctx, public); postgresql.IsNotFound(err) {
+	if err = postgresql.Delete(ctx, s.Server, public); postgresql.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -200,12 +200,12 @@ func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
 	if disabled != nil && !postgresql.IsNotFound(disabled) {
 		return disabled
 	}
-	d, err := s.GetDatabase(ctx, name)
+	d, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: name})
 	if err != nil && !postgresql.IsNotFound(err) {
 		return err
 	}
 	if err == nil && (d.CurrentOwner == name || ownerLabel(d.Labels) == owner && owner != "") {
-		err := s.DeleteDatabase(ctx, name, postgresql.DeleteDatabaseOptions{Force: true})
+		err := postgresql.ForceDelete(ctx, s.Server, postgresql.Database{Name: name})
 		if err != nil && !postgresql.IsNotFound(err) {
 			return err
 		}
@@ -216,7 +216,7 @@ func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
 	if err := s.DropOwned(ctx, name); err != nil {
 		return err
 	}
-	return s.DeleteRole(ctx, name)
+	return postgresql.Delete(ctx, s.Server, postgresql.Role{Name: name})
 }
 
 // pristineTemplate permits no connections, which would block copies.

@@ -4,8 +4,8 @@
 package postgresql
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -39,11 +39,20 @@ func (c *command) sql(words string) *command {
 // name adds a name, or a qualified one.
 func (c *command) name(parts ...string) *command {
 	for _, part := range parts {
-		if err := checkName(part); err != nil && c.err == nil {
-			c.err = err
-		}
+		c.err = cmp.Or(c.err, checkName(part))
 	}
 	return c.sql(pgx.Identifier(parts).Sanitize())
+}
+
+func (c *command) oneName(name string) *command { return c.name(name) }
+
+// add adds another command's SQL.
+func (c *command) add(o *command) *command {
+	c.err = cmp.Or(c.err, o.err)
+	if o.text.Len() == 0 {
+		return c
+	}
+	return c.sql(o.text.String())
 }
 
 // names adds a list of names.
@@ -59,9 +68,7 @@ func (c *command) names(list []string) *command {
 
 // value adds a text.
 func (c *command) value(text string) *command {
-	if err := checkText(text); err != nil && c.err == nil {
-		c.err = err
-	}
+	c.err = cmp.Or(c.err, checkText(text))
 	return c.sql("'" + strings.ReplaceAll(text, "'", "''") + "'")
 }
 
@@ -128,14 +135,6 @@ func checkText(text string) error {
 // notFound is the error for a missing object, as PostgreSQL phrases it.
 func notFound(code, kind, name string) error {
 	return &Error{Code: code, Message: fmt.Sprintf("%s %q does not exist", kind, name)}
-}
-
-// orNotFound returns notFound for a query without rows, and other errors unchanged.
-func orNotFound(err error, code, kind, name string) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound(code, kind, name)
-	}
-	return err
 }
 
 // names returns the first column of a query.

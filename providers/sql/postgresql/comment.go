@@ -56,20 +56,25 @@ func joinComment(text string, labels map[string]string) (string, error) {
 	return text + "\n" + line, nil
 }
 
-// An objectComment is a desired comment with labels; nil fields are unchanged.
-type objectComment struct {
-	comment *string
-	labels  map[string]string
+// A commented object has a comment and labels; nil fields of a desired one are unchanged.
+type commented interface {
+	comments() (text **string, labels *map[string]string)
 }
 
-// commands returns the commands that change the stored comment of an object such as DATABASE "x".
-func (r objectComment) commands(stored string, object *command) []*command {
-	text, labels := splitComment(stored)
-	if r.comment != nil {
-		text = *r.comment
+// commentCommands returns the commands that change the comment of an object, given as SQL.
+func commentCommands(object *command, have, want commented) []*command {
+	haveText, haveLabels := have.comments()
+	wantText, wantLabels := want.comments()
+	text, labels := "", *haveLabels
+	if *haveText != nil {
+		text = **haveText
 	}
-	if r.labels != nil {
-		labels = r.labels
+	stored, _ := joinComment(text, labels) // fails for a comment that was not written by this package
+	if *wantText != nil {
+		text = **wantText
+	}
+	if *wantLabels != nil {
+		labels = *wantLabels
 	}
 	wanted, err := joinComment(text, labels)
 	if err != nil {
@@ -78,9 +83,5 @@ func (r objectComment) commands(stored string, object *command) []*command {
 	if wanted == stored {
 		return nil
 	}
-	c := statement("COMMENT ON").sql(object.text.String()).sql("IS").value(wanted)
-	if object.err != nil {
-		c.err = object.err
-	}
-	return []*command{c}
+	return []*command{statement("COMMENT ON").add(object).sql("IS").value(wanted)}
 }

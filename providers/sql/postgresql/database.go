@@ -10,93 +10,50 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Database is a database. Fields that are nil are unset.
+// Database is a database. Fields that are nil are unset. PostgreSQL creates databases outside of transactions, so settings, comment
+// and labels follow in a separate one and are missing after an interruption; if the server refuses them the database is deleted again.
 // https://www.postgresql.org/docs/current/sql-createdatabase.html
 type Database struct {
-	// Name identifies the database.
-	Name string `json:"name"`
-	// Owner is the role that owns it. Default: the user who creates it.
-	Owner *string `json:"owner,omitempty"`
-	// Template is the database to copy. It is not returned. Default: template1.
-	Template *string `json:"template,omitempty"`
-	// Encoding, for example UTF8. It is fixed at creation, as are the locale fields. Default: that of the template.
-	Encoding *string `json:"encoding,omitempty"`
-	// LCCollate is the libc locale for collation. Default: that of the template.
-	LCCollate *string `json:"lcCollate,omitempty"`
-	// LCCtype is the libc locale for character classification. Default: that of the template.
-	LCCtype *string `json:"lcCtype,omitempty"`
-	// LocaleProvider is libc, icu, or, since version 17, builtin. Default: that of the template.
-	LocaleProvider *string `json:"localeProvider,omitempty"`
-	// ICULocale is the locale if LocaleProvider is icu.
-	ICULocale *string `json:"icuLocale,omitempty"`
-	// ICURules are additional collation rules, since version 16.
-	ICURules *string `json:"icuRules,omitempty"`
-	// BuiltinLocale is the locale if LocaleProvider is builtin.
-	BuiltinLocale *string `json:"builtinLocale,omitempty"`
-	// Tablespace is the default tablespace. Changing it moves the tables, which fails while sessions are connected.
-	Tablespace *string `json:"tablespace,omitempty"`
-	// AllowConnections permits connections.
-	AllowConnections *bool `json:"allowConnections,omitempty"`
-	// ConnectionLimit is the maximum number of connections, not counting superusers; -1 is no limit.
-	ConnectionLimit *int `json:"connectionLimit,omitempty"`
-	// IsTemplate lets every role with CREATEDB copy it.
-	IsTemplate *bool `json:"isTemplate,omitempty"`
-	// Settings are configuration parameters for sessions. If not nil, all others are reset.
-	Settings map[string]string `json:"settings,omitempty"`
-	// Comment without the labels.
-	Comment *string `json:"comment,omitempty"`
-	// Labels are stored at the end of the comment. If not nil, all others are removed.
-	Labels map[string]string `json:"labels,omitempty"`
+	Name             string            // identity
+	Owner            *string           // role that owns it; default: the user who creates it
+	Template         *string           // database to copy, never returned; default: template1
+	Encoding         *string           // for example UTF8; fixed at creation, as are the locale fields; default: that of the template
+	LCCollate        *string           // libc locale for collation
+	LCCtype          *string           // libc locale for character classification
+	LocaleProvider   *string           // libc, icu, or, since version 17, builtin
+	ICULocale        *string           // locale if LocaleProvider is icu
+	ICURules         *string           // additional collation rules, since version 16
+	BuiltinLocale    *string           // locale if LocaleProvider is builtin
+	Tablespace       *string           // default tablespace; a change moves the tables, which fails while sessions are connected
+	AllowConnections *bool             // permits connections
+	ConnectionLimit  *int              // maximum number of connections, not counting superusers; -1 is no limit
+	IsTemplate       *bool             // lets every role with CREATEDB copy it
+	Settings         map[string]string // configuration parameters for sessions; if not nil, all others are reset
+	Comment          *string           // without the labels
+	Labels           map[string]string // stored at the end of the comment; if not nil, all others are removed
 
-	// OID is the object identifier. Output only.
-	OID uint32 `json:"oid,omitempty"`
-	// CurrentOwner is the role that owns it, also if Owner is unset. Output only.
-	CurrentOwner string `json:"currentOwner,omitempty"`
-	// CollationVersion is the version of the collation library that the indexes were built with. Output only.
-	CollationVersion string `json:"collationVersion,omitempty"`
-	// Invalid is true after an interrupted deletion: it can only be deleted. Output only.
-	Invalid bool `json:"invalid,omitempty"`
+	OID              uint32 // output only: the object identifier
+	CurrentOwner     string // output only: the role that owns it, also if Owner is unset
+	CollationVersion string // output only: version of the collation library that the indexes were built with
+	Invalid          bool   // output only: it can only be deleted, after an interrupted deletion
 }
 
-// GetDatabase returns a database, IsNotFound if there is none.
-func (s *Server) GetDatabase(ctx context.Context, name string) (d *Database, err error) {
-	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		d, _, err = getDatabase(ctx, c, name)
-		return err
-	})
-	return d, err
-}
+func (x *Database) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
+func (x *Database) where(s *Server) string                   { return s.config.Database }
 
-// getDatabase also returns the stored comment. Columns that only some versions have are read through JSON.
-func getDatabase(ctx context.Context, e executor, name string) (*Database, string, error) {
-	const invalid = -2
-	d := &Database{}
-	var settings []string
-	var stored string
-	err := e.QueryRow(ctx, `
-		SELECT d.datname::text, d.oid, pg_get_userbyid(d.datdba)::text, pg_encoding_to_char(d.encoding)::text,
-			d.datcollate::text, d.datctype::text,
-			CASE j->>'datlocprovider' WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
-			CASE j->>'datlocprovider' WHEN 'i' THEN coalesce(j->>'datlocale', j->>'daticulocale') END,
-			j->>'daticurules',
-			CASE j->>'datlocprovider' WHEN 'b' THEN j->>'datlocale' END,
-			t.spcname::text, d.datallowconn, d.datconnlimit, d.datistemplate, coalesce(j->>'datcollversion', ''),
-			coalesce(shobj_description(d.oid, 'pg_database'), ''),
-			coalesce((SELECT setconfig FROM pg_db_role_setting WHERE setdatabase = d.oid AND setrole = 0), '{}')
-		FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, to_jsonb(d) j
-		WHERE d.datname = $1`, name).Scan(
-		&d.Name, &d.OID, &d.Owner, &d.Encoding, &d.LCCollate, &d.LCCtype, &d.LocaleProvider, &d.ICULocale, &d.ICURules,
-		&d.BuiltinLocale, &d.Tablespace, &d.AllowConnections, &d.ConnectionLimit, &d.IsTemplate, &d.CollationVersion,
-		&stored, &settings)
-	if err != nil {
-		return nil, "", orNotFound(err, codeNoDatabase, "database", name)
-	}
-	d.Invalid = *d.ConnectionLimit == invalid
-	d.Settings = parseSettings(settings)
-	d.CurrentOwner = *d.Owner
-	text, labels := splitComment(stored)
-	d.Comment, d.Labels = &text, labels
-	return d, stored, nil
+// read reads the columns that only some versions have through JSON.
+func (x *Database) read(ctx context.Context, e executor) (*Database, error) {
+	return readOne[Database](ctx, e, notFound(codeNoDatabase, "database", x.Name), `
+		SELECT d.datname::text AS name, d.oid, pg_get_userbyid(d.datdba)::text AS owner, pg_get_userbyid(d.datdba)::text AS current_owner,
+			pg_encoding_to_char(d.encoding)::text AS encoding, d.datcollate::text AS lc_collate, d.datctype::text AS lc_ctype,
+			CASE j->>'datlocprovider' WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END AS locale_provider,
+			CASE j->>'datlocprovider' WHEN 'i' THEN coalesce(j->>'datlocale', j->>'daticulocale') END AS icu_locale,
+			j->>'daticurules' AS icu_rules, CASE j->>'datlocprovider' WHEN 'b' THEN j->>'datlocale' END AS builtin_locale,
+			t.spcname::text AS tablespace, d.datallowconn AS allow_connections, d.datconnlimit AS connection_limit,
+			d.datconnlimit = -2 AS invalid, d.datistemplate AS is_template, coalesce(j->>'datcollversion', '') AS collation_version,
+			`+settingsFrom("pg_db_role_setting, unnest(setconfig) s WHERE setdatabase = d.oid AND setrole = 0")+` AS settings,
+			coalesce(shobj_description(d.oid, 'pg_database'), '') AS comment
+		FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, to_jsonb(d) j WHERE d.datname = $1`, x.Name)
 }
 
 // SameEncoding reports whether two names mean the same encoding, as UTF8, utf-8 and unicode do.
@@ -110,28 +67,25 @@ func (s *Server) SameEncoding(ctx context.Context, a, b string) (same bool, err 
 	return same, err
 }
 
-// CreateDatabase creates a database, IsExists if the name is taken. PostgreSQL creates databases outside of transactions, so
-// settings, comment and labels follow in a separate one and are missing after an interruption. If the server refuses them the
-// database is deleted again.
-func (s *Server) CreateDatabase(ctx context.Context, d Database) (created *Database, err error) {
+func (x *Database) create(ctx context.Context, s *Server) (created *Database, err error) {
 	template := "template1"
-	if d.Template != nil {
-		template = *d.Template
+	if x.Template != nil {
+		template = *x.Template
 	}
 	s.pool.CloseIdle(template) // no session may be connected to it
 	err = s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		create, rest := d.create(), d.describe(&Database{}, "")
+		create, rest := x.creation(), x.description(&Database{})
 		if err := firstError(append(rest, create)...); err != nil {
 			return err
 		}
-		return s.asMember(ctx, c, c, given(d.Owner), func() error {
+		return s.asMember(ctx, c, c, given(x.Owner), func() error {
 			if err := run(ctx, c, create); err != nil {
 				return err
 			}
 			if err := runTogether(ctx, c, rest); err != nil {
-				return s.undoCreate(ctx, c, d.Name, err)
+				return s.undoCreate(ctx, c, x.Name, err)
 			}
-			created, _, err = getDatabase(ctx, c, d.Name)
+			created, err = x.read(ctx, c)
 			return err
 		})
 	})
@@ -152,126 +106,100 @@ func (s *Server) undoCreate(ctx context.Context, c *pgx.Conn, name string, failu
 	return failure
 }
 
-func (d Database) create() *command {
-	c := statement("CREATE DATABASE").name(d.Name)
+func (x *Database) creation() *command {
+	c := statement("CREATE DATABASE").name(x.Name)
 	for _, o := range []struct {
 		words string
 		value *string
-	}{{"OWNER", d.Owner}, {"TEMPLATE", d.Template}, {"TABLESPACE", d.Tablespace}} {
-		if o.value != nil {
-			c.sql(o.words).name(*o.value)
-		}
-	}
-	for _, o := range []struct {
-		words string
-		value *string
+		add   func(c *command, value string) *command
 	}{
-		{"ENCODING", d.Encoding}, {"LC_COLLATE", d.LCCollate}, {"LC_CTYPE", d.LCCtype}, {"LOCALE_PROVIDER", d.LocaleProvider},
-		{"ICU_LOCALE", d.ICULocale}, {"ICU_RULES", d.ICURules}, {"BUILTIN_LOCALE", d.BuiltinLocale},
+		{"OWNER", x.Owner, (*command).oneName}, {"TEMPLATE", x.Template, (*command).oneName},
+		{"TABLESPACE", x.Tablespace, (*command).oneName}, {"ENCODING", x.Encoding, (*command).value},
+		{"LC_COLLATE", x.LCCollate, (*command).value}, {"LC_CTYPE", x.LCCtype, (*command).value},
+		{"LOCALE_PROVIDER", x.LocaleProvider, (*command).value}, {"ICU_LOCALE", x.ICULocale, (*command).value},
+		{"ICU_RULES", x.ICURules, (*command).value}, {"BUILTIN_LOCALE", x.BuiltinLocale, (*command).value},
 	} {
 		if o.value != nil {
-			c.sql(o.words).value(*o.value)
+			o.add(c.sql(o.words), *o.value)
 		}
 	}
-	return d.options(&Database{}, c)
+	return c.add(x.options(&Database{}))
 }
 
-// options adds those options that can change and differ.
-func (d Database) options(have *Database, c *command) *command {
-	if differs(have.AllowConnections, d.AllowConnections) {
-		c.sql("ALLOW_CONNECTIONS").boolean(*d.AllowConnections)
+// options returns those options that can change and differ.
+func (x *Database) options(have *Database) *command {
+	c := new(command)
+	if differs(have.AllowConnections, x.AllowConnections) {
+		c.sql("ALLOW_CONNECTIONS").boolean(*x.AllowConnections)
 	}
-	if differs(have.ConnectionLimit, d.ConnectionLimit) {
-		c.sql("CONNECTION LIMIT").number(*d.ConnectionLimit)
+	if differs(have.ConnectionLimit, x.ConnectionLimit) {
+		c.sql("CONNECTION LIMIT").number(*x.ConnectionLimit)
 	}
-	if differs(have.IsTemplate, d.IsTemplate) {
-		c.sql("IS_TEMPLATE").boolean(*d.IsTemplate)
+	if differs(have.IsTemplate, x.IsTemplate) {
+		c.sql("IS_TEMPLATE").boolean(*x.IsTemplate)
 	}
 	return c
 }
 
-// describe returns the commands for settings, comment and labels.
-func (d Database) describe(have *Database, stored string) []*command {
-	object := statement("DATABASE").name(d.Name)
-	return append(settingCommands(have.Settings, d.Settings, object), objectComment{d.Comment, d.Labels}.commands(stored, object)...)
+// description returns the commands for settings, comment and labels.
+func (x *Database) description(have *Database) []*command {
+	object := statement("DATABASE").name(x.Name)
+	return append(settingCommands(have.Settings, x.Settings, object), commentCommands(object, have, x)...)
 }
 
-// UpdateDatabase changes what differs.
-func (s *Server) UpdateDatabase(ctx context.Context, d Database) error {
-	if d.Tablespace != nil {
-		s.pool.CloseIdle(d.Name) // no session may be connected when it is moved
+func (x *Database) update(ctx context.Context, s *Server) error {
+	if x.Tablespace != nil {
+		s.pool.CloseIdle(x.Name) // no session may be connected when it is moved
 	}
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		have, stored, err := getDatabase(ctx, c, d.Name)
+		have, err := x.read(ctx, c)
 		if err != nil {
 			return err
 		}
-		return s.asMember(ctx, c, c, given(have.Owner, d.Owner), func() error {
-			if err := runTogether(ctx, c, d.changes(have, stored)); err != nil {
+		alter := func() *command { return statement("ALTER DATABASE").name(x.Name) }
+		commands := x.description(have)
+		if options := x.options(have); options.text.Len() > 0 {
+			commands = append(commands, alter().add(options))
+		}
+		if differs(have.Owner, x.Owner) {
+			commands = append(commands, alter().sql("OWNER TO").name(*x.Owner))
+		}
+		return s.asMember(ctx, c, c, given(have.Owner, x.Owner), func() error {
+			if err := runTogether(ctx, c, commands); err != nil || !differs(have.Tablespace, x.Tablespace) {
 				return err
 			}
-			if !differs(have.Tablespace, d.Tablespace) {
-				return nil
-			}
-			return run(ctx, c, statement("ALTER DATABASE").name(d.Name).sql("SET TABLESPACE").name(*d.Tablespace))
+			return run(ctx, c, alter().sql("SET TABLESPACE").name(*x.Tablespace))
 		})
 	})
 }
 
-// changes returns the commands for all that can change in a transaction.
-func (d Database) changes(have *Database, stored string) []*command {
-	var commands []*command
-	alter := func() *command { return statement("ALTER DATABASE").name(d.Name) }
-	if options := d.options(have, new(command)); options.text.Len() > 0 {
-		commands = append(commands, alter().sql(options.text.String()))
-	}
-	commands = append(commands, d.describe(have, stored)...)
-	if differs(have.Owner, d.Owner) {
-		commands = append(commands, alter().sql("OWNER TO").name(*d.Owner))
-	}
-	return commands
-}
-
-// DeleteDatabaseOptions are the options of DeleteDatabase.
-type DeleteDatabaseOptions struct {
-	// Force terminates sessions in the database. Default: the error is IsConflict while there are any.
-	Force bool
-}
-
-// DeleteDatabase deletes a database, also a template, IsNotFound if there is none.
-func (s *Server) DeleteDatabase(ctx context.Context, name string, o DeleteDatabaseOptions) error {
-	s.pool.CloseIdle(name)
+// remove deletes also a template.
+func (x *Database) remove(ctx context.Context, s *Server, force bool) error {
+	s.pool.CloseIdle(x.Name)
 	return s.on(ctx, s.config.Database, func(ctx context.Context, c *pgx.Conn) error {
-		have, _, err := getDatabase(ctx, c, name)
+		have, err := x.read(ctx, c)
 		if err != nil {
 			return err
 		}
-		roles := given(have.Owner)
-		if o.Force {
-			connectedRoles, err := connected(ctx, c, name)
+		roles, drop := given(have.Owner), statement("DROP DATABASE").name(x.Name)
+		if force { // Only members of the roles with sessions may terminate these.
+			drop.sql("WITH (FORCE)")
+			connected, err := names(ctx, c, `SELECT DISTINCT usename::text FROM pg_stat_activity
+				WHERE datname = $1 AND usename IS NOT NULL`, x.Name)
 			if err != nil {
 				return err
 			}
-			roles = append(roles, connectedRoles...)
+			roles = append(roles, connected...)
 		}
 		return s.asMember(ctx, c, c, roles, func() error {
 			if *have.IsTemplate && !have.Invalid {
-				if err := run(ctx, c, statement("ALTER DATABASE").name(name).sql("IS_TEMPLATE false")); err != nil {
+				if err := run(ctx, c, statement("ALTER DATABASE").name(x.Name).sql("IS_TEMPLATE false")); err != nil {
 					return err
 				}
-			}
-			drop := statement("DROP DATABASE").name(name)
-			if o.Force {
-				drop.sql("WITH (FORCE)")
 			}
 			return run(ctx, c, drop)
 		})
 	})
-}
-
-// connected returns the roles with sessions in a database: only their members may terminate them.
-func connected(ctx context.Context, e executor, database string) ([]string, error) {
-	return names(ctx, e, "SELECT DISTINCT usename::text FROM pg_stat_activity WHERE datname = $1 AND usename IS NOT NULL", database)
 }
 
 // given returns the roles that are set.

@@ -62,7 +62,7 @@ func (w *scene) depart(t *testing.T) error {
 	if err := w.s.DropOwned(t.Context(), w.rival); err != nil {
 		return err
 	}
-	return w.s.DeleteRole(t.Context(), w.rival)
+	return postgresql.Delete(t.Context(), w.s, postgresql.Role{Name: w.rival})
 }
 
 // What ties a role to a server that it shares with others.
@@ -147,7 +147,7 @@ func TestDepartureFromClosedDatabase(t *testing.T) {
 	w := newScene(t, connect(t))
 	ties["privileges of every sort (R55)"](t, w)
 	closed := postgresql.Database{Name: w.database, AllowConnections: ptr(false)}
-	if err := w.s.UpdateDatabase(t.Context(), closed); err != nil {
+	if err := postgresql.Update(t.Context(), w.s, closed); err != nil {
 		t.Fatal(err)
 	}
 	err := w.depart(t)
@@ -159,7 +159,7 @@ func TestDepartureFromClosedDatabase(t *testing.T) {
 		t.Error("the role can log in (R55)")
 	}
 	closed.AllowConnections = ptr(true)
-	if err := w.s.UpdateDatabase(t.Context(), closed); err != nil {
+	if err := postgresql.Update(t.Context(), w.s, closed); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.depart(t); err != nil {
@@ -201,7 +201,7 @@ func TestLocksOfOthers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	began := time.Now()
-	err = w.s.DeleteDatabase(ctx, w.database, postgresql.DeleteDatabaseOptions{Force: true})
+	err = postgresql.ForceDelete(ctx, w.s, postgresql.Database{Name: w.database})
 	want(t, err, postgresql.IsConflict, "a conflict")
 	if took := time.Since(began); took > 20*time.Second || !strings.Contains(fmt.Sprint(err), "another session holds a lock") {
 		t.Errorf("after %v: %v", took, err)

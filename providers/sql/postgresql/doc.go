@@ -9,11 +9,10 @@
 //
 //	server, err := postgresql.New(postgresql.Config{Endpoint: "db.example.org", Username: "admin", Password: password})
 //	defer server.Close()
-//	created, err := server.CreateDatabase(ctx, postgresql.Database{Name: "orders", Owner: &owner})
+//	created, err := postgresql.Create(ctx, server, postgresql.Database{Name: "orders", Owner: &owner})
 //	if postgresql.IsExists(err) { … }
 //
-// Get, Update and Delete of a missing object return an error for which IsNotFound is true. Refusals of the server are *Error
-// with an SQLSTATE; *ConnectionError means that there was no answer. Operations are not retried.
+// Refusals of the server are *Error with an SQLSTATE; *ConnectionError means that there was no answer. Operations are not retried.
 //
 // # Ownership
 //
@@ -22,7 +21,7 @@
 //
 // # Secrets
 //
-// Passwords of roles are sent as verifiers (package scram); no error contains a password or a statement. All names are quoted,
+// Passwords of roles are sent as SCRAM verifiers; no error contains a password or a statement. All names are quoted,
 // and refused if PostgreSQL would truncate them.
 //
 // # Privileges

@@ -49,16 +49,11 @@ const (
 
 // Error is a refusal by the server, or by this package for input that the server would misunderstand.
 type Error struct {
-	// Code is the SQLSTATE, for example 42704.
-	Code string
-	// Message is about the object of the request.
-	Message string
-	// Detail and Hint may be empty, and may name objects and sessions of others.
-	Detail, Hint string
-	// sent is true if the statement was sent: after an error that ends the session its outcome is unknown.
-	sent bool
-	// left is true if part of the operation was done.
-	left bool
+	Code         string // SQLSTATE, for example 42704
+	Message      string // about the object of the request
+	Detail, Hint string // may be empty, and may name objects and sessions of others
+	sent         bool   // the statement was sent: after an error that ends the session its outcome is unknown
+	left         bool   // part of the operation was done
 }
 
 // Error returns message, detail, hint and SQLSTATE. A detail that changes from call to call is left out.
@@ -76,15 +71,10 @@ func (e *Error) Error() string {
 
 // ConnectionError reports that the server could not be reached or did not answer.
 type ConnectionError struct {
-	// Endpoint is the host and port.
-	Endpoint string
-	// Sent is true if a statement was sent: its outcome is unknown.
-	Sent bool
-	// InUse is the size of the connection pool if all connections were in use and none was released in time, so that the server
-	// was not called. Else 0.
-	InUse int
-	// Err is the cause.
-	Err error
+	Endpoint string // host and port
+	Sent     bool   // a statement was sent: its outcome is unknown
+	InUse    int    // size of the connection pool if none became free in time, so that the server was not called; else 0
+	Err      error  // cause
 }
 
 // Error names the server and the cause.
@@ -102,10 +92,10 @@ func (e *ConnectionError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// Timeout reports whether the deadline was exceeded. With Temporary it implements net.Error.
+// Timeout reports whether the deadline was exceeded, for net.Error.
 func (e *ConnectionError) Timeout() bool { return errors.Is(e.Err, context.DeadlineExceeded) }
 
-// Temporary is true: a retry may succeed.
+// Temporary is true, for net.Error: a retry may succeed.
 func (e *ConnectionError) Temporary() bool { return true }
 
 // classify converts an error of pgx to an *Error or a *ConnectionError. Errors that do not come from the server or the
@@ -114,7 +104,6 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	if err == nil {
 		return nil
 	}
-	unconnected, beforehand := errors.AsType[*pool.ConnectError](err)
 	if errors.Is(err, pool.ErrClosed) {
 		return pool.ErrClosed
 	}
@@ -124,27 +113,25 @@ func (s *Server) classify(ctx context.Context, database string, err error) error
 	if own, ok := errors.AsType[*ConnectionError](err); ok {
 		return own
 	}
-	if full, ok := errors.AsType[*pool.FullError](err); ok {
-		return &ConnectionError{Endpoint: s.endpoint(), InUse: full.Conns, Err: root(full.Err)}
-	}
+	unconnected, beforehand := errors.AsType[*pool.ConnectError](err)
 	refused, answered := errors.AsType[*pgconn.PgError](err)
-	canceled := answered && refused.Code == codeCanceled && ctx.Err() != nil
+	silent := &ConnectionError{Endpoint: s.endpoint(), Err: root(err)}
 	switch {
-	case canceled:
-		return &ConnectionError{Endpoint: s.endpoint(), Err: ctx.Err()}
+	case answered && refused.Code == codeCanceled && ctx.Err() != nil:
+		silent.Err = ctx.Err()
 	case beforehand && answered && refused.Code == codeNoDatabase && database == s.config.Database:
 		// It must not count as the absence of the object.
-		return &ConnectionError{Endpoint: s.endpoint(), Err: errors.New(refused.Message + " (database of the ProviderConfig)")}
+		silent.Err = errors.New(refused.Message + " (database of the ProviderConfig)")
 	case answered:
 		return refusal(refused, !beforehand)
 	case beforehand:
-		return &ConnectionError{Endpoint: s.endpoint(), Err: root(unconnected.Err)}
+		silent.InUse, silent.Err = unconnected.InUse, root(unconnected.Err)
 	case isConnection(err):
-		// pgconn.SafeToRetry is also true for a statement that was sent before the connection broke.
-		return &ConnectionError{Endpoint: s.endpoint(), Sent: true, Err: root(err)}
+		silent.Sent = true // pgconn.SafeToRetry is also true for a statement that was sent before the connection broke.
 	default:
 		return err
 	}
+	return silent
 }
 
 // refusal converts an error of the server, and rewrites messages that need knowledge of PostgreSQL's internals.

@@ -21,18 +21,18 @@ func Example() {
 	defer server.Close()
 
 	team, yes := "example-team", true
-	_, err = server.CreateRole(ctx, postgresql.Role{Name: team, Login: &yes, Password: "s3cret"})
+	_, err = postgresql.Create(ctx, server, postgresql.Role{Name: team, Login: &yes, Password: "s3cret"})
 	fmt.Println("role:", err)
-	created, err := server.CreateDatabase(ctx, postgresql.Database{Name: "example", Labels: map[string]string{"owner": "42"}})
+	created, err := postgresql.Create(ctx, server, postgresql.Database{Name: "example", Labels: map[string]string{"owner": "42"}})
 	fmt.Println("database:", created.Labels["owner"], err)
 	tables := postgresql.Target{Kind: postgresql.OnTable, Database: "example", Schema: "public"}
-	granted, err := server.CreateGrant(ctx, postgresql.Grant{Role: team, On: tables, Privileges: []string{"SELECT"}})
+	granted, err := postgresql.Create(ctx, server, postgresql.Grant{Role: team, On: tables, Privileges: []string{"SELECT"}})
 	fmt.Println("grant:", granted.Privileges, err)
 
-	_, err = server.CreateDatabase(ctx, postgresql.Database{Name: "example"})
+	_, err = postgresql.Create(ctx, server, postgresql.Database{Name: "example"})
 	fmt.Println("again:", postgresql.IsExists(err), err)
-	err = server.DeleteDatabase(ctx, "example", postgresql.DeleteDatabaseOptions{Force: true})
-	fmt.Println("deleted:", err, server.DeleteRole(ctx, team))
+	err = postgresql.ForceDelete(ctx, server, postgresql.Database{Name: "example"})
+	fmt.Println("deleted:", err, postgresql.Delete(ctx, server, postgresql.Role{Name: team}))
 	// Output:
 	// role: <nil>
 	// database: 42 <nil>

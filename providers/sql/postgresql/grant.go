@@ -18,72 +18,62 @@ const Public = "public"
 // everything is the name for all privileges on a target.
 const everything = "ALL"
 
-// Grant is a membership, or the privileges that a role holds directly on a target. Role and On identify it.
+// Grant is a membership, or the privileges that a role holds directly on a target.
+//
+// Get returns IsNotFound if there are no privileges that the owner or we granted. For several objects it returns those of Privileges
+// that are held on each, in the same spelling, and others that are held on any, so that the result equals the input if nothing
+// differs. If On matches all objects of an empty schema the result is the input with Objects 0, although there is nothing to delete.
 // https://www.postgresql.org/docs/current/sql-grant.html
 type Grant struct {
-	// Role that receives the grant; Public means every role.
-	Role string `json:"role"`
-	// On is the target.
-	On Target `json:"on"`
-	// Privileges, such as SELECT or ALL, in any case and order. All others are revoked. Memberships have none.
-	Privileges []string `json:"privileges,omitempty"`
-	// GrantOption lets the role grant the privileges to others; for a membership it is the admin option. Default: false.
-	GrantOption *bool `json:"grantOption,omitempty"`
-	// Inherit gives the member the privileges of the role, since version 16. Default: the member's attribute inherit.
-	Inherit *bool `json:"inherit,omitempty"`
-	// Set lets the member use SET ROLE, since version 16. Default: true.
-	Set *bool `json:"set,omitempty"`
+	Role        string   // identity: receives the grant; Public means every role
+	On          Target   // identity
+	Privileges  []string // such as SELECT or ALL, in any case and order; all others are revoked; memberships have none
+	GrantOption *bool    // lets the role grant the privileges to others; for a membership it is the admin option; default: false
+	Inherit     *bool    // gives the member the privileges of the role, since version 16; default: the member's attribute inherit
+	Set         *bool    // lets the member use SET ROLE, since version 16; default: true
 
-	// Objects is the number of objects that On matches. Output only.
-	Objects int `json:"objects,omitempty"`
+	Objects int // output only: the number of objects that On matches
 }
 
-// GetGrant returns the privileges of g.Role on g.On, IsNotFound if there are none that the owner or we granted.
-//
-// For several objects it returns those of g.Privileges that are held on each, in the same spelling, and others that are held on
-// any, so that it equals g if nothing differs. If g.On matches all objects of an empty schema it is g with Objects 0, although
-// there is nothing to delete.
-func (s *Server) GetGrant(ctx context.Context, g Grant) (found *Grant, err error) {
+// where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
+func (g *Grant) where(s *Server) string {
+	if g.On.Kind == OnRole || g.On.Kind == OnDatabase || g.On.validate() != nil {
+		return s.config.Database
+	}
+	return g.On.Database
+}
+
+func (g *Grant) read(ctx context.Context, e executor) (*Grant, error) {
 	if err := g.On.validate(); err != nil {
 		return nil, err
 	}
-	err = s.on(ctx, g.On.where(s), func(ctx context.Context, c *pgx.Conn) error {
-		if g.On.Kind == OnRole {
-			found, err = getMembership(ctx, c, g)
-			return err
-		}
-		h, err := getHoldings(ctx, c, g)
-		if err != nil {
-			return err
-		}
-		found, err = h.grant(g)
-		return err
-	})
-	return found, err
+	if g.On.Kind == OnRole {
+		return getMembership(ctx, e, g)
+	}
+	h, err := getHoldings(ctx, e, g)
+	if err != nil {
+		return nil, err
+	}
+	return h.grant(g)
 }
 
-// CreateGrant grants, IsExists if GetGrant finds something.
-func (s *Server) CreateGrant(ctx context.Context, g Grant) (created *Grant, err error) {
+func (g *Grant) create(ctx context.Context, s *Server) (created *Grant, err error) {
 	err = s.granting(ctx, g, func(ctx context.Context, tx pgx.Tx) error {
-		if g.On.Kind == OnRole {
-			created, err = createMembership(ctx, tx, g)
+		before, err := g.read(ctx, tx)
+		switch {
+		case err == nil && before.Objects > 0:
+			return &Error{Code: codeDuplicateObject, Message: fmt.Sprintf("role %q already has privileges on %s", g.Role, g.On)}
+		case err != nil && !IsNotFound(err):
 			return err
+		case g.On.Kind == OnRole:
+			err = run(ctx, tx, grantMembership(tx.Conn(), g, &Grant{}))
+		default:
+			err = g.change(ctx, s, tx)
 		}
-		before, err := getHoldings(ctx, tx, g)
 		if err != nil {
 			return err
 		}
-		if before.Objects > 0 && before.revocable() {
-			return g.exists()
-		}
-		if err := s.change(ctx, tx, g, before); err != nil {
-			return err
-		}
-		after, err := getHoldings(ctx, tx, g)
-		if err != nil {
-			return err
-		}
-		created, err = after.grant(g)
+		created, err = g.read(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -92,23 +82,18 @@ func (s *Server) CreateGrant(ctx context.Context, g Grant) (created *Grant, err 
 	return created, nil
 }
 
-// UpdateGrant grants what is missing and revokes what is extra.
-func (s *Server) UpdateGrant(ctx context.Context, g Grant) error {
+// update grants what is missing and revokes what is extra.
+func (g *Grant) update(ctx context.Context, s *Server) error {
 	return s.granting(ctx, g, func(ctx context.Context, tx pgx.Tx) error {
 		if g.On.Kind == OnRole {
 			return updateMembership(ctx, tx, g)
 		}
-		h, err := getHoldings(ctx, tx, g)
-		if err != nil {
-			return err
-		}
-		return s.change(ctx, tx, g, h)
+		return g.change(ctx, s, tx)
 	})
 }
 
-// DeleteGrant revokes all privileges of g.Role on g.On. The error is IsNotFound if there are none, IsConflict if the role granted
-// them to others.
-func (s *Server) DeleteGrant(ctx context.Context, g Grant) error {
+// remove revokes all privileges.
+func (g *Grant) remove(ctx context.Context, s *Server, _ bool) error {
 	return s.granting(ctx, g, func(ctx context.Context, tx pgx.Tx) error {
 		if g.On.Kind == OnRole {
 			return deleteMembership(ctx, tx, g)
@@ -131,12 +116,12 @@ func (s *Server) DeleteGrant(ctx context.Context, g Grant) error {
 }
 
 // granting runs f in a transaction under a lock of the database: concurrent changes to the privileges of an object would fail.
-func (s *Server) granting(ctx context.Context, g Grant, f func(context.Context, pgx.Tx) error) error {
+func (s *Server) granting(ctx context.Context, g *Grant, f func(context.Context, pgx.Tx) error) error {
 	const lock = 0x626f776c696e65 // "bowline"
 	if err := g.On.validate(); err != nil {
 		return err
 	}
-	return s.within(ctx, g.On.where(s), func(ctx context.Context, tx pgx.Tx) error {
+	return s.within(ctx, g.where(s), func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", lock); err != nil {
 			return err
 		}
@@ -145,7 +130,11 @@ func (s *Server) granting(ctx context.Context, g Grant, f func(context.Context, 
 }
 
 // change grants what is missing and revokes what is extra.
-func (s *Server) change(ctx context.Context, tx pgx.Tx, g Grant, h *holdings) error {
+func (g *Grant) change(ctx context.Context, s *Server, tx pgx.Tx) error {
+	h, err := getHoldings(ctx, tx, g)
+	if err != nil {
+		return err
+	}
 	want, err := h.canonical(g.Privileges)
 	if err != nil {
 		return err
@@ -183,7 +172,7 @@ func (s *Server) change(ctx context.Context, tx pgx.Tx, g Grant, h *holdings) er
 
 // verify returns an error if the role does not hold exactly the desired privileges. GRANT and REVOKE without the grant option
 // change nothing and only warn.
-func (g Grant) verify(ctx context.Context, e executor, want []string) error {
+func (g *Grant) verify(ctx context.Context, e executor, want []string) error {
 	h, err := getHoldings(ctx, e, g)
 	if err != nil {
 		return err
@@ -196,23 +185,19 @@ func (g Grant) verify(ctx context.Context, e executor, want []string) error {
 }
 
 // revoke returns the command that revokes privileges, given in the server's spelling.
-func (g Grant) revoke(what string, privileges []string, h *holdings) *command {
+func (g *Grant) revoke(what string, privileges []string, h *holdings) *command {
 	return statement("REVOKE " + what + strings.Join(privileges, ", ") + " ON").sql(g.On.phrase(h)).sql("FROM").sql(g.grantee())
 }
 
 // grantee is the role in SQL. PUBLIC is a keyword and must not be quoted.
-func (g Grant) grantee() string {
+func (g *Grant) grantee() string {
 	if g.Role == Public {
 		return "PUBLIC"
 	}
 	return pgx.Identifier{g.Role}.Sanitize()
 }
 
-func (g Grant) exists() error {
-	return &Error{Code: codeDuplicateObject, Message: fmt.Sprintf("role %q already has privileges on %s", g.Role, g.On)}
-}
-
-func (g Grant) notFound() error {
+func (g *Grant) notFound() error {
 	return &Error{Code: codeNoObject, Message: fmt.Sprintf("role %q has no privileges on %s", g.Role, g.On)}
 }
 

@@ -73,10 +73,10 @@ func TestGrantLife(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := postgresql.Grant{Role: grantee(t, s, d), On: tc.on, Privileges: tc.few}
-			_, err := s.GetGrant(t.Context(), g)
+			_, err := postgresql.Get(t.Context(), s, g)
 			want(t, err, postgresql.IsNotFound, "not found")
-			want(t, s.DeleteGrant(t.Context(), g), postgresql.IsNotFound, "not found")
-			created, err := s.CreateGrant(t.Context(), g)
+			want(t, postgresql.Delete(t.Context(), s, g), postgresql.IsNotFound, "not found")
+			created, err := postgresql.Create(t.Context(), s, g)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,26 +85,26 @@ func TestGrantLife(t *testing.T) {
 			if diff := cmp.Diff(&expected, created); diff != "" {
 				t.Errorf("created: -want +got:\n%s", diff)
 			}
-			_, err = s.CreateGrant(t.Context(), g)
+			_, err = postgresql.Create(t.Context(), s, g)
 			want(t, err, postgresql.IsExists, "exists")
 			for _, step := range []struct {
 				privileges []string
 				option     *bool
 			}{{tc.many, ptr(true)}, {tc.few, ptr(true)}, {tc.others, ptr(false)}, {tc.many, nil}, {tc.few, nil}} {
 				g.Privileges, g.GrantOption = step.privileges, step.option
-				if err := s.UpdateGrant(t.Context(), g); err != nil {
+				if err := postgresql.Update(t.Context(), s, g); err != nil {
 					t.Fatalf("%v: %v", step, err)
 				}
 				expected.Privileges, expected.GrantOption = step.privileges, ptr(step.option != nil && *step.option)
-				got, err := s.GetGrant(t.Context(), g)
+				got, err := postgresql.Get(t.Context(), s, g)
 				if diff := cmp.Diff(&expected, got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" || err != nil {
 					t.Errorf("%v: %v: -want +got:\n%s", step, err, diff)
 				}
 			}
-			if err := s.DeleteGrant(t.Context(), g); err != nil {
+			if err := postgresql.Delete(t.Context(), s, g); err != nil {
 				t.Fatal(err)
 			}
-			_, err = s.GetGrant(t.Context(), g)
+			_, err = postgresql.Get(t.Context(), s, g)
 			want(t, err, postgresql.IsNotFound, "not found")
 		})
 	}
@@ -119,12 +119,12 @@ func TestGrantDrift(t *testing.T) {
 	g := postgresql.Grant{
 		Role: role, On: postgresql.Target{Kind: postgresql.OnTable, Database: d, Schema: schema}, Privileges: []string{"SELECT", "INSERT"},
 	}
-	if _, err := s.CreateGrant(t.Context(), g); err != nil {
+	if _, err := postgresql.Create(t.Context(), s, g); err != nil {
 		t.Fatal(err)
 	}
 	holds := func(privileges ...string) {
 		t.Helper()
-		got, err := s.GetGrant(t.Context(), g)
+		got, err := postgresql.Get(t.Context(), s, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestGrantDrift(t *testing.T) {
 	}
 	mend := func() {
 		t.Helper()
-		if err := s.UpdateGrant(t.Context(), g); err != nil {
+		if err := postgresql.Update(t.Context(), s, g); err != nil {
 			t.Fatal(err)
 		}
 		holds("SELECT", "INSERT")
@@ -158,11 +158,11 @@ func TestGrantOnNothing(t *testing.T) {
 	on := postgresql.Target{Kind: postgresql.OnTable, Database: d, Schema: "public"}
 	g := postgresql.Grant{Role: role, On: on, Privileges: []string{"SELECT"}}
 	for range 2 { // There is nothing to be held, so all of it is.
-		if got, err := s.CreateGrant(t.Context(), g); err != nil || got.Objects != 0 || !cmp.Equal(got.Privileges, g.Privileges) {
+		if got, err := postgresql.Create(t.Context(), s, g); err != nil || got.Objects != 0 || !cmp.Equal(got.Privileges, g.Privileges) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
-	want(t, s.DeleteGrant(t.Context(), g), postgresql.IsNotFound, "not found")
+	want(t, postgresql.Delete(t.Context(), s, g), postgresql.IsNotFound, "not found")
 
 	missing := map[string]struct {
 		change func(*postgresql.Grant)
@@ -182,7 +182,7 @@ func TestGrantOnNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := g
 			tc.change(&g)
-			_, err := s.CreateGrant(t.Context(), g)
+			_, err := postgresql.Create(t.Context(), s, g)
 			want(t, err, tc.is, "what it should be")
 		})
 	}
@@ -195,18 +195,18 @@ func TestGrantOfNamesThatAreGone(t *testing.T) {
 	role := grantee(t, s, d)
 	on := postgresql.Target{Kind: postgresql.OnTable, Database: d, Schema: schema, Names: []string{"one", hostile}}
 	g := postgresql.Grant{Role: role, On: on, Privileges: []string{"SELECT"}}
-	if _, err := s.CreateGrant(t.Context(), g); err != nil {
+	if _, err := postgresql.Create(t.Context(), s, g); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, superuser(t, d), "DROP TABLE "+quote(schema)+".one")
-	if got, err := s.GetGrant(t.Context(), g); err != nil || len(got.Privileges) > 0 {
+	if got, err := postgresql.Get(t.Context(), s, g); err != nil || len(got.Privileges) > 0 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	want(t, s.UpdateGrant(t.Context(), g), postgresql.IsNotFound, "not found")
-	if err := s.DeleteGrant(t.Context(), g); err != nil {
+	want(t, postgresql.Update(t.Context(), s, g), postgresql.IsNotFound, "not found")
+	if err := postgresql.Delete(t.Context(), s, g); err != nil {
 		t.Errorf("what is left cannot be revoked: %v", err)
 	}
-	_, err := s.GetGrant(t.Context(), g)
+	_, err := postgresql.Get(t.Context(), s, g)
 	want(t, err, postgresql.IsNotFound, "not found")
 }
 
@@ -215,14 +215,14 @@ func TestGrantToEverybody(t *testing.T) {
 	s := connect(t)
 	d := newDatabase(t, s, postgresql.Database{}).Name
 	g := postgresql.Grant{Role: postgresql.Public, On: postgresql.Target{Kind: postgresql.OnDatabase, Database: d}}
-	got, err := s.GetGrant(t.Context(), g)
+	got, err := postgresql.Get(t.Context(), s, g)
 	if err != nil || !cmp.Equal(got.Privileges, []string{"CONNECT", "TEMPORARY"}) { // as PostgreSQL makes databases
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	if err := s.DeleteGrant(t.Context(), g); err != nil {
+	if err := postgresql.Delete(t.Context(), s, g); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.GetGrant(t.Context(), g)
+	_, err = postgresql.Get(t.Context(), s, g)
 	want(t, err, postgresql.IsNotFound, "not found")
 }
 
@@ -233,17 +233,17 @@ func TestGrantPassedOn(t *testing.T) {
 	first, second := grantee(t, s, d), grantee(t, s, d)
 	on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: schema}
 	g := postgresql.Grant{Role: first, On: on, Privileges: []string{"USAGE"}, GrantOption: ptr(true)}
-	if _, err := s.CreateGrant(t.Context(), g); err != nil {
+	if _, err := postgresql.Create(t.Context(), s, g); err != nil {
 		t.Fatal(err)
 	}
 	holder := superuser(t, d)
 	execute(t, holder, "SET ROLE "+quote(first), "GRANT USAGE ON SCHEMA "+quote(schema)+" TO "+quote(second))
-	want(t, s.DeleteGrant(t.Context(), g), postgresql.IsConflict, "a conflict")
+	want(t, postgresql.Delete(t.Context(), s, g), postgresql.IsConflict, "a conflict")
 	// What somebody else granted is held, but not by a grant that we could revoke.
 	passed := postgresql.Grant{Role: second, On: on, Privileges: []string{"CREATE"}}
-	_, err := s.GetGrant(t.Context(), passed)
+	_, err := postgresql.Get(t.Context(), s, passed)
 	want(t, err, postgresql.IsNotFound, "not found")
-	if got, err := s.CreateGrant(t.Context(), passed); err != nil || !cmp.Equal(got.Privileges, passed.Privileges) {
+	if got, err := postgresql.Create(t.Context(), s, passed); err != nil || !cmp.Equal(got.Privileges, passed.Privileges) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	execute(t, holder, "REVOKE USAGE ON SCHEMA "+quote(schema)+" FROM "+quote(second))
@@ -254,37 +254,37 @@ func TestMembership(t *testing.T) {
 	s := connect(t)
 	member, group := newRole(t, s, postgresql.Role{}).Name, newRole(t, s, postgresql.Role{}).Name
 	g := postgresql.Grant{Role: member, On: postgresql.Target{Kind: postgresql.OnRole, Role: group}}
-	_, err := s.GetGrant(t.Context(), g)
+	_, err := postgresql.Get(t.Context(), s, g)
 	want(t, err, postgresql.IsNotFound, "not found")
-	want(t, s.UpdateGrant(t.Context(), g), postgresql.IsNotFound, "not found")
-	want(t, s.DeleteGrant(t.Context(), g), postgresql.IsNotFound, "not found")
-	created, err := s.CreateGrant(t.Context(), g)
+	want(t, postgresql.Update(t.Context(), s, g), postgresql.IsNotFound, "not found")
+	want(t, postgresql.Delete(t.Context(), s, g), postgresql.IsNotFound, "not found")
+	created, err := postgresql.Create(t.Context(), s, g)
 	expected := g
 	expected.Objects, expected.GrantOption = 1, ptr(false)
 	if diff := cmp.Diff(&expected, created); diff != "" || err != nil {
 		t.Errorf("%v: -want +got:\n%s", err, diff)
 	}
-	_, err = s.CreateGrant(t.Context(), g)
+	_, err = postgresql.Create(t.Context(), s, g)
 	want(t, err, postgresql.IsExists, "exists")
 	for _, option := range []bool{true, false} {
 		g.GrantOption = &option
-		if err := s.UpdateGrant(t.Context(), g); err != nil {
+		if err := postgresql.Update(t.Context(), s, g); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.GetGrant(t.Context(), g); err != nil || *got.GrantOption != option {
+		if got, err := postgresql.Get(t.Context(), s, g); err != nil || *got.GrantOption != option {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
-	if err := s.DeleteGrant(t.Context(), g); err != nil {
+	if err := postgresql.Delete(t.Context(), s, g); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.GetGrant(t.Context(), g)
+	_, err = postgresql.Get(t.Context(), s, g)
 	want(t, err, postgresql.IsNotFound, "not found")
 	g.Role, g.On.Role = group, group
-	_, err = s.CreateGrant(t.Context(), g)
+	_, err = postgresql.Create(t.Context(), s, g)
 	want(t, err, postgresql.IsInvalid, "invalid: a role that is a member of itself")
 	g.Role = postgresql.Public
-	_, err = s.CreateGrant(t.Context(), g)
+	_, err = postgresql.Create(t.Context(), s, g)
 	want(t, err, postgresql.IsInvalid, "invalid: everybody as a member")
 }
 
@@ -306,7 +306,7 @@ func TestConcurrentGrants(t *testing.T) {
 		for i, role := range roles {
 			client := []*postgresql.Server{s, another}[i%2]
 			all.Go(func() {
-				_, err := client.CreateGrant(t.Context(), postgresql.Grant{Role: role, On: on, Privileges: []string{"ALL"}})
+				_, err := postgresql.Create(t.Context(), client, postgresql.Grant{Role: role, On: on, Privileges: []string{"ALL"}})
 				errs <- err
 			})
 		}

@@ -29,7 +29,7 @@ type held struct {
 }
 
 // getHoldings returns IsNotFound if the role does not exist, or none of the objects that the target names.
-func getHoldings(ctx context.Context, e executor, g Grant) (*holdings, error) {
+func getHoldings(ctx context.Context, e executor, g *Grant) (*holdings, error) {
 	objects, letter := g.On.objects()
 	names := g.On.Names
 	if names == nil {
@@ -73,7 +73,7 @@ func getHoldings(ctx context.Context, e executor, g Grant) (*holdings, error) {
 }
 
 // grant returns the holdings in the spelling of asked.
-func (h *holdings) grant(asked Grant) (*Grant, error) {
+func (h *holdings) grant(asked *Grant) (*Grant, error) {
 	want, err := h.canonical(asked.Privileges)
 	if err != nil {
 		return nil, err

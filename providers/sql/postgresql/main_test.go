@@ -4,6 +4,7 @@
 package postgresql_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -120,42 +121,40 @@ func execute(t *testing.T, conn *pgx.Conn, statements ...string) {
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// newDatabase creates a database that goes with the test.
-func newDatabase(t *testing.T, s *postgresql.Server, d postgresql.Database) *postgresql.Database {
+// creating creates an object that the test deletes itself.
+func creating[T any, P postgresql.Object[T]](t *testing.T, s *postgresql.Server, x T) error {
 	t.Helper()
-	if d.Name == "" {
-		d.Name = unique(t)
-	}
-	created, err := s.CreateDatabase(t.Context(), d)
+	_, err := postgresql.Create[T, P](t.Context(), s, x)
+	return err
+}
+
+// create creates an object and deletes it with the test.
+func create[T any, P postgresql.Object[T]](t *testing.T, s *postgresql.Server, x T) *T {
+	t.Helper()
+	created, err := postgresql.Create[T, P](t.Context(), s, x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		err := s.DeleteDatabase(context.Background(), d.Name, postgresql.DeleteDatabaseOptions{Force: true})
-		if err != nil && !postgresql.IsNotFound(err) {
+		if err := postgresql.ForceDelete[T, P](context.Background(), s, x); err != nil && !postgresql.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
 	return created
 }
 
-// newRole creates a role that goes with the test.
+// newDatabase creates a database, by default of a unique name.
+func newDatabase(t *testing.T, s *postgresql.Server, d postgresql.Database) *postgresql.Database {
+	t.Helper()
+	d.Name = cmp.Or(d.Name, unique(t))
+	return create(t, s, d)
+}
+
+// newRole creates a role, by default of a unique name.
 func newRole(t *testing.T, s *postgresql.Server, r postgresql.Role) *postgresql.Role {
 	t.Helper()
-	if r.Name == "" {
-		r.Name = unique(t)
-	}
-	created, err := s.CreateRole(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		err := s.DeleteRole(context.Background(), r.Name)
-		if err != nil && !postgresql.IsNotFound(err) {
-			t.Error(err)
-		}
-	})
-	return created
+	r.Name = cmp.Or(r.Name, unique(t))
+	return create(t, s, r)
 }
 
 // want fails the test unless an error is of a kind.

@@ -11,7 +11,7 @@ import (
 )
 
 // getMembership returns IsNotFound if g.Role is no direct member of g.On.Role.
-func getMembership(ctx context.Context, e executor, g Grant) (*Grant, error) {
+func getMembership(ctx context.Context, e executor, g *Grant) (*Grant, error) {
 	found := &Grant{Role: g.Role, On: g.On, Objects: 1}
 	var members int
 	err := e.QueryRow(ctx, `
@@ -29,21 +29,7 @@ func getMembership(ctx context.Context, e executor, g Grant) (*Grant, error) {
 	return found, nil
 }
 
-func createMembership(ctx context.Context, tx pgx.Tx, g Grant) (*Grant, error) {
-	_, err := getMembership(ctx, tx, g)
-	if err == nil {
-		return nil, g.exists()
-	}
-	if !IsNotFound(err) {
-		return nil, err
-	}
-	if err := run(ctx, tx, grantMembership(tx.Conn(), g, &Grant{})); err != nil {
-		return nil, err
-	}
-	return getMembership(ctx, tx, g)
-}
-
-func updateMembership(ctx context.Context, tx pgx.Tx, g Grant) error {
+func updateMembership(ctx context.Context, tx pgx.Tx, g *Grant) error {
 	have, err := getMembership(ctx, tx, g)
 	if err != nil {
 		return err
@@ -58,7 +44,7 @@ func updateMembership(ctx context.Context, tx pgx.Tx, g Grant) error {
 	return run(ctx, tx, commands...)
 }
 
-func deleteMembership(ctx context.Context, tx pgx.Tx, g Grant) error {
+func deleteMembership(ctx context.Context, tx pgx.Tx, g *Grant) error {
 	if _, err := getMembership(ctx, tx, g); err != nil {
 		return err
 	}
@@ -75,8 +61,8 @@ func deleteMembership(ctx context.Context, tx pgx.Tx, g Grant) error {
 	return nil
 }
 
-// joining makes g.Role a member with the options that differ.
-func grantMembership(conn *pgx.Conn, g Grant, have *Grant) *command {
+// grantMembership makes g.Role a member with the options that differ.
+func grantMembership(conn *pgx.Conn, g *Grant, have *Grant) *command {
 	c := statement("GRANT").name(g.On.Role).sql("TO").name(g.Role)
 	if g.Role == Public {
 		c.err = &Error{Code: codeBadValue, Message: "PUBLIC cannot be a member of a role"}

@@ -18,45 +18,45 @@ func uses(s *postgresql.Server, database, role string) map[string]func(context.C
 	target := postgresql.Target{Kind: postgresql.OnTable, Database: database, Schema: "public", Names: []string{"t"}}
 	return map[string]func(context.Context, string) error{
 		"database": func(ctx context.Context, name string) error {
-			_, err := s.CreateDatabase(ctx, postgresql.Database{Name: name})
+			_, err := postgresql.Create(ctx, s, postgresql.Database{Name: name})
 			return err
 		},
 		"template": func(ctx context.Context, name string) error {
-			_, err := s.CreateDatabase(ctx, postgresql.Database{Name: "never", Template: &name})
+			_, err := postgresql.Create(ctx, s, postgresql.Database{Name: "never", Template: &name})
 			return err
 		},
 		"database owner": func(ctx context.Context, name string) error {
-			return s.UpdateDatabase(ctx, postgresql.Database{Name: database, Owner: &name})
+			return postgresql.Update(ctx, s, postgresql.Database{Name: database, Owner: &name})
 		},
 		"tablespace": func(ctx context.Context, name string) error {
-			return s.UpdateDatabase(ctx, postgresql.Database{Name: database, Tablespace: &name})
+			return postgresql.Update(ctx, s, postgresql.Database{Name: database, Tablespace: &name})
 		},
 		"role": func(ctx context.Context, name string) error {
-			_, err := s.CreateRole(ctx, postgresql.Role{Name: name})
+			_, err := postgresql.Create(ctx, s, postgresql.Role{Name: name})
 			return err
 		},
 		"setting": func(ctx context.Context, name string) error {
-			return s.UpdateRole(ctx, postgresql.Role{Name: role, Settings: map[string]string{name: "1"}})
+			return postgresql.Update(ctx, s, postgresql.Role{Name: role, Settings: map[string]string{name: "1"}})
 		},
 		"database of a schema": func(ctx context.Context, name string) error {
-			_, err := s.CreateSchema(ctx, postgresql.Schema{Database: name, Name: "s"})
+			_, err := postgresql.Create(ctx, s, postgresql.Schema{Database: name, Name: "s"})
 			return err
 		},
 		"schema": func(ctx context.Context, name string) error {
-			_, err := s.CreateSchema(ctx, postgresql.Schema{Database: database, Name: name})
+			_, err := postgresql.Create(ctx, s, postgresql.Schema{Database: database, Name: name})
 			return err
 		},
 		"extension": func(ctx context.Context, name string) error {
-			_, err := s.CreateExtension(ctx, postgresql.Extension{Database: database, Name: name})
+			_, err := postgresql.Create(ctx, s, postgresql.Extension{Database: database, Name: name})
 			return err
 		},
 		"grantee": func(ctx context.Context, name string) error {
-			_, err := s.CreateGrant(ctx, postgresql.Grant{Role: name, On: target, Privileges: []string{"SELECT"}})
+			_, err := postgresql.Create(ctx, s, postgresql.Grant{Role: name, On: target, Privileges: []string{"SELECT"}})
 			return err
 		},
 		"member": func(ctx context.Context, name string) error {
 			on := postgresql.Target{Kind: postgresql.OnRole, Role: role}
-			_, err := s.CreateGrant(ctx, postgresql.Grant{Role: name, On: on})
+			_, err := postgresql.Create(ctx, s, postgresql.Grant{Role: name, On: on})
 			return err
 		},
 	}
@@ -96,11 +96,11 @@ func TestLongestNames(t *testing.T) {
 		strings.Repeat("y", 63), strings.Repeat("é", 31) + "z", strings.Repeat(`"`, 63), "select", "Mixed Case",
 	} {
 		r := newRole(t, s, postgresql.Role{Name: name, Comment: &name})
-		if got, err := s.GetRole(t.Context(), r.Name); err != nil || *got.Comment != name {
+		if got, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: r.Name}); err != nil || *got.Comment != name {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}
 		d := newDatabase(t, s, postgresql.Database{Name: name, Owner: &name})
-		if err := s.DeleteDatabase(t.Context(), d.Name, postgresql.DeleteDatabaseOptions{}); err != nil {
+		if err := postgresql.Delete(t.Context(), s, postgresql.Database{Name: d.Name}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -117,36 +117,36 @@ func TestWhatPostgreSQLRefuses(t *testing.T) {
 		says string
 	}{
 		"reserved name": {func(ctx context.Context) error {
-			_, err := s.CreateRole(ctx, postgresql.Role{Name: "pg_mine"})
+			_, err := postgresql.Create(ctx, s, postgresql.Role{Name: "pg_mine"})
 			return err
 		}, postgresql.IsInvalid, "reserved"},
 		"setting, and the database is gone again": {func(ctx context.Context) error {
-			_, err := s.CreateDatabase(ctx, postgresql.Database{Name: name, Settings: map[string]string{"no_such": "1"}})
-			if _, missing := s.GetDatabase(ctx, name); !postgresql.IsNotFound(missing) {
+			_, err := postgresql.Create(ctx, s, postgresql.Database{Name: name, Settings: map[string]string{"no_such": "1"}})
+			if _, missing := postgresql.Get(ctx, s, postgresql.Database{Name: name}); !postgresql.IsNotFound(missing) {
 				t.Errorf("the database: %v", missing)
 			}
 			return err
 		}, func(err error) bool { return postgresql.IsNotFound(err) && !postgresql.IsOutcomeUnknown(err) }, `"no_such"`},
 		"encoding, with advice": {func(ctx context.Context) error {
-			_, err := s.CreateDatabase(ctx, postgresql.Database{Name: name, Encoding: ptr("LATIN1")})
+			_, err := postgresql.Create(ctx, s, postgresql.Database{Name: name, Encoding: ptr("LATIN1")})
 			return err
 		}, postgresql.IsInvalid, "template0"},
 		"owner": {func(ctx context.Context) error {
-			_, err := s.CreateDatabase(ctx, postgresql.Database{Name: name, Owner: ptr("nobody")})
+			_, err := postgresql.Create(ctx, s, postgresql.Database{Name: name, Owner: ptr("nobody")})
 			return err
 		}, postgresql.IsNotFound, "nobody"},
 		"expiry": {func(ctx context.Context) error {
-			_, err := s.CreateRole(ctx, postgresql.Role{Name: name, ValidUntil: ptr("tomorrow")})
+			_, err := postgresql.Create(ctx, s, postgresql.Role{Name: name, ValidUntil: ptr("tomorrow")})
 			return err
 		}, postgresql.IsInvalid, "2027-01-31T00:00:00Z"},
 		"comment that looks like labels": {func(ctx context.Context) error {
-			return s.UpdateDatabase(ctx, postgresql.Database{Name: d, Comment: ptr("x\nbowline: a=b")})
+			return postgresql.Update(ctx, s, postgresql.Database{Name: d, Comment: ptr("x\nbowline: a=b")})
 		}, postgresql.IsInvalid, "labels"},
 		"text with NUL": {func(ctx context.Context) error {
-			return s.UpdateDatabase(ctx, postgresql.Database{Name: d, Comment: ptr("\x00")})
+			return postgresql.Update(ctx, s, postgresql.Database{Name: d, Comment: ptr("\x00")})
 		}, postgresql.IsInvalid, "NUL"},
 		"locale provider": {func(ctx context.Context) error {
-			_, err := s.CreateDatabase(ctx, postgresql.Database{Name: name, LocaleProvider: ptr(hostile)})
+			_, err := postgresql.Create(ctx, s, postgresql.Database{Name: name, LocaleProvider: ptr(hostile)})
 			return err
 		}, postgresql.IsInvalid, "locale provider"},
 	}
@@ -159,7 +159,7 @@ func TestWhatPostgreSQLRefuses(t *testing.T) {
 			}
 		})
 	}
-	if got, err := s.GetDatabase(t.Context(), d); err != nil || !cmp.Equal(*got.Comment, "") {
+	if got, err := postgresql.Get(t.Context(), s, postgresql.Database{Name: d}); err != nil || !cmp.Equal(*got.Comment, "") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -5,115 +5,121 @@ package postgresql
 
 import (
 	"context"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Schema is a schema of a database. Fields that are nil are unset.
 // https://www.postgresql.org/docs/current/sql-createschema.html
 type Schema struct {
-	// Database and Name identify the schema.
-	Database string `json:"database"`
-	// Name of the schema in the database.
-	Name string `json:"name"`
-	// Owner is the role that owns it. Default: the user who creates it.
-	Owner *string `json:"owner,omitempty"`
-	// Comment without the labels.
-	Comment *string `json:"comment,omitempty"`
-	// Labels are stored at the end of the comment. If not nil, all others are removed.
-	Labels map[string]string `json:"labels,omitempty"`
+	Database, Name string            // identity
+	Owner          *string           // role that owns it; default: the user who creates it
+	Comment        *string           // without the labels
+	Labels         map[string]string // stored at the end of the comment; if not nil, all others are removed
 
-	// OID is the object identifier. Output only.
-	OID uint32 `json:"oid,omitempty"`
-	// CurrentOwner is the role that owns it, also if Owner is unset. Output only.
-	CurrentOwner string `json:"currentOwner,omitempty"`
+	OID          uint32 // output only: the object identifier
+	CurrentOwner string // output only: the role that owns it, also if Owner is unset
 }
 
-// GetSchema returns a schema of a database, IsNotFound if there is no such schema or database.
-func (s *Server) GetSchema(ctx context.Context, database, name string) (schema *Schema, err error) {
-	err = s.on(ctx, database, func(ctx context.Context, c *pgx.Conn) error {
-		schema, _, err = getSchema(ctx, c, database, name)
-		return err
-	})
-	return schema, err
+func (x *Schema) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
+func (x *Schema) where(*Server) string                     { return x.Database }
+func (x *Schema) identity() *command                       { return statement("SCHEMA").name(x.Name) }
+func (x *Schema) drop() *command                           { return statement("DROP SCHEMA").name(x.Name) }
+func (x *Schema) create(ctx context.Context, s *Server) (*Schema, error) {
+	return createOrdinary(ctx, s, x)
+}
+func (x *Schema) update(ctx context.Context, s *Server) error { return updateOrdinary(ctx, s, x) }
+func (x *Schema) remove(ctx context.Context, s *Server, force bool) error {
+	return removeOrdinary(ctx, s, x, force)
 }
 
-// getSchema also returns the stored comment.
-func getSchema(ctx context.Context, e executor, database, name string) (*Schema, string, error) {
-	schema := &Schema{Database: database}
-	var stored string
-	err := e.QueryRow(ctx, `
-		SELECT nspname::text, oid, pg_get_userbyid(nspowner)::text, coalesce(obj_description(oid, 'pg_namespace'), '')
-		FROM pg_namespace WHERE nspname = $1`, name).Scan(&schema.Name, &schema.OID, &schema.Owner, &stored)
-	if err != nil {
-		return nil, "", orNotFound(err, codeNoSchema, "schema", name)
+func (x *Schema) read(ctx context.Context, e executor) (*Schema, error) {
+	return readOne[Schema](ctx, e, notFound(codeNoSchema, "schema", x.Name), `
+		SELECT current_database()::text AS database, nspname::text AS name, oid, pg_get_userbyid(nspowner)::text AS owner,
+			pg_get_userbyid(nspowner)::text AS current_owner, coalesce(obj_description(oid, 'pg_namespace'), '') AS comment
+		FROM pg_namespace WHERE nspname = $1`, x.Name)
+}
+
+func (x *Schema) membership(have *Schema) []string {
+	if have != nil {
+		return append(given(have.Owner, x.Owner), databaseOwner)
 	}
-	schema.CurrentOwner = *schema.Owner
-	text, labels := splitComment(stored)
-	schema.Comment, schema.Labels = &text, labels
-	return schema, stored, nil
+	return append(given(x.Owner), databaseOwner)
 }
 
-// CreateSchema creates a schema, IsExists if the name is taken.
-func (s *Server) CreateSchema(ctx context.Context, schema Schema) (created *Schema, err error) {
-	create := statement("CREATE SCHEMA").name(schema.Name)
-	if schema.Owner != nil {
-		create.sql("AUTHORIZATION").name(*schema.Owner)
+func (x *Schema) changes(have *Schema) []*command {
+	switch {
+	case have == nil && x.Owner != nil:
+		return []*command{statement("CREATE SCHEMA").name(x.Name).sql("AUTHORIZATION").name(*x.Owner)}
+	case have == nil:
+		return []*command{statement("CREATE SCHEMA").name(x.Name)}
+	case differs(have.Owner, x.Owner):
+		return []*command{statement("ALTER SCHEMA").name(x.Name).sql("OWNER TO").name(*x.Owner)}
 	}
-	err = s.within(ctx, schema.Database, func(ctx context.Context, tx pgx.Tx) error {
-		return s.asMember(ctx, tx.Conn(), tx, append(given(schema.Owner), databaseOwner), func() error {
-			if err := run(ctx, tx, append([]*command{create}, schema.describe("")...)...); err != nil {
-				return err
-			}
-			created, _, err = getSchema(ctx, tx, schema.Database, schema.Name)
-			return err
-		})
-	})
-	if err != nil {
-		return nil, err
+	return nil
+}
+
+// Extension is an extension that is installed in a database. Fields that are nil are unset. Create returns IsInvalid if the server
+// does not have the extension; Update needs a path to the desired version.
+// https://www.postgresql.org/docs/current/sql-createextension.html
+type Extension struct {
+	Database, Name      string            // identity
+	Version             *string           // to install or to update to; default: the server's default version
+	Schema              *string           // of its objects; default: the one that the extension requires, else public
+	Comment             *string           // without the labels; default: that of the extension
+	Labels              map[string]string // stored at the end of the comment; if not nil, all others are removed
+	InstallDependencies bool              // input of Create only: also install the extensions that this one needs
+
+	OID              uint32 // output only: the object identifier
+	InstalledVersion string // output only: the version that is installed, also if Version is unset
+}
+
+func (x *Extension) comments() (**string, *map[string]string) { return &x.Comment, &x.Labels }
+func (x *Extension) where(*Server) string                     { return x.Database }
+func (x *Extension) identity() *command                       { return statement("EXTENSION").name(x.Name) }
+func (x *Extension) drop() *command                           { return statement("DROP EXTENSION").name(x.Name) }
+func (x *Extension) create(ctx context.Context, s *Server) (*Extension, error) {
+	return createOrdinary(ctx, s, x)
+}
+func (x *Extension) update(ctx context.Context, s *Server) error { return updateOrdinary(ctx, s, x) }
+func (x *Extension) remove(ctx context.Context, s *Server, force bool) error {
+	return removeOrdinary(ctx, s, x, force)
+}
+
+func (x *Extension) read(ctx context.Context, e executor) (*Extension, error) {
+	return readOne[Extension](ctx, e, notFound(codeNoObject, "extension", x.Name), `
+		SELECT current_database()::text AS database, e.extname::text AS name, e.oid, e.extversion AS version,
+			e.extversion AS installed_version, n.nspname::text AS schema, coalesce(obj_description(e.oid, 'pg_extension'), '') AS comment
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`, x.Name)
+}
+
+// membership is that of a new extension: its user owns it.
+func (x *Extension) membership(have *Extension) []string {
+	if have != nil {
+		return nil
 	}
-	return created, nil
+	return []string{databaseOwner}
 }
 
-// UpdateSchema changes what differs.
-func (s *Server) UpdateSchema(ctx context.Context, schema Schema) error {
-	return s.within(ctx, schema.Database, func(ctx context.Context, tx pgx.Tx) error {
-		have, stored, err := getSchema(ctx, tx, schema.Database, schema.Name)
-		if err != nil {
-			return err
+func (x *Extension) changes(have *Extension) []*command {
+	if have == nil {
+		create := statement("CREATE EXTENSION").name(x.Name)
+		if x.Schema != nil {
+			create.sql("SCHEMA").name(*x.Schema)
 		}
-		commands := schema.describe(stored)
-		if differs(have.Owner, schema.Owner) {
-			commands = append(commands, statement("ALTER SCHEMA").name(schema.Name).sql("OWNER TO").name(*schema.Owner))
+		if x.Version != nil {
+			create.sql("VERSION").value(*x.Version)
 		}
-		return s.asMember(ctx, tx.Conn(), tx, append(given(have.Owner, schema.Owner), databaseOwner), func() error {
-			return run(ctx, tx, commands...)
-		})
-	})
-}
-
-// DeleteSchemaOptions are the options of DeleteSchema.
-type DeleteSchemaOptions struct {
-	// Cascade deletes its contents and all that depends on them. Default: the error is IsConflict unless it is empty.
-	Cascade bool
-}
-
-// DeleteSchema deletes a schema of a database, IsNotFound if there is no such schema or database.
-func (s *Server) DeleteSchema(ctx context.Context, database, name string, o DeleteSchemaOptions) error {
-	return s.within(ctx, database, func(ctx context.Context, tx pgx.Tx) error {
-		have, _, err := getSchema(ctx, tx, database, name)
-		if err != nil {
-			return err
+		if x.InstallDependencies {
+			create.sql("CASCADE")
 		}
-		drop := statement("DROP SCHEMA").name(name)
-		if o.Cascade {
-			drop.sql("CASCADE")
-		}
-		return s.asMember(ctx, tx.Conn(), tx, given(have.Owner), func() error { return run(ctx, tx, drop) })
-	})
-}
-
-// describe returns the commands for comment and labels.
-func (s Schema) describe(stored string) []*command {
-	return objectComment{s.Comment, s.Labels}.commands(stored, statement("SCHEMA").name(s.Name))
+		// The search path decides about the schema of an extension that does not require one.
+		return []*command{statement("SET LOCAL search_path TO public"), create}
+	}
+	var commands []*command
+	if differs(have.Version, x.Version) {
+		commands = append(commands, statement("ALTER EXTENSION").name(x.Name).sql("UPDATE TO").value(*x.Version))
+	}
+	if differs(have.Schema, x.Schema) {
+		commands = append(commands, statement("ALTER EXTENSION").name(x.Name).sql("SET SCHEMA").name(*x.Schema))
+	}
+	return commands
 }

@@ -4,6 +4,7 @@
 package postgresql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,24 +44,15 @@ func (Secret) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }
 
 // Config is the address and the user of a server. Endpoint and Username are required. The environment is not read.
 type Config struct {
-	// Endpoint is the host name or address.
-	Endpoint string
-	// Port is the TCP port. Default: 5432.
-	Port int
-	// Username is the role to connect as.
-	Username string
-	// Password of Username; may be empty.
-	Password Secret
-	// Database to connect to for objects that belong to no database. Default: postgres.
-	Database string
-	// SSLMode is the required encryption. Default: SSLVerifyFull if RootCAs is set, else SSLPrefer.
-	SSLMode SSLMode
-	// RootCAs are PEM certificates of the authorities for the server's certificate. Default: those of the system.
-	RootCAs []byte
-	// MaxConns is the maximum number of connections, across all databases. Default: 10.
-	MaxConns int
-	// IdleTimeout is how long a connection may be idle before it is closed. Default: 30 seconds.
-	IdleTimeout time.Duration
+	Endpoint    string        // host name or address
+	Port        int           // TCP port; default: 5432
+	Username    string        // role to connect as
+	Password    Secret        // of Username; may be empty
+	Database    string        // to connect to for objects that belong to no database; default: postgres
+	SSLMode     SSLMode       // required encryption; default: SSLVerifyFull if RootCAs is set, else SSLPrefer
+	RootCAs     []byte        // PEM certificates of the authorities for the server's certificate; default: those of the system
+	MaxConns    int           // maximum number of connections, across all databases; default: 10
+	IdleTimeout time.Duration // how long a connection may be idle before it is closed; default: 30 seconds
 	// Dial opens network connections. Default: that of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Limit is called around each operation, and may delay or refuse it; its error is returned unchanged. Default: no limit.
@@ -96,30 +88,18 @@ func New(c Config) (*Server, error) {
 	}
 	return &Server{
 		config:  c,
-		pool:    pool.New(connection, pool.Limits{Conns: c.MaxConns, Idle: c.IdleTimeout}),
+		pool:    pool.New(connection, c.MaxConns, c.IdleTimeout),
 		joining: semaphore.NewWeighted(1),
 	}, nil
 }
 
 func (c Config) withDefaults() Config {
-	if c.Port == 0 {
-		c.Port = defaultPort
+	c.Port, c.Database = cmp.Or(c.Port, defaultPort), cmp.Or(c.Database, defaultDatabase)
+	c.MaxConns, c.IdleTimeout = cmp.Or(c.MaxConns, defaultConns), cmp.Or(c.IdleTimeout, defaultIdle)
+	if c.SSLMode == "" && len(c.RootCAs) > 0 {
+		c.SSLMode = SSLVerifyFull
 	}
-	if c.Database == "" {
-		c.Database = defaultDatabase
-	}
-	if c.MaxConns == 0 {
-		c.MaxConns = defaultConns
-	}
-	if c.IdleTimeout == 0 {
-		c.IdleTimeout = defaultIdle
-	}
-	if c.SSLMode == "" {
-		c.SSLMode = SSLPrefer
-		if len(c.RootCAs) > 0 {
-			c.SSLMode = SSLVerifyFull
-		}
-	}
+	c.SSLMode = cmp.Or(c.SSLMode, SSLPrefer)
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{}).DialContext
 	}

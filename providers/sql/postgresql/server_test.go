@@ -59,7 +59,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range operations {
 		all.Go(func() {
-			if _, err := s.GetSchema(t.Context(), databases[i%len(databases)], "public"); err != nil {
+			if _, err := postgresql.Get(t.Context(), s, postgresql.Schema{Database: databases[i%len(databases)], Name: "public"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -72,7 +72,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Errorf("%d connections were opened", opened)
 	}
 	for range 50 {
-		if _, err := s.GetSchema(t.Context(), databases[0], "public"); err != nil {
+		if _, err := postgresql.Get(t.Context(), s, postgresql.Schema{Database: databases[0], Name: "public"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestSessionsThatEnd(t *testing.T) {
 	t.Parallel()
 	s := connect(t)
 	d := newDatabase(t, s, postgresql.Database{}).Name
-	if _, err := s.GetSchema(t.Context(), d, "public"); err != nil {
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Schema{Database: d, Name: "public"}); err != nil {
 		t.Fatal(err)
 	}
 	admin := superuser(t, "postgres")
@@ -128,7 +128,7 @@ func TestSessionsThatEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(250 * time.Millisecond) // After that a connection is asked whether it lives.
-	if _, err := s.GetSchema(t.Context(), d, "public"); err != nil {
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Schema{Database: d, Name: "public"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -184,12 +184,12 @@ func TestLimit(t *testing.T) {
 		}
 	})
 	r := newRole(t, s, postgresql.Role{})
-	if _, err := s.GetRole(t.Context(), r.Name); err != nil || calls.Load() != 2 {
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: r.Name}); err != nil || calls.Load() != 2 {
 		t.Errorf("%d calls, %v", calls.Load(), err)
 	}
 	refuse.Store(true)
 	defer refuse.Store(false)
-	if _, err := s.GetRole(t.Context(), r.Name); !errors.Is(err, stop) {
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: r.Name}); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -212,19 +212,19 @@ func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	s := connectTo(t, server.Config())
-	if _, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: "d"}); err != nil {
+	if _, err := postgresql.Create(t.Context(), s, postgresql.Database{Name: "d"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.GetSchema(t.Context(), "d", "public"); err != nil {
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Schema{Database: "d", Name: "public"}); err != nil {
 		t.Fatal(err)
 	}
 	holder := connectTo(t, server.Config())
-	if _, err := holder.GetSchema(t.Context(), "d", "public"); err != nil {
+	if _, err := postgresql.Get(t.Context(), holder, postgresql.Schema{Database: "d", Name: "public"}); err != nil {
 		t.Fatal(err)
 	}
 	// The session of the holder makes the server wait, and in that time it is killed.
 	outcome := make(chan error, 1)
-	go func() { outcome <- s.DeleteDatabase(t.Context(), "d", postgresql.DeleteDatabaseOptions{}) }()
+	go func() { outcome <- postgresql.Delete(t.Context(), s, postgresql.Database{Name: "d"}) }()
 	eventually(t, "the deletion is under way", func() bool { return waits(t, server) })
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestKilledServer(t *testing.T) {
 	err := <-outcome
 	want(t, err, postgresql.IsOutcomeUnknown, "open")
 	want(t, err, postgresql.IsUnavailable, "unavailable")
-	_, err = s.GetDatabase(t.Context(), "d")
+	_, err = postgresql.Get(t.Context(), s, postgresql.Database{Name: "d"})
 	want(t, err, postgresql.IsUnavailable, "unavailable")
 	if postgresql.IsOutcomeUnknown(err) || !strings.Contains(fmt.Sprint(err), "connection refused") {
 		t.Errorf("nothing was sent: %v", err)
@@ -240,7 +240,7 @@ func TestKilledServer(t *testing.T) {
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.GetDatabase(t.Context(), "d"); err != nil {
+	if _, err := postgresql.Get(t.Context(), s, postgresql.Database{Name: "d"}); err != nil {
 		t.Errorf("after the restart: %v", err)
 	}
 }
@@ -317,7 +317,7 @@ func TestEnvironmentIsIgnored(t *testing.T) {
 func TestMissingMaintenanceDatabase(t *testing.T) {
 	t.Parallel()
 	s := connect(t, func(c *postgresql.Config) { c.Database = "no such" })
-	_, err := s.GetRole(t.Context(), "postgres")
+	_, err := postgresql.Get(t.Context(), s, postgresql.Role{Name: "postgres"})
 	want(t, err, postgresql.IsUnavailable, "unavailable")
 	if postgresql.IsNotFound(err) || !strings.Contains(fmt.Sprint(err), `"no such"`) {
 		t.Errorf("got %v", err)
@@ -330,18 +330,18 @@ func TestCanary(t *testing.T) {
 	s := connect(t)
 	r := newRole(t, s, postgresql.Role{Login: ptr(true), Password: canary})
 	update := postgresql.Role{Name: r.Name, Password: canary}
-	if err := s.UpdateRole(t.Context(), update); err != nil {
+	if err := postgresql.Update(t.Context(), s, update); err != nil {
 		t.Fatal(err)
 	}
-	if is, _, err := s.PasswordIs(t.Context(), r.Name, canary); err != nil || !is {
-		t.Fatal(is, err)
+	if _, err := open(t, "postgres", r.Name, canary); err != nil {
+		t.Fatal(err)
 	}
-	_, exists := s.CreateRole(t.Context(), update)
+	_, exists := postgresql.Create(t.Context(), s, update)
 	update.Settings = map[string]string{"no_such_setting": "1"}
-	invalid := s.UpdateRole(t.Context(), update)
+	invalid := postgresql.Update(t.Context(), s, update)
 	other := connect(t, func(c *postgresql.Config) { c.Password = canary })
 	_, refused := other.Version(t.Context())
-	_, unusable := s.CreateRole(t.Context(), postgresql.Role{Name: unique(t), Password: canary + "\x00"})
+	_, unusable := postgresql.Create(t.Context(), s, postgresql.Role{Name: unique(t), Password: canary + "\x00"})
 	config := shared.Config()
 	config.Password = canary
 	encoded, err := json.Marshal(struct {

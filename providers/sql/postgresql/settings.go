@@ -11,14 +11,9 @@ import (
 	"unicode"
 )
 
-// parseSettings parses the stored settings of a role or database.
-func parseSettings(stored []string) map[string]string {
-	settings := make(map[string]string, len(stored))
-	for _, s := range stored {
-		name, value, _ := strings.Cut(s, "=")
-		settings[name] = value
-	}
-	return settings
+// settingsFrom is the SQL of the settings of a role or database as JSON; from selects the stored ones as s.
+func settingsFrom(from string) string {
+	return "(SELECT coalesce(jsonb_object_agg(split_part(s, '=', 1), substr(s, strpos(s, '=') + 1)), '{}') FROM " + from + ")"
 }
 
 // settingCommands returns the commands that change the settings of an object such as ROLE "x"; nil changes none.
@@ -26,11 +21,7 @@ func settingCommands(have, want map[string]string, object *command) []*command {
 	if want == nil {
 		return nil
 	}
-	alter := func() *command {
-		c := statement("ALTER").sql(object.text.String())
-		c.err = object.err
-		return c
-	}
+	alter := func() *command { return statement("ALTER").add(object) }
 	var commands []*command
 	wanted := map[string]bool{}
 	present := SpellSettings(have, want)

@@ -13,34 +13,25 @@ import (
 // TargetKind is the kind of a Target.
 type TargetKind string
 
+// Kinds of targets.
 const (
-	// OnRole is a membership in a role.
-	OnRole TargetKind = "Role"
-	// OnDatabase is a database.
+	OnRole     TargetKind = "Role" // membership in a role
 	OnDatabase TargetKind = "Database"
-	// OnSchema is a schema of a database.
-	OnSchema TargetKind = "Schema"
-	// OnTable is tables, views, materialized views and foreign tables of a schema.
-	OnTable TargetKind = "Table"
-	// OnSequence is sequences of a schema.
-	OnSequence TargetKind = "Sequence"
-	// OnRoutine is functions, aggregates and procedures of a schema.
-	OnRoutine TargetKind = "Routine"
+	OnSchema   TargetKind = "Schema"
+	OnTable    TargetKind = "Table"    // tables, views, materialized views and foreign tables of a schema
+	OnSequence TargetKind = "Sequence" // sequences of a schema
+	OnRoutine  TargetKind = "Routine"  // functions, aggregates and procedures of a schema
 )
 
 // Target is the role, or the objects, of a Grant.
 type Target struct {
-	// Kind decides which other fields are used.
-	Kind TargetKind `json:"kind"`
-	// Role to become a member of. Required for OnRole only.
-	Role string `json:"role,omitempty"`
-	// Database of the objects. Required for all kinds but OnRole.
-	Database string `json:"database,omitempty"`
-	// Schema in the database. For OnSchema, OnTable, OnSequence and OnRoutine.
-	Schema string `json:"schema,omitempty"`
+	Kind     TargetKind // decides which other fields are used
+	Role     string     // to become a member of; required for OnRole only
+	Database string     // of the objects; required for all kinds but OnRole
+	Schema   string     // in the database, for OnSchema, OnTable, OnSequence and OnRoutine
 	// Names of objects in the schema, for OnTable, OnSequence and OnRoutine. Default: all; objects that are created later are a
 	// difference. The name of a routine alone means all routines of that name; "add(integer, integer)" is one.
-	Names []string `json:"names,omitempty"`
+	Names []string
 }
 
 // String describes the target in messages.
@@ -83,14 +74,6 @@ func (t Target) validate() error {
 		return &Error{Code: codeBadValue, Message: fmt.Sprintf("target of kind %s takes no names", t.Kind)}
 	}
 	return nil
-}
-
-// where returns the database to connect to. Privileges on databases and roles are changed in one database, under its lock.
-func (t Target) where(s *Server) string {
-	if t.Kind == OnRole || t.Kind == OnDatabase {
-		return s.config.Database
-	}
-	return t.Database
 }
 
 // subject is the name of the database or schema.

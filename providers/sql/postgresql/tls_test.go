@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,8 +50,10 @@ func certificate(t *testing.T) (folder string, inPEM []byte) {
 		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyBytes}), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() == 0 {
-		giveToPostgres(t, keyFile)
+	if os.Geteuid() == 0 { // then servers run as another account
+		if output, err := exec.Command("chown", "postgres", keyFile).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
 	}
 	return folder, inPEM
 }
@@ -59,15 +62,7 @@ func TestEncryption(t *testing.T) {
 	t.Parallel()
 	folder, roots := certificate(t)
 	_, joined := certificate(t)
-	server, err := postgresqltest.Start("ssl=on", "ssl_cert_file="+folder+"/cert.pem", "ssl_key_file="+folder+"/key.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := startServer(t, "ssl=on", "ssl_cert_file="+folder+"/cert.pem", "ssl_key_file="+folder+"/key.pem")
 	cases := map[string]struct {
 		mode      postgresql.SSLMode
 		endpoint  string

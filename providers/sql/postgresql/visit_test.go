@@ -27,44 +27,44 @@ func TestWithoutSuperuser(t *testing.T) {
 		do   func() error
 	}{
 		{"create a database for somebody", func() error {
-			_, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &first, Labels: map[string]string{"uid": "1"}})
+			_, err := postgresql.Create(t.Context(), s, postgresql.Database{Name: d, Owner: &first, Labels: map[string]string{"uid": "1"}})
 			return err
 		}},
 		{"create a schema for somebody", func() error {
-			_, err := s.CreateSchema(t.Context(), postgresql.Schema{Database: d, Name: "s", Owner: &second, Comment: ptr("c")})
+			_, err := postgresql.Create(t.Context(), s, postgresql.Schema{Database: d, Name: "s", Owner: &second, Comment: ptr("c")})
 			return err
 		}},
 		{"install a trusted extension", func() error {
-			_, err := s.CreateExtension(t.Context(), postgresql.Extension{Database: d, Name: "hstore"})
+			_, err := postgresql.Create(t.Context(), s, postgresql.Extension{Database: d, Name: "hstore"})
 			return err
 		}},
 		{"grant what belongs to others", func() error {
 			on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: "s"}
-			_, err := s.CreateGrant(t.Context(), postgresql.Grant{Role: first, On: on, Privileges: []string{"ALL"}})
+			_, err := postgresql.Create(t.Context(), s, postgresql.Grant{Role: first, On: on, Privileges: []string{"ALL"}})
 			return err
 		}},
 		{"change it", func() error {
 			on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: "s"}
-			return s.UpdateGrant(t.Context(), postgresql.Grant{Role: first, On: on, Privileges: []string{"USAGE"}})
+			return postgresql.Update(t.Context(), s, postgresql.Grant{Role: first, On: on, Privileges: []string{"USAGE"}})
 		}},
 		{"revoke it", func() error {
 			on := postgresql.Target{Kind: postgresql.OnSchema, Database: d, Schema: "s"}
-			return s.DeleteGrant(t.Context(), postgresql.Grant{Role: first, On: on})
+			return postgresql.Delete(t.Context(), s, postgresql.Grant{Role: first, On: on})
 		}},
 		{"give the schema to somebody else", func() error {
-			return s.UpdateSchema(t.Context(), postgresql.Schema{Database: d, Name: "s", Owner: &first})
+			return postgresql.Update(t.Context(), s, postgresql.Schema{Database: d, Name: "s", Owner: &first})
 		}},
 		{"give the database to somebody else", func() error {
-			return s.UpdateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &second, ConnectionLimit: ptr(5)})
+			return postgresql.Update(t.Context(), s, postgresql.Database{Name: d, Owner: &second, ConnectionLimit: ptr(5)})
 		}},
 		{"change the schema public, which belongs to whoever owns the database", func() error {
-			return s.UpdateSchema(t.Context(), postgresql.Schema{Database: d, Name: "public", Comment: ptr("ours")})
+			return postgresql.Update(t.Context(), s, postgresql.Schema{Database: d, Name: "public", Comment: ptr("ours")})
 		}},
 		{"delete the schema", func() error {
-			return s.DeleteSchema(t.Context(), d, "s", postgresql.DeleteSchemaOptions{})
+			return postgresql.Delete(t.Context(), s, postgresql.Schema{Database: d, Name: "s"})
 		}},
 		{"delete the database", func() error {
-			return s.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{})
+			return postgresql.Delete(t.Context(), s, postgresql.Database{Name: d})
 		}},
 	}
 	for _, step := range steps {
@@ -75,9 +75,9 @@ func TestWithoutSuperuser(t *testing.T) {
 			t.Fatalf("%s: is a member of %d roles afterwards", step.what, n)
 		}
 	}
-	_, err := s.CreateRole(t.Context(), postgresql.Role{Name: unique(t), Superuser: ptr(true)})
+	_, err := postgresql.Create(t.Context(), s, postgresql.Role{Name: unique(t), Superuser: ptr(true)})
 	want(t, err, postgresql.IsPermission, "permission")
-	_, err = s.CreateSchema(t.Context(), postgresql.Schema{Database: "postgres", Name: "s"})
+	_, err = postgresql.Create(t.Context(), s, postgresql.Schema{Database: "postgres", Name: "s"})
 	want(t, err, postgresql.IsPermission, "permission")
 }
 
@@ -92,7 +92,7 @@ func TestDeletionWithGuests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{Force: true}); err != nil {
+	if err := postgresql.ForceDelete(t.Context(), s, postgresql.Database{Name: d}); err != nil {
 		t.Error(err)
 	}
 	if err := session.Ping(t.Context()); err == nil {
@@ -115,13 +115,13 @@ func TestGrantWithoutEffect(t *testing.T) {
 		return postgresql.Grant{Role: role, On: on, Privileges: []string{privilege}}
 	}
 	for _, g := range []postgresql.Grant{give(admin, "CREATE"), give(role, "TEMP")} {
-		if _, err := super.CreateGrant(t.Context(), g); err != nil {
+		if _, err := postgresql.Create(t.Context(), super, g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want(t, s.UpdateGrant(t.Context(), give(role, "CREATE")), postgresql.IsPermission, "permission")
-	want(t, s.DeleteGrant(t.Context(), give(role, "TEMP")), postgresql.IsPermission, "permission")
-	if err := super.DeleteGrant(t.Context(), give(admin, "CREATE")); err != nil {
+	want(t, postgresql.Update(t.Context(), s, give(role, "CREATE")), postgresql.IsPermission, "permission")
+	want(t, postgresql.Delete(t.Context(), s, give(role, "TEMP")), postgresql.IsPermission, "permission")
+	if err := postgresql.Delete(t.Context(), super, give(admin, "CREATE")); err != nil {
 		t.Error(err)
 	}
 }
@@ -148,10 +148,10 @@ func TestVisitsAtTheSameTime(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			name := unique(t)
-			if _, err := s.CreateSchema(t.Context(), postgresql.Schema{Database: d, Name: name, Owner: &owner}); err != nil {
+			if _, err := postgresql.Create(t.Context(), s, postgresql.Schema{Database: d, Name: name, Owner: &owner}); err != nil {
 				t.Error(err)
 			}
-			if err := s.UpdateDatabase(t.Context(), postgresql.Database{Name: d, Comment: &name}); err != nil {
+			if err := postgresql.Update(t.Context(), s, postgresql.Database{Name: d, Comment: &name}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -169,18 +169,18 @@ func TestVisitorWhoIsAtHome(t *testing.T) {
 	owner := newRole(t, super, postgresql.Role{}).Name
 	for _, inherits := range []bool{true, false} {
 		s, admin := administrator(t, super)
-		if err := super.UpdateRole(t.Context(), postgresql.Role{Name: admin, Inherit: &inherits}); err != nil {
+		if err := postgresql.Update(t.Context(), super, postgresql.Role{Name: admin, Inherit: &inherits}); err != nil {
 			t.Fatal(err)
 		}
 		on := postgresql.Target{Kind: postgresql.OnRole, Role: owner}
-		if _, err := super.CreateGrant(t.Context(), postgresql.Grant{Role: admin, On: on}); err != nil {
+		if _, err := postgresql.Create(t.Context(), super, postgresql.Grant{Role: admin, On: on}); err != nil {
 			t.Fatal(err)
 		}
 		d := unique(t)
-		if _, err := s.CreateDatabase(t.Context(), postgresql.Database{Name: d, Owner: &owner}); err != nil {
+		if _, err := postgresql.Create(t.Context(), s, postgresql.Database{Name: d, Owner: &owner}); err != nil {
 			t.Fatal(err)
 		}
-		if err := super.DeleteDatabase(t.Context(), d, postgresql.DeleteDatabaseOptions{}); err != nil {
+		if err := postgresql.Delete(t.Context(), super, postgresql.Database{Name: d}); err != nil {
 			t.Error(err)
 		}
 		if own, given := memberships(t, admin); own != 0 || given != 1 {
