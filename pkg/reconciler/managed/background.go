@@ -5,8 +5,11 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -41,20 +44,19 @@ type operation struct {
 	panics  bool     // the provider's code did not come to an end
 }
 
-// A call creates, updates or deletes the external resource of an object.
-type call func(context.Context, resource.Managed) (ConnectionDetails, error)
-
-// perform makes a call and acts on its result, or has it made in the background.
-func (r *Reconciler) perform(ctx context.Context, p *pass, v verb, do call) outcome {
-	if p.ended.verb == v {
-		return flow.Next()
+// perform is the step that makes a call and acts on its result, or has it made in the background.
+func (r *Reconciler) perform(v verb) step {
+	return func(ctx context.Context, p *pass) outcome {
+		switch {
+		case p.ended.verb == v:
+			return flow.Next()
+		case r.callTimeout > 0:
+			return r.begin(ctx, p, v)
+		}
+		op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read}
+		op.details, op.err = r.call(ctx, v, p.external, p.managed)
+		return r.ended(ctx, p, op)
 	}
-	if r.callTimeout > 0 {
-		return r.begin(ctx, p, v, do)
-	}
-	op := &operation{verb: v, managed: p.managed, inputs: p.inputs.read}
-	op.details, op.err = do(ctx, p.managed)
-	return r.ended(ctx, p, op)
 }
 
 // ended acts on the result of a call.
@@ -75,7 +77,7 @@ func (r *Reconciler) ended(ctx context.Context, p *pass, op *operation) (o outco
 }
 
 // begin makes a call in the background, on a copy of the object. The client belongs to the call from then on.
-func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcome {
+func (r *Reconciler) begin(ctx context.Context, p *pass, v verb) outcome {
 	own, ok := p.managed.DeepCopyObject().(resource.Managed)
 	if !ok {
 		return failed(ReasonCannotUpdateMR, fmt.Errorf("%T does not copy to its own type", p.managed))
@@ -87,15 +89,14 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, v verb, do call) outcom
 	op := &operation{verb: v, done: make(chan struct{}), managed: own, status: copied["status"], inputs: p.inputs.read}
 	op.given = append(r.givenInputs(ctx, p), p.ended.secrets...)
 	p.memory.operation = op
-	external := p.external
+	go r.carryOut(ctx, op, p.external)
 	p.external = nil
-	go r.carryOut(ctx, op, external, do)
 	p.managed.SetConditions(xpv1.AsyncOperationOngoing())
 	return flow.Await(0, inBackground(v))
 }
 
 // carryOut makes the call of an operation. Whatever the provider's code does, the process continues and the operation ends.
-func (r *Reconciler) carryOut(ctx context.Context, op *operation, external ExternalClient, do call) {
+func (r *Reconciler) carryOut(ctx context.Context, op *operation, external ExternalClient) {
 	defer r.WakeNow(client.ObjectKeyFromObject(op.managed))
 	defer close(op.done)
 	defer func() {
@@ -105,7 +106,7 @@ func (r *Reconciler) carryOut(ctx context.Context, op *operation, external Exter
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.callTimeout)
 	defer cancel()
-	op.details, op.err = r.guarded(ctx, op, external, do)
+	op.details, op.err = r.guarded(ctx, op, external)
 	detached, done := detach(ctx) // the call may have used up its time
 	defer done()
 	op.secrets = append(r.secretsOfCall(detached, op, external), redact.Details(op.details)...)
@@ -114,14 +115,14 @@ func (r *Reconciler) carryOut(ctx context.Context, op *operation, external Exter
 }
 
 // guarded makes a call whose panic must not end the process.
-func (r *Reconciler) guarded(ctx context.Context, op *operation, external ExternalClient, do call) (details ConnectionDetails, err error) {
+func (r *Reconciler) guarded(ctx context.Context, op *operation, external ExternalClient) (details ConnectionDetails, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.logPanic(ctx, op.managed, op.verb, cause, func(ctx context.Context) [][]byte { return r.secretsOfCall(ctx, op, external) })
 			err = op.panicked()
 		}
 	}()
-	return do(ctx, op.managed)
+	return r.call(ctx, op.verb, external, op.managed)
 }
 
 // secretsOfCall returns the secrets that messages about a call may repeat.
@@ -181,4 +182,63 @@ func (op *operation) last() xpv1.Condition {
 	default:
 		return xpv1.LastAsyncOperationApplyFailure(op.err)
 	}
+}
+
+// takeStatus takes over what a call in the background set in the status of its copy of the object, as if the call had been
+// made now: what others wrote meanwhile stays, and Observe, which follows, has the last word.
+func (p *pass) takeStatus(op *operation) error {
+	copied, err := treeOf(op.managed)
+	if err != nil {
+		return err
+	}
+	before, after := section(tree{"status": op.status}, "status"), section(copied, "status")
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	had, errHad := cutConditions(before)
+	has, errHas := cutConditions(after)
+	if err := errors.Join(errHad, errHas); err != nil {
+		return err
+	}
+	if err := p.rebuild(func(u tree) { u["status"] = redo(before, after, section(u, "status")) }); err != nil {
+		return err
+	}
+	for _, c := range has.Conditions {
+		if !c.Equal(had.GetCondition(c.Type)) {
+			p.managed.SetConditions(c)
+		}
+	}
+	return nil
+}
+
+// cutConditions takes the conditions out of a status: others set some meanwhile, and each counts by itself.
+func cutConditions(status tree) (c xpv1.ConditionedStatus, err error) {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(status, &c); err != nil {
+		return c, fmt.Errorf("reading conditions: %w", err)
+	}
+	delete(status, "conditions")
+	return c, nil
+}
+
+// redo makes the changes that lead from before to after in another tree. A list is one value.
+func redo(before, after, in tree) tree {
+	if in == nil {
+		in = tree{}
+	}
+	for key, value := range after {
+		part, divides := value.(tree)
+		switch {
+		case reflect.DeepEqual(before[key], value):
+		case divides:
+			in[key] = redo(section(before, key), part, section(in, key))
+		default:
+			in[key] = value
+		}
+	}
+	for key := range before {
+		if _, kept := after[key]; !kept {
+			delete(in, key)
+		}
+	}
+	return in
 }

@@ -25,39 +25,29 @@ const (
 	verbDisconnect verb = "disconnect"
 )
 
-// An instrumentedClient measures the calls of the client that it wraps. Optional interfaces are found by Unwrap.
-type instrumentedClient struct {
-	ExternalClient
-	r *Reconciler
+// call creates, updates or deletes the external resource of an object.
+func (r *Reconciler) call(ctx context.Context, v verb, external ExternalClient, mg resource.Managed) (details ConnectionDetails, err error) {
+	ctx, m := r.beginCall(ctx, v)
+	defer m.end(&err)
+	switch v {
+	case verbCreate:
+		creation, err := external.Create(ctx, mg)
+		return creation.ConnectionDetails, err
+	case verbUpdate:
+		defer keepName(mg)()
+		update, err := external.Update(ctx, mg)
+		return update.ConnectionDetails, err
+	default:
+		return nil, external.Delete(ctx, mg)
+	}
 }
 
-// Unwrap gives access to the author's client.
-func (c instrumentedClient) Unwrap() any { return c.ExternalClient }
-
-func (c instrumentedClient) Observe(ctx context.Context, mg resource.Managed) (observation ExternalObservation, err error) {
+// read makes a call that changes nothing.
+func read[R any](ctx context.Context, r *Reconciler, v verb, mg resource.Managed, do func(context.Context, resource.Managed) (R, error)) (result R, err error) {
 	defer keepName(mg)()
-	ctx, call := c.r.beginCall(ctx, verbObserve)
-	defer call.end(&err)
-	return c.ExternalClient.Observe(ctx, mg)
-}
-
-func (c instrumentedClient) Create(ctx context.Context, mg resource.Managed) (creation ExternalCreation, err error) {
-	ctx, call := c.r.beginCall(ctx, verbCreate)
-	defer call.end(&err)
-	return c.ExternalClient.Create(ctx, mg)
-}
-
-func (c instrumentedClient) Update(ctx context.Context, mg resource.Managed) (update ExternalUpdate, err error) {
-	defer keepName(mg)()
-	ctx, call := c.r.beginCall(ctx, verbUpdate)
-	defer call.end(&err)
-	return c.ExternalClient.Update(ctx, mg)
-}
-
-func (c instrumentedClient) Delete(ctx context.Context, mg resource.Managed) (err error) {
-	ctx, call := c.r.beginCall(ctx, verbDelete)
-	defer call.end(&err)
-	return c.ExternalClient.Delete(ctx, mg)
+	ctx, m := r.beginCall(ctx, v)
+	defer m.end(&err)
+	return do(ctx, mg)
 }
 
 // keepName returns what puts the external name back after a call. Only Create chooses one (R65): another that a careless client
@@ -69,21 +59,6 @@ func keepName(mg resource.Managed) func() {
 			meta.SetExternalName(mg, name)
 		}
 	}
-}
-
-// connected makes the instrumented client of a pass.
-func (r *Reconciler) connected(ctx context.Context, mg resource.Managed) (_ ExternalClient, err error) {
-	ctx, call := r.beginCall(ctx, verbConnect)
-	defer call.end(&err)
-	external, err := r.connecter.Connect(ctx, mg)
-	return instrumentedClient{ExternalClient: external, r: r}, err
-}
-
-// found calls a finder.
-func (r *Reconciler) found(ctx context.Context, finder CreateFinder, mg resource.Managed) (name string, err error) {
-	ctx, call := r.beginCall(ctx, verbFind)
-	defer call.end(&err)
-	return finder.FindCreated(ctx, mg)
 }
 
 // A measurement is of one call to the external system.

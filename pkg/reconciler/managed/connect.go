@@ -15,7 +15,7 @@ import (
 
 // connect makes the client of this pass (R18), and reads the secret inputs that it needs.
 func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
-	external, err := r.connected(ctx, p.managed)
+	external, err := read(ctx, r, verbConnect, p.managed, r.connecter.Connect)
 	if err != nil {
 		return failed(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
 	}

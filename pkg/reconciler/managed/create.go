@@ -20,7 +20,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that was not
@@ -86,11 +85,7 @@ func (r *Reconciler) callCreate(ctx context.Context, p *pass) outcome {
 			return rejected(ReasonCannotCreate, fmt.Errorf("laying initProvider under forProvider: %w", err))
 		}
 	}
-	external := p.external
-	o := r.perform(ctx, p, verbCreate, func(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
-		creation, err := external.Create(ctx, mg)
-		return creation.ConnectionDetails, err
-	})
+	o := r.perform(verbCreate)(ctx, p)
 	if len(initial) > 0 {
 		if err := p.rebuild(func(u tree) { put(u, "spec", p.spec) }); err != nil {
 			return rejected(ReasonCannotCreate, fmt.Errorf("removing initProvider from the spec in memory: %w", err))

@@ -6,11 +6,13 @@ package managed
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/meta"
-	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // deleteExternal deletes the external resource and continues once it is proven gone (R53 to R55). One that does not belong to
@@ -23,7 +25,7 @@ func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 		return flow.Next()
 	}
 	p.managed.SetConditions(xpv1.Deleting())
-	if o := flow.Run(ctx, p, r.callDelete, r.observe); o.End != flow.Continue {
+	if o := flow.Run(ctx, p, r.perform(verbDelete), r.observe); o.End != flow.Continue {
 		return o
 	}
 	if p.observation.ResourceExists {
@@ -31,13 +33,6 @@ func (r *Reconciler) deleteExternal(ctx context.Context, p *pass) outcome {
 		return flow.Await(0, "")
 	}
 	return flow.Next()
-}
-
-func (r *Reconciler) callDelete(ctx context.Context, p *pass) outcome {
-	external := p.external
-	return r.perform(ctx, p, verbDelete, func(ctx context.Context, mg resource.Managed) (ConnectionDetails, error) {
-		return nil, external.Delete(ctx, mg)
-	})
 }
 
 // deleteEnded records the result of Delete.
@@ -57,4 +52,13 @@ func (p *pass) noteDeletion() {
 		p.note(event.Normal(ReasonDeleted, "Requested deletion of the external resource "+meta.GetExternalName(p.managed)))
 	}
 	p.memory.deleteNoted = true
+}
+
+// finalize removes our finalizer, which lets the API server delete the object (R54). It is the last step of a deletion.
+func (r *Reconciler) finalize(ctx context.Context, p *pass) outcome {
+	err := r.writeMetadata(ctx, p, func(o metav1.Object) { meta.RemoveFinalizer(o, Finalizer) })
+	if err == nil || apierrors.IsNotFound(err) {
+		return flow.Vanished()
+	}
+	return written("removing the finalizer", err)
 }

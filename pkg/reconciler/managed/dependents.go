@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -113,27 +112,19 @@ func (s server) Unresolved(ctx context.Context) (names []types.NamespacedName, e
 	if _, refers := r.newManaged().(resource.ReferenceResolver); !refers || r.resolved.Load() {
 		return nil, nil
 	}
-	list, err := r.newList()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); apimeta.IsNoMatchError(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
 	all := true
-	err = apimeta.EachListItem(list, func(item runtime.Object) error {
-		o, ok := item.(client.Object)
-		if !ok || !meta.FinalizerExists(o, Finalizer) || r.memory.isResolved(o) {
-			return nil
+	err = r.each(ctx, func(mg resource.Managed) {
+		if !meta.FinalizerExists(mg, Finalizer) || r.memory.isResolved(mg) {
+			return
 		}
 		all = false
-		if meta.WasDeleted(o) {
-			names = append(names, client.ObjectKeyFromObject(o))
+		if meta.WasDeleted(mg) {
+			names = append(names, client.ObjectKeyFromObject(mg))
 		}
-		return nil
 	})
+	if apimeta.IsNoMatchError(err) {
+		return nil, nil
+	}
 	r.resolved.Store(all && err == nil)
 	return names, err
 }

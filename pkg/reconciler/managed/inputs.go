@@ -5,6 +5,7 @@ package managed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -100,24 +101,37 @@ func (p *pass) appliedInputs() []xpv1.SecretInput {
 
 // loadInputs reads the Secrets from the API server.
 func (r *Reconciler) loadInputs(ctx context.Context, p *pass) outcome {
-	spec, _ := p.spec.(tree)
+	found, missing, err := r.readSecrets(ctx, p.managed, p.spec)
+	if err = cmp.Or(missing, err); err != nil {
+		return failed(ReasonCannotReadInputs, err)
+	}
+	p.inputs.read = found
+	p.memory.give(found.values)
+	return flow.Next()
+}
+
+// readSecrets reads the Secrets that a spec refers to. On errors it returns what it could read; missing is about a Secret, or a
+// key of it, that does not exist.
+func (r *Reconciler) readSecrets(ctx context.Context, mg resource.Managed, spec any) (found *secretInputs, missing, err error) {
 	declared := parameters.SecretReferences(section(spec, "forProvider"))
 	references := parameters.SecretReferences(section(spec, "initProvider")) // these count at creation only
 	maps.Copy(references, declared)
-	read := &secretInputs{values: make(map[string][]byte, len(references))}
+	found = &secretInputs{values: make(map[string][]byte, len(references))}
 	for _, field := range slices.Sorted(maps.Keys(references)) {
-		value, version, err := r.readInput(ctx, p.managed, references[field])
-		if err != nil {
-			return failed(ReasonCannotReadInputs, fmt.Errorf("reading spec.forProvider.%s: %w", field, err))
-		}
-		read.values[field] = value
-		if _, ok := declared[field]; ok {
-			read.versions = append(read.versions, xpv1.SecretInput{Field: field, Version: version})
+		value, version, exists, failed := r.readInput(ctx, mg, references[field])
+		switch {
+		case failed == nil:
+			found.values[field] = value
+			if _, ok := declared[field]; ok {
+				found.versions = append(found.versions, xpv1.SecretInput{Field: field, Version: version})
+			}
+		case exists:
+			err = fmt.Errorf("reading spec.forProvider.%s: %w", field, failed)
+		case missing == nil:
+			missing = fmt.Errorf("reading spec.forProvider.%s: %w", field, failed)
 		}
 	}
-	p.inputs.read = read
-	p.memory.give(read.values)
-	return flow.Next()
+	return found, missing, err
 }
 
 // give adds to the given values. Those that they replace stay: the external system has them until the others are applied.
@@ -132,25 +146,21 @@ func (rec *record) give(values map[string][]byte) {
 	rec.given = given
 }
 
-// missingInput is the error of a reference to a Secret, or a key of it, that does not exist.
-type missingInput struct{ error }
-
-// readInput returns the selected value, and the state of the Secret that it comes from. A namespaced object reads its own
-// namespace's Secrets only.
-func (r *Reconciler) readInput(ctx context.Context, mg resource.Managed, from xpv1.SecretKeySelector) (value []byte, version string, err error) {
-	key := types.NamespacedName{Namespace: from.Namespace, Name: from.Name}
-	if mg.GetNamespace() != "" {
-		key.Namespace = mg.GetNamespace()
-	}
+// readInput returns the selected value, and the state of the Secret that it comes from. exists is false if there is no such value.
+// A namespaced object reads its own namespace's Secrets only.
+func (r *Reconciler) readInput(
+	ctx context.Context, mg resource.Managed, from xpv1.SecretKeySelector,
+) (value []byte, version string, exists bool, err error) {
+	key := types.NamespacedName{Namespace: cmp.Or(mg.GetNamespace(), from.Namespace), Name: from.Name}
 	secret := &corev1.Secret{}
 	if err := r.live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
-		return nil, "", missingInput{fmt.Errorf("secret %s does not exist: create it, or correct the reference", key)}
+		return nil, "", false, fmt.Errorf("secret %s does not exist: create it, or correct the reference", key)
 	} else if err != nil {
-		return nil, "", err
+		return nil, "", true, err
 	}
-	value, ok := secret.Data[from.Key]
-	if !ok {
-		return nil, "", missingInput{fmt.Errorf("secret %s has no key %q: add it, or correct the reference", key, from.Key)}
+	value, exists = secret.Data[from.Key]
+	if !exists {
+		return nil, "", false, fmt.Errorf("secret %s has no key %q: add it, or correct the reference", key, from.Key)
 	}
-	return value, fmt.Sprintf("%s:%s", secret.UID, secret.ResourceVersion), nil
+	return value, fmt.Sprintf("%s:%s", secret.UID, secret.ResourceVersion), true, nil
 }

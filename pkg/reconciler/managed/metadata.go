@@ -6,7 +6,6 @@ package managed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"syscall"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -55,19 +55,6 @@ func (r *Reconciler) writeMetadata(ctx context.Context, p *pass, change func(met
 	return nil
 }
 
-// patchMetadata sends the difference that change makes to the object with the annotations that are stored.
-func (r *Reconciler) patchMetadata(ctx context.Context, mg resource.Managed, stored map[string]string, change func(metav1.Object)) (resource.Managed, error) {
-	base, ok := mg.DeepCopyObject().(resource.Managed)
-	if !ok {
-		return nil, fmt.Errorf("%T does not copy to its own type", mg)
-	}
-	base.SetAnnotations(maps.Clone(stored))
-	changed := base.DeepCopyObject().(resource.Managed)
-	change(changed)
-	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	return changed, r.client.Patch(ctx, changed, patch)
-}
-
 // persistence is how often, and how patiently, the result of a creation is written against conflicts and passing
 // errors, ten seconds in all (R93): losing it may mean to lose the external resource.
 var persistence = wait.Backoff{Steps: 11, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}
@@ -81,7 +68,9 @@ func (r *Reconciler) recordResult(ctx context.Context, p *pass, change func(meta
 	pending := meta.GetExternalCreatePending(p.managed)
 	target, stored := p.managed, p.annotations
 	return retry.OnError(persistence, isRetriable, func() error {
-		written, err := r.patchMetadata(ctx, target, stored, change)
+		base := target.DeepCopyObject().(resource.Managed)
+		base.SetAnnotations(maps.Clone(stored))
+		written, err := objects.Patch(ctx, r.client, base, func(mg resource.Managed) { change(mg) })
 		if err == nil {
 			p.takeMetadata(written)
 		}

@@ -20,34 +20,22 @@ type sighting struct {
 }
 
 // observe observes the external resource (R21, R26): once per pass, and once more after the pass changed it, so that one pass
-// reports the whole story.
+// reports the whole story. One without a name does not exist yet, as far as can be known (R69).
 func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
-	if err := p.observeExternal(ctx); err != nil {
-		return failed(ReasonCannotObserve, callFailed("observing", err))
-	}
-	r.redactDrift(ctx, p)
-	return flow.Next()
-}
-
-// observeExternal observes the external resource and remembers that it was seen. One without a name does not exist yet, as
-// far as can be known (R69).
-func (p *pass) observeExternal(ctx context.Context) error {
-	if meta.GetExternalName(p.managed) == "" {
-		p.observation, p.observed = ExternalObservation{}, true
-		return nil
-	}
-	o, err := p.external.Observe(ctx, p.managed)
-	if err != nil {
-		return err
+	var o ExternalObservation
+	if meta.GetExternalName(p.managed) != "" {
+		var err error
+		if o, err = read(ctx, r, verbObserve, p.managed, p.external.Observe); err == nil && o.ResourceLateInitialized {
+			err = p.takeChosen()
+		}
+		if err != nil {
+			return failed(ReasonCannotObserve, callFailed("observing", err))
+		}
 	}
 	p.observation, p.observed = o, true
-	if o.ResourceExists {
-		p.memory.seen = true
-	}
-	if o.ResourceLateInitialized {
-		return p.takeChosen()
-	}
-	return nil
+	p.memory.seen = p.memory.seen || o.ResourceExists
+	r.redactDrift(ctx, p)
+	return flow.Next()
 }
 
 // forgetObservation restores the object as it was before the external system was asked.

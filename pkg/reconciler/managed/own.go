@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
@@ -72,4 +74,26 @@ func (p *pass) owns() bool {
 	default:
 		return p.nameGiven || created
 	}
+}
+
+// adopt adds our finalizer to an object whose external resource it did not create, and stores its external name (R51, R63,
+// R72). It follows update, which labels the external resource: if the process dies between the two, the label shows the owner
+// (N23). An object that only observes needs no finalizer: once it may do more it adopts what it observes. A creation whose
+// result was lost has one now: the resource exists (N36).
+func (r *Reconciler) adopt(ctx context.Context, p *pass) outcome {
+	found := meta.ExternalCreateUnacknowledged(p.managed) && !p.mustReplay()
+	held := meta.FinalizerExists(p.managed, Finalizer) || p.onlyObserves()
+	if !found && held && p.annotations[meta.AnnotationKeyExternalName] != "" {
+		return flow.Next()
+	}
+	name := meta.GetExternalName(p.managed)
+	return written("adding the finalizer", r.writeMetadata(ctx, p, func(o metav1.Object) {
+		if !held {
+			meta.AddFinalizer(o, Finalizer)
+		}
+		meta.SetExternalName(o, name)
+		if found {
+			meta.SetExternalCreateSucceeded(o, r.now())
+		}
+	}))
 }

@@ -104,7 +104,7 @@ func NewReconciler(mgr manager.Manager, of resource.ManagedKind, o ...Reconciler
 	}
 	r.instruments.mustBegin(name)
 	r.log = r.log.WithValues("kind", name)
-	_ = r.newManaged() // panics at once for a kind that the scheme lacks
+	_ = r.newList() // panics at once for a kind that the scheme lacks
 	r.references.Serve(kind, server{r})
 	r.secrets = connection.Publisher{Client: r.client, Live: r.live, Owner: kind}
 	return r
@@ -143,7 +143,7 @@ func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) {
 	r.instruments.kind.Drifted(name, false)
 }
 
-// lifecycle is the order of everything. Read it first; each step is in the file of its name.
+// lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(mg resource.Managed) []step {
 	if meta.WasDeleted(mg) {
 		return []step{r.guardDeletion, r.awaitDependents, r.initialize, r.connect, r.recover, r.observe, r.deleteExternal, r.finalize}

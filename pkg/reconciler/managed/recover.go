@@ -33,16 +33,16 @@ func (r *Reconciler) recover(ctx context.Context, p *pass) outcome {
 	if p.mustReplay() && (!meta.WasDeleted(p.managed) || meta.GetExternalName(p.managed) != "") {
 		return flow.Next()
 	}
-	if finder, ok := createFinderOf(p.external); ok {
-		return r.findCreated(ctx, p, finder)
+	if find := finderOf(p.external); find != nil {
+		return r.findCreated(ctx, p, find)
 	}
 	return stopped(ReasonCannotInitialize, failure.New(failure.CreateInterrupted, messageCreateIncomplete))
 }
 
 // findCreated recovers a creation without a result by looking for what it created (N5). What is not found by the time at
 // which it would be visible does not exist (N26), and the pass continues.
-func (r *Reconciler) findCreated(ctx context.Context, p *pass, finder CreateFinder) outcome {
-	name, err := r.found(ctx, finder, p.managed)
+func (r *Reconciler) findCreated(ctx context.Context, p *pass, find finder) outcome {
+	name, err := read(ctx, r, verbFind, p.managed, find)
 	if err != nil {
 		return lookupFailed(err)
 	}
@@ -62,8 +62,7 @@ func lookupFailed(err error) outcome {
 // isRecoverable is true if a creation whose result is lost needs no manual intervention: its name is known beforehand, its
 // answer can be had again, or what it created can be found.
 func (r *Reconciler) isRecoverable(p *pass) bool {
-	_, finds := createFinderOf(p.external)
-	return r.defaultName != nil || p.mustReplay() || finds
+	return r.defaultName != nil || p.mustReplay() || finderOf(p.external) != nil
 }
 
 // recordCreated stores that the pending creation succeeded and under which external name, in one write (R79).

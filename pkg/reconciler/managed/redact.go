@@ -5,14 +5,12 @@ package managed
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"runtime/debug"
 	"slices"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
-	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -109,32 +107,14 @@ func (r *Reconciler) givenInputs(ctx context.Context, p *pass) [][]byte {
 	if _, uses := optional[SecretInputUser](p.client); !uses || p.memory.given != nil {
 		return p.memory.given
 	}
-	values, err := r.inputValues(ctx, p.managed)
+	now, err := treeOf(p.managed)
 	if err != nil {
-		return slices.Collect(maps.Values(values))
+		return nil
 	}
-	p.memory.give(values)
+	found, _, err := r.readSecrets(ctx, p.managed, now["spec"])
+	if err != nil {
+		return slices.Collect(maps.Values(found.values))
+	}
+	p.memory.give(found.values)
 	return p.memory.given
-}
-
-// inputValues reads the secret inputs of an object, except those that do not exist. On errors it returns those that it could
-// read.
-func (r *Reconciler) inputValues(ctx context.Context, mg resource.Managed) (map[string][]byte, error) {
-	now, err := treeOf(mg)
-	if err != nil {
-		return nil, err
-	}
-	var failed error
-	values := map[string][]byte{}
-	for _, part := range []string{"forProvider", "initProvider"} {
-		for field, reference := range parameters.SecretReferences(section(now["spec"], part)) {
-			value, _, err := r.readInput(ctx, mg, reference)
-			if _, missing := errors.AsType[missingInput](err); err != nil && !missing {
-				failed = err
-			} else if !missing {
-				values[part+"."+field] = value
-			}
-		}
-	}
-	return values, failed
 }

@@ -6,9 +6,7 @@ package managed
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
-	"strconv"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
@@ -116,23 +114,8 @@ const (
 	attributeReason       = attribute.Key("bowline.reason")
 )
 
-// passKey is the key under which the context of a pass that controller-runtime did not begin has the pass id.
-type passKey struct{}
-
-// passID identifies a pass in logs and spans: the reconcile ID of controller-runtime.
-func passID(ctx context.Context) string {
-	if id := controller.ReconcileIDFromContext(ctx); id != "" {
-		return string(id)
-	}
-	id, _ := ctx.Value(passKey{}).(string)
-	return id
-}
-
-// beginSpan begins the span of a pass, and gives the pass an id.
+// beginSpan begins the span of a pass.
 func (r *Reconciler) beginSpan(ctx context.Context, p *pass) (context.Context, trace.Span) {
-	if passID(ctx) == "" {
-		ctx = context.WithValue(ctx, passKey{}, strconv.FormatUint(rand.Uint64(), 16))
-	}
 	p.expectFirstReady()
 	return r.instruments.tracer.Start(ctx, "reconcile "+r.kind.Kind)
 }
@@ -149,7 +132,7 @@ func (r *Reconciler) describeSpan(ctx context.Context, p *pass, o outcome) {
 	}
 	span.SetAttributes(
 		attributeKind.String(r.instruments.name),
-		attributePass.String(passID(ctx)),
+		attributePass.String(string(controller.ReconcileIDFromContext(ctx))),
 		attributeNamespace.String(p.managed.GetNamespace()),
 		attributeName.String(p.managed.GetName()),
 		attributeExternalName.String(meta.GetExternalName(p.managed)),
@@ -174,7 +157,7 @@ func (r *Reconciler) logOf(ctx context.Context, mg resource.Managed) logr.Logger
 	if namespace := mg.GetNamespace(); namespace != "" {
 		name = namespace + "/" + name
 	}
-	return r.log.WithValues("object", name, "externalName", meta.GetExternalName(mg), "pass", passID(ctx))
+	return r.log.WithValues("object", name, "externalName", meta.GetExternalName(mg), "pass", controller.ReconcileIDFromContext(ctx))
 }
 
 // logPanic logs a panic of the provider's code during a call, empty for none in particular.

@@ -49,29 +49,28 @@ func (c typedClient[T]) Delete(ctx context.Context, mg resource.Managed) error {
 	return c.typed.Delete(ctx, typed)
 }
 
-// createFinder returns the author's client as a finder, if it is one.
-func (c typedClient[T]) createFinder() (CreateFinder, bool) {
+// A finder finds what an interrupted creation left behind.
+type finder = func(context.Context, resource.Managed) (externalName string, err error)
+
+func (c typedClient[T]) finder() finder {
 	typed, ok := optional[TypedCreateFinder[T]](c.typed)
-	return typedFinder[T]{typed}, ok
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, mg resource.Managed) (string, error) {
+		return callWith(ctx, mg, typed.FindCreated)
+	}
 }
 
-type typedFinder[T resource.Managed] struct {
-	typed TypedCreateFinder[T]
-}
-
-func (f typedFinder[T]) FindCreated(ctx context.Context, mg resource.Managed) (string, error) {
-	return callWith(ctx, mg, f.typed.FindCreated)
-}
-
-// createFinderOf returns a client as a finder, if it is one.
-func createFinderOf(client any) (CreateFinder, bool) {
+// finderOf returns the finder of a client, nil if it has none.
+func finderOf(client any) finder {
 	if f, ok := optional[CreateFinder](client); ok {
-		return f, true
+		return f.FindCreated
 	}
-	if typed, ok := optional[interface{ createFinder() (CreateFinder, bool) }](client); ok {
-		return typed.createFinder()
+	if typed, ok := optional[interface{ finder() finder }](client); ok {
+		return typed.finder()
 	}
-	return nil, false
+	return nil
 }
 
 // Unwrap gives access to the optional interfaces of the author's client.

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
@@ -44,8 +45,8 @@ func (w *wakeups) work() bool {
 }
 
 // Wakeups returns a source that enqueues objects of which nothing changed, but something that they depend on: an object that
-// they refer to, a connection Secret that lost something, or a call in the background. Add it to the reconciler's controller with WatchesRawSource; without it such
-// objects are reconciled at the next poll or retry.
+// they refer to, a connection Secret that lost something, or a call in the background. Add it to the reconciler's controller
+// with WatchesRawSource; without it such objects are reconciled at the next poll or retry.
 func (r *Reconciler) Wakeups() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.wakeups.mu.Lock()
@@ -71,10 +72,7 @@ func (r *Reconciler) watchSecrets(ctx context.Context) error {
 			}
 		},
 		DeleteFunc: func(o any) {
-			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = last.Obj
-			}
-			if was, known := o.(*corev1.Secret); known {
+			if was, known := objects.FromInformer(o).(*corev1.Secret); known {
 				r.wakeOwner(ctx, was)
 			}
 		},
@@ -100,18 +98,11 @@ func (r *Reconciler) wakeOwner(ctx context.Context, secret *corev1.Secret) {
 // enqueueNotReady enqueues the objects that are not settled when the process starts, so that they do not wait until all the
 // others have been reconciled.
 func (r *Reconciler) enqueueNotReady(ctx context.Context) {
-	list, err := r.newList()
-	if err == nil {
-		err = r.client.List(ctx, list, client.UnsafeDisableDeepCopy)
-	}
-	if err == nil {
-		err = apimeta.EachListItem(list, func(item runtime.Object) error {
-			if mg, ok := asManaged(item); ok && !isSettled(mg) {
-				r.WakeNow(client.ObjectKeyFromObject(mg))
-			}
-			return nil
-		})
-	}
+	err := r.each(ctx, func(mg resource.Managed) {
+		if !isSettled(mg) {
+			r.WakeNow(client.ObjectKeyFromObject(mg))
+		}
+	})
 	if err != nil && ctx.Err() == nil {
 		r.log.Info("Cannot list objects to reconcile those first that are not ready", "error", err.Error())
 	}
@@ -162,38 +153,37 @@ func asManaged(o runtime.Object) (resource.Managed, bool) {
 
 // Users returns requests for all managed resources of this kind that use the ProviderConfig of the given name, and
 // wakes them: what failed before may succeed now. It reads from the cache; see IndexProviderConfig.
-func (r *Reconciler) Users(ctx context.Context, providerConfig string) ([]reconcile.Request, error) {
-	list, err := r.newList()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.client.List(ctx, list, client.MatchingFields{providerConfigIndex: providerConfig}); err != nil {
-		return nil, fmt.Errorf("listing users of provider config %q: %w", providerConfig, err)
-	}
-	var requests []reconcile.Request
-	err = apimeta.EachListItem(list, func(item runtime.Object) error {
-		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))}
+func (r *Reconciler) Users(ctx context.Context, providerConfig string) (requests []reconcile.Request, err error) {
+	err = r.each(ctx, func(mg resource.Managed) {
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mg)}
 		r.Wake(req)
 		requests = append(requests, req)
-		return nil
-	})
-	return requests, err
+	}, client.MatchingFields{providerConfigIndex: providerConfig})
+	if err != nil {
+		return nil, fmt.Errorf("listing users of provider config %q: %w", providerConfig, err)
+	}
+	return requests, nil
 }
 
-func (r *Reconciler) newList() (client.ObjectList, error) {
-	kind := r.kind.GroupVersion().WithKind(r.kind.Kind + "List")
+func (r *Reconciler) newList() client.ObjectList {
 	if _, ok := r.newManaged().(runtime.Unstructured); ok {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		return list, nil
+		list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
+		return list
 	}
-	o, err := r.client.Scheme().New(kind)
-	if err != nil {
-		return nil, fmt.Errorf("making a list: %w", err)
+	return objects.MustNewList[client.ObjectList](r.client.Scheme(), r.kind)
+}
+
+// each calls do for the objects of the kind in the cache. They must not be changed.
+func (r *Reconciler) each(ctx context.Context, do func(resource.Managed), o ...client.ListOption) error {
+	list := r.newList()
+	if err := r.client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
+		return err
 	}
-	list, ok := o.(client.ObjectList)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a list of objects", o)
-	}
-	return list, nil
+	return apimeta.EachListItem(list, func(item runtime.Object) error {
+		if mg, ok := asManaged(item); ok {
+			do(mg)
+		}
+		return nil
+	})
 }
