@@ -7,16 +7,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -33,64 +40,105 @@ const (
 )
 
 const (
-	establishTimeout = 30 * time.Second      // for all definitions together; a healthy server needs about one second
-	establishPoll    = 50 * time.Millisecond // only at program start
-	maxAttempts      = 5                     // after conflicts
+	usableTimeout = 30 * time.Second      // a healthy server needs about one second
+	usablePoll    = 20 * time.Millisecond // only at program start
+	maxAttempts   = 5                     // after conflicts
+	parallel      = 8                     // most of the time is spent waiting for the server
 )
 
-// Apply installs the definitions and waits, up to 30 seconds, until objects of those that it did not skip can be watched. The
+// A Report is what Apply did with each definition, by name.
+type Report struct {
+	Applied   []string // created or changed
+	Unchanged []string // up to date
+	Skipped   []Skipped
+}
+
+// Skipped is a definition that Apply did not change although it differs.
+type Skipped struct {
+	Name   string // of the CustomResourceDefinition
+	Reason string // and what to do, for people
+}
+
+// String is one line for each skipped definition, or a count if there is none.
+func (r Report) String() string {
+	if len(r.Skipped) == 0 {
+		return fmt.Sprintf("%d applied, %d unchanged", len(r.Applied), len(r.Unchanged))
+	}
+	var lines []string
+	for _, s := range r.Skipped {
+		lines = append(lines, fmt.Sprintf("custom resource definition %s is skipped: %s", s.Name, s.Reason))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Apply installs the definitions and waits, up to 30 seconds for each, until objects of those that it did not skip can be watched. The
 // report is valid after an error too. It needs get, create and patch on customresourcedefinitions.
-func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (Report, error) {
-	var report Report
-	c, err := newClient(cfg)
+func Apply(ctx context.Context, cfg *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) (report Report, err error) {
+	i, err := newInstaller(cfg)
 	if err != nil {
 		return report, err
 	}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
 	for _, definition := range crds {
-		d, err := apply(ctx, c, definition)
-		if err != nil {
-			return report, fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
-		}
-		report.add(definition.Name, d)
+		group.Go(func() error {
+			d, err := i.apply(ctx, definition)
+			if err != nil {
+				return fmt.Errorf("applying custom resource definition %s: %w", definition.Name, err)
+			}
+			mu.Lock()
+			report.add(definition.Name, d)
+			mu.Unlock()
+			if d.skip != "" {
+				return nil
+			}
+			if err := i.awaitUsable(ctx, definition); err != nil {
+				return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
+			}
+			return nil
+		})
 	}
-	return report, waitUsable(ctx, cfg, c, crds, report)
+	err = group.Wait()
+	return report, err
 }
 
-// waitUsable waits for definitions that were not skipped.
-func waitUsable(ctx context.Context, cfg *rest.Config, c client.Client, crds []*apiextensionsv1.CustomResourceDefinition, report Report) error {
-	raw, err := newRESTClient(cfg)
-	if err != nil {
-		return err
+func (r *Report) add(name string, d decision) {
+	switch {
+	case d.skip != "":
+		r.Skipped = append(r.Skipped, Skipped{Name: name, Reason: d.skip})
+	case d.write:
+		r.Applied = append(r.Applied, name)
+	default:
+		r.Unchanged = append(r.Unchanged, name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
-	defer cancel()
-	for _, definition := range crds {
-		if report.skipped(definition.Name) {
-			continue
-		}
-		if err := waitEstablished(ctx, c, definition.Name); err != nil {
-			return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
-		}
-		if err := waitServed(ctx, raw, definition); err != nil {
-			return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
-		}
-	}
-	return nil
 }
 
-// newClient has a fixed mapping for its one kind, which saves discovery requests.
-func newClient(cfg *rest.Config) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+// An installer applies definitions to one API server.
+type installer struct {
+	client client.Client
+	raw    rest.Interface // for whole paths
+}
+
+// newInstaller gives the client a fixed mapping for its one kind, which saves discovery requests.
+func newInstaller(cfg *rest.Config) (*installer, error) {
+	types := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(types); err != nil {
 		return nil, fmt.Errorf("registering apiextensions types: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(kind(), meta.RESTScopeRoot)
-	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
+	c, err := client.New(cfg, client.Options{Scheme: types, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
-	return c, nil
+	whole := rest.CopyConfig(cfg)
+	whole.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	raw, err := rest.UnversionedRESTClientFor(whole)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	return &installer{client: c, raw: raw}, nil
 }
 
 func kind() schema.GroupVersionKind {
@@ -99,53 +147,41 @@ func kind() schema.GroupVersionKind {
 
 // apply decides and writes. A write is bound to the resource version of the decision, so that a definition which changes hands
 // in between is not overwritten.
-func apply(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) (decision, error) {
-	wanted := complete(c.Scheme(), definition)
-	var err error
+func (i *installer) apply(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition) (d decision, err error) {
+	wanted := definition.DeepCopy()
+	wanted.SetGroupVersionKind(kind())
+	i.client.Scheme().Default(wanted)
+	metav1.SetMetaDataLabel(&wanted.ObjectMeta, LabelManagedBy, ManagedBy)
 	for range maxAttempts {
 		var installed *apiextensionsv1.CustomResourceDefinition
-		if installed, err = get(ctx, c, definition.Name); err != nil {
-			return decision{}, err
+		if installed, err = i.get(ctx, definition.Name); err != nil {
+			return d, err
 		}
-		var d decision
 		if d, err = decide(installed, wanted); err != nil || !d.write {
 			return d, err
 		}
-		if err = write(ctx, c, installed, wanted); err == nil || !apierrors.IsConflict(err) {
+		if err = i.write(ctx, installed, wanted); !apierrors.IsConflict(err) {
 			return d, err
 		}
 	}
-	return decision{}, err
+	return d, err
 }
 
-// complete returns a copy with the defaults of the API server and our label.
-func complete(scheme *runtime.Scheme, definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
-	wanted := definition.DeepCopy()
-	wanted.SetGroupVersionKind(kind())
-	scheme.Default(wanted)
-	if wanted.Labels == nil {
-		wanted.Labels = map[string]string{}
-	}
-	wanted.Labels[LabelManagedBy] = ManagedBy
-	return wanted
-}
-
-func get(ctx context.Context, c client.Client, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+// get returns nil for a definition that does not exist.
+func (i *installer) get(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	installed := &apiextensionsv1.CustomResourceDefinition{}
-	err := c.Get(ctx, client.ObjectKey{Name: name}, installed)
-	if apierrors.IsNotFound(err) {
+	switch err := i.client.Get(ctx, client.ObjectKey{Name: name}, installed); {
+	case apierrors.IsNotFound(err):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("reading: %w", err)
-	}
-	if installed.DeletionTimestamp != nil {
+	case installed.DeletionTimestamp != nil:
 		return nil, errors.New("it is being deleted: try again when it is deleted")
 	}
 	return installed, nil
 }
 
-func write(ctx context.Context, c client.Client, installed, wanted *apiextensionsv1.CustomResourceDefinition) error {
+func (i *installer) write(ctx context.Context, installed, wanted *apiextensionsv1.CustomResourceDefinition) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
 		return fmt.Errorf("encoding: %w", err)
@@ -159,25 +195,108 @@ func write(ctx context.Context, c client.Client, installed, wanted *apiextension
 		object.SetResourceVersion(installed.ResourceVersion)
 		options = append(options, client.ForceOwnership)
 	}
-	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+	return i.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
 }
 
-func waitEstablished(ctx context.Context, c client.Client, name string) error {
-	var conditions []apiextensionsv1.CustomResourceDefinitionCondition
-	err := wait.PollUntilContextCancel(ctx, establishPoll, true, func(ctx context.Context) (bool, error) {
-		installed, err := get(ctx, c, name)
+// awaitUsable waits until objects of a definition can be watched in every served version. Condition Established is true a moment
+// before the endpoints and their watch cache are ready, and a watch that comes too early is turned away for a whole second,
+// which would delay each start of the controllers.
+func (i *installer) awaitUsable(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition) error {
+	ctx, cancel := context.WithTimeout(ctx, usableTimeout)
+	defer cancel()
+	var last error
+	err := wait.PollUntilContextCancel(ctx, usablePoll, true, func(ctx context.Context) (bool, error) {
+		installed, err := i.get(ctx, definition.Name)
 		if err != nil || installed == nil {
 			return false, err
 		}
-		conditions = installed.Status.Conditions
-		if apihelpers.IsCRDConditionFalse(installed, apiextensionsv1.NamesAccepted) {
-			names := apihelpers.FindCRDCondition(installed, apiextensionsv1.NamesAccepted)
+		if names := apihelpers.FindCRDCondition(installed, apiextensionsv1.NamesAccepted); names != nil && names.Status == apiextensionsv1.ConditionFalse {
 			return false, fmt.Errorf("its names are not accepted: %s", names.Message)
 		}
-		return apihelpers.IsCRDConditionTrue(installed, apiextensionsv1.Established), nil
+		if !apihelpers.IsCRDConditionTrue(installed, apiextensionsv1.Established) {
+			last = fmt.Errorf("conditions %v", installed.Status.Conditions)
+			return false, nil
+		}
+		for _, v := range definition.Spec.Versions {
+			last = i.tryWatch(ctx, definition, v)
+			switch {
+			case apierrors.IsNotFound(last), apierrors.IsTooManyRequests(last):
+				return false, nil
+			case last != nil:
+				return false, last
+			}
+		}
+		return true, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w (conditions %v)", err, conditions)
+		return errors.Join(err, last)
 	}
 	return err
+}
+
+// tryWatch opens a watch and closes it. Forbidden is no error: the endpoint is ready, and a program that may install definitions
+// need not be allowed to watch objects.
+func (i *installer) tryWatch(
+	ctx context.Context, d *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion,
+) error {
+	if !v.Served {
+		return nil
+	}
+	stream, err := i.raw.Get().AbsPath("/apis", d.Spec.Group, v.Name, d.Spec.Names.Plural).
+		Param("watch", "true").Param("timeoutSeconds", "1").MaxRetries(0).Stream(ctx)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("version %s is not served: %w", v.Name, err)
+	}
+	return stream.Close()
+}
+
+// A decision is what to do with one definition.
+type decision struct {
+	write bool
+	skip  string // why it is skipped; empty if it is not
+}
+
+// decide compares the installed definition, nil for none, with the wanted one, which has defaults and the label.
+func decide(installed, wanted *apiextensionsv1.CustomResourceDefinition) (decision, error) {
+	if installed == nil {
+		return decision{write: true}, nil
+	}
+	if installed.Labels[LabelManagedBy] != ManagedBy {
+		return decision{skip: fmt.Sprintf("somebody else installed it (no label %s=%s); "+
+			"to hand it over, set that label on it", LabelManagedBy, ManagedBy)}, nil
+	}
+	served := map[string]bool{}
+	for _, v := range wanted.Spec.Versions {
+		served[v.Name] = v.Served
+	}
+	var dropped []string
+	for _, v := range installed.Spec.Versions {
+		if v.Served && !served[v.Name] {
+			dropped = append(dropped, v.Name)
+		}
+	}
+	if len(dropped) > 0 {
+		return decision{skip: fmt.Sprintf("it serves %s, which this program does not know; "+
+			"run a newer one, or stop serving that version first", strings.Join(dropped, ", "))}, nil
+	}
+	// Decoded values are compared, since order and spaces of the raw JSON in schemas do not count.
+	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(installed)
+	if err != nil {
+		return decision{}, fmt.Errorf("decoding definition: %w", err)
+	}
+	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err != nil {
+		return decision{}, fmt.Errorf("decoding definition: %w", err)
+	}
+	same := reflect.DeepEqual(is["spec"], want["spec"]) && contains(installed.Labels, wanted.Labels) &&
+		contains(installed.Annotations, wanted.Annotations)
+	return decision{write: !same}, nil
+}
+
+// contains is true if whole has all entries of part: labels and annotations of others are ignored.
+func contains(whole, part map[string]string) bool {
+	return labels.SelectorFromSet(part).Matches(labels.Set(whole))
 }

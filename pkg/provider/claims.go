@@ -27,12 +27,12 @@ func (s *Setup) addClaims() error {
 		}
 	}
 	for _, c := range s.layout.classes {
-		if !s.installed(c.claim) {
+		if !s.installed(c.claim.gvk) {
 			continue
 		}
-		if err := SetupClass(s.mgr, resource.ClaimKind(c.claim), resource.ClassKind(c.class), resource.ManagedKind(c.managed),
+		if err := SetupClass(s.mgr, resource.ClaimKind(c.claim.gvk), resource.ClassKind(c.class.gvk), resource.ManagedKind(c.managed.gvk),
 			c.Configurators...); err != nil {
-			return fmt.Errorf("class %s for claims of kind %s: %w", c.class.GroupKind(), c.claim.GroupKind(), err)
+			return fmt.Errorf("class %s for claims of kind %s: %w", c.class.gvk.GroupKind(), c.claim.gvk.GroupKind(), err)
 		}
 	}
 	for _, t := range s.layout.targets { // for managed resources of any kind

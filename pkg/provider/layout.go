@@ -25,20 +25,24 @@ type layout struct {
 	classes  []classPart
 }
 
-// A part is a kind of the provider with facts from its definition.
-type part[T any] struct {
-	object     T
+// A definition has the facts of a kind from its CustomResourceDefinition.
+type definition struct {
 	gvk        schema.GroupVersionKind
 	plural     string
 	namespaced bool
 	configs    string // group of the ProviderConfigs that objects of a managed kind use; empty for none
 }
 
-// A classPart is a Class with facts from the definitions of its three kinds.
+// A part is a kind of the provider with its definition.
+type part[T any] struct {
+	definition
+	object T
+}
+
+// A classPart is a Class with the definitions of its three kinds.
 type classPart struct {
 	Class
-	claim, class, managed                   schema.GroupVersionKind
-	claimPlural, classPlural, managedPlural string
+	claim, class, managed definition
 }
 
 // addToScheme adds the kinds of the provider, unless the scheme has them.
@@ -51,8 +55,8 @@ func (l *layout) addToScheme(s *runtime.Scheme) error {
 	}
 	kinds = slices.Concat(kinds, kindsOf(l.configs), kindsOf(l.claims), kindsOf(l.targets))
 	for _, c := range l.classes {
-		kinds = append(kinds, c.class)
-		if !s.Recognizes(c.claim) {
+		kinds = append(kinds, c.class.gvk)
+		if !s.Recognizes(c.claim.gvk) {
 			if err := addCore(s); err != nil {
 				return err
 			}

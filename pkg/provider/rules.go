@@ -18,26 +18,16 @@ func (p Provider) Rules() ([]rbacv1.PolicyRule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deriving rules: %w", err)
 	}
-	kinds, configs := resources{}, resources{}
-	for _, k := range l.kinds {
-		kinds.add(k.gvk.Group, k.plural)
-	}
-	for _, c := range l.configs {
-		configs.add(c.gvk.Group, c.plural)
-	}
-	return slices.Concat(configs.reconcile(), kinds.reconcile(), l.claimRules(), l.targetRules(), p.ExtraRules), nil
+	return slices.Concat(resourcesOf(l.configs).reconcile(), resourcesOf(l.kinds).reconcile(), l.claimRules(), l.targetRules(), p.ExtraRules), nil
 }
 
 // claimRules are for the controllers of claims, which also count the claims of a class.
 func (l *layout) claimRules() []rbacv1.PolicyRule {
-	claims, classes, managed := resources{}, resources{}, resources{}
-	for _, c := range l.claims {
-		claims.add(c.gvk.Group, c.plural)
-	}
+	claims, classes, managed := resourcesOf(l.claims), resources{}, resources{}
 	for _, c := range l.classes {
-		claims.add(c.claim.Group, c.claimPlural)
-		classes.add(c.class.Group, c.classPlural)
-		managed.add(c.managed.Group, c.managedPlural)
+		claims.add(c.claim)
+		classes.add(c.class)
+		managed.add(c.managed)
 	}
 	rules := slices.Concat(claims.reconcile(), classes.allow("get", "list", "watch", "patch"), managed.allow("create", "delete"))
 	if len(l.claims)+len(l.classes) > 0 { // classes select the namespaces of their claims by labels
@@ -55,11 +45,7 @@ func (l *layout) targetRules() []rbacv1.PolicyRule {
 	if len(l.targets) == 0 {
 		return nil
 	}
-	targets := resources{}
-	for _, t := range l.targets {
-		targets.add(t.gvk.Group, t.plural)
-	}
-	return append(targets.reconcile(), core("secrets", "delete"))
+	return append(resourcesOf(l.targets).reconcile(), core("secrets", "delete"))
 }
 
 // CommonRules are the permissions that the controllers of every provider need in all namespaces.
@@ -80,9 +66,17 @@ func core(resource string, verbs ...string) rbacv1.PolicyRule {
 // resources by API group.
 type resources map[string][]string
 
-func (r resources) add(group, resource string) {
-	if !slices.Contains(r[group], resource) {
-		r[group] = append(r[group], resource)
+func resourcesOf[T any](parts []part[T]) resources {
+	r := resources{}
+	for _, p := range parts {
+		r.add(p.definition)
+	}
+	return r
+}
+
+func (r resources) add(d definition) {
+	if group := d.gvk.Group; !slices.Contains(r[group], d.plural) {
+		r[group] = append(r[group], d.plural)
 	}
 }
 

@@ -8,12 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,10 +43,6 @@ func RESTConfig(kubeconfig string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// batchSize is how many definitions are applied one after the other; batches are applied in parallel. Most of the time is spent on
-// waiting for the server to serve them.
-const batchSize = 5
-
 // Definitions returns the definitions of all kinds of the providers.
 func Definitions(providers ...Provider) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var all []*apiextensionsv1.CustomResourceDefinition
@@ -74,7 +67,7 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, log logr.Logger, provide
 
 // InstallDefinitions is InstallCRDs for definitions that are loaded already.
 func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, all []*apiextensionsv1.CustomResourceDefinition) error {
-	report, err := apply(ctx, cfg, all)
+	report, err := crd.Apply(ctx, cfg, all...)
 	for _, skipped := range report.Skipped {
 		log.Info("Custom resource definition is skipped", "name", skipped.Name, "reason", skipped.Reason)
 	}
@@ -82,26 +75,6 @@ func InstallDefinitions(ctx context.Context, cfg *rest.Config, log logr.Logger, 
 		return fmt.Errorf("%w: let an administrator install the definitions, and start with --install-crds=false", err)
 	}
 	return err
-}
-
-// apply applies definitions in parallel. The report is valid after an error too.
-func apply(ctx context.Context, cfg *rest.Config, all []*apiextensionsv1.CustomResourceDefinition) (crd.Report, error) {
-	var (
-		mu    sync.Mutex
-		total crd.Report
-	)
-	group, ctx := errgroup.WithContext(ctx)
-	for batch := range slices.Chunk(all, batchSize) {
-		group.Go(func() error {
-			report, err := crd.Apply(ctx, cfg, batch...)
-			mu.Lock()
-			defer mu.Unlock()
-			total.Skipped = append(total.Skipped, report.Skipped...)
-			return err
-		})
-	}
-	err := group.Wait()
-	return total, err
 }
 
 // LeaseNamespace returns the namespace of the leader's lease: the pod's own, or else bowline-system, which it creates if necessary. A

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,8 +22,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
-
-type definition = apiextensionsv1.CustomResourceDefinition
 
 // Validate returns all mistakes that can be found without an API server, each with what to do.
 func (p Provider) Validate() error {
@@ -41,7 +40,7 @@ func (p Provider) layout() (*layout, error) {
 		v.mistake("adding its kinds to a scheme: %w", err)
 	}
 	var err error
-	if v.definitions, err = p.Definitions(); err != nil {
+	if v.provided, err = p.Definitions(); err != nil {
 		return nil, errors.Join(append(v.mistakes, err)...) // later mistakes would only repeat it
 	}
 	for _, config := range p.Configs {
@@ -71,11 +70,11 @@ func (p Provider) layout() (*layout, error) {
 // A validator builds a layout and collects mistakes.
 type validator struct {
 	layout
-	scheme      *runtime.Scheme
-	definitions []*definition
-	core        []*definition // of claim kinds, if there are classes
-	mistakes    []error
-	seen        []schema.GroupVersionKind
+	scheme   *runtime.Scheme
+	provided []*apiextensionsv1.CustomResourceDefinition
+	core     []*apiextensionsv1.CustomResourceDefinition // of claim kinds, if there are classes
+	mistakes []error
+	seen     []schema.GroupVersionKind
 }
 
 func (v *validator) mistake(format string, args ...any) {
@@ -84,14 +83,44 @@ func (v *validator) mistake(format string, args ...any) {
 
 // addPart appends a part, unless its kind or definition is missing.
 func addPart[T any](v *validator, parts []part[T], object T, empty client.Object, what string) []part[T] {
-	gvk, d := v.define(empty, what)
-	if d == nil {
+	gvk, ok := v.kindOf(empty, what)
+	if !ok {
 		return parts
 	}
-	return append(parts, part[T]{
-		object: object, gvk: gvk, plural: d.Spec.Names.Plural, namespaced: isNamespaced(d),
+	if slices.Contains(v.seen, gvk) {
+		v.mistake("%s %s is there twice: each kind has one controller", what, gvk.GroupKind())
+		return parts
+	}
+	v.seen = append(v.seen, gvk)
+	list := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	if _, untyped := empty.(runtime.Unstructured); !untyped && !v.scheme.Recognizes(list) {
+		v.mistake("%s %s: its list %s is not in the scheme; let Provider.AddToScheme add it", what, gvk.GroupKind(), list.Kind)
+	}
+	d := find(v.provided, gvk)
+	if d == nil {
+		v.mistake("%s %s has no definition among Provider.CRDs: generate it, and check that it is embedded", what, gvk.GroupKind())
+		return parts
+	}
+	if !apihelpers.HasServedCRDVersion(d, gvk.Version) {
+		v.mistake("%s %s: its definition %s does not serve version %s", what, gvk.GroupKind(), d.Name, gvk.Version)
+	}
+	return append(parts, part[T]{object: object, definition: defined(gvk, d)})
+}
+
+// kindOf returns the kind of an object according to the scheme.
+func (v *validator) kindOf(o client.Object, what string) (gvk schema.GroupVersionKind, ok bool) {
+	gvk, err := resource.GetKind(o, v.scheme)
+	if err != nil {
+		v.mistake("%s %T: %w; let Provider.AddToScheme add it once, and its list", what, o, err)
+	}
+	return gvk, err == nil
+}
+
+func defined(gvk schema.GroupVersionKind, d *apiextensionsv1.CustomResourceDefinition) definition {
+	return definition{
+		gvk: gvk, plural: d.Spec.Names.Plural, namespaced: d.Spec.Scope == apiextensionsv1.NamespaceScoped,
 		configs: d.Labels[providerconfig.LabelProviderConfig],
-	})
+	}
 }
 
 func (v *validator) addConfig(config resource.ProviderConfig) {
@@ -120,31 +149,6 @@ func (v *validator) addKind(i int, kind Kind) {
 	if v.kinds = addPart(v, v.kinds, kind, kind.Object, "kind"); len(v.kinds) > before {
 		v.checkConfigs(v.kinds[before])
 	}
-}
-
-// define returns the kind of an object and its definition; nil if there is none.
-func (v *validator) define(o client.Object, what string) (schema.GroupVersionKind, *definition) {
-	gvk, err := resource.GetKind(o, v.scheme)
-	if err != nil {
-		v.mistake("%s %T: %w; let Provider.AddToScheme add it once, and its list", what, o, err)
-		return gvk, nil
-	}
-	if slices.Contains(v.seen, gvk) {
-		v.mistake("%s %s is there twice: each kind has one controller", what, gvk.GroupKind())
-		return gvk, nil
-	}
-	v.seen = append(v.seen, gvk)
-	list := gvk.GroupVersion().WithKind(gvk.Kind + "List")
-	if _, untyped := o.(runtime.Unstructured); !untyped && !v.scheme.Recognizes(list) {
-		v.mistake("%s %s: its list %s is not in the scheme; let Provider.AddToScheme add it", what, gvk.GroupKind(), list.Kind)
-	}
-	d := find(v.definitions, gvk)
-	if d == nil {
-		v.mistake("%s %s has no definition among Provider.CRDs: generate it, and check that it is embedded", what, gvk.GroupKind())
-	} else if !serves(d, gvk.Version) {
-		v.mistake("%s %s: its definition %s does not serve version %s", what, gvk.GroupKind(), d.Name, gvk.Version)
-	}
-	return gvk, d
 }
 
 // checkConfigs checks that there are the ProviderConfigs that objects of a kind may use (N2, N29).
@@ -178,39 +182,39 @@ func (v *validator) addClass(i int, c Class) {
 		v.mistake("class %d of Provider.Classes is not complete: set Claim, Object and Managed to empty objects", i)
 		return
 	}
-	claimKind, claim := v.defineForClass(c.Claim, slices.Concat(v.definitions, v.core))
-	classKind, class := v.defineForClass(c.Object, v.definitions)
-	managedKind, managed := v.defineForClass(c.Managed, v.definitions)
-	if claim == nil || class == nil || managed == nil {
+	claim, _ := v.defineForClass(c.Claim, slices.Concat(v.provided, v.core))
+	class, d := v.defineForClass(c.Object, v.provided)
+	managed, _ := v.defineForClass(c.Managed, v.provided)
+	if claim.plural == "" || class.plural == "" || managed.plural == "" {
 		return
 	}
-	name := strings.ToLower(claimKind.GroupKind().String())
-	first, all := class.Labels[meta.LabelKeyClaimKind], strings.Split(class.Annotations[meta.AnnotationKeyClaimKinds], ",")
+	name := strings.ToLower(claim.gvk.GroupKind().String())
+	first, all := d.Labels[meta.LabelKeyClaimKind], strings.Split(d.Annotations[meta.AnnotationKeyClaimKinds], ",")
 	if first == "" || first != name && !slices.Contains(all, name) {
 		v.mistake("class %s: its definition is not for claims of kind %s: name that kind in the marker +bowline:class of %s",
-			classKind.GroupKind(), claimKind.GroupKind(), managedKind.Kind)
+			class.gvk.GroupKind(), claim.gvk.GroupKind(), managed.gvk.Kind)
 	}
-	if isNamespaced(managed) {
+	if managed.namespaced {
 		v.mistake("class %s: %s is namespaced, but classes are for cluster-scoped managed resources only, whose Secrets are out of reach "+
-			"of teams (N28)", classKind.GroupKind(), managedKind.GroupKind())
+			"of teams (N28)", class.gvk.GroupKind(), managed.gvk.GroupKind())
 	}
-	v.classes = append(v.classes, classPart{
-		Class: c, claim: claimKind, class: classKind, managed: managedKind,
-		claimPlural: claim.Spec.Names.Plural, classPlural: class.Spec.Names.Plural, managedPlural: managed.Spec.Names.Plural,
-	})
+	v.classes = append(v.classes, classPart{Class: c, claim: claim, class: class, managed: managed})
 }
 
-func (v *validator) defineForClass(o client.Object, among []*definition) (schema.GroupVersionKind, *definition) {
-	gvk, err := resource.GetKind(o, v.scheme)
-	if err != nil {
-		v.mistake("class for %T: %w; let Provider.AddToScheme add it once, and its list", o, err)
-		return gvk, nil
+// defineForClass returns the zero definition if there is none.
+func (v *validator) defineForClass(
+	o client.Object, among []*apiextensionsv1.CustomResourceDefinition,
+) (definition, *apiextensionsv1.CustomResourceDefinition) {
+	gvk, ok := v.kindOf(o, "class for")
+	if !ok {
+		return definition{}, nil
 	}
 	d := find(among, gvk)
 	if d == nil {
 		v.mistake("class for %s: it has no definition among Provider.CRDs or in the core: generate it", gvk.GroupKind())
+		return definition{}, nil
 	}
-	return gvk, d
+	return defined(gvk, d), d
 }
 
 // loadCore reads the definitions of the core's claim kinds if there are classes.
@@ -226,19 +230,11 @@ func (v *validator) loadCore() error {
 	return err
 }
 
-func find(among []*definition, gvk schema.GroupVersionKind) *definition {
+func find(among []*apiextensionsv1.CustomResourceDefinition, gvk schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	for _, d := range among {
 		if d.Spec.Group == gvk.Group && d.Spec.Names.Kind == gvk.Kind {
 			return d
 		}
 	}
 	return nil
-}
-
-func isNamespaced(d *definition) bool { return d.Spec.Scope == apiextensionsv1.NamespaceScoped }
-
-func serves(d *definition, version string) bool {
-	return slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Name == version && v.Served
-	})
 }
