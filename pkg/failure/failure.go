@@ -104,25 +104,35 @@ func RetryAfter(err error) (after time.Duration, asked bool) {
 	return after, after > 0
 }
 
-type terminalError struct{ error }
+// What an error says besides its classification.
+var (
+	errTerminal       = errors.New("terminal")
+	errAccepted       = errors.New("accepted")
+	errOutcomeUnknown = errors.New("outcome unknown")
+)
 
-func (e terminalError) Unwrap() error { return e.error }
+// A markedError has the text of the error that it marks.
+type markedError struct {
+	error
+	mark error
+}
+
+func (e markedError) Unwrap() []error { return []error{e.error, e.mark} }
+
+func marked(err, as error) error {
+	if err == nil {
+		return nil
+	}
+	return markedError{err, as}
+}
 
 // Terminal marks an error that repeating the call cannot heal, for example that the external system finds a setting
 // invalid. The call is repeated when the object changes and at the poll, but not in between. It does not classify: use
 // it together with ForTeam. Nil stays nil.
-func Terminal(err error) error {
-	if err == nil {
-		return nil
-	}
-	return terminalError{err}
-}
+func Terminal(err error) error { return marked(err, errTerminal) }
 
 // IsTerminal is true for errors marked by Terminal.
-func IsTerminal(err error) bool {
-	_, marked := errors.AsType[terminalError](err)
-	return marked
-}
+func IsTerminal(err error) bool { return errors.Is(err, errTerminal) }
 
 // A Class is what is known of a failure without its text.
 type Class struct {

@@ -13,42 +13,21 @@ import (
 	"syscall"
 )
 
-type unknownOutcomeError struct{ error }
-
-func (e unknownOutcomeError) Unwrap() error { return e.error }
-
 // OutcomeUnknown marks an error of Create after which the external resource may exist all the same, for example an internal
 // error of the external system. Lost connections and timeouts need no mark; they are recognised. Such a creation counts
 // as pending rather than failed, so that nothing is created twice. Nil stays nil.
-func OutcomeUnknown(err error) error {
-	if err == nil {
-		return nil
-	}
-	return unknownOutcomeError{err}
-}
-
-type acceptedError struct{ error }
-
-func (e acceptedError) Unwrap() error { return e.error }
+func OutcomeUnknown(err error) error { return marked(err, errOutcomeUnknown) }
 
 // Accepted marks an error of Create that came after the external system had answered: the name and the connection details
 // that Create returns with it are stored, and the creation counts as done. Nil stays nil.
-func Accepted(err error) error {
-	if err == nil {
-		return nil
-	}
-	return acceptedError{err}
-}
+func Accepted(err error) error { return marked(err, errAccepted) }
 
 // IsAccepted is true for errors marked by Accepted.
-func IsAccepted(err error) bool {
-	_, marked := errors.AsType[acceptedError](err)
-	return marked
-}
+func IsAccepted(err error) bool { return errors.Is(err, errAccepted) }
 
 // IsOutcomeUnknown is true for errors that do not prove that a request had no effect.
 func IsOutcomeUnknown(err error) bool {
-	if _, marked := errors.AsType[unknownOutcomeError](err); marked {
+	if errors.Is(err, errOutcomeUnknown) {
 		return true
 	}
 	if _, asked := RetryAfter(err); asked || neverSent(err) {

@@ -5,51 +5,29 @@ package failure
 
 // Reasons of failures. They are stable: scripts and alerts may rely on them. Explanations says more about each.
 const (
-	// ExternalSystemUnreachable: the external system did not answer, or calls to it are paused (circuit open).
 	ExternalSystemUnreachable Reason = "ExternalSystemUnreachable"
-	// ExternalSystemThrottled: the external system, or a limit on our side, allows fewer calls.
-	ExternalSystemThrottled Reason = "ExternalSystemThrottled"
-	// ExternalSystemRefused: the external system does not accept the credentials.
-	ExternalSystemRefused Reason = "ExternalSystemRefused"
-	// ExternalCallFailed: the external system answered with an error that the provider did not classify.
-	ExternalCallFailed Reason = "ExternalCallFailed"
-	// ExternalResourceFailed: the external system reports that something is wrong with the resource.
-	ExternalResourceFailed Reason = "ExternalResourceFailed"
-	// ExternalResourceMissing: there is no external resource, and it must not be created.
-	ExternalResourceMissing Reason = "ExternalResourceMissing"
-	// ExternalNameTaken: an external resource of that name exists and does not belong to the object.
-	ExternalNameTaken Reason = "ExternalNameTaken"
-	// InvalidSettings: the external system does not accept the settings.
-	InvalidSettings Reason = "InvalidSettings"
-	// QuotaExceeded: the external system has no more room for the account.
-	QuotaExceeded Reason = "QuotaExceeded"
+	ExternalSystemThrottled   Reason = "ExternalSystemThrottled"
+	ExternalSystemRefused     Reason = "ExternalSystemRefused"
+	ExternalCallFailed        Reason = "ExternalCallFailed"
+	ExternalResourceFailed    Reason = "ExternalResourceFailed"
+	ExternalResourceMissing   Reason = "ExternalResourceMissing"
+	ExternalNameTaken         Reason = "ExternalNameTaken"
+	InvalidSettings           Reason = "InvalidSettings"
+	QuotaExceeded             Reason = "QuotaExceeded"
 
-	// CreateInterrupted: a creation was cut off and its result cannot be found out.
-	CreateInterrupted Reason = "CreateInterrupted"
-	// WaitingForDependents: deletion waits for objects that refer to this one.
-	WaitingForDependents Reason = "WaitingForDependents"
-	// WaitingForReferences: an object that a field refers to is missing or not ready.
-	WaitingForReferences Reason = "WaitingForReferences"
-	// ProviderConfigUnavailable: no client can be made from the ProviderConfig.
-	ProviderConfigUnavailable Reason = "ProviderConfigUnavailable"
-	// SecretInputUnavailable: a Secret that a field refers to is missing or lacks the key.
-	SecretInputUnavailable Reason = "SecretInputUnavailable"
-	// ConnectionSecretUnavailable: the connection Secret cannot be read or written.
+	CreateInterrupted           Reason = "CreateInterrupted"
+	WaitingForDependents        Reason = "WaitingForDependents"
+	WaitingForReferences        Reason = "WaitingForReferences"
+	ProviderConfigUnavailable   Reason = "ProviderConfigUnavailable"
+	SecretInputUnavailable      Reason = "SecretInputUnavailable"
 	ConnectionSecretUnavailable Reason = "ConnectionSecretUnavailable"
-	// ConnectionDetailsLost: the connection Secret lacks keys that the external system returned only once.
-	ConnectionDetailsLost Reason = "ConnectionDetailsLost"
-	// BadConnectionKeys: templates in the annotation bowline.dev/connection-keys of a claim have mistakes.
-	BadConnectionKeys Reason = "BadConnectionKeys"
-	// InvalidPolicy: spec.managementPolicies cannot be followed.
-	InvalidPolicy Reason = "InvalidPolicy"
-	// SpecRefused: the API server refuses settings that the external system chose.
-	SpecRefused Reason = "SpecRefused"
-	// StatusRefused: the API server refuses what the provider reports in the status.
-	StatusRefused Reason = "StatusRefused"
-	// ProviderPanicked: the provider's code panicked.
-	ProviderPanicked Reason = "ProviderPanicked"
-	// InternalError: any other error, such as one of the API server.
-	InternalError Reason = "InternalError"
+	ConnectionDetailsLost       Reason = "ConnectionDetailsLost"
+	BadConnectionKeys           Reason = "BadConnectionKeys"
+	InvalidPolicy               Reason = "InvalidPolicy"
+	SpecRefused                 Reason = "SpecRefused"
+	StatusRefused               Reason = "StatusRefused"
+	ProviderPanicked            Reason = "ProviderPanicked"
+	InternalError               Reason = "InternalError"
 )
 
 // An Explanation says what a reason means and what to do about it.

@@ -6,12 +6,15 @@ package resource
 import (
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // A PredicateFn selects the objects that a controller reconciles (A35). Those of this package are false for nil and for objects
@@ -85,4 +88,50 @@ func absent(obj runtime.Object) bool {
 	}
 	v := reflect.ValueOf(obj)
 	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// HasClassSelector is true for objects that select their class by labels, also by an empty selector (A37, R309).
+func HasClassSelector() PredicateFn {
+	return where(func(o ClassSelector) bool { return o.GetClassSelector() != nil })
+}
+
+// HasNoClassSelector is true for objects that could select their class by labels and do not (A37, R309, R311).
+func HasNoClassSelector() PredicateFn {
+	return where(func(o ClassSelector) bool { return o.GetClassSelector() == nil })
+}
+
+// HasNoClassReference is true for objects that could refer to a class and do not (A37, R310, R311).
+func HasNoClassReference() PredicateFn {
+	return where(func(o ClassReferencer) bool { return o.GetClassReference() == nil })
+}
+
+// HasNoManagedResourceReference is true for objects that could refer to a managed resource and do not (A37, R310, R311).
+func HasNoManagedResourceReference() PredicateFn {
+	return where(func(o ManagedResourceReferencer) bool { return o.GetResourceReference() == nil })
+}
+
+// HasClassReferenceKind is true for objects that refer to a class of the kind (A38, R312).
+func HasClassReferenceKind(k ClassKind) PredicateFn {
+	return where(func(o ClassReferencer) bool { return refersTo(o.GetClassReference(), schema.GroupVersionKind(k)) })
+}
+
+// HasManagedResourceReferenceKind is true for objects that refer to a managed resource of the kind (A38, R313).
+func HasManagedResourceReferenceKind(k ManagedKind) PredicateFn {
+	return where(func(o ManagedResourceReferencer) bool {
+		return refersTo(o.GetResourceReference(), schema.GroupVersionKind(k))
+	})
+}
+
+// IsPropagator is true for Secrets whose content is copied to other Secrets (A41, R316).
+func IsPropagator() PredicateFn {
+	return where(func(o metav1.Object) bool { return len(meta.PropagatesTo(o)) > 0 })
+}
+
+// IsPropagated is true for Secrets whose content is a copy of another Secret (A41, R316).
+func IsPropagated() PredicateFn {
+	return where(func(o metav1.Object) bool { _, propagated := meta.PropagatedFrom(o); return propagated })
+}
+
+func refersTo(ref *corev1.ObjectReference, kind schema.GroupVersionKind) bool {
+	return ref != nil && ref.GroupVersionKind() == kind
 }

@@ -5,6 +5,7 @@ package resource
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -78,3 +79,17 @@ func ConnectionSecretReference(mg client.Object) (ref xpv1.SecretReference, ok b
 	}
 	return ref, ref.Name != ""
 }
+
+// An ErrorIs function is true for a class of errors (A44).
+type ErrorIs func(err error) bool
+
+// Ignore returns nil if the error is of the given class, else the error itself (R321).
+func Ignore(is ErrorIs, err error) error {
+	if err == nil || is(err) {
+		return nil
+	}
+	return err
+}
+
+// IgnoreNotFound returns nil if the API server reported that the object does not exist, else the error itself.
+func IgnoreNotFound(err error) error { return Ignore(apierrors.IsNotFound, err) }

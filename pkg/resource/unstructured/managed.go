@@ -4,9 +4,12 @@
 package unstructured
 
 import (
+	"context"
+
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -68,4 +71,17 @@ func (m *Managed) DeepCopyObject() runtime.Object {
 		return nil
 	}
 	return m.DeepCopy()
+}
+
+// NewClient returns a client that reads Managed objects as plain unstructured ones, so that they can come from a cache.
+func NewClient(c client.Client) client.Client { return unwrapper{c} }
+
+type unwrapper struct{ client.Client }
+
+// Get satisfies client.Reader.
+func (u unwrapper) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if wrapper, ok := obj.(interface{ GetUnstructured() *kube.Unstructured }); ok {
+		obj = wrapper.GetUnstructured()
+	}
+	return u.Client.Get(ctx, key, obj, opts...)
 }
