@@ -54,12 +54,6 @@ func ExternalCreateUnacknowledged(o metav1.Object) bool {
 	return GetExternalCreatePending(o).After(GetExternalCreateSucceeded(o))
 }
 
-// ExternalCreateSucceededDuring is true if a creation succeeded within the given time before now (R88).
-func ExternalCreateSucceededDuring(o metav1.Object, d time.Duration, now time.Time) bool {
-	succeeded := GetExternalCreateSucceeded(o)
-	return !succeeded.IsZero() && now.Sub(succeeded) < d
-}
-
 // CreationToken returns an idempotency token for creating the external resource. It is derived from the object's UID and changes
 // only when a creation is recorded as succeeded, so that a resource that was deleted outside can be created again (N22).
 func CreationToken(o metav1.Object) string {

@@ -127,27 +127,3 @@ func TestCreationToken(t *testing.T) {
 		}
 	})
 }
-
-func TestExternalCreateSucceededDuring(t *testing.T) {
-	now := time.Unix(1000, 0)
-	for name, tc := range map[string]struct {
-		ago  time.Duration // zero for never
-		want bool
-	}{
-		"never (A21, R88)":                  {},
-		"within the time (A21, R88)":        {ago: 59 * time.Second, want: true},
-		"when the time is over (A21, R88)":  {ago: time.Minute},
-		"long ago (A21, R88)":               {ago: time.Hour},
-		"a clock that went back (A21, R88)": {ago: -time.Second, want: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := &metav1.ObjectMeta{}
-			if tc.ago != 0 {
-				meta.SetExternalCreateSucceeded(o, now.Add(-tc.ago))
-			}
-			if got := meta.ExternalCreateSucceededDuring(o, time.Minute, now); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
-		})
-	}
-}

@@ -15,8 +15,6 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
-	"github.com/bowline-dev/bowline/pkg/clients/limits"
-	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
@@ -147,34 +145,6 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// Responses to a replaced client do not affect the new one.
-func TestReplaced(t *testing.T) {
-	t.Parallel()
-	s := startStage(t, managed.WithPollInterval(time.Hour))
-	item := s.teamItem("item", "team")
-	s.Create(s.teamConfig("team"), item)
-	s.settled(item)
-	s.rotate("second")
-	s.until("clients closed", s.journal.closedClients, 1)
-	created := s.journal.connections()
-	t.Run("responses to the old client do not count (R232)", func(t *testing.T) {
-		if resp, err := created[0].HTTPClient.Get(s.depot.URL); err == nil { // without a key, so it is refused
-			resp.Body.Close()
-		}
-		if err := created[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("responses to the new client do (R231)", func(t *testing.T) {
-		if err := created[1].Limiter.Do(t.Context(), func(context.Context) error { return limits.ErrRefused }); !errors.Is(err, limits.ErrRefused) {
-			t.Fatal(err)
-		}
-		if _, err := created[1].HTTPClient.Get(s.depot.URL); failure.Of(err).Reason != failure.ExternalSystemRefused {
-			t.Errorf("got error %v", err)
-		}
-	})
-}
-
 // Clients are closed when idle, with their configuration and with their manager.
 func TestClosing(t *testing.T) {
 	t.Parallel()
@@ -215,27 +185,4 @@ func TestClosing(t *testing.T) {
 	stop()
 	failIf(t, "manager ends (R232)", s.created() != 4 || s.journal.closedClients() != 4,
 		"%d clients created, %d closed", s.created(), s.journal.closedClients())
-}
-
-// A configuration that is created again under its old name starts anew.
-func TestForgotten(t *testing.T) {
-	t.Parallel()
-	s := startStage(t, managed.WithPollInterval(time.Hour))
-	config, item := s.teamConfig("team"), s.teamItem("item", "team")
-	s.Create(config, item)
-	s.settled(item)
-	refuse := func(context.Context) error { return limits.ErrRefused }
-	if err := s.journal.connections()[0].Limiter.Do(t.Context(), refuse); !errors.Is(err, limits.ErrRefused) {
-		t.Fatal(err)
-	}
-	s.Delete(config)
-	kinds.Release(t.Context(), s.Client, config)
-	s.until("clients closed", s.journal.closedClients, 1)
-	s.Create(s.teamConfig("team"))
-	t.Run("earlier responses are forgotten (N12, R232)", func(t *testing.T) {
-		s.until("clients created", s.created, 2)
-		if err := s.journal.connections()[1].Limiter.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-			t.Error(err)
-		}
-	})
 }

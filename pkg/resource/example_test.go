@@ -18,16 +18,13 @@ import (
 func Example() {
 	report := func(mg resource.Managed) {
 		fmt.Printf("uses %s %q\n", resource.ProviderConfigKind(mg), resource.ProviderConfigName(mg))
-		fmt.Println("ready:", resource.IsConditionTrue(mg.GetCondition(xpv1.TypeReady)))
 		fmt.Println("deleted with the object:", resource.MayDeleteExternal(mg))
 	}
 	mg := unstructured.New(schema.GroupVersionKind{Group: "storage.example.org", Version: "v1", Kind: "Bucket"})
-	mg.SetConditions(xpv1.Available())
 	mg.SetReclaimPolicy(xpv1.ReclaimRetain)
 	report(mg)
 	// Output:
 	// uses ProviderConfig "default"
-	// ready: true
 	// deleted with the object: false
 }
 

@@ -10,33 +10,31 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
-	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
+
+// conditioned is what objects with conditions have.
+type conditioned interface {
+	metav1.Object
+	runtime.Object
+	SetConditions(c ...xpv1.Condition)
+	GetCondition(ct xpv1.ConditionType) xpv1.Condition
+}
 
 // documentedManaged is what the documents ask of every managed resource, and no more: an author who wrote these methods once has
 // a managed resource for good.
 type documentedManaged interface {
-	metav1.Object
-	runtime.Object
-
-	SetConditions(c ...xpv1.Condition)
-	GetCondition(ct xpv1.ConditionType) xpv1.Condition
-
+	conditioned
 	SetManagementPolicies(p xpv1.ManagementPolicies)
 	GetManagementPolicies() xpv1.ManagementPolicies
 }
 
 // documentedClaim is what the documents ask of every claim, and no more.
 type documentedClaim interface {
-	metav1.Object
-	runtime.Object
-
-	SetConditions(c ...xpv1.Condition)
-	GetCondition(ct xpv1.ConditionType) xpv1.Condition
-
+	conditioned
 	SetClassSelector(s *metav1.LabelSelector)
 	GetClassSelector() *metav1.LabelSelector
 	SetClassReference(r *corev1.ObjectReference)
@@ -67,39 +65,27 @@ type documentedClass interface {
 
 // documentedTarget is what the documents ask of every target, and no more.
 type documentedTarget interface {
-	metav1.Object
-	runtime.Object
-
-	SetConditions(c ...xpv1.Condition)
-	GetCondition(ct xpv1.ConditionType) xpv1.Condition
-
+	conditioned
 	SetResourceReference(r *corev1.ObjectReference)
 	GetResourceReference() *corev1.ObjectReference
 	SetWriteConnectionSecretToReference(r *xpv1.LocalSecretReference)
 	GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference
 }
 
-// The accessors that only some kinds need, each pair a role that a kind may do without.
-var (
-	_ resource.Conditioned              = resource.Managed(nil)
-	_ resource.Manageable               = resource.Managed(nil)
-	_ resource.ProviderConfigReferencer = (*unstructured.Managed)(nil)
-	_ resource.ConnectionSecretWriterTo = (*unstructured.Managed)(nil)
-	_ resource.Orphanable               = (*unstructured.Managed)(nil)
-	_ resource.Reclaimer                = (*unstructured.Managed)(nil)
-	_ resource.ClaimReferencer          = (*unstructured.Managed)(nil)
-	_ resource.ClassReferencer          = (*unstructured.Managed)(nil)
-	_ resource.Bindable                 = (*unstructured.Managed)(nil)
-)
+// Kinds convert from and to a GroupVersionKind (A34).
+var _ = []schema.GroupVersionKind{
+	schema.GroupVersionKind(resource.ManagedKind(bucketKind)), schema.GroupVersionKind(resource.ClaimKind(bucketKind)),
+	schema.GroupVersionKind(resource.ClassKind(bucketKind)), schema.GroupVersionKind(resource.TargetKind(bucketKind)),
+}
 
 // An interface has the documented methods, no others, and with the same types: each implements the other.
 func TestInterfaces(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ got, want reflect.Type }{
-		"Managed (A31)":    {reflect.TypeFor[resource.Managed](), reflect.TypeFor[documentedManaged]()},
-		"Claim (A32)":      {reflect.TypeFor[resource.Claim](), reflect.TypeFor[documentedClaim]()},
-		"Class (A33)":      {reflect.TypeFor[resource.Class](), reflect.TypeFor[documentedClass]()},
-		"Target (A30 K74)": {reflect.TypeFor[resource.Target](), reflect.TypeFor[documentedTarget]()},
+		"Managed (A8, A31)":      {reflect.TypeFor[resource.Managed](), reflect.TypeFor[documentedManaged]()},
+		"Claim (A32)":            {reflect.TypeFor[resource.Claim](), reflect.TypeFor[documentedClaim]()},
+		"Class (A33)":            {reflect.TypeFor[resource.Class](), reflect.TypeFor[documentedClass]()},
+		"Target (A30, A34, K74)": {reflect.TypeFor[resource.Target](), reflect.TypeFor[documentedTarget]()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,15 +41,6 @@ func GetKind(obj runtime.Object, ot runtime.ObjectTyper) (schema.GroupVersionKin
 	return kinds[0], nil
 }
 
-// MustGetKind is GetKind for types that the program registered. It panics on error.
-func MustGetKind(obj runtime.Object, ot runtime.ObjectTyper) schema.GroupVersionKind {
-	gvk, err := GetKind(obj, ot)
-	if err != nil {
-		panic(err)
-	}
-	return gvk
-}
-
 // MustCreateObject returns an empty object of a kind that the program registered with the creater, usually a scheme. It panics if
 // the kind is not registered.
 func MustCreateObject(kind schema.GroupVersionKind, oc runtime.ObjectCreater) runtime.Object {

@@ -4,7 +4,6 @@
 package resource
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,9 +24,6 @@ func SetBindable(b Bindable) {
 	}
 	b.SetBindingPhase(xpv1.BindingPhaseUnbound)
 }
-
-// IsConditionTrue is true for a condition of status True.
-func IsConditionTrue(c xpv1.Condition) bool { return c.Status == corev1.ConditionTrue }
 
 // ProviderConfigName returns the name of the ProviderConfig that the managed resource uses: the one it refers to, else
 // DefaultProviderConfig (R227, R228).

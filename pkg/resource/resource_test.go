@@ -4,10 +4,16 @@
 package resource_test
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -147,40 +153,69 @@ func publishes(namespace string, ref xpv1.SecretReference) *unstructured.Managed
 	})
 }
 
-func TestIsConditionTrue(t *testing.T) {
+func TestIgnore(t *testing.T) {
 	t.Parallel()
-	mg := bucket(func(mg *unstructured.Managed) { mg.SetConditions(xpv1.Available(), xpv1.ReconcilePaused()) })
-	got := map[xpv1.ConditionType]bool{}
-	for _, ct := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced, xpv1.TypeInSync} {
-		got[ct] = resource.IsConditionTrue(mg.GetCondition(ct))
-	}
-	if diff := cmp.Diff(map[xpv1.ConditionType]bool{"Ready": true, "Synced": false, "InSync": false}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestAPIOfManaged(t *testing.T) {
-	t.Parallel()
-	t.Run("what a managed resource offers (A8, A31)", func(t *testing.T) {
-		var mg resource.Managed = unstructured.New(bucketKind)
-		for role, ok := range map[string]bool{
-			"provider config":   is[resource.ProviderConfigReferencer](mg),
-			"connection secret": is[resource.ConnectionSecretWriterTo](mg),
-			"deletion policy":   is[resource.Orphanable](mg),
-			"reclaim policy":    is[resource.Reclaimer](mg),
-			"claim":             is[resource.ClaimReferencer](mg),
-			"class":             is[resource.ClassReferencer](mg),
-			"binding phase":     is[resource.Bindable](mg),
-		} {
-			if !ok {
-				t.Errorf("a managed resource does not offer its %s", role)
+	absent, boom := errors.New("absent"), errors.New("boom")
+	is := func(target error) resource.ErrorIs { return func(err error) bool { return errors.Is(err, target) } }
+	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "buckets"}, "orders")
+	for name, tc := range map[string]struct{ got, want error }{
+		"nil (A44, R321)":                         {got: resource.Ignore(is(absent), nil)},
+		"of the kind (A44, R321)":                 {got: resource.Ignore(is(absent), fmt.Errorf("looking: %w", absent))},
+		"another kind (A44, R321)":                {got: resource.Ignore(is(absent), boom), want: boom},
+		"a function of somebody else (A44, R321)": {got: resource.Ignore(apierrors.IsNotFound, missing)},
+		"not found":                               {got: resource.IgnoreNotFound(fmt.Errorf("reading: %w", missing))},
+		"not found: something else":               {got: resource.IgnoreNotFound(boom), want: boom},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.got != tc.want {
+				t.Errorf("got %v, want %v", tc.got, tc.want)
 			}
-		}
-		mg.SetConditions(xpv1.Creating(), xpv1.ReconcileSuccess())
-		if mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonCreating || !mg.GetManagementPolicies().Allow(xpv1.ManagementActionUpdate) {
-			t.Errorf("got %+v", mg)
-		}
-	})
+		})
+	}
 }
 
-func is[I any](o any) bool { _, ok := o.(I); return ok }
+func TestGetKind(t *testing.T) {
+	t.Parallel()
+	scheme := newScheme(t)
+	twice := schema.GroupVersion{Group: "example.org", Version: "v1"}
+	scheme.AddKnownTypeWithName(twice.WithKind("One"), &corev1.Node{})
+	scheme.AddUnversionedTypes(twice, &metav1.APIGroup{})
+	for name, tc := range map[string]struct {
+		obj  runtime.Object
+		want schema.GroupVersionKind
+		err  string
+	}{
+		"a typed object":              {obj: &corev1.Secret{}, want: secretKind},
+		"an object without a type":    {obj: unstructured.New(bucketKind), want: bucketKind},
+		"nil (R320)":                  {err: "there is no object"},
+		"a foreign type (R320)":       {obj: &foreign{}, err: "no kind"},
+		"a type of several kinds":     {obj: &corev1.Node{}, err: "2 kinds"},
+		"a type without a version":    {obj: &metav1.APIGroup{}, err: "no version"},
+		"an empty object (R320)":      {obj: &unstructured.Managed{}, err: "finding the kind"},
+		"a nil pointer of one (R320)": {obj: (*unstructured.Managed)(nil), err: "there is no object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := resource.GetKind(tc.obj, scheme)
+			if got != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("got %s, %v; want %s, an error that says %q", got, err, tc.want, tc.err)
+			}
+		})
+	}
+}
+
+func TestMustCreateObject(t *testing.T) {
+	t.Parallel()
+	scheme := newScheme(t)
+	if _, ok := resource.MustCreateObject(secretKind, scheme).(*corev1.Secret); !ok {
+		t.Error("not a Secret")
+	}
+	if !didPanic(func() { resource.MustCreateObject(bucketKind, scheme) }) {
+		t.Error("made an object of a kind that nobody registered")
+	}
+}
+
+func didPanic(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return did
+}

@@ -195,11 +195,13 @@ func (p *pass) takeStatus(op *operation) error {
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}
-	had, errHad := cutConditions(before)
-	has, errHas := cutConditions(after)
+	had, errHad := conditionsOf(before)
+	has, errHas := conditionsOf(after)
 	if err := errors.Join(errHad, errHas); err != nil {
 		return err
 	}
+	delete(before, "conditions") // others set some meanwhile, and each counts by itself
+	delete(after, "conditions")
 	if err := p.rebuild(func(u tree) { u["status"] = redo(before, after, section(u, "status")) }); err != nil {
 		return err
 	}
@@ -211,12 +213,12 @@ func (p *pass) takeStatus(op *operation) error {
 	return nil
 }
 
-// cutConditions takes the conditions out of a status: others set some meanwhile, and each counts by itself.
-func cutConditions(status tree) (c xpv1.ConditionedStatus, err error) {
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(status, &c); err != nil {
+// conditionsOf returns the conditions in a status.
+func conditionsOf(status any) (c xpv1.ConditionedStatus, err error) {
+	s, _ := status.(tree)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(s, &c); err != nil {
 		return c, fmt.Errorf("reading conditions: %w", err)
 	}
-	delete(status, "conditions")
 	return c, nil
 }
 

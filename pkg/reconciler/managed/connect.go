@@ -4,6 +4,7 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -20,22 +21,14 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) outcome {
 		return failed(ReasonCannotConnect, fmt.Errorf("connecting to the provider: %w", err))
 	}
 	p.client, p.external = external, external
-	p.choosePoll()
+	chooser, chooses := optional[PollIntervalChooser](external)
+	if _, own := meta.GetPollInterval(p.managed); chooses && !own {
+		p.poll = cmp.Or(max(chooser.PollInterval(), 0), p.poll)
+	}
 	if meta.WasDeleted(p.managed) {
 		return flow.Next()
 	}
 	return r.readInputs(ctx, p)
-}
-
-// choosePoll lets the client choose the poll interval, unless the object itself does.
-func (p *pass) choosePoll() {
-	chooser, ok := optional[PollIntervalChooser](p.external)
-	if _, own := meta.GetPollInterval(p.managed); !ok || own {
-		return
-	}
-	if chosen := chooser.PollInterval(); chosen > 0 {
-		p.poll = chosen
-	}
 }
 
 // disconnect ends the session with the external system.

@@ -25,14 +25,15 @@ import (
 // create creates the external resource if there is none (R22, R23), or asks again for the answer of a creation that was not
 // recorded (N22).
 func (r *Reconciler) create(ctx context.Context, p *pass) outcome {
-	if p.observation.ResourceExists && p.mustReplay() && p.nothingToReplay() {
+	replay, permitted := p.mustReplay(), p.allows(xpv1.ManagementActionCreate)
+	foreign := p.observation.Owner != nil && *p.observation.Owner != p.managed.GetUID()
+	if p.observation.ResourceExists && replay && (foreign || !permitted) { // it is taken as it is
 		return r.recordCreated(ctx, p, meta.GetExternalName(p.managed))
 	}
-	replay := p.mustReplay() && p.allows(xpv1.ManagementActionCreate)
 	if p.observation.ResourceExists && !replay {
 		return flow.Next()
 	}
-	if !p.allows(xpv1.ManagementActionCreate) {
+	if !permitted {
 		return p.missing()
 	}
 	if o := r.awaitAppearance(p); o.End != flow.Continue && !replay {
@@ -64,13 +65,6 @@ func (p *pass) missing() outcome {
 	}
 	p.managed.SetConditions(xpv1.Unavailable().WithMessage("The external resource does not exist."))
 	return rejected(ReasonCannotObserve, failure.With(failure.ExternalResourceMissing, err))
-}
-
-// nothingToReplay is true if the resource that was found is not of the creation without a result, or if that must not be
-// repeated: then it is taken as it is.
-func (p *pass) nothingToReplay() bool {
-	foreign := p.observation.Owner != nil && *p.observation.Owner != p.managed.GetUID()
-	return foreign || !p.allows(xpv1.ManagementActionCreate)
 }
 
 // callCreate calls Create with initProvider laid under forProvider (R141, D46). What the call sets on the object stays,
@@ -120,29 +114,19 @@ func (r *Reconciler) createEnded(ctx context.Context, p *pass, op *operation) ou
 
 const waitsToAppear = "The external resource was created a moment ago, or may have been, and is not visible yet."
 
-// graceLeft is how long a resource that is not visible may still be about to appear, unless it was seen since its creation
-// (N20): within the grace period after a creation that succeeded (R88), or after the beginning of one that was interrupted
-// and may still be in progress (N26).
-func (r *Reconciler) graceLeft(p *pass) time.Duration {
-	if p.memory.seen || p.observation.ResourceExists {
-		return 0
-	}
+// awaitAppearance continues unless a resource that is not visible may still be about to appear: within the grace period after a
+// creation that succeeded (R88), or after the beginning of one that was interrupted and may still be in progress (N26), unless it
+// was seen since its creation (N20).
+func (r *Reconciler) awaitAppearance(p *pass) outcome {
 	since, grace := meta.GetExternalCreateSucceeded(p.managed), r.creationGrace
 	if meta.ExternalCreateIncomplete(p.managed) && !p.nothingCreated() {
 		since, grace = meta.GetExternalCreatePending(p.managed), max(grace, r.consistency)
 	}
-	if since.IsZero() {
-		return 0
+	left := min(grace-r.now().Sub(since), grace) // a clock that was set back prolongs nothing
+	if p.memory.seen || p.observation.ResourceExists || since.IsZero() || left <= 0 {
+		return flow.Next()
 	}
-	return min(grace-r.now().Sub(since), grace) // a clock that was set back prolongs nothing
-}
-
-// awaitAppearance continues unless a resource that is not visible may still be about to appear.
-func (r *Reconciler) awaitAppearance(p *pass) outcome {
-	if left := r.graceLeft(p); left > 0 {
-		return flow.Await(left, waitsToAppear)
-	}
-	return flow.Next()
+	return flow.Await(left, waitsToAppear)
 }
 
 // nothingCreated is true if this process knows that the pending creation created nothing: Create was not called, or the

@@ -88,7 +88,7 @@ func (r *Reconciler) readReferences(ctx context.Context, p *pass) outcome {
 		defer cancel()
 		_ = r.references.Resolve(ctx, r.dependent(client.ObjectKeyFromObject(p.managed)), resolver, r.client)
 	}
-	r.memory.resolved(p.memory)
+	p.memory.resolved.Store(true)
 	return flow.Next()
 }
 

@@ -5,6 +5,7 @@ package managed
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,7 +37,7 @@ type record struct {
 	wakes int
 
 	// resolved is true once a pass has read the references of the object.
-	resolved bool
+	resolved atomic.Bool
 
 	due      time.Time // of the next pass; zero for not by time
 	settled  bool      // the last pass left nothing to do but to poll
@@ -72,7 +73,8 @@ type record struct {
 	refusal *refusal // of late initialization by the API server, nil for none
 	unfit   error    // why the API server refuses the status, nil for nothing
 
-	firstReady firstReady
+	// awaitsReady is true for an object that was never Ready; it is determined by the first pass.
+	passed, awaitsReady bool
 
 	// operation is the call that runs in the background, nil for none.
 	operation *operation
@@ -158,17 +160,10 @@ func (m *memory) wake(key types.NamespacedName) {
 	}
 }
 
-// resolved notes that the references of the object have been read.
-func (m *memory) resolved(rec *record) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	rec.resolved = true
-}
-
 // isResolved is true for an object whose references have been read by this process.
 func (m *memory) isResolved(o client.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rec := m.records[client.ObjectKeyFromObject(o)]
-	return rec != nil && rec.uid == o.GetUID() && rec.resolved
+	return rec != nil && rec.uid == o.GetUID() && rec.resolved.Load()
 }

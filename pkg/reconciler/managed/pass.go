@@ -75,10 +75,10 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 		return nil, err
 	}
 	poll := r.pollInterval
-	if chosen, ok := meta.GetPollInterval(mg); ok {
-		poll = chosen
+	if own, ok := meta.GetPollInterval(mg); ok {
+		poll = own
 	}
-	return &pass{
+	p := &pass{
 		object: object{
 			managed:     mg,
 			newManaged:  r.newManaged,
@@ -96,7 +96,11 @@ func (r *Reconciler) newPass(mg resource.Managed, rec *record, wakes int) (*pass
 		},
 		session: session{poll: poll},
 		memory:  rec,
-	}, nil
+	}
+	if !rec.passed {
+		rec.passed, rec.awaitsReady = true, p.neverReady()
+	}
+	return p, nil
 }
 
 func (p *pass) note(e event.Event) { p.happened = append(p.happened, e) }

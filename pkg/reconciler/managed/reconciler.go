@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	ctx, span := r.beginSpan(ctx, p)
+	ctx, span := r.instruments.tracer.Start(ctx, "reconcile "+r.kind.Kind)
 	defer span.End()
 	defer r.disconnect(ctx, p)
 	return r.settle(ctx, p, r.run(ctx, p, r.lifecycle(mg)...))

@@ -5,11 +5,11 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"runtime/debug"
 	"slices"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -25,17 +25,21 @@ func (r *Reconciler) redactConditions(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	before := messages(p.before.status)
+	before, errBefore := conditionsOf(p.before.status)
+	after, errAfter := conditionsOf(now["status"])
+	if err := errors.Join(errBefore, errAfter); err != nil {
+		return err
+	}
 	var secrets [][]byte
-	for kind, said := range messages(now["status"]) {
-		if said == "" || said == before[kind] {
+	for _, c := range after.Conditions {
+		if c.Message == "" || c.Message == before.GetCondition(c.Type).Message {
 			continue
 		}
 		if secrets == nil {
 			secrets = r.secretsOfPass(ctx, p)
 		}
-		if text := redact.Text(said, secrets); text != said {
-			p.managed.SetConditions(p.managed.GetCondition(xpv1.ConditionType(kind)).WithMessage(text))
+		if text := redact.Text(c.Message, secrets); text != c.Message {
+			p.managed.SetConditions(p.managed.GetCondition(c.Type).WithMessage(text))
 		}
 	}
 	return nil
@@ -51,19 +55,6 @@ func (r *Reconciler) redactDrift(ctx context.Context, p *pass) {
 	defer cancel()
 	secrets := r.secretsOfPass(detached, p)
 	o.Diff, o.Drift = redact.Text(o.Diff, secrets), redact.Fields(o.Drift, secrets)
-}
-
-// messages of the conditions in a status, by type.
-func messages(status any) map[string]string {
-	all := map[string]string{}
-	s, _ := status.(tree)
-	conditions, _ := s["conditions"].([]any)
-	for _, c := range conditions {
-		condition, _ := c.(tree)
-		kind, _ := condition["type"].(string)
-		all[kind], _ = condition["message"].(string)
-	}
-	return all
 }
 
 // secretsOfPass returns the secrets that messages of a pass may repeat.

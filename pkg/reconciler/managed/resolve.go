@@ -35,7 +35,14 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) outcome {
 	if !refers {
 		return flow.Next()
 	}
-	if err := r.resolveWith(ctx, p, resolver); err != nil {
+	var err error
+	if p.planning {
+		err = resolver.ResolveReferences(ctx, r.client)
+	} else {
+		err = r.references.Resolve(ctx, r.dependent(client.ObjectKeyFromObject(p.managed)), resolver, r.client)
+		p.memory.resolved.Store(true)
+	}
+	if err != nil {
 		err = fmt.Errorf("resolving references: %w", err)
 		if (reference.IsUnresolved(err) || apimeta.IsNoMatchError(err)) && r.wakeups.work() {
 			return rejected(ReasonCannotResolve, err) // the object that it refers to enqueues it, or the arrival of its kind
@@ -48,12 +55,4 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) outcome {
 	}
 	p.spec = now["spec"]
 	return flow.Next()
-}
-
-func (r *Reconciler) resolveWith(ctx context.Context, p *pass, resolver resource.ReferenceResolver) error {
-	if p.planning {
-		return resolver.ResolveReferences(ctx, r.client)
-	}
-	defer r.memory.resolved(p.memory)
-	return r.references.Resolve(ctx, r.dependent(client.ObjectKeyFromObject(p.managed)), resolver, r.client)
 }

@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -31,7 +32,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	ctx, cancel := detach(ctx)
 	defer cancel()
 	quiet := r.countFailures(p, o)
-	if o.End.Bad() && (!quiet || isTraced(ctx)) {
+	if o.End.Bad() && (!quiet || trace.SpanFromContext(ctx).IsRecording()) {
 		o = r.redactOutcome(ctx, p, o)
 	}
 	if !stopping {
@@ -127,10 +128,10 @@ func (p *pass) setConditions(o outcome) {
 	}
 }
 
-// record emits events.
+// record emits events, and logs them for people who read the log only.
 func (r *Reconciler) record(ctx context.Context, p *pass, events []event.Event) {
 	for _, e := range events {
-		r.logEvent(ctx, p, e)
+		r.logOf(ctx, p.managed).V(logRepeats).Info("Event", "type", e.Type, "reason", e.Reason, "message", e.Message)
 	}
 	flow.Emit(ctx, r.recorder, r.log, p.managed, events...)
 }

@@ -5,7 +5,6 @@ package managed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,9 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -29,32 +26,19 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass) (overtaken bool, 
 	if err != nil {
 		return false, err
 	}
-	status := now["status"]
-	if reflect.DeepEqual(status, p.before.status) {
+	if reflect.DeepEqual(now["status"], p.before.status) {
 		return false, nil
 	}
-	patch, err := statusPatch(p.before.status, status, p.managed.GetResourceVersion())
-	if err != nil {
+	put(now, "status", p.before.status)
+	before := r.newManaged()
+	if err := fill(before, now); err != nil {
 		return false, err
 	}
-	err = r.client.Status().Patch(ctx, p.managed, client.RawPatch(types.MergePatchType, patch))
+	err = r.client.Status().Patch(ctx, p.managed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return true, nil
 	}
 	return false, client.IgnoreNotFound(err)
-}
-
-// statusPatch is a merge patch from one status to another, refused unless the object is at the resource version.
-func statusPatch(from, to any, resourceVersion string) ([]byte, error) {
-	before, err := json.Marshal(map[string]any{"status": from})
-	if err != nil {
-		return nil, err
-	}
-	after, err := json.Marshal(map[string]any{"status": to, "metadata": map[string]any{"resourceVersion": resourceVersion}})
-	if err != nil {
-		return nil, err
-	}
-	return jsonpatch.CreateMergePatch(before, after)
 }
 
 // ownStatus returns the fields of every status, those of xpv1.ResourceStatus. The others describe the external resource.

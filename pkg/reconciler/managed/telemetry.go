@@ -19,7 +19,6 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/redact"
 	"github.com/bowline-dev/bowline/pkg/meta"
@@ -55,42 +54,26 @@ func (i *instruments) mustBegin(kind string) {
 	i.name, i.kind, i.tracer = kind, i.metrics.Kind(kind), i.spans.Tracer(tracerName)
 }
 
-// firstReady is whether an object has been Ready before.
-type firstReady int
-
-const (
-	firstReadyUnknown firstReady = iota // this process has not reconciled it yet
-	firstReadyAwaited                   // never
-	firstReadyPast                      // yes, or perhaps before this process reconciled it
-)
-
-// expectFirstReady finds out, once for each object and process, whether the object was ever Ready. In doubt it was: a time
-// that is not measured harms less than one that is measured twice.
-func (p *pass) expectFirstReady() {
-	if p.memory.firstReady != firstReadyUnknown {
-		return
-	}
-	p.memory.firstReady = firstReadyPast
+// neverReady is true for an object that was never Ready. In doubt it was: a time that is not measured harms less than one that is
+// measured twice.
+func (p *pass) neverReady() bool {
 	switch p.ready.Reason {
 	case "": // new, unless its status was lost
-		if !meta.FinalizerExists(p.managed, Finalizer) {
-			p.memory.firstReady = firstReadyAwaited
-		}
+		return !meta.FinalizerExists(p.managed, Finalizer)
 	case xpv1.ReasonCreating: // for the first time, unless the resource was seen before this creation began
 		seen := p.inSync().LastTransitionTime
-		if pending := meta.GetExternalCreatePending(p.managed); seen.IsZero() || !seen.Time.Before(pending) {
-			p.memory.firstReady = firstReadyAwaited
-		}
+		return seen.IsZero() || !seen.Time.Before(meta.GetExternalCreatePending(p.managed))
+	default:
+		return false
 	}
 }
 
 // measureFirstReady records how long it took until an object was Ready for the first time, once its status shows it.
 func (r *Reconciler) measureFirstReady(p *pass) {
-	if p.memory.firstReady != firstReadyAwaited || p.managed.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
-		return
+	if p.memory.awaitsReady && p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
+		p.memory.awaitsReady = false
+		r.instruments.kind.Ready(r.now().Sub(p.managed.GetCreationTimestamp().Time))
 	}
-	p.memory.firstReady = firstReadyPast
-	r.instruments.kind.Ready(r.now().Sub(p.managed.GetCreationTimestamp().Time))
 }
 
 // measureEnd records how a pass ended.
@@ -113,15 +96,6 @@ const (
 	attributeOutcome      = attribute.Key("bowline.outcome")
 	attributeReason       = attribute.Key("bowline.reason")
 )
-
-// beginSpan begins the span of a pass.
-func (r *Reconciler) beginSpan(ctx context.Context, p *pass) (context.Context, trace.Span) {
-	p.expectFirstReady()
-	return r.instruments.tracer.Start(ctx, "reconcile "+r.kind.Kind)
-}
-
-// isTraced is true if the span of the pass is recorded.
-func isTraced(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
 
 // describeSpan sets on the span of a pass which object it is about and how it ended: at the end, since the external name may
 // be known only then. The error of the outcome is redacted already.
@@ -166,11 +140,6 @@ func (r *Reconciler) logPanic(ctx context.Context, mg resource.Managed, during v
 	defer cancel()
 	text := redact.Text(fmt.Sprint(cause), secrets(detached))
 	r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", during, "panic", text, "stack", string(debug.Stack()))
-}
-
-// logEvent logs an event, for people who read the log only.
-func (r *Reconciler) logEvent(ctx context.Context, p *pass, e event.Event) {
-	r.logOf(ctx, p.managed).V(logRepeats).Info("Event", "type", e.Type, "reason", e.Reason, "message", e.Message)
 }
 
 // logOutcome logs how a pass ended: errors at level 0, but once per change.

@@ -42,11 +42,8 @@ func (c typedClient[T]) Update(ctx context.Context, mg resource.Managed) (Extern
 }
 
 func (c typedClient[T]) Delete(ctx context.Context, mg resource.Managed) error {
-	typed, err := as[T](mg)
-	if err != nil {
-		return err
-	}
-	return c.typed.Delete(ctx, typed)
+	_, err := callWith(ctx, mg, func(ctx context.Context, mg T) (any, error) { return nil, c.typed.Delete(ctx, mg) })
+	return err
 }
 
 // A finder finds what an interrupted creation left behind.
@@ -76,22 +73,13 @@ func finderOf(client any) finder {
 // Unwrap gives access to the optional interfaces of the author's client.
 func (c typedClient[T]) Unwrap() any { return c.typed }
 
-// callWith calls a method of an author with the managed resource as the author's type.
+// callWith calls a method of an author with the managed resource as the author's type (R29).
 func callWith[T resource.Managed, R any](ctx context.Context, mg resource.Managed, call func(context.Context, T) (R, error)) (result R, err error) {
-	typed, err := as[T](mg)
-	if err != nil {
-		return result, err
-	}
-	return call(ctx, typed)
-}
-
-// as asserts the type of a managed resource (R29).
-func as[T resource.Managed](mg resource.Managed) (T, error) {
 	typed, ok := mg.(T)
 	if !ok {
-		return typed, fmt.Errorf("managed resource is not a %s", nameOf(reflect.TypeFor[T]()))
+		return result, fmt.Errorf("managed resource is not a %s", nameOf(reflect.TypeFor[T]()))
 	}
-	return typed, nil
+	return call(ctx, typed)
 }
 
 // nameOf returns the name by which an author knows a type, which need not be a pointer and need not have one.

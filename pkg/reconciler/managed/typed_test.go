@@ -17,8 +17,8 @@ func TestWrongType(t *testing.T) {
 		resource.Managed
 		Special()
 	}
-	_, ofInterface := as[special](&unstructured.Managed{})
-	_, ofPointer := as[*statusOnly](&unstructured.Managed{})
+	_, ofInterface := callWith[special, any](t.Context(), &unstructured.Managed{}, nil)
+	_, ofPointer := callWith[*statusOnly, any](t.Context(), &unstructured.Managed{}, nil)
 	for name, tc := range map[string]struct {
 		err  error
 		want string

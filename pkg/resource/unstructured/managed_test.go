@@ -176,7 +176,7 @@ func TestMalformed(t *testing.T) {
 		t.Errorf("secret reference is %+v", ref)
 	}
 	mg.SetConditions(xpv1.Available())
-	if c := mg.GetCondition(xpv1.TypeReady); !resource.IsConditionTrue(c) {
+	if c := mg.GetCondition(xpv1.TypeReady); c.Status != corev1.ConditionTrue {
 		t.Errorf("condition is %+v", c)
 	}
 }
