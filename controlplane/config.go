@@ -60,29 +60,17 @@ func (c Config) Validate() error {
 	case filepath.Clean(c.DataDir) == string(filepath.Separator):
 		errs = append(errs, errors.New("DataDir: must not be the root folder"))
 	}
-	if err := validateListen(c.Listen); err != nil {
-		errs = append(errs, err)
+	_, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("listen address %q is not host:port", c.Listen))
+	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		errs = append(errs, fmt.Errorf("listen address %q has no port between 0 and 65535", c.Listen))
 	}
 	for _, name := range c.Names {
-		if net.ParseIP(name) == nil && !isDNSName(name) {
+		domain := strings.TrimPrefix(name, "*.") // certificates may have a leading wildcard
+		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(domain)) > 0 {
 			errs = append(errs, fmt.Errorf("name %q is neither an IP address nor a DNS name", name))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func validateListen(listen string) error {
-	_, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fmt.Errorf("listen address %q is not host:port", listen)
-	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("listen address %q has no port between 0 and 65535", listen)
-	}
-	return nil
-}
-
-// isDNSName accepts a leading wildcard label, as certificates do.
-func isDNSName(name string) bool {
-	return len(validation.IsDNS1123Subdomain(strings.TrimPrefix(name, "*."))) == 0
 }

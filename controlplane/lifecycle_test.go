@@ -20,13 +20,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// The path of the folder is longer than the kernel allows for sockets.
 func TestRestart(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	first, stop := launch(t, Config{DataDir: dir})
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	first := newServer(t, Config{DataDir: dir})
+	stop := run(t, first)
 	c := newClient(t, first.RESTConfig())
 	define(t, c, gadgets("KeptGadget"))
 	must(t, c.Create(t.Context(), gadget("KeptGadget", "default", "kept", 7)))
 	before := keyFiles(t, dir)
+	socket := filepath.Join(dir, "etcd.sock")
+	if _, err := os.Stat(socket); err != nil {
+		t.Errorf("the socket must be in the data folder: %v", err)
+	}
 	stop()
 
 	if _, ok := Holder(dir); ok {
@@ -37,7 +43,7 @@ func TestRestart(t *testing.T) {
 	} else {
 		l.Close()
 	}
-	if _, err := os.Stat(filepath.Join(dir, "etcd.sock")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a stopped server must remove its socket: %v", err)
 	}
 
@@ -66,14 +72,10 @@ func keyFiles(t *testing.T, dir string) map[string]string {
 	paths, err := filepath.Glob(filepath.Join(dir, "pki", "*"))
 	must(t, err)
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		must(t, err)
-		if filepath.Base(path) != "ca.crt" && info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has mode %v", path, info.Mode())
+		if info, err := os.Stat(path); err != nil || filepath.Base(path) != "ca.crt" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
 		}
-		text, err := os.ReadFile(path)
-		must(t, err)
-		found[path] = string(text)
+		found[path] = string(readFile(t, path))
 	}
 	if len(found) < 5 {
 		t.Errorf("only %d files in %s/pki", len(found), dir)
@@ -138,75 +140,51 @@ func TestConfig(t *testing.T) {
 
 // TestStoreFailure checks that a control plane does not linger without its store.
 func TestStoreFailure(t *testing.T) {
-	dir := t.TempDir()
-	s, err := New(Config{DataDir: dir, Listen: "127.0.0.1:0", NoSync: true})
-	must(t, err)
-	done := make(chan error, 1)
-	go func() { done <- s.Run(t.Context()) }()
-	select {
-	case <-s.Ready():
-	case err := <-done:
-		t.Fatalf("the server did not start: %v", err)
-	}
-	began := time.Now()
+	s := newServer(t, Config{})
+	done := begin(t.Context(), t, s)
 	s.store.Etcd.Server.HardStop()
 	select {
 	case err := <-done:
 		if err == nil || !strings.Contains(err.Error(), "running store") {
 			t.Errorf("want the store's failure, got %v", err)
 		}
-		t.Logf("returned after %v", time.Since(began))
 	case <-time.After(30 * time.Second):
 		t.Fatalf("Run did not return\n%s", stacks())
 	}
-	if _, ok := Holder(dir); ok {
+	if _, ok := Holder(s.cfg.DataDir); ok {
 		t.Error("a failed server must not hold its data folder")
 	}
 }
 
-func TestLongPath(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
-	s := startServer(t, Config{DataDir: dir})
-	must(t, newClient(t, s.RESTConfig()).Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}))
-	if _, err := os.Stat(filepath.Join(dir, "etcd.sock")); err != nil {
-		t.Errorf("the socket must be in the data folder: %v", err)
-	}
-}
-
 func TestStopLeavesNothing(t *testing.T) {
-	_, stop := launch(t, Config{}) // Kubernetes starts some goroutines once per process
-	stop()
-	before := settled()
-
-	s, stop := launch(t, Config{})
-	c := newClient(t, s.RESTConfig())
-	define(t, c, gadgets("LeakGadget"))
-	must(t, c.Create(t.Context(), gadget("LeakGadget", "default", "g", 1)))
-	must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leak"}}))
-	began := time.Now()
-	stop()
-	t.Logf("stopped in %v", time.Since(began))
-
-	if after := settled(); after > before {
+	use := func() {
+		s := newServer(t, Config{})
+		stop := run(t, s)
+		c := newClient(t, s.RESTConfig())
+		define(t, c, gadgets("LeakGadget"))
+		must(t, c.Create(t.Context(), gadget("LeakGadget", "default", "g", 1)))
+		must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leak"}}))
+		stop()
+	}
+	use() // Kubernetes starts some goroutines once per process
+	before := settled(0)
+	use()
+	if after := settled(before); after > before {
 		t.Errorf("%d goroutines before, %d after:\n%s", before, after, stacks())
 	}
 }
 
-// settled returns the number of goroutines once it has not changed for four seconds: a watch cache holds a goroutine for
-// three after a read, and a quota check that was in flight ends after ten.
-func settled() int {
+// settled returns the number of goroutines once it is at most enough, or has not changed for four seconds: a watch cache holds a
+// goroutine for three after a read, and a quota check that was in flight ends after ten.
+func settled(enough int) int {
 	const pause, quiet, limit = 100 * time.Millisecond, 40, 300
-	last, same := -1, 0
-	for range limit {
-		if n := runtime.NumGoroutine(); n == last {
-			same++
-		} else {
+	last, same := runtime.NumGoroutine(), 0
+	for i := 0; i < limit && same < quiet && last > enough; i++ {
+		<-time.After(pause)
+		n := runtime.NumGoroutine()
+		if same++; n != last {
 			last, same = n, 0
 		}
-		if same == quiet {
-			break
-		}
-		<-time.After(pause)
 	}
 	return last
 }
@@ -219,8 +197,7 @@ func stacks() string {
 // Run stops in order at any moment of its start; Kubernetes would end the process.
 func TestStopDuringStart(t *testing.T) {
 	for _, life := range []time.Duration{10, 100, 200, 300, 400, 500, 600, 700, 800} {
-		s, err := New(Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", NoSync: true})
-		must(t, err)
+		s := newServer(t, Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), life*time.Millisecond)
 		if err := s.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("stopped after %d ms: %v", life, err)

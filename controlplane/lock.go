@@ -6,11 +6,9 @@ package controlplane
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,58 +45,37 @@ func Holder(dataDir string) (pid int, ok bool) {
 func lockPath(dataDir string) string { return filepath.Join(dataDir, "lock") }
 
 // readPID returns the process id in a lock file, 0 if there is none.
-func readPID(r io.Reader) int {
-	text, err := io.ReadAll(io.LimitReader(r, 32))
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
+func readPID(f *os.File) (pid int) {
+	_, _ = fmt.Fscan(f, &pid) // it is empty while the holder starts
 	return pid
 }
 
-// lock is held from the start of Run to its end.
-type lock struct{ file *os.File }
-
-// acquireLock takes the lock of a data folder and writes this process's id into it. A LockedError names the holder.
-func acquireLock(dataDir string) (*lock, error) {
+// acquireLock takes the lock of a data folder, which Run holds, and writes this process's id into it. A LockedError names the holder.
+func acquireLock(dataDir string) (*os.File, error) {
 	f, err := os.OpenFile(lockPath(dataDir), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening lock: %w", err)
 	}
-	if err := flockExclusive(f); err != nil {
-		defer f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &LockedError{DataDir: dataDir, PID: readPID(f)}
-		}
-		return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
-	}
-	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
-		return nil, errors.Join(fmt.Errorf("writing process id: %w", err), f.Close())
-	}
-	return &lock{file: f}, nil
-}
-
-// flockExclusive retries, since Holder takes a shared lock for a moment.
-func flockExclusive(f *os.File) error {
-	var err error
-	for range 5 {
+	for range 5 { // Holder takes a shared lock for a moment
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-			return err
+			break
 		}
 		<-time.After(2 * time.Millisecond)
 	}
-	return err
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errors.Join(&LockedError{DataDir: dataDir, PID: readPID(f)}, f.Close())
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", f.Name(), err), f.Close())
+	}
+	return f, nil
 }
 
-func writeAt(f *os.File, text string) error {
-	_, err := f.WriteAt([]byte(text), 0)
-	return err
-}
-
-// release empties the file first, so that a shared lock of Holder is never mistaken for the server's.
-func (l *lock) release() error {
-	return errors.Join(l.file.Truncate(0), l.file.Close())
-}
+// releaseLock empties the file first, so that a shared lock of Holder is never mistaken for the server's.
+func releaseLock(f *os.File) error { return errors.Join(f.Truncate(0), f.Close()) }

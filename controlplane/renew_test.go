@@ -20,22 +20,9 @@ import (
 func TestRenewal(t *testing.T) {
 	const age = 300 * 24 * time.Hour
 	clock := testingclock.NewFakeClock(time.Now().Add(-age)) // so that what it renews is valid now
-	s, err := New(Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", NoSync: true})
-	must(t, err)
+	s := newServer(t, Config{})
 	s.clock = clock
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	defer func() {
-		cancel()
-		must(t, <-done)
-	}()
-	select {
-	case <-s.Ready():
-	case err := <-done:
-		done <- nil
-		t.Fatalf("the server did not start: %v", err)
-	}
+	t.Cleanup(run(t, s))
 	old, kubeconfig := served(t, s), readFile(t, KubeconfigPath(s.cfg.DataDir))
 	admin := s.RESTConfig().CertData
 

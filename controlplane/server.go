@@ -4,6 +4,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +13,21 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
 	"github.com/bowline-dev/bowline/controlplane/internal/apiserver"
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
+	"github.com/bowline-dev/bowline/controlplane/internal/files"
 	"github.com/bowline-dev/bowline/controlplane/internal/pki"
 )
+
+// renewalCheck is the interval of checking the certificates, which live for months.
+const renewalCheck = time.Hour
 
 // Server is a control plane with one lifetime: New, Run once, done.
 type Server struct {
@@ -28,14 +36,11 @@ type Server struct {
 	ready chan struct{}
 	ran   atomic.Bool
 
-	// Set by the components in their order, for the later ones.
-	lock     *lock
+	// Set by the parts in their order, for the later ones.
 	keys     *pki.PKI
 	listener *apiserver.Listener
 	store    *etcd.Store
 	api      *apiserver.Server
-
-	stopRenewal func() error
 
 	mu    sync.Mutex
 	admin *rest.Config
@@ -50,59 +55,63 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, clock: clock.RealClock{}, ready: make(chan struct{})}, nil
 }
 
-// component is one part of the server. start returns when the part is ready, stop when it has ended.
-type component struct {
-	name  string
-	start func(context.Context) error
-	stop  func() error
-}
-
-// components are the parts in their order of starting. They stop in reverse: the store outlives its users, and the lock is released
-// last.
-func (s *Server) components() []component {
-	return []component{
-		{"data folder", s.startFolder, s.stopFolder},
-		{"keys", s.startKeys, func() error { return nil }},
-		{"listener", s.startListener, func() error { return s.listener.Close() }},
-		{"store", s.startStore, func() error { return s.store.Stop() }},
-		{"API server", s.startAPI, func() error { return s.api.Stop() }},
-		{"certificate renewal", s.startRenewal, func() error { return s.stopRenewal() }},
-	}
-}
-
 // Run starts every part, blocks until ctx ends or a part fails, and leaves no goroutine, port or lock behind. It returns
 // nil when ctx ended, and may be called once. A LockedError reports that another server uses the data folder.
 func (s *Server) Run(ctx context.Context) (err error) {
 	if s.ran.Swap(true) {
 		return errors.New("server has run already")
 	}
-	kubernetesLog().to(s.cfg.Log)
-	for _, c := range s.components() {
-		if err := c.start(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("starting %s: %w", c.name, err)
+	kubernetesLog().Store(&s.cfg.Log)
+	// The parts stop in reverse: the store outlives its users, and the lock is released last.
+	for _, part := range []struct {
+		name  string
+		start func(context.Context) (stop func() error, err error) // returns when the part is ready
+	}{
+		{"data folder", s.startFolder},
+		{"keys", s.startKeys},
+		{"listener", s.startListener},
+		{"store", s.startStore},
+		{"API server", s.startAPI},
+	} {
+		stop, startErr := part.start(ctx)
+		if startErr != nil && ctx.Err() != nil {
+			return nil
+		}
+		if startErr != nil {
+			return fmt.Errorf("starting %s: %w", part.name, startErr)
 		}
 		defer func() {
-			if stopErr := c.stop(); stopErr != nil {
-				err = errors.Join(err, fmt.Errorf("stopping %s: %w", c.name, stopErr))
+			if stopErr := stop(); stopErr != nil {
+				err = errors.Join(err, fmt.Errorf("stopping %s: %w", part.name, stopErr))
 			}
 		}()
 	}
-	close(s.ready)
 	return s.wait(ctx)
 }
 
 // wait returns nil when ctx ends, else the first failure of a part.
 func (s *Server) wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-s.store.Failed():
-		return fmt.Errorf("running store: %w", err)
-	case err := <-s.api.Failed():
-		return fmt.Errorf("running API server: %w", err)
+	renewal := s.clock.NewTicker(renewalCheck)
+	defer renewal.Stop()
+	close(s.ready)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.store.Failed():
+			return fmt.Errorf("running store: %w", err)
+		case err := <-s.api.Failed():
+			return fmt.Errorf("running API server: %w", err)
+		case <-renewal.C():
+			// The API server reloads its own certificate. A failure, such as a full disk, is months before the expiry.
+			err := s.keys.Ensure()
+			if err == nil {
+				err = s.publishAdmin()
+			}
+			if err != nil {
+				s.cfg.Log.Error(err, "Renewing certificates")
+			}
+		}
 	}
 }
 
@@ -139,77 +148,92 @@ func PrepareFolder(dataDir string) error {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("creating data folder: %w", err)
 	}
-	return closeFolder(dataDir)
-}
-
-func (s *Server) startFolder(context.Context) error {
-	err := PrepareFolder(s.cfg.DataDir)
-	if err != nil {
+	info, err := os.Stat(dataDir)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return err
 	}
-	s.lock, err = acquireLock(s.cfg.DataDir)
-	return err
-}
-
-// closeFolder makes a folder private unless it has other content: a mistaken data folder such as /tmp must keep its mode.
-func closeFolder(dir string) error {
-	info, err := os.Stat(dir)
+	entries, err := os.ReadDir(dataDir)
 	if err != nil {
 		return fmt.Errorf("checking data folder: %w", err)
 	}
-	if info.Mode().Perm()&0o077 == 0 {
-		return nil
+	if _, err := os.Stat(lockPath(dataDir)); err != nil && len(entries) > 0 { // such as /tmp, which must keep its mode
+		return fmt.Errorf("data folder %s is open to other users and holds other files; choose an empty one, or close it (mode 0700)", dataDir)
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("checking data folder: %w", err)
-	}
-	if len(entries) > 0 {
-		if _, err := os.Stat(lockPath(dir)); err != nil {
-			return fmt.Errorf("data folder %s is open to other users and holds other files; choose an empty one, or close it (mode 0700)", dir)
-		}
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("closing data folder to others: %w", err)
-	}
-	return nil
+	return os.Chmod(dataDir, 0o700)
 }
 
-func (s *Server) stopFolder() error { return s.lock.release() }
+// WriteFile replaces a file in one step, with mode 0600: a reader gets the old content or the new, also after a crash.
+func WriteFile(path string, content []byte) error { return files.Write(path, content, 0o600) }
 
-func (s *Server) startKeys(context.Context) error {
+func (s *Server) startFolder(context.Context) (func() error, error) {
+	if err := PrepareFolder(s.cfg.DataDir); err != nil {
+		return nil, err
+	}
+	lock, err := acquireLock(s.cfg.DataDir)
+	return func() error { return releaseLock(lock) }, err
+}
+
+func (s *Server) startKeys(context.Context) (func() error, error) {
 	names := s.cfg.Names
-	if host, _, err := net.SplitHostPort(s.cfg.Listen); err == nil && host != "" && !isUnspecified(host) {
+	host, _, _ := net.SplitHostPort(s.cfg.Listen) // Validate has checked it
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
 		names = append([]string{host}, names...)
 	}
 	s.keys = &pki.PKI{Dir: filepath.Join(s.cfg.DataDir, "pki"), Names: names, Now: s.clock.Now}
-	return s.keys.Ensure()
+	return func() error { return nil }, s.keys.Ensure()
 }
 
-func isUnspecified(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsUnspecified()
-}
-
-func (s *Server) startListener(ctx context.Context) error {
-	var err error
+func (s *Server) startListener(ctx context.Context) (_ func() error, err error) {
 	if s.listener, err = apiserver.Listen(ctx, s.cfg.Listen); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.publishAdmin(); err != nil {
-		return errors.Join(err, s.listener.Close())
+		return nil, errors.Join(err, s.listener.Close())
 	}
-	return nil
+	return s.listener.Close, nil
 }
 
-func (s *Server) startStore(context.Context) error {
-	var err error
-	s.store, err = etcd.Start(s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log)
-	return err
+func (s *Server) startStore(context.Context) (_ func() error, err error) {
+	if s.store, err = etcd.Start(s.cfg.DataDir, s.cfg.NoSync, s.cfg.Log); err != nil {
+		return nil, err
+	}
+	return s.store.Stop, nil
 }
 
-func (s *Server) startAPI(ctx context.Context) error {
-	var err error
-	s.api, err = apiserver.Start(ctx, s.listener, s.store, s.keys)
-	return err
+func (s *Server) startAPI(ctx context.Context) (_ func() error, err error) {
+	if s.api, err = apiserver.Start(ctx, s.listener, s.store, s.keys); err != nil {
+		return nil, err
+	}
+	return s.api.Stop, nil
+}
+
+// publishAdmin writes the administrator's kubeconfig if it changed, and sets the result of RESTConfig.
+func (s *Server) publishAdmin() error {
+	ca, cert, key, err := s.keys.Admin()
+	if err != nil {
+		return err
+	}
+	admin := &rest.Config{
+		Host:            "https://" + s.listener.Reachable(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: cert, KeyData: key},
+		QPS:             -1, // the server limits what it takes
+	}
+	s.mu.Lock()
+	s.admin = admin
+	s.mu.Unlock()
+	const name = "bowline"
+	text, err := clientcmd.Write(clientcmdapi.Config{
+		CurrentContext: name,
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: admin.Host, CertificateAuthorityData: ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{pki.AdminUser: {ClientCertificateData: cert, ClientKeyData: key}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: pki.AdminUser}},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding kubeconfig: %w", err)
+	}
+	path := KubeconfigPath(s.cfg.DataDir)
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	return WriteFile(path, text)
 }

@@ -4,13 +4,10 @@
 package controlplane
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"fmt"
-	"os"
 	"runtime/debug"
 	"testing"
+
+	"github.com/prometheus/procfs"
 )
 
 // BenchmarkStart measures, with writes synced to disk, the time from Run to ready and from the end of ctx to Run's return,
@@ -29,43 +26,27 @@ func benchmarkStart(b *testing.B, dir func() string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx) }()
-		select {
-		case <-s.Ready():
-		case err := <-done:
-			b.Fatal(err)
-		}
+		stop := run(b, s)
 		b.StopTimer()
 		debug.FreeOSMemory()
 		anonymous, file := resident(b)
 		b.ReportMetric(anonymous, "anonymous-MB")
 		b.ReportMetric(file, "file-MB")
 		b.StartTimer()
-		cancel()
-		if err := <-done; err != nil {
-			b.Fatal(err)
-		}
+		stop()
 	}
 }
 
 // resident returns this process's resident memory in megabytes: its own, and that of files it maps.
 func resident(b *testing.B) (anonymous, file float64) {
 	b.Helper()
-	text, err := os.ReadFile("/proc/self/status")
+	process, err := procfs.Self()
 	if err != nil {
 		b.Fatal(err)
 	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		var kb float64
-		if n, _ := fmt.Sscanf(lines.Text(), "RssAnon: %f kB", &kb); n == 1 {
-			anonymous = kb / 1024
-		}
-		if n, _ := fmt.Sscanf(lines.Text(), "RssFile: %f kB", &kb); n == 1 {
-			file = kb / 1024
-		}
+	status, err := process.NewStatus()
+	if err != nil {
+		b.Fatal(err)
 	}
-	return anonymous, file
+	return float64(status.RssAnon) / (1 << 20), float64(status.RssFile) / (1 << 20)
 }

@@ -4,11 +4,11 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -28,60 +28,53 @@ import (
 // startServer runs a server for one test and stops it, checking that it stops in order, when the test ends.
 func startServer(t *testing.T, cfg Config) *Server {
 	t.Helper()
-	s, stop := launch(t, cfg)
-	t.Cleanup(stop)
+	s := newServer(t, cfg)
+	t.Cleanup(run(t, s))
 	return s
 }
 
-// launch is startServer for a test that stops the server itself.
-func launch(t *testing.T, cfg Config) (*Server, func()) {
+// newServer returns a server that listens on a free port and does not sync its writes, in a folder of its own by default.
+func newServer(t *testing.T, cfg Config) *Server {
 	t.Helper()
-	if cfg.DataDir == "" {
-		cfg.DataDir = t.TempDir()
-	}
-	if cfg.Listen == "" {
-		cfg.Listen = "127.0.0.1:0"
-	}
+	cfg.DataDir, cfg.Listen = cmp.Or(cfg.DataDir, t.TempDir()), cmp.Or(cfg.Listen, "127.0.0.1:0")
 	cfg.NoSync = true
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	return s
+}
+
+// run runs a server until stop is called, which wants it to stop in order. It returns when the server is ready.
+func run(t testing.TB, s *Server) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	select {
-	case <-s.Ready():
-	case err := <-done:
+	done := begin(ctx, t, s)
+	return func() {
 		cancel()
-		t.Fatalf("the server did not start: %v", err)
-	case <-time.After(time.Minute):
-		cancel()
-		t.Fatal("the server is not ready after a minute")
-	}
-	return s, func() {
-		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Errorf("Run returned %v", err)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("Run did not return")
+		if err := <-done; err != nil {
+			t.Errorf("Run returned %v", err)
 		}
 	}
+}
+
+// begin runs a server until ctx ends, and returns when it is ready.
+func begin(ctx context.Context, t testing.TB, s *Server) (done <-chan error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	select {
+	case <-s.Ready():
+	case err := <-ended:
+		t.Fatalf("the server did not start: %v", err)
+	}
+	return ended
 }
 
 func newClient(t *testing.T, config *rest.Config) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)))
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 

@@ -20,13 +20,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 
 	"github.com/bowline-dev/bowline/controlplane/internal/controllers"
 	"github.com/bowline-dev/bowline/controlplane/internal/etcd"
-	"github.com/bowline-dev/bowline/controlplane/internal/kinds"
 	"github.com/bowline-dev/bowline/controlplane/internal/pki"
 )
 
@@ -38,15 +36,6 @@ const (
 	requestGrace = time.Second     // for requests in flight when the server stops
 	stopTimeout  = 5 * time.Second // after that, for parts that ignore cancellation
 )
-
-// setFeatures sets Kubernetes' feature gates of this process. A single server needs no identity lease, which would write to an idle disk
-// every ten seconds.
-func setFeatures() error {
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{"APIServerIdentity": false, "UnknownVersionInteroperabilityProxy": false}); err != nil {
-		return fmt.Errorf("setting feature gates: %w", err)
-	}
-	return nil
-}
 
 // serverOptions returns the API server's settings, for an open listener.
 func serverOptions(listener net.Listener, endpoint string, keys *pki.PKI, tokens *tokenGetter) *options.Options {
@@ -85,9 +74,11 @@ type Server struct {
 }
 
 // Start returns when the server serves and the built-in objects exist. It takes over the listener.
-func Start(ctx context.Context, listener *Listener, store *etcd.Store, keys *pki.PKI) (_ *Server, err error) {
-	if err := setFeatures(); err != nil {
-		return nil, err
+func Start(ctx context.Context, listener *Listener, store *etcd.Store, keys *pki.PKI) (*Server, error) {
+	// A single server needs no identity lease, which would write to an idle disk every ten seconds.
+	features := map[string]bool{"APIServerIdentity": false, "UnknownVersionInteroperabilityProxy": false}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(features); err != nil {
+		return nil, fmt.Errorf("setting feature gates: %w", err)
 	}
 	tokens := &tokenGetter{}
 	completed, err := serverOptions(listener, store.Endpoint(), keys, tokens).Complete(ctx, nil, nil)
@@ -97,7 +88,7 @@ func Start(ctx context.Context, listener *Listener, store *etcd.Store, keys *pki
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("validating options: %w", errors.Join(errs...))
 	}
-	c, err := buildChain(completed, tokens, kinds.NewUsed(store.Count), func() error { return store.WaitReady(ctx) })
+	c, err := buildChain(completed, tokens, controllers.NewUsed(store.Count), func() error { return store.WaitReady(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -107,43 +98,23 @@ func Start(ctx context.Context, listener *Listener, store *etcd.Store, keys *pki
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &Server{failed: make(chan error, 4), cancel: cancel, listener: listener}
-	a.run(func() error { return prepared.Run(running) })
-	defer func() {
-		if err != nil {
-			a.waitHooks(running, c)
-			err = errors.Join(err, a.Stop())
+	a.parts.Go(func() {
+		if err := prepared.Run(running); err != nil {
+			a.failed <- err
 		}
-	}()
+	})
 	if err := a.bringUp(ctx, running, keys, c); err != nil {
-		return nil, err
+		// Kubernetes ends the process if the hooks of the start are interrupted.
+		hooks, cancel := context.WithTimeout(running, hooksTimeout)
+		defer cancel()
+		_ = a.await(hooks, c.ready) // after an error there is no more time
+		return nil, errors.Join(err, a.Stop())
 	}
 	return a, nil
 }
 
 // Failed delivers failures of parts of the server.
 func (a *Server) Failed() <-chan error { return a.failed }
-
-// waitHooks waits for the hooks of the start: Kubernetes ends the process if they are interrupted.
-func (a *Server) waitHooks(ctx context.Context, c *chain) {
-	ctx, cancel := context.WithTimeout(ctx, hooksTimeout)
-	defer cancel()
-	client, err := kubernetes.NewForConfig(c.loopback)
-	if err != nil {
-		return // the server did not reach its hooks
-	}
-	_ = a.await(ctx, func(ctx context.Context) error { // after an error there is no more time
-		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-	})
-}
-
-// run starts a part of the server, whose end before Stop is a failure.
-func (a *Server) run(part func() error) {
-	a.parts.Go(func() {
-		if err := part(); err != nil {
-			a.failed <- err
-		}
-	})
-}
 
 // Stop ends the controllers and the server, and waits for both. Requests in flight get a moment to finish, then they are cancelled.
 func (a *Server) Stop() error {
@@ -153,27 +124,20 @@ func (a *Server) Stop() error {
 		defer close(done)
 		a.parts.Wait()
 	}()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(requestGrace):
+	for _, limit := range []time.Duration{requestGrace, stopTimeout} {
+		select {
+		case <-done:
+			return nil
+		case <-time.After(limit):
+			a.listener.drop()
+		}
 	}
-	a.listener.drop()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(stopTimeout):
-		return fmt.Errorf("it did not stop within %v", requestGrace+stopTimeout)
-	}
+	return fmt.Errorf("it did not stop within %v", requestGrace+stopTimeout)
 }
 
 // bringUp waits until the server responds, creates the built-in objects and starts the controllers.
 func (a *Server) bringUp(ctx, running context.Context, keys *pki.PKI, c *chain) error {
-	client, err := kubernetes.NewForConfig(c.loopback)
-	if err != nil {
-		return fmt.Errorf("building loopback client: %w", err)
-	}
-	if err := a.await(ctx, func(ctx context.Context) error { return bootstrap(ctx, client) }); err != nil {
+	if err := a.await(ctx, func(ctx context.Context) error { return bootstrap(ctx, c.client) }); err != nil {
 		return fmt.Errorf("creating built-in objects: %w", err)
 	}
 	ca, err := os.ReadFile(keys.AuthorityPath())
@@ -181,17 +145,13 @@ func (a *Server) bringUp(ctx, running context.Context, keys *pki.PKI, c *chain) 
 		return fmt.Errorf("reading certificate authority: %w", err)
 	}
 	err = controllers.Start(running, controllers.Config{
-		Loopback: c.loopback, Client: client, Builtins: c.builtins, Definitions: c.definitions, Used: c.used, CA: ca,
+		Loopback: c.loopback, Client: c.client, Builtins: c.builtins, Definitions: c.definitions, Used: c.used, CA: ca,
 		Run: func(loop func(context.Context)) { a.parts.Go(func() { loop(running) }) },
 	})
 	if err != nil {
 		return fmt.Errorf("starting controllers: %w", err)
 	}
-	// Readiness includes the controllers' caches.
-	err = a.await(ctx, func(ctx context.Context) error {
-		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-	})
-	if err != nil {
+	if err := a.await(ctx, c.ready); err != nil { // readiness includes the controllers' caches
 		return fmt.Errorf("waiting until it is ready: %w", err)
 	}
 	return nil
@@ -222,10 +182,7 @@ func isStarting(err error) bool {
 	if !errors.As(err, &status) {
 		return true // no response
 	}
-	switch code := status.Status().Code; code {
-	case http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests:
-		return true
-	default:
-		return code >= http.StatusInternalServerError
-	}
+	code := status.Status().Code
+	return code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusTooManyRequests ||
+		code >= http.StatusInternalServerError
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -32,24 +31,12 @@ func bootstrap(ctx context.Context, client kubernetes.Interface) error {
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic} {
 		g.Go(func() error { return ensureNamespace(ctx, client, name) })
 	}
-	roles, err := client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing cluster roles: %w", err)
+	roles := defaultRoles()
+	for _, role := range roles {
+		g.Go(func() error { return reconcileRole(ctx, client, role) })
 	}
-	bindings, err := client.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing cluster role bindings: %w", err)
-	}
-	wanted := defaultRoles()
-	for _, role := range wanted {
-		if !slices.ContainsFunc(roles.Items, func(r rbacv1.ClusterRole) bool { return sameRole(&r, &role) }) {
-			g.Go(func() error { return reconcileRole(ctx, client, role) })
-		}
-	}
-	for _, binding := range defaultBindings(wanted) {
-		if !slices.ContainsFunc(bindings.Items, func(b rbacv1.ClusterRoleBinding) bool { return sameBinding(&b, &binding) }) {
-			g.Go(func() error { return reconcileBinding(client, binding) })
-		}
+	for _, binding := range defaultBindings(roles) {
+		g.Go(func() error { return reconcileBinding(client, binding) })
 	}
 	return g.Wait()
 }
@@ -103,26 +90,6 @@ func defaultBindings(roles []rbacv1.ClusterRole) []rbacv1.ClusterRoleBinding {
 	return slices.DeleteFunc(bootstrappolicy.ClusterRoleBindings(), func(b rbacv1.ClusterRoleBinding) bool {
 		return !slices.ContainsFunc(roles, func(r rbacv1.ClusterRole) bool { return r.Name == b.RoleRef.Name })
 	})
-}
-
-// sameRole compares what reconciling would. The aggregation controller owns the rules of aggregated roles.
-func sameRole(have, want *rbacv1.ClusterRole) bool {
-	return have.Name == want.Name && equality.Semantic.DeepEqual(have.AggregationRule, want.AggregationRule) &&
-		(want.AggregationRule != nil || equality.Semantic.DeepEqual(have.Rules, want.Rules)) &&
-		containsAll(have.Labels, want.Labels)
-}
-
-func sameBinding(have, want *rbacv1.ClusterRoleBinding) bool {
-	return have.Name == want.Name && have.RoleRef == want.RoleRef && equality.Semantic.DeepEqual(have.Subjects, want.Subjects)
-}
-
-func containsAll(have, want map[string]string) bool {
-	for k, v := range want {
-		if have[k] != v {
-			return false
-		}
-	}
-	return true
 }
 
 func reconcileRole(ctx context.Context, client kubernetes.Interface, role rbacv1.ClusterRole) error {

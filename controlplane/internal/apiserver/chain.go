@@ -29,7 +29,7 @@ import (
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/kubernetes/pkg/controlplane/apiserver/options"
 
-	"github.com/bowline-dev/bowline/controlplane/internal/kinds"
+	"github.com/bowline-dev/bowline/controlplane/internal/controllers"
 )
 
 // chain is the API server: the aggregator, which merges discovery and schemas, in front of the server of built-in kinds, in front of
@@ -38,15 +38,20 @@ type chain struct {
 	aggregator  *aggregatorserver.APIAggregator
 	definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
 	builtins    informers.SharedInformerFactory
-	loopback    *rest.Config // as the server itself
-	used        *kinds.Used
+	loopback    *rest.Config         // as the server itself
+	client      kubernetes.Interface // of loopback
+	used        *controllers.Used
+}
+
+func (c *chain) ready(ctx context.Context) error {
+	return c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
 // buildChain wires the three servers. Nothing runs yet. The store must serve when waitStore returns: the work before takes as long as
 // the store needs to elect itself.
-func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *kinds.Used, waitStore func() error) (*chain, error) {
+func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *controllers.Used, waitStore func() error) (*chain, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme}
-	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, kinds.Served(), openAPIDefinitions)
+	generic, factory, storage, err := controlplaneapiserver.BuildGenericConfig(o, schemes, controllers.Served(), openAPIDefinitions)
 	if err != nil {
 		return nil, fmt.Errorf("building generic configuration: %w", err)
 	}
@@ -66,7 +71,7 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *kinds.Use
 	endUnused(core)
 	generic.AdmissionControl = admission.NewChainHandler(establishAtOnce{}, used, generic.AdmissionControl)
 
-	b := &builder{options: o, core: core, initializers: initializers, resolver: resolver}
+	b := &builder{options: o, client: tokens.live, core: core, initializers: initializers, resolver: resolver}
 	definitions, err := b.definitions()
 	if err != nil {
 		return nil, err
@@ -79,7 +84,10 @@ func buildChain(o options.CompletedOptions, tokens *tokenGetter, used *kinds.Use
 	if err != nil {
 		return nil, err
 	}
-	return &chain{aggregator: aggregator, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig, used: used}, nil
+	return &chain{
+		aggregator: aggregator, definitions: definitions.Informers, builtins: factory, loopback: generic.LoopbackClientConfig,
+		client: tokens.live, used: used,
+	}, nil
 }
 
 // adjustGeneric changes settings that have no option.
@@ -112,6 +120,7 @@ func endUnused(c *controlplaneapiserver.Config) {
 // builder holds the common input of the three servers.
 type builder struct {
 	options      options.CompletedOptions
+	client       kubernetes.Interface // of the loopback
 	core         *controlplaneapiserver.Config
 	initializers []admission.PluginInitializer
 	resolver     webhook.ServiceResolver
@@ -147,11 +156,7 @@ func (b *builder) builtins(definitions *apiextensionsserver.CustomResourceDefini
 	if err != nil {
 		return nil, fmt.Errorf("building built-in kinds: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(completed.Generic.LoopbackClientConfig)
-	if err != nil {
-		return nil, fmt.Errorf("building loopback client: %w", err)
-	}
-	if err := s.InstallAPIs(storageProviders(completed, client.Discovery())...); err != nil {
+	if err := s.InstallAPIs(storageProviders(completed, b.client.Discovery())...); err != nil {
 		return nil, fmt.Errorf("installing built-in kinds: %w", err)
 	}
 	s.GenericAPIServer.Handler.NonGoRestfulMux.HandleFunc("/openapi/v2", emptySchema)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -16,9 +17,8 @@ import (
 // another second for its peers.
 type Listener struct {
 	*net.TCPListener
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
-	closed bool
+	conns  sync.Map // of *trackedConn
+	closed atomic.Bool
 }
 
 // Listen opens a listener on a TCP address.
@@ -30,7 +30,7 @@ func Listen(ctx context.Context, address string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{TCPListener: l.(*net.TCPListener), conns: map[net.Conn]struct{}{}}, nil
+	return &Listener{TCPListener: l.(*net.TCPListener)}, nil
 }
 
 // Accept implements net.Listener.
@@ -40,38 +40,28 @@ func (l *Listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	tracked := &trackedConn{Conn: c, listener: l}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, errors.Join(net.ErrClosed, c.Close())
+	l.conns.Store(tracked, nil)
+	if l.closed.Load() {
+		return nil, errors.Join(net.ErrClosed, tracked.Close())
 	}
-	l.conns[tracked] = struct{}{}
 	return tracked, nil
 }
 
 // Close stops listening and closes every connection. It may be repeated.
 func (l *Listener) Close() error {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	if l.closed.Swap(true) {
 		return nil
 	}
-	l.closed = true
-	l.mu.Unlock()
-	err := l.TCPListener.Close()
-	l.drop()
-	return err
+	defer l.drop()
+	return l.TCPListener.Close()
 }
 
 // drop closes every connection; new ones are still accepted. An error only means that a peer closed first.
 func (l *Listener) drop() {
-	l.mu.Lock()
-	open := l.conns
-	l.conns = map[net.Conn]struct{}{}
-	l.mu.Unlock()
-	for c := range open {
-		c.(*trackedConn).Conn.Close()
-	}
+	l.conns.Range(func(c, _ any) bool {
+		c.(*trackedConn).Close()
+		return true
+	})
 }
 
 type trackedConn struct {
@@ -80,9 +70,7 @@ type trackedConn struct {
 }
 
 func (c *trackedConn) Close() error {
-	c.listener.mu.Lock()
-	delete(c.listener.conns, c)
-	c.listener.mu.Unlock()
+	c.listener.conns.Delete(c)
 	return c.Conn.Close()
 }
 

@@ -16,11 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	quotaapi "k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/kubernetes/pkg/controller"
@@ -30,8 +32,6 @@ import (
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
-
-	"github.com/bowline-dev/bowline/controlplane/internal/kinds"
 )
 
 const (
@@ -50,7 +50,7 @@ type Config struct {
 	Client      kubernetes.Interface
 	Builtins    informers.SharedInformerFactory              // of Kubernetes' own kinds
 	Definitions apiextensionsinformers.SharedInformerFactory // of custom resource definitions
-	Used        *kinds.Used
+	Used        *Used
 	CA          []byte                      // the certificate authority, in PEM
 	Run         func(func(context.Context)) // runs a loop in the background
 }
@@ -90,15 +90,15 @@ func Start(ctx context.Context, cfg Config) error {
 
 // startGarbage runs the collector, which discovers kinds when a definition changes or a kind gets its first object.
 func (c *controllers) startGarbage(ctx context.Context) error {
-	mapper := newFreshMapper(c.Client.Discovery())
+	mapper := &freshMapper{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))}
 	gc, err := garbagecollector.NewGarbageCollector(ctx, c.Client, c.metadata, mapper, garbagecollector.DefaultIgnoredResources(), c.informers, c.started)
 	if err != nil {
 		return fmt.Errorf("building garbage collector: %w", err)
 	}
-	if err := c.onDefinitions(c.Used.Changed()); err != nil {
+	if err := c.onDefinitions(c.Used.changed); err != nil {
 		return err
 	}
-	d := &discoverer{DiscoveryInterface: c.Client.Discovery(), ctx: ctx, changed: c.Used.Changed(),
+	d := &discoverer{DiscoveryInterface: c.Client.Discovery(), ctx: ctx, changed: c.Used.changed,
 		wanted: func(kind schema.GroupResource) bool { return c.Used.Has(ctx, kind) }}
 	c.Run(func(ctx context.Context) { gc.Run(ctx, garbageWorkers, watchPause) })
 	c.Run(func(ctx context.Context) { gc.Sync(ctx, d, watchPause) })
@@ -107,14 +107,13 @@ func (c *controllers) startGarbage(ctx context.Context) error {
 
 // startQuota runs the quota controller, which counts Kubernetes' own kinds and the custom kinds that a quota names.
 func (c *controllers) startQuota(ctx context.Context) error {
-	served := kinds.Served()
 	lister := quotaapi.ListerFuncForResourceFunc(c.informers.ForResource)
-	evaluators, err := core.NewEvaluators(lister, c.Builtins, served.ResourceEnabled)
+	evaluators, err := core.NewEvaluators(lister, c.Builtins, Served().ResourceEnabled)
 	if err != nil {
 		return fmt.Errorf("building quota evaluators: %w", err)
 	}
 	quotas := c.Builtins.Core().V1().ResourceQuotas()
-	changes := kinds.NewSignal()
+	changes := newSignal()
 	if err := c.onDefinitions(changes); err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func (c *controllers) startQuota(ctx context.Context) error {
 		return fmt.Errorf("watching quotas: %w", err)
 	}
 	wanted := func(kind schema.GroupResource) bool {
-		if !kinds.IsCustom(kind.Group) {
+		if !isCustom(kind.Group) {
 			return true
 		}
 		all, err := quotas.Lister().List(labels.Everything())
@@ -177,17 +176,17 @@ func (c *controllers) startRootCA(context.Context) error {
 }
 
 // onDefinitions sets a signal at every change of a custom resource definition.
-func (c *controllers) onDefinitions(changes kinds.Signal) error {
+func (c *controllers) onDefinitions(changes signal) error {
 	if _, err := c.Definitions.Apiextensions().V1().CustomResourceDefinitions().Informer().AddEventHandler(onAny(changes)); err != nil {
 		return fmt.Errorf("watching custom resource definitions: %w", err)
 	}
 	return nil
 }
 
-func onAny(changes kinds.Signal) cache.ResourceEventHandler {
+func onAny(changes signal) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { changes.Set() },
-		UpdateFunc: func(any, any) { changes.Set() },
-		DeleteFunc: func(any) { changes.Set() },
+		AddFunc:    func(any) { changes.set() },
+		UpdateFunc: func(any, any) { changes.set() },
+		DeleteFunc: func(any) { changes.set() },
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-
-	"github.com/bowline-dev/bowline/controlplane/internal/kinds"
 )
 
 // discoveryResync is when a controller discovers kinds again without a signal.
@@ -24,7 +24,7 @@ const discoveryResync = 5 * time.Minute
 type discoverer struct {
 	discovery.DiscoveryInterface
 	ctx     context.Context // of the controller; the interface has no room for one
-	changed kinds.Signal
+	changed signal
 	wanted  func(schema.GroupResource) bool
 }
 
@@ -40,7 +40,7 @@ func (d *discoverer) ServerPreferredNamespacedResources() ([]*metav1.APIResource
 
 // discover sends no request to a server that is about to stop, whose answer would make the client retry after a second.
 func (d *discoverer) discover(discover func() ([]*metav1.APIResourceList, error)) ([]*metav1.APIResourceList, error) {
-	d.changed.Wait(d.ctx, discoveryResync)
+	d.changed.wait(d.ctx, discoveryResync)
 	if d.ctx.Err() != nil {
 		return nil, d.ctx.Err()
 	}
@@ -59,4 +59,37 @@ func (d *discoverer) filter(lists []*metav1.APIResourceList) []*metav1.APIResour
 		})
 	}
 	return lists
+}
+
+// mapperPause is the minimum time between two discoveries because of unknown kinds.
+const mapperPause = time.Second
+
+// freshMapper is a mapper for the garbage collector that discovers kinds again when it does not know one. The collector resets its
+// mapper only when it begins to watch a kind, and ours does not watch kinds without objects; yet the last of their objects may have
+// owned something.
+type freshMapper struct {
+	meta.ResettableRESTMapper
+
+	mu    sync.Mutex
+	reset time.Time // when it last discovered kinds
+}
+
+// RESTMapping finds the kind of an owner for the collector.
+func (m *freshMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	mapping, err := m.ResettableRESTMapper.RESTMapping(kind, versions...)
+	if !meta.IsNoMatchError(err) || !m.mayReset() {
+		return mapping, err
+	}
+	m.Reset()
+	return m.ResettableRESTMapper.RESTMapping(kind, versions...)
+}
+
+func (m *freshMapper) mayReset() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.reset) < mapperPause {
+		return false
+	}
+	m.reset = time.Now()
+	return true
 }

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"time"
 
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/bowline-dev/bowline/controlplane/internal/files"
@@ -43,12 +44,6 @@ type PKI struct {
 	Dir   string
 	Names []string // of the serving certificate, besides localhost, 127.0.0.1 and ::1
 	Now   func() time.Time
-}
-
-// authority is the certificate authority with its key.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
 }
 
 // AuthorityPath is the file of the authority's certificate.
@@ -71,8 +66,11 @@ func (p *PKI) Admin() (authority, cert, key []byte, err error) {
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("reading administrator's certificate: %w", err)
 	}
-	cert, key = splitPair(pair)
-	return authority, cert, key, nil
+	block, key := pem.Decode(pair)
+	if block == nil {
+		return nil, nil, nil, errors.New("decoding administrator's certificate: no PEM")
+	}
+	return authority, pem.EncodeToMemory(block), bytes.TrimSpace(key), nil
 }
 
 // Ensure creates missing files, and renews certificates that have less than a third of their life left or other names.
@@ -83,14 +81,18 @@ func (p *PKI) Ensure() error {
 	if err := os.Chmod(p.Dir, 0o700); err != nil {
 		return fmt.Errorf("closing key folder to others: %w", err)
 	}
-	ca, err := p.ensureAuthority()
+	ca, caKey, err := p.ensureAuthority()
 	if err != nil {
 		return fmt.Errorf("certificate authority: %w", err)
 	}
-	if err := p.ensureLeaf(ca, p.ServingPath(), p.servingTemplate()); err != nil {
+	if err := p.ensureLeaf(ca, caKey, p.ServingPath(), p.servingTemplate()); err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
 	}
-	if err := p.ensureLeaf(ca, p.adminPath(), adminTemplate()); err != nil {
+	admin := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: AdminUser, Organization: []string{adminGroup}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	if err := p.ensureLeaf(ca, caKey, p.adminPath(), admin); err != nil {
 		return fmt.Errorf("administrator's certificate: %w", err)
 	}
 	if _, err := ensureKey(p.SigningPath()); err != nil {
@@ -99,44 +101,34 @@ func (p *PKI) Ensure() error {
 	return nil
 }
 
-// ensureAuthority loads the authority. It renews the certificate with the same key and name, so that issued certificates stay
-// valid.
-func (p *PKI) ensureAuthority() (*authority, error) {
+// ensureAuthority renews the authority's certificate with the same key and name, so that issued certificates stay valid.
+func (p *PKI) ensureAuthority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ensureKey(filepath.Join(p.Dir, "ca.key"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	text, err := os.ReadFile(p.AuthorityPath())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading certificate: %w", err)
-	}
-	if cert := parseCertificate(text); cert != nil && p.fresh(cert) && key.PublicKey.Equal(cert.PublicKey) {
-		return &authority{cert: cert, key: key}, nil
+	old, err := readCertificate(p.AuthorityPath())
+	if err != nil || old != nil && p.fresh(old) && key.PublicKey.Equal(old.PublicKey) {
+		return old, key, err
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "bowline"},
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		KeyUsage:              x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 	}
-	text, err = p.sign(template, authorityLife, template, &key.PublicKey, key)
+	cert, err := p.sign(template, authorityLife, template, &key.PublicKey, key)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := files.Write(p.AuthorityPath(), text, 0o644); err != nil {
-		return nil, err
-	}
-	return &authority{cert: parseCertificate(text), key: key}, nil
+	return cert, key, files.Write(p.AuthorityPath(), encode(cert), 0o644)
 }
 
 // ensureLeaf keeps the pair in a file if it is fresh, signed by the authority and valid for the template's names.
-func (p *PKI) ensureLeaf(ca *authority, path string, template *x509.Certificate) error {
-	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading: %w", err)
-	}
-	if cert := parseCertificate(text); cert != nil && p.fresh(cert) && cert.CheckSignatureFrom(ca.cert) == nil && sameNames(cert, template) {
-		return nil
+func (p *PKI) ensureLeaf(ca *x509.Certificate, caKey *ecdsa.PrivateKey, path string, template *x509.Certificate) error {
+	old, err := readCertificate(path)
+	if err != nil || old != nil && p.fresh(old) && old.CheckSignatureFrom(ca) == nil && sameNames(old, template) {
+		return err
 	}
 	keyPEM, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
@@ -146,26 +138,31 @@ func (p *PKI) ensureLeaf(ca *authority, path string, template *x509.Certificate)
 	if err != nil {
 		return err
 	}
-	certPEM, err := p.sign(template, leafLife, ca.cert, &key.PublicKey, ca.key)
+	cert, err := p.sign(template, leafLife, ca, &key.PublicKey, caKey)
 	if err != nil {
 		return err
 	}
-	return files.Write(path, append(certPEM, keyPEM...), 0o600)
+	return files.Write(path, append(encode(cert), keyPEM...), 0o600)
 }
 
-func (p *PKI) sign(template *x509.Certificate, life time.Duration, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) ([]byte, error) {
+func (p *PKI) sign(template *x509.Certificate, life time.Duration, parent *x509.Certificate, public, signer any) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, fmt.Errorf("choosing serial number: %w", err)
 	}
 	template.SerialNumber = serial
+	template.KeyUsage |= x509.KeyUsageDigitalSignature
 	template.NotBefore = p.Now().Add(-time.Hour) // clocks of clients may be slow
 	template.NotAfter = p.Now().Add(life)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
 	if err != nil {
 		return nil, fmt.Errorf("signing: %w", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+	return x509.ParseCertificate(der)
+}
+
+func encode(cert *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: cert.Raw})
 }
 
 // fresh reports whether at least a third of a certificate's life is left.
@@ -177,7 +174,6 @@ func (p *PKI) fresh(cert *x509.Certificate) bool {
 func (p *PKI) servingTemplate() *x509.Certificate {
 	t := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "bowline-apiserver"},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, p.Names...) {
@@ -190,14 +186,6 @@ func (p *PKI) servingTemplate() *x509.Certificate {
 		}
 	}
 	return t
-}
-
-func adminTemplate() *x509.Certificate {
-	return &x509.Certificate{
-		Subject:     pkix.Name{CommonName: AdminUser, Organization: []string{adminGroup}},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
 }
 
 func sameNames(a, b *x509.Certificate) bool {
@@ -232,24 +220,15 @@ func parseKey(text []byte) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// parseCertificate returns the first certificate in a file's text, nil when there is none.
-func parseCertificate(text []byte) *x509.Certificate {
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != "CERTIFICATE" {
-		return nil
+// readCertificate returns the first certificate in a file, nil when there is none.
+func readCertificate(path string) (*x509.Certificate, error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading: %w", err)
 	}
-	cert, err := x509.ParseCertificate(block.Bytes)
+	certs, err := certutil.ParseCertsPEM(text)
 	if err != nil {
-		return nil
+		return nil, nil // it is replaced
 	}
-	return cert
-}
-
-// splitPair separates a leaf's file into certificate and key.
-func splitPair(text []byte) (cert, key []byte) {
-	block, rest := pem.Decode(text)
-	if block == nil {
-		return nil, nil
-	}
-	return pem.EncodeToMemory(block), bytes.TrimSpace(rest)
+	return certs[0], nil
 }

@@ -64,17 +64,20 @@ func verifyPKI(t *testing.T, p *PKI) {
 	texts := read(t, p.Dir)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(texts["ca.crt"])
-	serving := parseCertificate(texts["serving.pem"])
+	serving, err := readCertificate(p.ServingPath())
+	check(t, err)
 	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, p.Names...) {
 		if _, err := serving.Verify(x509.VerifyOptions{Roots: roots, DNSName: name, CurrentTime: p.Now()}); err != nil {
 			t.Errorf("serving certificate for %s: %v", name, err)
 		}
 	}
-	admin := parseCertificate(texts["admin.pem"])
+	admin, err := readCertificate(p.adminPath())
+	check(t, err)
 	if _, err := admin.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: p.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Errorf("administrator's certificate: %v", err)
 	}
-	cert, key := splitPair(texts["admin.pem"])
+	_, cert, key, err := p.Admin()
+	check(t, err)
 	if _, err := tls.X509KeyPair(cert, key); err != nil {
 		t.Errorf("administrator's pair: %v", err)
 	}

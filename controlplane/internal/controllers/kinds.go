@@ -1,0 +1,137 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+)
+
+// groups are the built-in groups; custom resource definitions and API services bring their own.
+func groups() []schema.GroupVersion {
+	return []schema.GroupVersion{
+		corev1.SchemeGroupVersion,
+		admissionregistrationv1.SchemeGroupVersion,
+		authenticationv1.SchemeGroupVersion,
+		authorizationv1.SchemeGroupVersion,
+		coordinationv1.SchemeGroupVersion,
+		eventsv1.SchemeGroupVersion,
+		rbacv1.SchemeGroupVersion,
+	}
+}
+
+// Served enables whole groups, except admission policies that mutate and what only pods and nodes need.
+func Served() *serverstorage.ResourceConfig {
+	c := serverstorage.NewResourceConfig()
+	c.EnableVersions(groups()...)
+	for _, name := range []string{
+		"pods", "services", "persistentvolumeclaims", "replicationcontrollers", "nodes", "endpoints", "limitranges",
+	} {
+		c.DisableResources(corev1.SchemeGroupVersion.WithResource(name))
+	}
+	for _, name := range []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
+		c.DisableResources(admissionregistrationv1.SchemeGroupVersion.WithResource(name))
+	}
+	return c
+}
+
+// isCustom reports whether a group is not one of Kubernetes' own, of which the server has caches anyway.
+func isCustom(group string) bool {
+	if group == "apiextensions.k8s.io" || group == "apiregistration.k8s.io" {
+		return false
+	}
+	return !slices.ContainsFunc(groups(), func(gv schema.GroupVersion) bool { return gv.Group == group })
+}
+
+// Used knows which custom kinds have, or ever had, objects. Watching a kind takes over a megabyte, so the garbage collector watches
+// only these: a kind without objects neither owns nor is owned. As an admission plugin it sees the first object of a kind before
+// that is stored.
+type Used struct {
+	count func(ctx context.Context, kind schema.GroupResource) (int64, error)
+
+	changed signal // set when a kind gets its first object
+	mu      sync.RWMutex
+	used    sets.Set[schema.GroupResource]
+}
+
+// NewUsed returns an empty set that counts the objects of unknown kinds by count.
+func NewUsed(count func(context.Context, schema.GroupResource) (int64, error)) *Used {
+	return &Used{count: count, used: sets.New[schema.GroupResource](), changed: newSignal()}
+}
+
+// Handles reports whether the plugin admits an operation.
+func (k *Used) Handles(op admission.Operation) bool { return op == admission.Create }
+
+// Admit records the kind and never refuses.
+func (k *Used) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if kind := a.GetResource().GroupResource(); a.GetSubresource() == "" && isCustom(kind.Group) && !k.has(kind) {
+		k.add(kind)
+		k.changed.set()
+	}
+	return nil
+}
+
+func (k *Used) has(kind schema.GroupResource) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.used.Has(kind)
+}
+
+func (k *Used) add(kind schema.GroupResource) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.used.Insert(kind)
+}
+
+// Has reports whether a kind has objects. It counts those of a kind that it has not seen.
+func (k *Used) Has(ctx context.Context, kind schema.GroupResource) bool {
+	if !isCustom(kind.Group) || k.has(kind) {
+		return true
+	}
+	n, err := k.count(ctx, kind)
+	if err != nil || n > 0 { // in doubt the kind is watched
+		k.add(kind)
+		return true
+	}
+	return false
+}
+
+// A signal is set until the next wait, however often it is set. A new one is set.
+type signal chan struct{}
+
+func newSignal() signal {
+	s := make(signal, 1)
+	s.set()
+	return s
+}
+
+func (s signal) set() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when the signal is set, at the latest after a timeout or when ctx ends.
+func (s signal) wait(ctx context.Context, timeout time.Duration) {
+	select {
+	case <-s:
+	case <-time.After(timeout):
+	case <-ctx.Done():
+	}
+}
