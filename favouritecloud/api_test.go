@@ -4,8 +4,7 @@
 package favouritecloud_test
 
 import (
-	"encoding/json"
-	"io"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,55 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
-
-// startPaperCloud runs a cloud that finds no PostgreSQL, for tests of what does not need a server.
-func startPaperCloud(t *testing.T) *cloud {
-	t.Helper()
-	return startCloud(t, favouritecloud.Config{DataDir: newDataDir(t), PostgresSearchPath: []string{t.TempDir()}})
-}
-
-// request makes a raw request and returns status, headers and body.
-func request(t *testing.T, method, url, token, body string, headers map[string]string) (*http.Response, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	for name, value := range headers {
-		r.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(resp.Body)
-	if err := resp.Body.Close(); err != nil {
-		t.Error(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, string(content)
-}
-
-// expectRefusal makes a request that must be refused, and returns the answer's body.
-func expectRefusal(t *testing.T, method, url, token, body string, headers map[string]string, status int, code, message string) string {
-	t.Helper()
-	resp, content := request(t, method, url, token, body, headers)
-	var answer sdk.ErrorBody
-	if err := json.Unmarshal([]byte(content), &answer); err != nil {
-		t.Fatalf("answer %q: %v", content, err)
-	}
-	if resp.StatusCode != status || answer.Error.Code != code || !strings.Contains(answer.Error.Message, message) {
-		t.Errorf("got %d %s; want %d %s with %q", resp.StatusCode, content, status, code, message)
-	}
-	return content
-}
 
 // A refusal is a request that must be refused.
 type refusal struct {
@@ -72,195 +23,239 @@ type refusal struct {
 	code, message      string
 }
 
-// refuse makes requests below a path of the project, with its key.
-func refuse(t *testing.T, c *cloud, below string, cases map[string]refusal) {
+// refuse makes a request that must be refused.
+func (c *cloud) refuse(t *testing.T, token string, r refusal, headers ...string) {
 	t.Helper()
+	a := c.request(t, r.method, r.path, token, r.body, headers...)
+	detail, ok := a.object(t)["error"].(object)
+	if message, _ := detail["message"].(string); !ok || a.status != r.status || detail["code"] != r.code || !strings.Contains(message, r.message) {
+		t.Errorf("got %d %s; want %d %s with %q", a.status, a.text, r.status, r.code, r.message)
+	}
+	if token != "" && strings.Contains(a.text, token) {
+		t.Error("the answer repeats the key")
+	}
+}
+
+func TestAccessRefusals(t *testing.T) {
+	t.Parallel()
+	c := startCloud(t, favouritecloud.Config{})
+	admin, unauthorized, forbidden := c.adminToken(t), sdk.CodeUnauthorized, sdk.CodeForbidden
+	const mine, other, keys = "/v1/projects/demo/database/instances", "/v1/projects/other/database/instances", "/v1/projects/demo/keys"
+	cases := map[string]struct {
+		token string
+		refusal
+	}{
+		"no key":           {"", refusal{"GET", mine, "", 401, unauthorized, "Authorization: Bearer"}},
+		"wrong key":        {"fck_x_y", refusal{"GET", mine, "", 401, unauthorized, "not valid"}},
+		"right id only":    {c.apiKey[:21] + "0", refusal{"GET", mine, "", 401, unauthorized, "not valid"}},
+		"other project":    {c.apiKey, refusal{"GET", other, "", 403, forbidden, `belongs to project "demo"`}},
+		"admin as user":    {admin, refusal{"GET", mine, "", 403, forbidden, "only create API keys"}},
+		"user as admin":    {c.apiKey, refusal{"POST", keys, "", 403, forbidden, "admin token"}},
+		"bad project":      {admin, refusal{"POST", "/v1/projects/Bad/keys", "", 422, sdk.CodeInvalid, `project "Bad"`}},
+		"no such route":    {c.apiKey, refusal{"GET", "/v2", "", 404, sdk.CodeNotFound, "/v2"}},
+		"no such method":   {c.apiKey, refusal{"PUT", mine + "/x", "", 405, sdk.CodeInvalid, "use DELETE, GET, HEAD, PATCH"}},
+		"admin is closed":  {admin, refusal{"GET", "/admin/v1/faults", "", 404, sdk.CodeNotFound, "/admin/v1/faults"}},
+		"stats are closed": {admin, refusal{"GET", "/admin/v1/stats", "", 404, sdk.CodeNotFound, "/admin/v1/stats"}},
+	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			expectRefusal(t, tc.method, c.url+"/v1/projects/demo/"+below+tc.path, c.apiKey, tc.body, nil, tc.status, tc.code, tc.message)
-		})
+		t.Run(name, func(t *testing.T) { c.refuse(t, tc.token, tc.refusal) })
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	create(t, c.databases, database.CreateInstanceInput{Name: "taken", FancinessLevel: 20})
-	const mine, one = "/v1/projects/demo/database/instances", "/v1/projects/demo/database/instances/taken"
-	admin := adminToken(t, c.dir)
-	cases := map[string]struct {
-		method, path, token, body string
-		key                       string // Idempotency-Key
-		status                    int
-		code, message             string
-	}{
-		"no key":             {method: "GET", path: mine, status: 401, code: sdk.CodeUnauthorized, message: "Authorization: Bearer"},
-		"wrong key":          {method: "GET", path: mine, token: "fck_x_y", status: 401, code: sdk.CodeUnauthorized, message: "not valid"},
-		"right id only":      {method: "GET", path: mine, token: c.apiKey[:21] + "0", status: 401, code: sdk.CodeUnauthorized, message: "not valid"},
-		"other project":      {method: "GET", path: "/v1/projects/other/database/instances", token: c.apiKey, status: 403, code: sdk.CodeForbidden, message: `belongs to project "demo"`},
-		"admin as user":      {method: "GET", path: mine, token: admin, status: 403, code: sdk.CodeForbidden, message: "only create API keys"},
-		"user as admin":      {method: "POST", path: "/v1/projects/demo/keys", token: c.apiKey, status: 403, code: sdk.CodeForbidden, message: "admin token"},
-		"bad project":        {method: "POST", path: "/v1/projects/Bad/keys", token: admin, status: 422, code: sdk.CodeInvalid, message: `project "Bad"`},
-		"no such instance":   {method: "GET", path: mine + "/none", token: c.apiKey, status: 404, code: sdk.CodeNotFound, message: `"none" does not exist in project "demo"`},
-		"update of nothing":  {method: "PATCH", path: mine + "/none", token: c.apiKey, body: `{}`, status: 404, code: sdk.CodeNotFound, message: "does not exist"},
-		"no such route":      {method: "GET", path: "/v2", token: c.apiKey, status: 404, code: sdk.CodeNotFound, message: "/v2"},
-		"no such method":     {method: "PUT", path: one, token: c.apiKey, status: 405, code: sdk.CodeInvalid, message: "use DELETE, GET, HEAD, PATCH"},
-		"name taken":         {method: "POST", path: mine, token: c.apiKey, body: `{"name":"taken","fanciness_level":20}`, status: 409, code: sdk.CodeExists, message: `"taken" exists in project "demo"`},
-		"no body":            {method: "POST", path: mine, token: c.apiKey, status: 400, code: sdk.CodeInvalid, message: "no body"},
-		"not JSON":           {method: "POST", path: mine, token: c.apiKey, body: `{"name":`, status: 400, code: sdk.CodeInvalid, message: "not valid JSON"},
-		"two values":         {method: "POST", path: mine, token: c.apiKey, body: `{} {}`, status: 400, code: sdk.CodeInvalid, message: "more than one"},
-		"not an object":      {method: "POST", path: mine, token: c.apiKey, body: `[]`, status: 422, code: sdk.CodeInvalid, message: "must be a JSON object"},
-		"wrong type":         {method: "POST", path: mine, token: c.apiKey, body: `{"fanciness_level":"high"}`, status: 422, code: sdk.CodeInvalid, message: `field "fanciness_level" cannot be a string`},
-		"unknown field":      {method: "POST", path: mine, token: c.apiKey, body: `{"nmae":"x"}`, status: 422, code: sdk.CodeInvalid, message: `field "nmae" is unknown`},
-		"immutable field":    {method: "PATCH", path: one, token: c.apiKey, body: `{"version":"15"}`, status: 422, code: sdk.CodeInvalid, message: `field "version" is unknown`},
-		"too large":          {method: "POST", path: mine, token: c.apiKey, body: strings.Repeat(" ", 1<<20+1), status: 413, code: sdk.CodeInvalid, message: "longer than"},
-		"bad name":           {method: "POST", path: mine, token: c.apiKey, body: `{"name":"A","fanciness_level":20}`, status: 422, code: sdk.CodeInvalid, message: `name "A"`},
-		"too plain":          {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":9}`, status: 422, code: sdk.CodeInvalid, message: "10 to 1000"},
-		"update too fancy":   {method: "PATCH", path: one, token: c.apiKey, body: `{"fanciness_level":1001}`, status: 422, code: sdk.CodeInvalid, message: "10 to 1000"},
-		"bad version":        {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":10,"version":"new"}`, status: 422, code: sdk.CodeInvalid, message: "major version"},
-		"short password":     {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":10,"password":"1234567"}`, status: 422, code: sdk.CodeInvalid, message: "8 to 128 characters"},
-		"long password":      {method: "PATCH", path: one, token: c.apiKey, body: `{"password":"` + strings.Repeat("x", 129) + `"}`, status: 422, code: sdk.CodeInvalid, message: "8 to 128 characters"},
-		"odd password":       {method: "PATCH", path: one, token: c.apiKey, body: `{"password":"line\nend of it"}`, status: 422, code: sdk.CodeInvalid, message: "control character"},
-		"admin is closed":    {method: "GET", path: "/admin/v1/faults", token: admin, status: 404, code: sdk.CodeNotFound, message: "/admin/v1/faults"},
-		"stats are closed":   {method: "GET", path: "/admin/v1/stats", token: admin, status: 404, code: sdk.CodeNotFound, message: "/admin/v1/stats"},
-		"bad label":          {method: "POST", path: mine, token: c.apiKey, body: `{"name":"a","fanciness_level":10,"labels":{"-":""}}`, status: 422, code: sdk.CodeInvalid, message: `label key "-"`},
-		"bad filter":         {method: "GET", path: mine + "?label=team", token: c.apiKey, status: 422, code: sdk.CodeInvalid, message: "label=key=value"},
-		"unknown parameter":  {method: "GET", path: mine + "?labels=a=b", token: c.apiKey, status: 422, code: sdk.CodeInvalid, message: `"labels" is unknown`},
-		"bad idempotency":    {method: "POST", path: mine, token: c.apiKey, key: "ä", body: `{}`, status: 422, code: sdk.CodeInvalid, message: "Idempotency-Key"},
-		"errors not replay":  {method: "POST", path: mine, token: c.apiKey, key: "k", body: `{"name":"taken","fanciness_level":20}`, status: 409, code: sdk.CodeExists, message: "exists"},
-		"no path traversal":  {method: "DELETE", path: mine + "/%2e%2e", token: c.apiKey, status: 404, code: sdk.CodeNotFound, message: "does not exist"},
-		"zero byte in names": {method: "GET", path: mine + "/a%00b", token: c.apiKey, status: 404, code: sdk.CodeNotFound, message: "does not exist"},
+	c.call(t, "POST", "database/instances", `{"name":"taken","fanciness_level":20}`)
+	parent, used := c.createSubnet(t)
+	c.call(t, "POST", "node-groups", newGroup("web", used, ""))
+	const databases, one, caches = "database/instances", "database/instances/taken", "cache/instances"
+	const small, groups, web, sizes = `{"name":"a","fanciness_level":10,`, "node-groups", "node-groups/web", `{"min_size":1,"max_size":2}`
+	network, within := "networks/"+parent, func(block string) string { return fmt.Sprintf(`{"network_id":%q,"cidr_block":%q}`, parent, block) }
+	cached := func(fields string) string { return `{"name":"a","memory_megabytes":16` + fields + `}` }
+	group := func(subnets, sizes, more string) string {
+		return fmt.Sprintf(`{"name":"a","subnet_ids":[%s],"scaling_config":[%s]%s}`, subnets, sizes, more)
 	}
-	for name, tc := range cases {
+	here, long := fmt.Sprintf("%q", used), strings.Repeat("x", 129)
+	invalid, notFound, conflict, exists := sdk.CodeInvalid, sdk.CodeNotFound, sdk.CodeConflict, sdk.CodeExists
+	cases := map[string]refusal{
+		"no body":             {"POST", databases, "", 400, invalid, "no body"},
+		"not JSON":            {"POST", databases, `{"name":`, 400, invalid, "not valid JSON"},
+		"two values":          {"POST", databases, `{} {}`, 400, invalid, "more than one"},
+		"not an object":       {"POST", databases, `[]`, 422, invalid, "must be a JSON object"},
+		"wrong type":          {"POST", databases, `{"fanciness_level":"high"}`, 422, invalid, `field "fanciness_level" cannot be a string`},
+		"unknown field":       {"POST", databases, `{"nmae":"x"}`, 422, invalid, `field "nmae" is unknown`},
+		"too large":           {"POST", databases, strings.Repeat(" ", 1<<20+1), 413, invalid, "longer than"},
+		"bad filter":          {"GET", databases + "?label=team", "", 422, invalid, "label=key=value"},
+		"unknown parameter":   {"GET", databases + "?labels=a=b", "", 422, invalid, `"labels" is unknown`},
+		"no path traversal":   {"DELETE", databases + "/%2e%2e", "", 404, notFound, "does not exist"},
+		"zero byte in names":  {"GET", databases + "/a%00b", "", 404, notFound, "does not exist"},
+		"no such instance":    {"GET", databases + "/none", "", 404, notFound, `"none" does not exist in project "demo"`},
+		"update of nothing":   {"PATCH", databases + "/none", `{}`, 404, notFound, "does not exist"},
+		"name taken":          {"POST", databases, `{"name":"taken","fanciness_level":20}`, 409, exists, `"taken" exists in project "demo"`},
+		"immutable field":     {"PATCH", one, `{"version":"15"}`, 422, invalid, `field "version" is unknown`},
+		"bad name":            {"POST", databases, `{"name":"A","fanciness_level":20}`, 422, invalid, `name "A"`},
+		"too plain":           {"POST", databases, `{"name":"a","fanciness_level":9}`, 422, invalid, "10 to 1000"},
+		"update too fancy":    {"PATCH", one, `{"fanciness_level":1001}`, 422, invalid, "10 to 1000"},
+		"bad version":         {"POST", databases, small + `"version":"new"}`, 422, invalid, "major version"},
+		"short password":      {"POST", databases, small + `"password":"1234567"}`, 422, invalid, "8 to 128 characters"},
+		"long password":       {"PATCH", one, `{"password":"` + long + `"}`, 422, invalid, "8 to 128 characters"},
+		"odd password":        {"PATCH", one, `{"password":"line\nend of it"}`, 422, invalid, "control character"},
+		"bad label":           {"POST", databases, small + `"labels":{"-":""}}`, 422, invalid, `label key "-"`},
+		"cache: name":         {"POST", caches, `{"name":"A"}`, 422, invalid, `name "A" is not valid`},
+		"cache: no memory":    {"POST", caches, `{"name":"a"}`, 422, invalid, "memory_megabytes 0 is not valid: it must be 8 to 16384"},
+		"cache: too much":     {"POST", caches, `{"name":"a","memory_megabytes":16385}`, 422, invalid, "memory_megabytes 16385"},
+		"cache: policy":       {"POST", caches, cached(`,"eviction_policy":"lru"`), 422, invalid, "must be one of noeviction, allkeys-lru"},
+		"cache: version":      {"POST", caches, cached(`,"engine_version":"2.8"`), 422, invalid, `"2.8" is not available: this cloud has Redis`},
+		"cache: password":     {"POST", caches, cached(`,"password":"short"`), 422, invalid, "password is not valid"},
+		"cache: label":        {"POST", caches, cached(`,"labels":{"":""}`), 422, invalid, "label key"},
+		"no network":          {"GET", "networks/net-0", "", 404, notFound, `network "net-0" does not exist in project "demo"`},
+		"no range":            {"POST", "networks", `{}`, 422, invalid, `cidr_block ""`},
+		"host bits":           {"POST", "networks", `{"cidr_block":"10.0.0.1/16"}`, 422, invalid, `use "10.0.0.0/16"`},
+		"small mtu":           {"POST", "networks", `{"cidr_block":"10.0.0.0/16","mtu":575}`, 422, invalid, "576 to 9216"},
+		"large mtu":           {"PATCH", network, `{"mtu":9217}`, 422, invalid, "576 to 9216"},
+		"bad server":          {"PATCH", network, `{"dns_servers":["dns"]}`, 422, invalid, `"dns" is not an IP address`},
+		"many servers":        {"PATCH", network, `{"dns_servers":["","","","","","","","",""]}`, 422, invalid, "at most 8"},
+		"bad description":     {"PATCH", network, `{"description":"\n"}`, 422, invalid, "description is not valid"},
+		"network label":       {"PATCH", network, `{"labels":{"-":""}}`, 422, invalid, "label key"},
+		"immutable range":     {"PATCH", network, `{"cidr_block":"10.1.0.0/16"}`, 422, invalid, `field "cidr_block" is unknown`},
+		"network in use":      {"DELETE", network, "", 409, conflict, "has 1 subnets"},
+		"subnet in use":       {"DELETE", "subnets/" + used, "", 409, conflict, "1 node groups"},
+		"no subnet":           {"DELETE", "subnets/sub-0", "", 404, notFound, `subnet "sub-0" does not exist`},
+		"subnet of nothing":   {"POST", "subnets", `{"network_id":"net-0","cidr_block":"10.0.0.0/24"}`, 422, invalid, `network "net-0" does not exist`},
+		"outside":             {"POST", "subnets", within("10.1.0.0/24"), 422, invalid, "is not inside 10.0.0.0/16"},
+		"larger":              {"POST", "subnets", within("10.0.0.0/15"), 422, invalid, "is not inside 10.0.0.0/16"},
+		"overlap":             {"POST", "subnets", within("10.0.1.128/25"), 409, conflict, "overlaps 10.0.1.0/24"},
+		"bad range of subnet": {"POST", "subnets", within("10.0.1"), 422, invalid, "cidr_block"},
+		"no such zone":        {"POST", "subnets", `{"cidr_block":"10.0.0.0/24","zone":"zone-d"}`, 422, invalid, "zone-a, zone-b, zone-c"},
+		"group: name":         {"POST", groups, `{"name":"A"}`, 422, invalid, `name "A"`},
+		"group: name taken":   {"POST", groups, newGroup("web", used, ""), 409, exists, `node group "web" exists in project "demo"`},
+		"no subnets":          {"POST", groups, group("", sizes, ""), 422, invalid, "subnet_ids must have"},
+		"unknown subnet":      {"POST", groups, group(`"sub-0"`, sizes, ""), 422, invalid, `subnet "sub-0" does not exist`},
+		"no size":             {"POST", groups, group(here, "", ""), 422, invalid, "exactly one entry"},
+		"two sizes":           {"POST", groups, group(here, sizes+","+sizes, ""), 422, invalid, "exactly one entry"},
+		"no largest size":     {"POST", groups, group(here, `{"min_size":1}`, ""), 422, invalid, "min_size and max_size"},
+		"min above max":       {"POST", groups, group(here, `{"min_size":3,"max_size":2}`, ""), 422, invalid, "min_size <= max_size"},
+		"negative":            {"POST", groups, group(here, `{"min_size":-1,"max_size":2}`, ""), 422, invalid, "min_size -1"},
+		"huge":                {"POST", groups, group(here, `{"min_size":1,"max_size":1001}`, ""), 422, invalid, "1 to 1000"},
+		"desired below":       {"POST", groups, group(here, `{"min_size":1,"max_size":2,"desired_size":0}`, ""), 422, invalid, "must be 1 to 2"},
+		"desired above":       {"PATCH", web, `{"scaling_config":[{"desired_size":4}]}`, 422, invalid, "must be 1 to 3"},
+		"bad type":            {"PATCH", web, `{"instance_type":""}`, 422, invalid, "instance_type"},
+		"bad strategy":        {"POST", groups, group(here, sizes, `,"upgrade":{"strategy":"NEVER"}`), 422, invalid, "use ROLLING or RECREATE"},
+		"none away":           {"PATCH", web, `{"upgrade":{"max_unavailable":0}}`, 422, invalid, "max_unavailable 0 is not valid: it must be 1 to 1000"},
+		"many away":           {"PATCH", web, `{"upgrade":{"max_unavailable":1001}}`, 422, invalid, "must be 1 to 1000"},
+		"output":              {"PATCH", web, `{"upgrade":{"version":"1"}}`, 422, invalid, `field "version" is unknown`},
+		"two new sizes":       {"PATCH", web, `{"scaling_config":[{},{}]}`, 422, invalid, "exactly one entry, not 2"},
+		"immutable subnets":   {"PATCH", web, `{"subnet_ids":[]}`, 422, invalid, `field "subnet_ids" is unknown`},
+		"group label":         {"PATCH", web, `{"labels":{"-":""}}`, 422, invalid, "label key"},
+		"no such group":       {"PATCH", groups + "/none", `{}`, 404, notFound, `node group "none" does not exist`},
+		"scaled above":        {"POST", web + ":autoscale", `{"desired_size":4}`, 422, invalid, "must be 1 to 3"},
+		"scaled to what?":     {"POST", web + ":autoscale", `{}`, 422, invalid, "desired_size is required"},
+		"scaled nothing":      {"POST", groups + "/none:autoscale", `{"desired_size":1}`, 404, notFound, `"none" does not exist`},
+		"no such verb":        {"POST", web + ":explode", `{}`, 404, notFound, "use NAME:autoscale"},
+	}
+	for name, r := range cases {
 		t.Run(name, func(t *testing.T) {
-			headers := map[string]string{}
-			if tc.key != "" {
-				headers["Idempotency-Key"] = tc.key
-			}
-			body := expectRefusal(t, tc.method, c.url+tc.path, tc.token, tc.body, headers, tc.status, tc.code, tc.message)
-			if tc.token != "" && strings.Contains(body, tc.token) {
-				t.Error("the answer repeats the key")
-			}
+			r.path = "/v1/projects/demo/" + r.path
+			c.refuse(t, c.apiKey, r)
 		})
+	}
+	const path = "/v1/projects/demo/" + databases
+	c.refuse(t, c.apiKey, refusal{"POST", path, `{}`, 422, invalid, "Idempotency-Key"}, "Idempotency-Key", "ä")
+	for range 2 { // Errors are not replayed.
+		c.refuse(t, c.apiKey, refusal{"POST", path, `{"name":"taken","fanciness_level":20}`, 409, exists, "exists"}, "Idempotency-Key", "k")
+	}
+	if names := c.list(t, caches, "name"); names != nil {
+		t.Errorf("refused requests created %v", names)
 	}
 }
 
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	for name, labels := range map[string]map[string]string{
-		"b-both": {"team": "a", "example.org/tier": "x=y"}, "a-one": {"team": "a"}, "c-none": nil,
+	const path = "database/instances"
+	for name, labels := range map[string]string{"b-both": `{"team":"a","example.org/tier":"x=y"}`, "a-one": `{"team":"a"}`, "c-none": `null`} {
+		c.call(t, "POST", path, fmt.Sprintf(`{"name":%q,"fanciness_level":10,"labels":%s}`, name, labels))
+	}
+	for filter, want := range map[string][]any{
+		"":              {"a-one", "b-both", "c-none"},
+		"?label=team=a": {"a-one", "b-both"},
+		"?label=team=a&label=example.org/tier=x=y": {"b-both"},
+		"?label=team=": nil,
 	} {
-		create(t, c.databases, database.CreateInstanceInput{Name: name, FancinessLevel: 10, Labels: labels})
+		if diff := cmp.Diff(want, c.list(t, path+filter, "name")); diff != "" {
+			t.Errorf("filter %q, -want +got:\n%s", filter, diff)
+		}
 	}
-	cases := map[string]struct {
-		filter map[string]string
-		want   []string
+	for _, step := range []struct {
+		name, change string
+		labels       any
 	}{
-		"all":      {nil, []string{"a-one", "b-both", "c-none"}},
-		"one":      {map[string]string{"team": "a"}, []string{"a-one", "b-both"}},
-		"both":     {map[string]string{"team": "a", "example.org/tier": "x=y"}, []string{"b-both"}},
-		"no value": {map[string]string{"team": ""}, nil},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, listNames(t, c, tc.filter)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-
-	for name, labels := range map[string]map[string]string{"a-one": {"new": "1"}, "b-both": {}, "c-none": nil} {
-		got, err := c.databases.Update(t.Context(), name, database.UpdateInstanceInput{Labels: labels})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(got.Labels) != len(labels) || got.Labels["new"] != labels["new"] {
-			t.Errorf("%s has labels %v after setting %v", name, got.Labels, labels)
+		{"a-one", `{"labels":{"new":"1"}}`, object{"new": "1"}},
+		{"b-both", `{"labels":{}}`, nil},
+		{"c-none", `{}`, nil},
+		{"a-one", `{"fanciness_level":11}`, object{"new": "1"}},
+	} {
+		if got := c.call(t, "PATCH", path+"/"+step.name, step.change); !cmp.Equal(step.labels, got["labels"]) {
+			t.Errorf("%s after %s: %v", step.name, step.change, got)
 		}
 	}
-	level := 11
-	got, err := c.databases.Update(t.Context(), "a-one", database.UpdateInstanceInput{FancinessLevel: &level})
-	if err != nil || got.Labels["new"] != "1" || got.FancinessLevel != 11 {
-		t.Errorf("after setting the level: %v, error %v", got, err)
-	}
-}
-
-func listNames(t *testing.T, c *cloud, labels map[string]string) (names []string) {
-	t.Helper()
-	list, err := c.databases.List(t.Context(), labels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range list {
-		names = append(names, i.Name)
-	}
-	return names
 }
 
 func TestProjectsAreApart(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 10}, sdk.WithIdempotencyKey("k"))
-	other := connect(t, c.url, c.dir, "demo-2", c.stop)
-	if names := listNames(t, other, nil); names != nil {
-		t.Errorf("a new project holds %v", names)
-	}
-	if created := create(t, other.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 10}, sdk.WithIdempotencyKey("k")); created.Replayed {
-		t.Error("another project's answer was replayed")
+	other := connect(t, c, "demo-2")
+	for _, in := range []*cloud{c, other} {
+		if names := in.list(t, "database/instances", "name"); names != nil {
+			t.Errorf("a new project has %v", names)
+		}
+		path := "/v1/projects/" + in.client.Project() + "/database/instances"
+		a := in.request(t, "POST", path, in.apiKey, `{"name":"orders","fanciness_level":10}`, "Idempotency-Key", "k")
+		if a.status != http.StatusCreated || a.header.Get("Location") != path+"/orders" {
+			t.Errorf("create in %s: %d %v %s", path, a.status, a.header, a.text)
+		}
 	}
 }
 
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	url := c.url + "/v1/projects/demo/database/instances"
-	headers := map[string]string{"Idempotency-Key": "order 66"}
+	_, subnet := c.createSubnet(t)
+	cases := map[string]struct{ service, body, change string }{
+		"database":   {"database/instances", `{"name":"orders","fanciness_level":10,"password":"password-0"}`, `{"password":"password-1"}`},
+		"node group": {"node-groups", newGroup("orders", subnet, ""), `{"scaling_config":[{"desired_size":2}]}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			post := func(c *cloud, body string) answer {
+				return c.request(t, "POST", "/v1/projects/demo/"+tc.service, c.apiKey, body, "Idempotency-Key", "order 66")
+			}
+			answers := make([]answer, 8)
+			var wait sync.WaitGroup
+			for n := range answers {
+				wait.Go(func() { answers[n] = post(c, tc.body) })
+			}
+			wait.Wait()
+			for _, a := range answers {
+				if a.text != answers[0].text || a.status >= http.StatusMultipleChoices {
+					t.Errorf("answers differ:\n%s%s", answers[0].text, a.text)
+				}
+			}
+			if names := c.list(t, tc.service, "name"); len(names) != 1 {
+				t.Errorf("requests with one key created %v", names)
+			}
+			c.call(t, "PATCH", tc.service+"/orders", tc.change) // The first answer describes the moment of the create.
+			for _, body := range []string{tc.body, `{"name":"other"}`, `{`, ""} {
+				if a := post(c, body); a.status != http.StatusOK || a.header.Get("Idempotent-Replayed") != "true" || a.text != answers[0].text {
+					t.Errorf("repeat with %s: %d %v %s", body, a.status, a.header, a.text)
+				}
+			}
 
-	bodies := make([]string, 8)
-	var wait sync.WaitGroup
-	for n := range bodies {
-		wait.Go(func() {
-			_, bodies[n] = request(t, "POST", url, c.apiKey, `{"name":"orders","fanciness_level":10}`, headers)
+			c.call(t, "DELETE", tc.service+"/orders", "")
+			eventually(t, "the instance to be deleted", func() string { return fmt.Sprint(c.list(t, tc.service, "name")...) })
+			if a := post(c, tc.body); a.status != http.StatusCreated {
+				t.Errorf("after the delete the key answers %d %s", a.status, a.text)
+			}
 		})
-	}
-	wait.Wait()
-	for _, body := range bodies {
-		if body != bodies[0] || !strings.Contains(body, `"password"`) {
-			t.Errorf("answers differ:\n%s%s", bodies[0], body)
-		}
-	}
-	if names := listNames(t, c, nil); len(names) != 1 {
-		t.Errorf("requests with one key created %v", names)
-	}
-
-	for name, body := range map[string]string{"edited": `{"name":"other","fanciness_level":5}`, "broken": `{`, "empty": ""} {
-		resp, got := request(t, "POST", url, c.apiKey, body, headers)
-		if resp.StatusCode != http.StatusOK || resp.Header.Get("Idempotent-Replayed") != "true" || got != bodies[0] {
-			t.Errorf("%s repeat: %d %v %s", name, resp.StatusCode, resp.Header, got)
-		}
-	}
-
-	remove(t, c.databases, "orders")
-	c.awaitDeleted(t, databases(), "orders")
-	resp, got := request(t, "POST", url, c.apiKey, `{"name":"orders","fanciness_level":10}`, headers)
-	if resp.StatusCode != http.StatusCreated || got == bodies[0] {
-		t.Errorf("after the delete the key answers %d %s", resp.StatusCode, got)
-	}
-}
-
-func TestReplaySurvivesRestart(t *testing.T) {
-	t.Parallel()
-	dir := newDataDir(t)
-	nothing := []string{t.TempDir()}
-	c := startCloud(t, favouritecloud.Config{DataDir: dir, PostgresSearchPath: nothing})
-	in := database.CreateInstanceInput{Name: "orders", FancinessLevel: 10}
-	created := create(t, c.databases, in, sdk.WithIdempotencyKey("k"))
-	c.stop()
-	c = startCloud(t, favouritecloud.Config{DataDir: dir, PostgresSearchPath: nothing})
-	replayed := create(t, c.databases, in, sdk.WithIdempotencyKey("k"))
-	created.Replayed = true
-	if diff := cmp.Diff(created, replayed); diff != "" {
-		t.Errorf("-first +replayed:\n%s", diff)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,43 +27,75 @@ import (
 
 // An engine is one of the services whose instances are servers, for tests that apply to each of them.
 type engine struct {
-	service string
-	field   string // of requests: the size that update changes
-	// size, write and read are requests of a client of the server.
-	size  func(t *testing.T, at state, password string) int
-	write func(t *testing.T, at state, password, value string)
-	read  func(t *testing.T, at state, password string) string
+	service, username string
+	field             string // of requests: the size that update changes
+	// query runs a command of a client of the server and returns the answer. size reads the size from the answer to show.
+	query             func(t *testing.T, at state, password, command string) (string, error)
+	show, write, read string
+	size              func(answer string) string
 	// hide makes the cloud search the program in a folder only, and install puts it there. need is the command that installs it.
 	hide    func(config *favouritecloud.Config, folder string) (need string)
-	install func(t *testing.T, folder string)
+	install func(folder string) error
 }
 
 // state is an answer of either service.
 type state struct {
-	ID        int    `json:"id"`
-	Name      string `json:"name"`
-	Status    string `json:"status"`
-	Message   string `json:"message"`
-	Hostname  string `json:"hostname"`
-	Port      int    `json:"port"`
-	Username  string `json:"username"`
-	Password  string `json:"password"`
-	Fanciness int    `json:"fanciness_level"`
-	Megabytes int    `json:"memory_megabytes"`
+	ID        int               `json:"id"`
+	Name      string            `json:"name"`
+	Status    string            `json:"status"`
+	Message   string            `json:"message"`
+	Hostname  string            `json:"hostname"`
+	Port      int               `json:"port"`
+	Username  string            `json:"username"`
+	Password  string            `json:"password"`
+	Fanciness int               `json:"fanciness_level"`
+	Megabytes int               `json:"memory_megabytes"`
+	Policy    string            `json:"eviction_policy"`
+	Version   string            `json:"version"`
+	Engine    string            `json:"engine_version"`
+	Labels    map[string]string `json:"labels"`
+	CreatedAt time.Time         `json:"created_at"`
 }
 
 func (s state) size() int { return s.Fanciness + s.Megabytes }
 
-func (s state) database() *database.Instance {
-	return &database.Instance{Name: s.Name, Hostname: s.Hostname, Port: s.Port, Username: s.Username}
+func databases() engine {
+	return engine{
+		service: "database", username: "postgres", field: "fanciness_level", query: querySQL,
+		show: "show max_connections", size: func(answer string) string { return answer },
+		write: "create table kept as select 'kept' as value", read: "select value from kept",
+		hide: func(config *favouritecloud.Config, folder string) string {
+			config.PostgresSearchPath = []string{folder}
+			return "apt-get install postgresql)"
+		},
+		install: func(folder string) error {
+			installed, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+			newest := installed[len(installed)-1]
+			return errors.Join(err, os.Symlink(filepath.Join(newest, "initdb"), filepath.Join(folder, "initdb")),
+				os.Symlink(filepath.Join(newest, "postgres"), filepath.Join(folder, "postgres")))
+		},
+	}
 }
 
-func (s state) cache() *cache.Instance {
-	return &cache.Instance{Name: s.Name, Hostname: s.Hostname, Port: s.Port, Username: s.Username}
-}
-
-func (c *cloud) instances(e engine) *sdk.Collection[state, state, map[string]any, map[string]any] {
-	return sdk.NewCollection[state, state, map[string]any, map[string]any](c.client, e.service+"/instances", "instances")
+func caches() engine {
+	return engine{
+		service: "cache", username: "default", field: "memory_megabytes", query: queryRedis,
+		show: "INFO memory", write: "SET kept kept", read: "GET kept",
+		size: func(answer string) string {
+			_, rest, _ := strings.Cut(answer, "maxmemory:")
+			megabytes, _, _ := strings.Cut(rest, "\r")
+			n, _ := strconv.Atoi(megabytes)
+			return strconv.Itoa(n >> 20)
+		},
+		hide: func(config *favouritecloud.Config, folder string) string {
+			config.RedisSearchPath = []string{folder}
+			return "apt-get install redis-server)"
+		},
+		install: func(folder string) error {
+			return errors.Join(os.Chmod(folder, 0o755), os.Chmod(filepath.Dir(folder), 0o755),
+				os.WriteFile(filepath.Join(folder, "redis-server"), []byte("#!/bin/sh\nexec redis-server \"$@\"\n"), 0o755))
+		},
+	}
 }
 
 // forEachEngine runs a test for databases and for caches.
@@ -76,171 +109,101 @@ func forEachEngine(t *testing.T, test func(t *testing.T, e engine)) {
 	}
 }
 
-// newInstance requests an instance and returns its password.
-func (c *cloud) newInstance(t *testing.T, e engine, name string, opts ...sdk.CallOption) (password string, err error) {
-	created, err := c.instances(e).Create(t.Context(), map[string]any{"name": name, e.field: 20}, opts...)
+// ask runs a command of a client and returns the answer.
+func (e engine) ask(t *testing.T, at state, password, command string) string {
+	t.Helper()
+	answer, err := e.query(t, at, password, command)
 	if err != nil {
-		return "", err
+		t.Fatalf("%s of %s: %v", command, at.Name, err)
 	}
-	return created.Password, nil
+	return answer
 }
 
-func (c *cloud) mustCreate(t *testing.T, e engine, name string) (password string) {
+// opens reports whether the password opens the server.
+func (e engine) opens(t *testing.T, at state, password string) bool {
 	t.Helper()
-	password, err := c.newInstance(t, e, name)
+	_, err := e.query(t, at, password, e.show)
+	return err == nil
+}
+
+// instances is the client of an engine.
+func (c *cloud) instances(e engine) *sdk.Collection[state, state, object, object] {
+	return sdk.NewCollection[state, state, object, object](c.client, e.service+"/instances", "instances")
+}
+
+func (c *cloud) create(t *testing.T, e engine, name string) (password string) {
+	t.Helper()
+	created, err := c.instances(e).Create(t.Context(), object{"name": name, e.field: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return password
+	return created.Password
 }
 
-func (c *cloud) update(t *testing.T, e engine, name, field string, value any) error {
-	_, err := c.instances(e).Update(t.Context(), name, map[string]any{field: value})
-	return err
-}
-
-func (c *cloud) get(t *testing.T, e engine, name string) (state, error) {
-	at, err := c.instances(e).Get(t.Context(), name)
-	if err != nil {
-		return state{}, err
-	}
-	return *at, nil
-}
-
-// await returns the instance once it is online.
-func (c *cloud) await(t *testing.T, e engine, name string) (online state) {
+func (c *cloud) update(t *testing.T, e engine, name, field string, value any) state {
 	t.Helper()
-	eventually(t, name+" to be online", func() string {
-		var err error
-		if online, err = c.get(t, e, name); err == nil && online.Status == sdk.StatusOnline {
+	updated, err := c.instances(e).Update(t.Context(), name, object{field: value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *updated
+}
+
+// await waits until the instance has the status, with a message that contains the text.
+func (c *cloud) await(t *testing.T, e engine, name, status, text string) (at state) {
+	t.Helper()
+	eventually(t, name+" to be "+status, func() string {
+		got, err := c.instances(e).Get(t.Context(), name)
+		if err != nil {
+			return err.Error()
+		}
+		if at = *got; at.Status == status && strings.Contains(at.Message, text) {
 			return ""
 		}
-		return fmt.Sprint(online.Status, " ", online.Message, " ", err)
+		return at.Status + " " + at.Message
 	})
-	return online
+	return at
 }
 
-func (c *cloud) awaitDeleted(t *testing.T, e engine, name string) {
+func (c *cloud) awaitOnline(t *testing.T, e engine, name string) state {
 	t.Helper()
+	return c.await(t, e, name, sdk.StatusOnline, "")
+}
+
+// delete deletes an instance and waits until it is gone.
+func (c *cloud) delete(t *testing.T, e engine, name string) {
+	t.Helper()
+	if err := c.instances(e).Delete(t.Context(), name); err != nil && !sdk.IsNotFound(err) {
+		t.Fatal(err)
+	}
 	eventually(t, name+" to be deleted", func() string {
-		at, err := c.get(t, e, name)
+		at, err := c.instances(e).Get(t.Context(), name)
 		if sdk.IsNotFound(err) {
 			return ""
 		}
-		return fmt.Sprint(at.Status, " ", at.Message, " ", err)
+		return fmt.Sprint(at, err)
 	})
 }
 
-// awaitFailure waits until the status is FAILED with a message that contains the text.
-func (c *cloud) awaitFailure(t *testing.T, e engine, name, text string) {
+// folder returns the folder of an instance.
+func (c *cloud) folder(e engine, id int) string {
+	return filepath.Join(c.dir, "instances", fmt.Sprintf("%s-%d", e.service, id))
+}
+
+// querySQL runs a statement and returns its one value, if it has one.
+func querySQL(t *testing.T, at state, password, sql string) (value string, err error) {
 	t.Helper()
-	eventually(t, name+" to fail", func() string {
-		at, err := c.get(t, e, name)
-		if err == nil && at.Status == sdk.StatusFailed && strings.Contains(at.Message, text) {
-			return ""
-		}
-		return fmt.Sprint(at.Status, " ", at.Message, " ", err)
-	})
-}
-
-func databases() engine {
-	return engine{
-		service: "database", field: "fanciness_level",
-		size: func(t *testing.T, at state, password string) int {
-			t.Helper()
-			return number(t, query(t, at.database(), password, "show max_connections"))
-		},
-		write: func(t *testing.T, at state, password, value string) {
-			t.Helper()
-			execute(t, at.database(), password, "create table kept as select '"+value+"' as value")
-		},
-		read: func(t *testing.T, at state, password string) string {
-			t.Helper()
-			return query(t, at.database(), password, "select value from kept")
-		},
-		hide: func(config *favouritecloud.Config, folder string) string {
-			config.PostgresSearchPath = []string{folder}
-			return "apt-get install postgresql)"
-		},
-		install: func(t *testing.T, folder string) {
-			t.Helper()
-			installed, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-			if err != nil || len(installed) == 0 {
-				t.Fatalf("no /usr/lib/postgresql/*/bin (%v): apt-get install postgresql", err)
-			}
-			for _, program := range []string{"initdb", "postgres"} {
-				if err := os.Symlink(filepath.Join(installed[len(installed)-1], program), filepath.Join(folder, program)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		},
-	}
-}
-
-func caches() engine {
-	return engine{
-		service: "cache", field: "memory_megabytes",
-		size: func(t *testing.T, at state, password string) int {
-			t.Helper()
-			_, rest, _ := strings.Cut(ask(t, at.cache(), password, "INFO", "memory"), "maxmemory:")
-			bytes, _, _ := strings.Cut(rest, "\r")
-			return number(t, bytes) >> 20
-		},
-		write: func(t *testing.T, at state, password, value string) {
-			t.Helper()
-			ask(t, at.cache(), password, "SET", "kept", value)
-		},
-		read: func(t *testing.T, at state, password string) string {
-			t.Helper()
-			return ask(t, at.cache(), password, "GET", "kept")
-		},
-		hide: func(config *favouritecloud.Config, folder string) string {
-			config.RedisSearchPath = []string{folder}
-			return "apt-get install redis-server)"
-		},
-		install: func(t *testing.T, folder string) {
-			t.Helper()
-			if err := errors.Join(os.Chmod(folder, 0o755), os.Chmod(filepath.Dir(folder), 0o755),
-				os.WriteFile(filepath.Join(folder, "redis-server"), []byte("#!/bin/sh\nexec redis-server \"$@\"\n"), 0o755)); err != nil {
-				t.Fatal(err)
-			}
-		},
-	}
-}
-
-func number(t *testing.T, text string) int {
-	t.Helper()
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// query runs a statement and returns its one value.
-func query(t *testing.T, i *database.Instance, password, sql string) (value string) {
-	t.Helper()
-	withConnection(t, i, password, func(conn *pgx.Conn) error { return conn.QueryRow(t.Context(), sql).Scan(&value) })
-	return value
-}
-
-func execute(t *testing.T, i *database.Instance, password, sql string) {
-	t.Helper()
-	withConnection(t, i, password, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(t.Context(), sql)
-		return err
-	})
-}
-
-func withConnection(t *testing.T, i *database.Instance, password string, use func(*pgx.Conn) error) {
-	t.Helper()
+	i := database.Instance{Hostname: at.Hostname, Port: at.Port, Username: at.Username}
 	conn, err := pgx.Connect(t.Context(), i.URL(password))
 	if err != nil {
-		t.Fatalf("connecting to %s: %v", i.Name, err)
+		return "", err
 	}
-	if err := errors.Join(use(conn), conn.Close(context.Background())); err != nil {
-		t.Fatalf("using %s: %v", i.Name, err)
+	rows, err := conn.Query(t.Context(), sql)
+	if err == nil && rows.Next() {
+		err = rows.Scan(&value)
 	}
+	rows.Close()
+	return value, errors.Join(err, rows.Err(), conn.Close(context.Background()))
 }
 
 // session is a connection of a client of Redis.
@@ -250,8 +213,9 @@ type session struct {
 }
 
 // open connects and authenticates with a password, as clients do.
-func open(t *testing.T, i *cache.Instance, password string) (*session, error) {
+func open(t *testing.T, at state, password string) (*session, error) {
 	t.Helper()
+	i := cache.Instance{Hostname: at.Hostname, Port: at.Port, Username: at.Username}
 	conn, err := net.Dial("tcp", net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port)))
 	if err != nil {
 		return nil, err
@@ -285,16 +249,12 @@ func (s *session) do(words ...string) (string, error) {
 	return strings.TrimLeft(line, "+:$"), err
 }
 
-// ask sends one command on a connection of its own.
-func ask(t *testing.T, i *cache.Instance, password string, words ...string) string {
+// queryRedis sends one command on a connection of its own.
+func queryRedis(t *testing.T, at state, password, command string) (string, error) {
 	t.Helper()
-	s, err := open(t, i, password)
+	s, err := open(t, at, password)
 	if err != nil {
-		t.Fatalf("connecting to %s: %v", i.Name, err)
+		return "", err
 	}
-	reply, err := s.do(words...)
-	if err != nil {
-		t.Fatalf("%s: %v", words[0], err)
-	}
-	return reply
+	return s.do(strings.Fields(command)...)
 }

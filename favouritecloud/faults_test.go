@@ -12,207 +12,157 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 )
 
-// startFaultyCloud runs a cloud that takes fault rules, and returns who sets them.
-func startFaultyCloud(t *testing.T) (*cloud, *sdk.AdminClient) {
+// unreliable is a cloud with fault rules, and its administrator.
+type unreliable struct {
+	*cloud
+	*sdk.AdminClient
+	networks *network.Client
+}
+
+func startUnreliable(t *testing.T) unreliable {
 	t.Helper()
-	c := startCloud(t, favouritecloud.Config{
-		DataDir: newDataDir(t), PostgresSearchPath: []string{t.TempDir()}, CloudAdmin: true,
-	})
-	admin, err := sdk.NewAdminClient(c.url, adminToken(t, c.dir))
+	c := startPaperCloud(t)
+	admin, err := sdk.NewAdminClient(c.url, c.adminToken(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, admin
+	return unreliable{c, admin, network.NewClient(c.client)}
 }
 
-func setFaults(t *testing.T, admin *sdk.AdminClient, rules ...sdk.FaultRule) {
+// inject replaces all fault rules and resets the counts.
+func (u unreliable) inject(t *testing.T, rules ...sdk.FaultRule) {
 	t.Helper()
-	if err := admin.SetFaults(t.Context(), rules...); err != nil {
+	if err := errors.Join(u.SetFaults(t.Context(), rules...), u.ResetStats(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func stats(t *testing.T, admin *sdk.AdminClient) sdk.Stats {
+// create makes calls that create networks, and returns how many were answered, by the error.
+func (u unreliable) create(t *testing.T, calls int) (ok, failed, dropped int) {
 	t.Helper()
-	s, err := admin.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func tryNetwork(t *testing.T, c *cloud) error {
-	t.Helper()
-	_, err := c.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
-	return err
-}
-
-// countNetworks looks past all faults.
-func countNetworks(t *testing.T, c *cloud, admin *sdk.AdminClient) int {
-	t.Helper()
-	setFaults(t, admin)
-	list, err := c.networks.List(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(list)
-}
-
-func TestFaultLatency(t *testing.T) {
-	t.Parallel()
-	c, admin := startFaultyCloud(t)
-	const late = 150 * time.Millisecond
-	setFaults(t, admin, sdk.FaultRule{Latency: late.String(), Match: &sdk.FaultMatch{Service: "networks"}})
-	began := time.Now()
-	if err := tryNetwork(t, c); err != nil || time.Since(began) < late {
-		t.Errorf("a late call took %s, error %v", time.Since(began), err)
-	}
-	began = time.Now()
-	if _, err := c.groups.List(t.Context(), nil); err != nil || time.Since(began) >= late {
-		t.Errorf("a call of another service took %s, error %v", time.Since(began), err)
-	}
-}
-
-func TestFaultErrors(t *testing.T) {
-	t.Parallel()
-	c, admin := startFaultyCloud(t)
-	const calls = 100
-	run := func(rule sdk.FaultRule) (failed string) {
-		setFaults(t, admin, rule)
-		for range calls {
-			err := tryNetwork(t, c)
-			switch refused, ok := errors.AsType[*sdk.APIError](err); {
-			case err == nil:
-				failed += "."
-			case ok && refused.Status == 500 && refused.Code == sdk.CodeInternal && !sdk.IsConnection(err):
-				failed += "x"
-			default:
-				t.Fatalf("an injected error is %v", err)
-			}
-		}
-		return failed
-	}
-	first := run(sdk.FaultRule{ErrorRate: 0.25, ErrorStatus: 500, Seed: 1})
-	done := countNetworks(t, c, admin)
-	if again := run(sdk.FaultRule{ErrorRate: 0.25, ErrorStatus: 500, Seed: 1}); again != first {
-		t.Errorf("with the same seed other calls fail:\n%s\n%s", first, again)
-	}
-	if other := run(sdk.FaultRule{ErrorRate: 0.25, ErrorStatus: 500, Seed: 2}); other == first {
-		t.Error("the seed has no effect")
-	}
-	if failed := calls - done; failed < 10 || failed > 45 {
-		t.Errorf("%d of %d calls failed at a rate of a quarter: %s", failed, calls, first)
-	}
-	if n := stats(t, admin).Count("POST", "networks", sdk.OutcomeOK); n != countNetworks(t, c, admin) {
-		t.Errorf("%d networks after %d calls that were answered well: a call that failed did its work", countNetworks(t, c, admin), n)
-	}
-}
-
-func TestFaultThrottling(t *testing.T) {
-	t.Parallel()
-	c, admin := startFaultyCloud(t)
-	setFaults(t, admin, sdk.FaultRule{CallsPerSecond: 0.3, Burst: 3})
-	for range 3 {
-		if err := tryNetwork(t, c); err != nil {
-			t.Errorf("within the burst: %v", err)
-		}
-	}
-	_, err := c.groups.Get(t.Context(), "other-service")
-	if !sdk.IsThrottled(err) {
-		t.Fatalf("one call too many: %v", err)
-	}
-	var vendorNeutral interface{ RetryAfter() time.Duration }
-	if !errors.As(err, &vendorNeutral) || vendorNeutral.RetryAfter() < time.Second || vendorNeutral.RetryAfter() > 4*time.Second {
-		t.Errorf("advice to wait: %v", vendorNeutral)
-	}
-	if got := countNetworks(t, c, admin); got != 3 {
-		t.Errorf("%d networks were created", got)
-	}
-	if got := stats(t, admin).Count("GET", "node-groups", sdk.OutcomeThrottled); got != 1 {
-		t.Errorf("%d calls are counted as throttled", got)
-	}
-}
-
-func TestFaultDroppedAnswers(t *testing.T) {
-	t.Parallel()
-	c, admin := startFaultyCloud(t)
-	const calls = 40
-	setFaults(t, admin, sdk.FaultRule{DropRate: 0.2, Seed: 7})
-	lost := 0
 	for range calls {
-		switch err := tryNetwork(t, c); {
+		_, err := u.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+		switch {
+		case err == nil:
+			ok++
 		case sdk.IsConnection(err):
-			lost++
-		case err != nil:
-			t.Fatal(err)
-		}
-		if _, err := c.networks.List(t.Context(), nil); err != nil {
-			t.Fatalf("a read was dropped: %v", err)
+			dropped++
+		default:
+			failed++
 		}
 	}
-	if networks := countNetworks(t, c, admin); networks != calls {
-		t.Errorf("%d calls created %d networks: an answer was lost but the call was not executed", calls, networks)
+	return ok, failed, dropped
+}
+
+// expect compares the counts of calls and, without faults, the number of networks.
+func (u unreliable) expect(t *testing.T, networks int, want ...sdk.CallCount) {
+	t.Helper()
+	stats, err := u.Stats(t.Context())
+	if diff := cmp.Diff(want, stats.Calls); diff != "" || err != nil {
+		t.Errorf("counts: error %v, -want +got:\n%s", err, diff)
 	}
-	s := stats(t, admin)
-	if lost == 0 || lost == calls || s.Count("POST", "", sdk.OutcomeDropped) != lost || s.Count("POST", "networks", "") != calls {
-		t.Errorf("%d of %d answers were lost; counted: %v", lost, calls, s)
+	u.inject(t)
+	if got := len(u.list(t, "networks", "id")); got != networks {
+		t.Errorf("%d networks exist, want %d", got, networks)
 	}
 }
 
-// TestFaultDroppedAnswerIsReplayed is what idempotency keys are for. Go's own HTTP client may repeat such a request.
-func TestFaultDroppedAnswerIsReplayed(t *testing.T) {
+func TestInjectedFaults(t *testing.T) {
 	t.Parallel()
-	c, admin := startFaultyCloud(t)
-	in := nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: []string{c.somewhere(t)}, ScalingConfig: size(1, 3)}
-	setFaults(t, admin, sdk.FaultRule{DropRate: 1, Match: &sdk.FaultMatch{Method: http.MethodPost, Service: "node-groups"}})
-	if _, err := c.groups.Create(t.Context(), in, sdk.WithIdempotencyKey("k")); !sdk.IsConnection(err) {
+	u := startUnreliable(t)
+	count := func(method, outcome string, n int) sdk.CallCount {
+		return sdk.CallCount{Method: method, Service: "networks", Outcome: outcome, Count: n}
+	}
+
+	const late = 100 * time.Millisecond
+	u.inject(t, sdk.FaultRule{Latency: late.String()})
+	began := time.Now()
+	if ok, _, _ := u.create(t, 1); ok != 1 || time.Since(began) < late {
+		t.Errorf("a late call took %s", time.Since(began))
+	}
+	u.expect(t, 1, count("POST", sdk.OutcomeOK, 1))
+
+	u.inject(t, sdk.FaultRule{ErrorRate: 0.25, ErrorStatus: 500, Seed: 1})
+	ok, failed, dropped := u.create(t, 20)
+	if ok == 0 || failed == 0 || dropped > 0 {
+		t.Errorf("of 20 calls %d failed and %d were dropped", failed, dropped)
+	}
+	networks := 1 + ok // A call that failed was not executed.
+	u.expect(t, networks, count("POST", sdk.OutcomeError, failed), count("POST", sdk.OutcomeOK, ok))
+
+	u.inject(t, sdk.FaultRule{DropRate: 0.2, Seed: 7})
+	if ok, failed, dropped = u.create(t, 20); ok == 0 || failed > 0 || dropped == 0 {
+		t.Errorf("of 20 calls %d failed and %d were dropped", failed, dropped)
+	}
+	networks += 20 // A call without an answer was executed. Reads are answered.
+	u.expect(t, networks, count("POST", sdk.OutcomeDropped, dropped), count("POST", sdk.OutcomeOK, ok))
+
+	u.inject(t, sdk.FaultRule{CallsPerSecond: 0.3, Burst: 3})
+	if ok, _, _ = u.create(t, 3); ok != 3 {
+		t.Errorf("%d calls within the burst succeed", ok)
+	}
+	_, err := u.networks.Get(t.Context(), "net-0")
+	if wait, ok := sdk.RetryAfter(err); !sdk.IsThrottled(err) || !ok || wait < time.Second || wait > 4*time.Second {
+		t.Errorf("one call too many: %v, retry after %s", err, wait)
+	}
+	u.expect(t, networks+3, count("GET", sdk.OutcomeThrottled, 1), count("POST", sdk.OutcomeOK, 3))
+
+	if _, err := u.networks.Get(t.Context(), "net-0"); !sdk.IsNotFound(err) {
+		t.Error(err)
+	}
+	u.expect(t, networks+3, count("GET", sdk.OutcomeOK, 1), count("GET", sdk.OutcomeRefused, 1))
+}
+
+// An idempotency key finds the answer that was dropped. Go's own HTTP client may repeat such a request.
+func TestDroppedAnswerIsReplayed(t *testing.T) {
+	t.Parallel()
+	u := startUnreliable(t)
+	_, part := u.createSubnet(t)
+	in := nodegroup.CreateNodeGroupInput{
+		Name: "web", SubnetIDs: []string{part}, ScalingConfig: []nodegroup.ScalingConfigInput{{MinSize: new(1), MaxSize: new(3)}},
+	}
+	u.inject(t, sdk.FaultRule{DropRate: 1, Match: &sdk.FaultMatch{Method: http.MethodPost, Service: "node-groups"}})
+	u.createSubnet(t) // No other service is affected.
+	groups := nodegroup.NewClient(u.client)
+	if _, err := groups.Create(t.Context(), in, sdk.WithIdempotencyKey("k")); !sdk.IsConnection(err) {
 		t.Fatalf("a dropped answer is %v", err)
 	}
-	setFaults(t, admin)
-	if got := create(t, c.groups.Collection, in, sdk.WithIdempotencyKey("k")); got.Name != "web" {
-		t.Errorf("the repeat is answered with %v", got)
+	u.inject(t)
+	if got, err := groups.Create(t.Context(), in, sdk.WithIdempotencyKey("k")); err != nil || got.Name != "web" {
+		t.Errorf("the repeat is answered with %v, error %v", got, err)
 	}
 }
 
-func TestFaultStaleReads(t *testing.T) {
+func TestStaleReads(t *testing.T) {
 	t.Parallel()
-	c, admin := startFaultyCloud(t)
-	before := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	u := startUnreliable(t)
+	u.create(t, 1)
 	const stale = 700 * time.Millisecond
 	<-time.After(stale)
-	setFaults(t, admin, sdk.FaultRule{StaleReads: stale.String()})
+	u.inject(t, sdk.FaultRule{StaleReads: stale.String()})
 	began := time.Now()
-	created := create(t, c.networks, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
-	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	_, networkErr := c.networks.Get(t.Context(), created.ID)
-	list, listErr := c.networks.List(t.Context(), nil)
-	_, databaseErr := c.databases.Get(t.Context(), "orders")
-	names := listNames(t, c, nil)
-	if time.Since(began) < stale { // Else the machine was too busy to look in time.
-		if !sdk.IsNotFound(networkErr) || listErr != nil || len(list) != 1 || list[0].ID != before.ID {
-			t.Errorf("a new network: get %v, list %v, error %v", networkErr, list, listErr)
-		}
-		if !sdk.IsNotFound(databaseErr) || names != nil {
-			t.Errorf("a new database: get %v, list %v", databaseErr, names)
-		}
+	created, err := u.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.0.0.0/16"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := c.networks.Update(t.Context(), created.ID, network.UpdateNetworkInput{MTU: new(1400)}); err != nil {
-		t.Errorf("writes see everything, but: %v", err)
+	u.call(t, "POST", "database/instances", `{"name":"orders","fanciness_level":20}`)
+	_, getErr := u.networks.Get(t.Context(), created.ID)
+	seen := fmt.Sprint(len(u.list(t, "networks", "id")), len(u.list(t, "database/instances", "id")))
+	// Unless the machine was too busy to look in time.
+	if time.Since(began) < stale && (!sdk.IsNotFound(getErr) || seen != "1 0") {
+		t.Errorf("get of a new network: %v; networks and databases in lists: %s", getErr, seen)
 	}
+	u.call(t, "PATCH", "networks/"+created.ID, `{"mtu":1400}`) // Writes see everything.
 	eventually(t, "the new objects to be seen", func() string {
-		list, err := c.networks.List(t.Context(), nil)
-		_, databaseErr := c.databases.Get(t.Context(), "orders")
-		if len(list) == 2 && err == nil && databaseErr == nil {
+		if seen = fmt.Sprint(len(u.list(t, "networks", "id")), len(u.list(t, "database/instances", "id"))); seen == "2 1" {
 			return ""
 		}
-		return fmt.Sprint(list, err, databaseErr)
+		return seen
 	})
 	if time.Since(began) < stale {
 		t.Errorf("new objects were seen after %s", time.Since(began))
@@ -221,69 +171,28 @@ func TestFaultStaleReads(t *testing.T) {
 
 func TestFaultsAreSetShownAndCleared(t *testing.T) {
 	t.Parallel()
-	c, admin := startFaultyCloud(t)
+	u := startUnreliable(t)
 	rules := []sdk.FaultRule{
 		{Latency: "1ms", Match: &sdk.FaultMatch{Method: "POST", Service: "networks"}},
-		{CallsPerSecond: 1000, Burst: 10, PerProject: true, ErrorRate: 0, ErrorStatus: 503, DropRate: 0, StaleReads: "0s", Seed: 3},
+		{CallsPerSecond: 1000, Burst: 10, PerProject: true, ErrorStatus: 503, StaleReads: "0s", Seed: 3},
 	}
-	setFaults(t, admin, rules...)
-	if got, err := admin.Faults(t.Context()); err != nil || !cmp.Equal(rules, got) {
-		t.Errorf("error %v, -set +shown:\n%s", err, cmp.Diff(rules, got))
+	u.inject(t, rules...)
+	shown, err := u.Faults(t.Context())
+	cleared := u.ClearFaults(t.Context())
+	left, leftErr := u.Faults(t.Context())
+	if err := errors.Join(err, cleared, leftErr); err != nil || !cmp.Equal(rules, shown) || len(left) > 0 {
+		t.Errorf("error %v, left after clearing: %v, -set +shown:\n%s", err, left, cmp.Diff(rules, shown))
 	}
-	if err := admin.ClearFaults(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := admin.Faults(t.Context()); err != nil || len(got) > 0 {
-		t.Errorf("after clearing: %v, error %v", got, err)
-	}
-	token := adminToken(t, c.dir)
-	cases := map[string]struct {
-		token, body string
-		status      int
-		message     string
-	}{
-		"one rule":     {token, `{"latency":"1ms"}`, 200, ""},
-		"several":      {token, `{"rules":[{"latency":"1ms"},{"drop_rate":0.05}]}`, 200, ""},
-		"both":         {token, `{"latency":"1ms","rules":[]}`, 422, "not both"},
-		"user":         {c.apiKey, `{}`, 403, "admin token"},
-		"no number":    {token, `{"error_rate":"much"}`, 422, "error_rate"},
-		"no rate":      {token, `{"drop_rate":2}`, 422, "drop_rate 2"},
-		"no such rule": {token, `{"outage":true}`, 422, `"outage" is unknown`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if tc.status != http.StatusOK {
-				code := map[int]string{403: sdk.CodeForbidden, 422: sdk.CodeInvalid}[tc.status]
-				expectRefusal(t, "PUT", c.url+"/admin/v1/faults", tc.token, tc.body, nil, tc.status, code, tc.message)
-			} else if resp, body := request(t, "PUT", c.url+"/admin/v1/faults", tc.token, tc.body, nil); resp.StatusCode != tc.status {
-				t.Errorf("got %d %s", resp.StatusCode, body)
-			}
-		})
-	}
-}
-
-func TestStatsCountByOutcome(t *testing.T) {
-	t.Parallel()
-	c, admin := startFaultyCloud(t)
-	if err := tryNetwork(t, c); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if _, err := c.networks.Get(t.Context(), "net-0"); !sdk.IsNotFound(err) {
-			t.Fatal(err)
+	const path, invalid = "/admin/v1/faults", sdk.CodeInvalid
+	admin := u.adminToken(t)
+	for _, body := range []string{`{"latency":"1ms"}`, `{"rules":[{"latency":"1ms"},{"drop_rate":0.05}]}`} {
+		if a := u.request(t, "PUT", path, admin, body); a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", body, a.status, a.text)
 		}
 	}
-	want := sdk.Stats{Calls: []sdk.CallCount{
-		{Method: "GET", Service: "networks", Outcome: sdk.OutcomeRefused, Count: 2},
-		{Method: "POST", Service: "networks", Outcome: sdk.OutcomeOK, Count: 1},
-	}}
-	if diff := cmp.Diff(want, stats(t, admin)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if err := admin.ResetStats(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := stats(t, admin).Count("", "", ""); got != 0 {
-		t.Errorf("%d calls after the reset", got)
-	}
+	u.refuse(t, admin, refusal{"PUT", path, `{"latency":"1ms","rules":[]}`, 422, invalid, "not both"})
+	u.refuse(t, admin, refusal{"PUT", path, `{"error_rate":"much"}`, 422, invalid, "error_rate"})
+	u.refuse(t, admin, refusal{"PUT", path, `{"drop_rate":2}`, 422, invalid, "drop_rate 2"})
+	u.refuse(t, admin, refusal{"PUT", path, `{"outage":true}`, 422, invalid, `"outage" is unknown`})
+	u.refuse(t, u.apiKey, refusal{"PUT", path, `{}`, 403, sdk.CodeForbidden, "admin token"})
 }

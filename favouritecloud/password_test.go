@@ -4,16 +4,13 @@
 package favouritecloud_test
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,204 +19,190 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
-// oddPassword holds what naive quoting gets wrong.
-const oddPassword = `it's "odd" \ $1 größer`
-
-func (c *cloud) setPassword(t *testing.T, name, password string) {
+// expectPassword waits until the instance is online and expects that a password opens it.
+func (c *cloud) expectPassword(t *testing.T, e engine, name, password string) state {
 	t.Helper()
-	if _, err := c.databases.Update(t.Context(), name, database.UpdateInstanceInput{Password: &password}); err != nil {
-		t.Fatal(err)
+	online := c.awaitOnline(t, e, name)
+	if !e.opens(t, online, password) {
+		t.Errorf("password %q does not open the server", password)
 	}
-}
-
-// opens reports whether the password opens the database.
-func opens(t *testing.T, i *database.Instance, password string) bool {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), i.URL(password))
-	if err != nil {
-		return false
-	}
-	return conn.Close(t.Context()) == nil
+	return online
 }
 
 func TestChosenPassword(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e engine) {
+		// Naive quoting breaks these.
+		const first, second = `it's "odd" \ $1 größer`, `also 'odd' \\ \' größer #1`
+		c := startCloud(t, favouritecloud.Config{})
+		created, err := c.instances(e).Create(t.Context(), object{"name": "orders", e.field: 20, "password": first})
+		if err != nil || created.Password != first {
+			t.Fatalf("the answer has password %q, error %v", created.Password, err)
+		}
+		e.ask(t, c.awaitOnline(t, e, "orders"), first, e.write)
+		before := serversIn(t, c.dir)
+
+		c.update(t, e, "orders", "password", second)
+		online := c.expectPassword(t, e, "orders", second)
+		if e.opens(t, online, first) {
+			t.Error("the previous password opens the server")
+		}
+		if after := serversIn(t, c.dir); !slices.Equal(before, after) {
+			t.Errorf("the server was restarted: %v became %v", before, after)
+		}
+		c.stop()
+		c = startCloud(t, favouritecloud.Config{DataDir: c.dir})
+		expectKept(t, c, e, online, second)
+	})
+}
+
+// TestCacheIsUpdatedInPlace changes every setting of a cache, without a restart of the server.
+func TestCacheIsUpdatedInPlace(t *testing.T) {
 	t.Parallel()
-	dir := newDataDir(t)
-	c := startCloud(t, favouritecloud.Config{DataDir: dir})
-	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new(oddPassword)})
-	if created.Password != oddPassword {
-		t.Errorf("the create answered another password than was requested")
+	c, e := startCloud(t, favouritecloud.Config{}), caches()
+	password := c.create(t, e, "sessions")
+	online := c.awaitOnline(t, e, "sessions")
+	e.ask(t, online, password, e.write)
+	before := serversIn(t, c.dir)
+	connected, err := open(t, online, password)
+	if err != nil {
+		t.Fatal(err)
 	}
-	online := c.awaitOnline(t, "orders")
-	execute(t, online, oddPassword, "create table kept as select 'still there' as value")
-	before := serversIn(t, dir)
+	const chosen = "another password"
+	c.call(t, "PATCH", "cache/instances/sessions", `{"memory_megabytes":32,"eviction_policy":"allkeys-lfu","password":"`+chosen+`"}`)
+	online = c.expectPassword(t, e, "sessions", chosen)
+	if info := e.ask(t, online, chosen, "INFO"); online.Megabytes != 32 || online.Policy != "allkeys-lfu" ||
+		!strings.Contains(info, "maxmemory:33554432\r") || !strings.Contains(info, "maxmemory_policy:allkeys-lfu\r") ||
+		!strings.Contains(info, "redis_version:"+online.Engine+".") {
+		t.Errorf("after the update the API has %+v, the server\n%s", online, info)
+	}
+	if got, err := connected.do("GET", "kept"); got != "kept" || err != nil {
+		t.Errorf("a client that was connected reads %q, %v", got, err)
+	}
+	if after := serversIn(t, c.dir); !slices.Equal(before, after) {
+		t.Errorf("servers %v became %v", before, after)
+	}
 
-	const second = `also 'odd' \\ \' größer`
-	c.setPassword(t, "orders", second)
-	online = c.awaitOnline(t, "orders")
-	if got := query(t, online, second, "select value from kept"); got != "still there" {
-		t.Errorf("the table holds %q", got)
+	stranger, err := open(t, online, "")
+	if got, strangerErr := stranger.do("GET", "x"); err == nil || strangerErr == nil {
+		t.Errorf("without a password the answer is %q", got)
 	}
-	if opens(t, online, oddPassword) {
-		t.Error("the password before still opens the database")
-	}
-	if after := serversIn(t, dir); len(after) != 1 || after[0] != before[0] {
-		t.Errorf("the server was restarted: %v became %v", before, after)
-	}
-
-	c.stop()
-	c = startCloud(t, favouritecloud.Config{DataDir: dir})
-	c.awaitOnline(t, "orders")
-	killServer(t, c, databases(), "orders")
-	if online = c.awaitOnline(t, "orders"); !opens(t, online, second) || opens(t, online, oddPassword) {
-		t.Error("a restarted server has not the password that was requested last")
+	for _, command := range []string{"CONFIG GET dir", "ACL LIST", "SHUTDOWN", "REPLICAOF x 1"} {
+		if got, err := e.query(t, online, chosen, command); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+			t.Errorf("%s answers %q, %v", command, got, err)
+		}
 	}
 }
 
-func TestPasswordChangedWhileTheServerIsMade(t *testing.T) {
+func TestPasswordChangedDuringCreation(t *testing.T) {
 	t.Parallel()
-	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
-	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
+	c, e := startCloud(t, favouritecloud.Config{}), databases()
+	c.create(t, e, "orders")
 	for n := range 4 {
-		c.setPassword(t, "orders", fmt.Sprintf("password-%d", n+1))
+		c.update(t, e, "orders", "password", fmt.Sprintf("password-%d", n))
 	}
-	if online := c.awaitOnline(t, "orders"); !opens(t, online, "password-4") {
-		t.Error("the password that was requested last does not open the database")
-	}
-}
-
-// TestPasswordChangeSurvivesKill kills the cloud while it changes the password. Whether the server has the old or the
-// new one then, the next change must succeed, be it a repeat or another one.
-func TestPasswordChangeSurvivesKill(t *testing.T) {
-	t.Parallel()
-	dir := newDataDir(t)
-	c, cloudProcess := spawnCloud(t, dir)
-	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20})
-	const rounds, longest = 8, 40
-	for round := range rounds {
-		c.awaitOnline(t, "orders")
-		wanted := fmt.Sprintf("password-%d", round)
-		c.setPassword(t, "orders", wanted)
-		<-time.After(time.Duration(rand.IntN(longest)) * time.Millisecond)
-		cloudProcess.end(t, syscall.SIGKILL)
-		c, cloudProcess = spawnCloud(t, dir)
-		switch round % 3 {
-		case 0: // The cloud resumes automatically.
-		case 1:
-			c.setPassword(t, "orders", wanted)
-		case 2:
-			wanted += " and more"
-			c.setPassword(t, "orders", wanted)
-		}
-		if online := c.awaitOnline(t, "orders"); !opens(t, online, wanted) {
-			t.Fatalf("round %d: the password that was requested last does not open the database", round)
-		}
-	}
+	c.expectPassword(t, e, "orders", "password-3")
 }
 
 // TestPasswordChangeOutlivesTheCloud creates the worst case: a change is in progress, another one is requested, the cloud is
 // killed, and only then the first change takes effect. So the server has neither the password that the cloud last knew it
-// to have nor the one that is wanted.
+// to have nor the desired one.
 func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
 	t.Parallel()
-	dir := newDataDir(t)
-	c, cloudProcess := spawnCloud(t, dir)
-	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
-	online := c.awaitOnline(t, "orders")
-	withConnection(t, online, "password-0", func(conn *pgx.Conn) error {
-		if _, err := conn.Exec(t.Context(), "begin; lock table pg_authid in exclusive mode"); err != nil {
-			return err
+	c, e := spawnCloud(t, newDataDir(t)), databases()
+	password := c.create(t, e, "orders")
+	online := c.awaitOnline(t, e, "orders")
+	i := database.Instance{Hostname: online.Hostname, Port: online.Port, Username: online.Username}
+	conn, err := pgx.Connect(t.Context(), i.URL(password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "begin; lock table pg_authid in exclusive mode"); err != nil {
+		t.Fatal(err)
+	}
+	c.update(t, e, "orders", "password", "password-1")
+	eventually(t, "the change to be under way", func() string {
+		var waiting int
+		err := conn.QueryRow(t.Context(), "select count(*) from pg_locks where not granted").Scan(&waiting)
+		if err == nil && waiting == 1 {
+			return ""
 		}
-		c.setPassword(t, "orders", "password-1")
-		eventually(t, "the change to be under way", func() string {
-			var waiting int
-			err := conn.QueryRow(t.Context(), "select count(*) from pg_locks where not granted").Scan(&waiting)
-			if err == nil && waiting == 1 {
-				return ""
-			}
-			return fmt.Sprintf("%d waiting, error %v", waiting, err)
-		})
-		c.setPassword(t, "orders", "password-2")
-		cloudProcess.end(t, syscall.SIGKILL)
-		_, err := conn.Exec(t.Context(), "commit")
-		return err
+		return fmt.Sprintf("%d waiting, error %v", waiting, err)
 	})
+	c.update(t, e, "orders", "password", "password-2")
+	c.kill()
+	if _, err := conn.Exec(t.Context(), "commit"); err != nil {
+		t.Fatal(errors.Join(err, conn.Close(t.Context())))
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the first change to take effect", func() string {
-		if opens(t, online, "password-1") {
+		if e.opens(t, online, "password-1") {
 			return ""
 		}
 		return "closed to its password"
 	})
-	c, _ = spawnCloud(t, dir)
-	if online = c.awaitOnline(t, "orders"); !opens(t, online, "password-2") {
-		t.Error("the password that was requested last does not open the database")
-	}
+	c = spawnCloud(t, c.dir)
+	c.expectPassword(t, e, "orders", "password-2")
 }
 
 // TestPasswordChangedWithSQL recovers an instance whose password was changed without the cloud.
 func TestPasswordChangedWithSQL(t *testing.T) {
 	t.Parallel()
-	c := startCloud(t, favouritecloud.Config{DataDir: newDataDir(t)})
-	create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")})
-	online := c.awaitOnline(t, "orders")
-	execute(t, online, "password-0", "alter role postgres password 'by-the-user'")
-	c.setPassword(t, "orders", "password-1")
-	c.awaitFailure(t, databases(), "orders", "changed with SQL")
-	c.setPassword(t, "orders", "by-the-user")
-	if online = c.awaitOnline(t, "orders"); !opens(t, online, "by-the-user") {
-		t.Error("the password does not open the database")
-	}
-	c.setPassword(t, "orders", "password-2")
-	if online = c.awaitOnline(t, "orders"); !opens(t, online, "password-2") {
-		t.Error("the password cannot be changed any more")
+	c, e := startCloud(t, favouritecloud.Config{}), databases()
+	password := c.create(t, e, "orders")
+	e.ask(t, c.awaitOnline(t, e, "orders"), password, "alter role postgres password 'by-the-user'")
+	c.update(t, e, "orders", "password", "password-1")
+	c.await(t, e, "orders", sdk.StatusFailed, "changed with SQL")
+	for _, password := range []string{"by-the-user", "password-2"} {
+		c.update(t, e, "orders", "password", password)
+		c.expectPassword(t, e, "orders", password)
 	}
 }
 
 func TestPasswordsAreNotShown(t *testing.T) {
-	t.Parallel()
-	dir := newDataDir(t)
-	c, cloudProcess := spawnCloud(t, dir)
-	const first, second, field = "first-secret-1", "second-secret-2", `"password":`
-	created := create(t, c.databases, database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new(first)}, sdk.WithIdempotencyKey("k"))
-	c.awaitOnline(t, "orders")
-	var seen bytes.Buffer
-	base := c.url + "/v1/projects/demo/database/instances"
-	show := func(method, path, body string) {
-		_, answer := request(t, method, base+path, c.apiKey, body, nil)
-		seen.WriteString(answer)
-	}
-	show("PATCH", "/orders", fmt.Sprintf(`{"password":%q}`, second))
-	c.awaitOnline(t, "orders")
-	show("PATCH", "/orders", fmt.Sprintf(`{"password":"%s\n"}`, second))
-	show("PATCH", "/orders", fmt.Sprintf(`{"password":{"%s":1}}`, second))
-	show("PATCH", "/orders", fmt.Sprintf(`{"password":["%s"]}`, second))
-	show("POST", "", fmt.Sprintf(`{"name":"orders","fanciness_level":20,"password":%q}`, second))
-	show("GET", "/orders", "")
-	show("GET", "", "")
-	show("DELETE", "/orders", "")
-	log, err := os.ReadFile(filepath.Join(dir, "instances", fmt.Sprintf("database-%d", created.ID), "server.log"))
-	if err == nil { // Else the delete was quicker.
-		seen.Write(log)
-	}
-	c.awaitDeleted(t, databases(), "orders")
-	cloudProcess.end(t, syscall.SIGINT)
-	seen.Write(cloudProcess.log.Bytes())
-	for _, secret := range []string{first, second, field} {
-		if strings.Contains(seen.String(), secret) {
-			t.Errorf("a password is shown in:\n%s", &seen)
+	forEachEngine(t, func(t *testing.T, e engine) {
+		c := spawnCloud(t, newDataDir(t))
+		const first, second, field = "first-secret-1", "second-secret-2", `"password":`
+		created, err := c.instances(e).Create(t.Context(), object{"name": "orders", e.field: 20, "password": first}, sdk.WithIdempotencyKey("k"))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// TestReplayHoldsTheFirstPassword pins what an answer that is repeated means: it describes the moment of the create.
-func TestReplayHoldsTheFirstPassword(t *testing.T) {
-	t.Parallel()
-	c := startPaperCloud(t)
-	in := database.CreateInstanceInput{Name: "orders", FancinessLevel: 20, Password: new("password-0")}
-	create(t, c.databases, in, sdk.WithIdempotencyKey("k"))
-	c.setPassword(t, "orders", "password-1")
-	if again := create(t, c.databases, in, sdk.WithIdempotencyKey("k")); again.Password != "password-0" || !again.Replayed {
-		content, err := json.Marshal(again)
-		t.Errorf("the repeat is answered %s, error %v", content, err)
-	}
+		c.awaitOnline(t, e, "orders")
+		var seen strings.Builder
+		show := func(method, path, body string) {
+			seen.WriteString(c.request(t, method, "/v1/projects/demo/"+e.service+"/instances"+path, c.apiKey, body).text)
+		}
+		show("PATCH", "/orders", fmt.Sprintf(`{"password":%q}`, second))
+		c.awaitOnline(t, e, "orders")
+		show("PATCH", "/orders", fmt.Sprintf(`{"password":"%s\n"}`, second))
+		show("PATCH", "/orders", fmt.Sprintf(`{"password":{"%s":1}}`, second))
+		show("PATCH", "/orders", fmt.Sprintf(`{"password":["%s"]}`, second))
+		show("POST", "", fmt.Sprintf(`{"name":"orders","%s":20,"password":%q}`, e.field, second))
+		show("GET", "/orders", "")
+		show("GET", "", "")
+		paths := []string{filepath.Join(c.folder(e, created.ID), "server.log"), fmt.Sprintf("/proc/%d/cmdline", serversIn(t, c.dir)[0])}
+		if e.service == "cache" {
+			paths = append(paths, filepath.Join(c.folder(e, created.ID), "redis.conf"))
+			if info, err := os.Stat(paths[2]); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("configuration file: %v, error %v", info, err)
+			}
+		}
+		for _, path := range paths {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Error(err)
+			}
+			seen.Write(content)
+		}
+		show("DELETE", "/orders", "")
+		c.delete(t, e, "orders")
+		c.stop()
+		seen.Write(c.log.Bytes())
+		for _, secret := range []string{first, second, field} {
+			if strings.Contains(seen.String(), secret) {
+				t.Errorf("a password is shown in:\n%s", seen.String())
+			}
+		}
+	})
 }
