@@ -36,6 +36,17 @@ func (c *cloud) refuse(t *testing.T, token string, r refusal, headers ...string)
 	}
 }
 
+// refuseAll makes requests of the project that must be refused.
+func (c *cloud) refuseAll(t *testing.T, cases map[string]refusal) {
+	t.Helper()
+	for name, r := range cases {
+		t.Run(name, func(t *testing.T) {
+			r.path = "/v1/projects/demo/" + r.path
+			c.refuse(t, c.apiKey, r)
+		})
+	}
+}
+
 func TestAccessRefusals(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, favouritecloud.Config{})
@@ -62,52 +73,67 @@ func TestAccessRefusals(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestInstanceRefusals(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
 	c.call(t, "POST", "database/instances", `{"name":"taken","fanciness_level":20}`)
+	const databases, one, caches, small = "database/instances", "database/instances/taken", "cache/instances", `{"name":"a","fanciness_level":10,`
+	cached := func(fields string) string { return `{"name":"a","memory_megabytes":16` + fields + `}` }
+	long, invalid, notFound, exists := strings.Repeat("x", 129), sdk.CodeInvalid, sdk.CodeNotFound, sdk.CodeExists
+	c.refuseAll(t, map[string]refusal{
+		"no body":            {"POST", databases, "", 400, invalid, "no body"},
+		"not JSON":           {"POST", databases, `{"name":`, 400, invalid, "not valid JSON"},
+		"two values":         {"POST", databases, `{} {}`, 400, invalid, "more than one"},
+		"not an object":      {"POST", databases, `[]`, 422, invalid, "must be a JSON object"},
+		"wrong type":         {"POST", databases, `{"fanciness_level":"high"}`, 422, invalid, `field "fanciness_level" cannot be a string`},
+		"unknown field":      {"POST", databases, `{"nmae":"x"}`, 422, invalid, `field "nmae" is unknown`},
+		"too large":          {"POST", databases, strings.Repeat(" ", 1<<20+1), 413, invalid, "longer than"},
+		"bad filter":         {"GET", databases + "?label=team", "", 422, invalid, "label=key=value"},
+		"unknown parameter":  {"GET", databases + "?labels=a=b", "", 422, invalid, `"labels" is unknown`},
+		"no path traversal":  {"DELETE", databases + "/%2e%2e", "", 404, notFound, "does not exist"},
+		"zero byte in names": {"GET", databases + "/a%00b", "", 404, notFound, "does not exist"},
+		"no such instance":   {"GET", databases + "/none", "", 404, notFound, `"none" does not exist in project "demo"`},
+		"update of nothing":  {"PATCH", databases + "/none", `{}`, 404, notFound, "does not exist"},
+		"name taken":         {"POST", databases, `{"name":"taken","fanciness_level":20}`, 409, exists, `"taken" exists in project "demo"`},
+		"immutable field":    {"PATCH", one, `{"version":"15"}`, 422, invalid, `field "version" is unknown`},
+		"bad name":           {"POST", databases, `{"name":"A","fanciness_level":20}`, 422, invalid, `name "A"`},
+		"too plain":          {"POST", databases, `{"name":"a","fanciness_level":9}`, 422, invalid, "10 to 1000"},
+		"update too fancy":   {"PATCH", one, `{"fanciness_level":1001}`, 422, invalid, "10 to 1000"},
+		"bad version":        {"POST", databases, small + `"version":"new"}`, 422, invalid, "major version"},
+		"short password":     {"POST", databases, small + `"password":"1234567"}`, 422, invalid, "8 to 128 characters"},
+		"long password":      {"PATCH", one, `{"password":"` + long + `"}`, 422, invalid, "8 to 128 characters"},
+		"odd password":       {"PATCH", one, `{"password":"line\nend of it"}`, 422, invalid, "control character"},
+		"bad label":          {"POST", databases, small + `"labels":{"-":""}}`, 422, invalid, `label key "-"`},
+		"cache: name":        {"POST", caches, `{"name":"A"}`, 422, invalid, `name "A" is not valid`},
+		"cache: no memory":   {"POST", caches, `{"name":"a"}`, 422, invalid, "memory_megabytes 0 is not valid: it must be 8 to 16384"},
+		"cache: too much":    {"POST", caches, `{"name":"a","memory_megabytes":16385}`, 422, invalid, "memory_megabytes 16385"},
+		"cache: policy":      {"POST", caches, cached(`,"eviction_policy":"lru"`), 422, invalid, "must be one of noeviction, allkeys-lru"},
+		"cache: version":     {"POST", caches, cached(`,"engine_version":"2.8"`), 422, invalid, `"2.8" is not available: this cloud has Redis`},
+		"cache: password":    {"POST", caches, cached(`,"password":"short"`), 422, invalid, "password is not valid"},
+		"cache: label":       {"POST", caches, cached(`,"labels":{"":""}`), 422, invalid, "label key"},
+	})
+	const path = "/v1/projects/demo/" + databases
+	c.refuse(t, c.apiKey, refusal{"POST", path, `{}`, 422, invalid, "Idempotency-Key"}, "Idempotency-Key", "ä")
+	for range 2 { // Errors are not replayed.
+		c.refuse(t, c.apiKey, refusal{"POST", path, `{"name":"taken","fanciness_level":20}`, 409, exists, "exists"}, "Idempotency-Key", "k")
+	}
+	if names := c.list(t, caches, "name"); names != nil {
+		t.Errorf("refused requests created %v", names)
+	}
+}
+
+func TestRecordRefusals(t *testing.T) {
+	t.Parallel()
+	c := startPaperCloud(t)
 	parent, used := c.createSubnet(t)
 	c.call(t, "POST", "node-groups", newGroup("web", used, ""))
-	const databases, one, caches = "database/instances", "database/instances/taken", "cache/instances"
-	const small, groups, web, sizes = `{"name":"a","fanciness_level":10,`, "node-groups", "node-groups/web", `{"min_size":1,"max_size":2}`
+	const groups, web, sizes = "node-groups", "node-groups/web", `{"min_size":1,"max_size":2}`
 	network, within := "networks/"+parent, func(block string) string { return fmt.Sprintf(`{"network_id":%q,"cidr_block":%q}`, parent, block) }
-	cached := func(fields string) string { return `{"name":"a","memory_megabytes":16` + fields + `}` }
 	group := func(subnets, sizes, more string) string {
 		return fmt.Sprintf(`{"name":"a","subnet_ids":[%s],"scaling_config":[%s]%s}`, subnets, sizes, more)
 	}
-	here, long := fmt.Sprintf("%q", used), strings.Repeat("x", 129)
-	invalid, notFound, conflict, exists := sdk.CodeInvalid, sdk.CodeNotFound, sdk.CodeConflict, sdk.CodeExists
-	cases := map[string]refusal{
-		"no body":             {"POST", databases, "", 400, invalid, "no body"},
-		"not JSON":            {"POST", databases, `{"name":`, 400, invalid, "not valid JSON"},
-		"two values":          {"POST", databases, `{} {}`, 400, invalid, "more than one"},
-		"not an object":       {"POST", databases, `[]`, 422, invalid, "must be a JSON object"},
-		"wrong type":          {"POST", databases, `{"fanciness_level":"high"}`, 422, invalid, `field "fanciness_level" cannot be a string`},
-		"unknown field":       {"POST", databases, `{"nmae":"x"}`, 422, invalid, `field "nmae" is unknown`},
-		"too large":           {"POST", databases, strings.Repeat(" ", 1<<20+1), 413, invalid, "longer than"},
-		"bad filter":          {"GET", databases + "?label=team", "", 422, invalid, "label=key=value"},
-		"unknown parameter":   {"GET", databases + "?labels=a=b", "", 422, invalid, `"labels" is unknown`},
-		"no path traversal":   {"DELETE", databases + "/%2e%2e", "", 404, notFound, "does not exist"},
-		"zero byte in names":  {"GET", databases + "/a%00b", "", 404, notFound, "does not exist"},
-		"no such instance":    {"GET", databases + "/none", "", 404, notFound, `"none" does not exist in project "demo"`},
-		"update of nothing":   {"PATCH", databases + "/none", `{}`, 404, notFound, "does not exist"},
-		"name taken":          {"POST", databases, `{"name":"taken","fanciness_level":20}`, 409, exists, `"taken" exists in project "demo"`},
-		"immutable field":     {"PATCH", one, `{"version":"15"}`, 422, invalid, `field "version" is unknown`},
-		"bad name":            {"POST", databases, `{"name":"A","fanciness_level":20}`, 422, invalid, `name "A"`},
-		"too plain":           {"POST", databases, `{"name":"a","fanciness_level":9}`, 422, invalid, "10 to 1000"},
-		"update too fancy":    {"PATCH", one, `{"fanciness_level":1001}`, 422, invalid, "10 to 1000"},
-		"bad version":         {"POST", databases, small + `"version":"new"}`, 422, invalid, "major version"},
-		"short password":      {"POST", databases, small + `"password":"1234567"}`, 422, invalid, "8 to 128 characters"},
-		"long password":       {"PATCH", one, `{"password":"` + long + `"}`, 422, invalid, "8 to 128 characters"},
-		"odd password":        {"PATCH", one, `{"password":"line\nend of it"}`, 422, invalid, "control character"},
-		"bad label":           {"POST", databases, small + `"labels":{"-":""}}`, 422, invalid, `label key "-"`},
-		"cache: name":         {"POST", caches, `{"name":"A"}`, 422, invalid, `name "A" is not valid`},
-		"cache: no memory":    {"POST", caches, `{"name":"a"}`, 422, invalid, "memory_megabytes 0 is not valid: it must be 8 to 16384"},
-		"cache: too much":     {"POST", caches, `{"name":"a","memory_megabytes":16385}`, 422, invalid, "memory_megabytes 16385"},
-		"cache: policy":       {"POST", caches, cached(`,"eviction_policy":"lru"`), 422, invalid, "must be one of noeviction, allkeys-lru"},
-		"cache: version":      {"POST", caches, cached(`,"engine_version":"2.8"`), 422, invalid, `"2.8" is not available: this cloud has Redis`},
-		"cache: password":     {"POST", caches, cached(`,"password":"short"`), 422, invalid, "password is not valid"},
-		"cache: label":        {"POST", caches, cached(`,"labels":{"":""}`), 422, invalid, "label key"},
+	here, invalid, notFound, conflict, exists := fmt.Sprintf("%q", used), sdk.CodeInvalid, sdk.CodeNotFound, sdk.CodeConflict, sdk.CodeExists
+	c.refuseAll(t, map[string]refusal{
 		"no network":          {"GET", "networks/net-0", "", 404, notFound, `network "net-0" does not exist in project "demo"`},
 		"no range":            {"POST", "networks", `{}`, 422, invalid, `cidr_block ""`},
 		"host bits":           {"POST", "networks", `{"cidr_block":"10.0.0.1/16"}`, 422, invalid, `use "10.0.0.0/16"`},
@@ -152,21 +178,7 @@ func TestRefusals(t *testing.T) {
 		"scaled to what?":     {"POST", web + ":autoscale", `{}`, 422, invalid, "desired_size is required"},
 		"scaled nothing":      {"POST", groups + "/none:autoscale", `{"desired_size":1}`, 404, notFound, `"none" does not exist`},
 		"no such verb":        {"POST", web + ":explode", `{}`, 404, notFound, "use NAME:autoscale"},
-	}
-	for name, r := range cases {
-		t.Run(name, func(t *testing.T) {
-			r.path = "/v1/projects/demo/" + r.path
-			c.refuse(t, c.apiKey, r)
-		})
-	}
-	const path = "/v1/projects/demo/" + databases
-	c.refuse(t, c.apiKey, refusal{"POST", path, `{}`, 422, invalid, "Idempotency-Key"}, "Idempotency-Key", "ä")
-	for range 2 { // Errors are not replayed.
-		c.refuse(t, c.apiKey, refusal{"POST", path, `{"name":"taken","fanciness_level":20}`, 409, exists, "exists"}, "Idempotency-Key", "k")
-	}
-	if names := c.list(t, caches, "name"); names != nil {
-		t.Errorf("refused requests created %v", names)
-	}
+	})
 }
 
 func TestLabels(t *testing.T) {
