@@ -5,6 +5,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bowline-dev/bowline/internal/codegen/model"
@@ -98,4 +99,98 @@ func providerConfig(k *model.Kind) string {
 		}
 	}
 	return ""
+}
+
+// claimMarker refuses markers without effect: the settings of a claim are neither compared with nor sent to an external system.
+func claimMarker(_ *model.Kind, at model.Place) string {
+	f := at.Field()
+	for _, m := range f.Comment.Markers {
+		switch ours := strings.HasPrefix(m.Name, "bowline:") && m.Name != nolintMarker; {
+		case m.Name == "bowline:required":
+			return fmt.Sprintf("%s is a setting of a claim, where +%s has no effect: make it a value without omitempty", f.Name, m.Name)
+		case ours || strings.HasPrefix(m.Name, "crossplane:generate:reference"):
+			return fmt.Sprintf("%s is a setting of a claim, where +%s has no effect: remove it", f.Name, m.Name)
+		}
+	}
+	if list := parent(at, isCollection); list != nil && f.Comment.Has("immutable") {
+		return fmt.Sprintf("%s is in the list or map %s: mark %s +immutable instead, or remove the marker", f.Name, list.Name, list.Name)
+	}
+	return ""
+}
+
+func claim(k *model.Kind) string {
+	if k.Role != model.Claim {
+		return ""
+	}
+	if !k.Struct.Field("Spec").Omitted() && !setsScope(k, model.Cluster) {
+		return fmt.Sprintf("the spec of %s may be empty: add omitempty to its json tag", k.Name)
+	}
+	return namespacedKind(k, "ResourceClaimStatus")
+}
+
+func targetKind(k *model.Kind) string {
+	if k.Role != model.Target {
+		return ""
+	}
+	if k.Struct.Field("Spec").Omitted() && !setsScope(k, model.Cluster) {
+		return fmt.Sprintf("the spec of %s is required: remove omitempty from its json tag", k.Name)
+	}
+	return namespacedKind(k, "TargetStatus")
+}
+
+// namespacedKind checks scope and status of claims and targets.
+func namespacedKind(k *model.Kind, common string) string {
+	status := k.Struct.Field("Status")
+	switch {
+	case setsScope(k, model.Cluster):
+		return fmt.Sprintf("%s is a %s, which is always namespaced: remove the scope", k.Name, k.Role)
+	case status != nil && (status.Embedded || !status.Type.Is(model.CommonPath, common)):
+		return fmt.Sprintf("the status of %s must be that of all %ss: declare Status xpv1.%s `json:\"status,omitempty\"`", k.Name, k.Role, common)
+	}
+	return ""
+}
+
+func class(k *model.Kind) string {
+	switch {
+	case k.Role == model.Class:
+		return authoredClass(k)
+	case k.Role != model.Managed || !k.Struct.Comment.Has(model.ClassMarker):
+		return ""
+	case k.Scope != model.Cluster:
+		return fmt.Sprintf("%s is namespaced, so teams could read the secrets of a class's managed resources: "+
+			"remove +%s, or add the scope Cluster", k.Name, model.ClassMarker)
+	}
+	if of := k.Package.Kind(k.ClassName()); of == nil || of.Role != model.Class {
+		return fmt.Sprintf("%s is not a class: embed xpv1.ClassSpecTemplate in its specTemplate, or rename it", k.ClassName())
+	}
+	return ""
+}
+
+// authoredClass checks a class that the author declared.
+func authoredClass(k *model.Kind) string {
+	of := k.ManagedKind()
+	switch {
+	case of == nil:
+		return fmt.Sprintf("%s is the class of no kind: rename it to KINDClass, with the name of a managed kind of this package", k.Name)
+	case of.Scope != model.Cluster:
+		return fmt.Sprintf("%s is a class of %s, which is namespaced, so teams could read the secrets of its managed resources: "+
+			"remove the class, or add the scope Cluster to %s", k.Name, of.Name, of.Name)
+	case k.Parameters != of.Parameters:
+		return fmt.Sprintf("%s does not have the settings of %s: add ForProvider %s `json:\"forProvider\"` to its specTemplate", k.Name, of.Name,
+			of.Parameters.Name)
+	case k.Struct.Field("Status") != nil:
+		return fmt.Sprintf("%s is a template and has no status: remove the field", k.Name)
+	case setsScope(k, model.Namespaced):
+		return fmt.Sprintf("%s is a class, which is always cluster-scoped: remove the scope", k.Name)
+	case len(k.ClaimKinds()) == 0:
+		return fmt.Sprintf("%s satisfies no claim kind: add +%s=Kind.group", k.Name, model.ClaimsMarker)
+	}
+	return ""
+}
+
+// setsScope is true if a marker of bowline or kubebuilder sets the scope of a kind.
+func setsScope(k *model.Kind, scope model.Scope) bool {
+	return slices.Contains(model.Scopes(k.Struct), scope) || slices.ContainsFunc(k.Struct.Comment.Markers, func(m model.Marker) bool {
+		return strings.HasPrefix(m.Name, "kubebuilder:resource") && strings.Contains(m.String(), "scope="+string(scope))
+	})
 }

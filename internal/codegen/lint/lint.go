@@ -1,6 +1,14 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package lint checks types of an API against the patterns for APIs, before anything is generated.
+//
+// A mistake in a type is cheap until the first object is stored, so every problem is an error. A problem has a position, the name
+// of a rule and a message that says what to write. An author who has a reason to break a rule states it:
+//
+//	// +bowline:nolint=plain-secret the name of a token, which is public
+//
+// Rules returns all rules.
 package lint
 
 import (
@@ -117,4 +125,75 @@ func allowed(c model.Comment, rule string) bool {
 		name, reason, _ := strings.Cut(m.Value, " ")
 		return m.Name == nolintMarker && name == rule && strings.TrimSpace(reason) != ""
 	})
+}
+
+// A part is what a rule applies to.
+type part int
+
+const (
+	kinds part = 1 << iota
+	settings
+	claims
+	observations
+)
+
+// A rule is a requirement with its check, which returns a message, empty if there is no problem. at is empty for kinds.
+type rule struct {
+	Rule
+	of    part
+	check func(k *model.Kind, at model.Place) string
+}
+
+const (
+	markerRule = "marker"
+	nolintRule = "nolint"
+)
+
+// rules returns all rules, in the order in which they are applied.
+func rules() []rule {
+	return []rule{
+		// Of kinds as a whole.
+		{Rule{"package-markers", "a package has markers for its group and for deepcopy functions (T30)"}, kinds, onKind(packageMarkers)},
+		{Rule{"root", "a kind is marked as a root type, and has spec and status (K7, K8)"}, kinds, onKind(root)},
+		{Rule{"scope", "a kind has one or both of the scopes, set by one marker (N1)"}, kinds, onKind(scope)},
+		{Rule{"settings", "a managed kind has parameters and an observation (K4, K10)"}, kinds, onKind(managed)},
+		{Rule{"link", "the comment of parameters links to the vendor's page (P91)"}, kinds, onKind(link)},
+		{Rule{"claim", "a claim kind is namespaced, its spec is optional, and its status is the common one (K31, K32, K34)"}, kinds, onKind(claim)},
+		{Rule{"target", "a target kind is namespaced, its spec is required, and its status is the common one (K71, K72, K74)"}, kinds, onKind(targetKind)},
+		{Rule{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)"}, kinds, onKind(class)},
+		{Rule{"provider-config", "a managed kind has a provider configuration (N29)"}, kinds, onKind(providerConfig)},
+		// Of the fields of parameters, observations and the specs of claims.
+		{Rule{"json", "fields have camelCase names in JSON (P5, P6)"}, settings | claims | observations, onField(jsonName)},
+		{Rule{"documented", "fields have comments, which kubectl explain shows (P90)"}, settings | claims | observations, onField(documented)},
+		{Rule{"optional", "an optional setting is a pointer, list or map with omitempty (P40, P46)"}, settings | claims, onField(optional)},
+		{Rule{"required", "a setting without +optional is a value without omitempty (P41, P43)"}, settings | claims, onField(required)},
+		{Rule{"collection", "lists and maps are not pointers (P46)"}, settings | claims, onField(collection)},
+		{Rule{"demanded", "+bowline:required is for optional settings that are not in lists of several items (O32)"}, settings, demanded},
+		{Rule{"outside-lists", "+bowline:default and +bowline:generated are for settings outside of lists and maps (P62)"}, settings, outsideLists},
+		{Rule{"single-field", "the only field of an optional struct is required (P34)"}, settings | claims, onField(singleField)},
+		{Rule{"immutable-list", "an immutable setting is not in a list, unless it is listType=map (N33)"}, settings, immutableList},
+		{Rule{"immutable-reference", "a reference is immutable if its field is, a selector never (P70, P71)"}, settings, immutableReference},
+		{Rule{"immutable-always", "an immutable setting is resolved once, never Always (N33)"}, settings, immutableAlways},
+		{Rule{"reference", "a field that refers to a kind has a reference and a selector beside it, and the kind exists (R159)"}, settings, reference},
+		{Rule{"sub-resource", "a setting is not a list of objects that have a kind of their own (P23)"}, settings, subResource},
+		{Rule{"plain-secret", "secrets are not settings (P60)"}, settings | claims, onField(plainSecret)},
+		{Rule{"secret-name", "the name of a field that selects a secret ends with SecretRef (P60)"}, settings, onField(secretName)},
+		{Rule{"secret-comment", "the comment of an optional secret describes the value without it (P63)"}, settings, secretComment},
+		{Rule{"claim-marker", "a claim's settings have no markers but +immutable, and that outside of lists and maps (K38)"}, claims, claimMarker},
+		{Rule{"status-omitempty", "fields that were not observed are not shown (P50)"}, observations, onField(statusOmitted)},
+		{Rule{"status-optional", "observed fields are not marked +optional or +immutable (P51)"}, observations, onField(statusOptional)},
+		// Of markers: see findings.comment.
+		{Rule{markerRule, "markers of bowline exist, and match the type of their field"}, 0, nil},
+		{Rule{nolintRule, "+bowline:nolint has the name of a rule and a reason"}, 0, nil},
+	}
+}
+
+// onKind returns the check of a rule for a kind as a whole.
+func onKind(check func(k *model.Kind) string) func(*model.Kind, model.Place) string {
+	return func(k *model.Kind, _ model.Place) string { return check(k) }
+}
+
+// onField returns the check of a rule that only depends on the field itself.
+func onField(check func(f *model.Field) string) func(*model.Kind, model.Place) string {
+	return func(_ *model.Kind, at model.Place) string { return check(at.Field()) }
 }

@@ -1,6 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package source generates the Go files of an API: types, registration, methods, field rules and resolvers.
+//
+// Each file is a template over the model. Imports are collected while it is executed, and gofmt formats the result. Declarations of
+// the author are not generated again (T13), and files without declarations are not generated.
+//
+//	files, err := source.Files(api) // by path, relative to the folder that the model was loaded from
 package source
 
 import (
@@ -171,3 +177,98 @@ func wrap(text string) string {
 
 // name returns the path of a file of a package.
 func name(pkg *model.Package, base string) string { return filepath.Join(pkg.Dir, base) }
+
+// Files generates all Go files of an API except the deepcopy functions. The keys are paths relative to the API's base.
+func Files(api *model.API) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, pkg := range api.Packages {
+		if !pkg.OptedIn() || len(pkg.Kinds) == 0 {
+			continue
+		}
+		if err := addPackage(files, pkg); err != nil {
+			return nil, err
+		}
+	}
+	return files, addRoot(files, api)
+}
+
+func addPackage(files map[string][]byte, pkg *model.Package) error {
+	if !pkg.Written {
+		text, err := packageComment(pkg)
+		if err != nil {
+			return err
+		}
+		files[name(pkg, "zz_generated.doc.go")] = text
+	}
+	for _, part := range []struct {
+		file, template string
+		data           any
+	}{
+		{"zz_generated.types.go", "types.tmpl", typesOf(pkg)},
+		{"zz_generated.register.go", "register.tmpl", pkg},
+		{"zz_generated.accessors.go", "accessors.tmpl", accessorsOf(pkg)},
+		{"zz_generated.rules.go", "rules.tmpl", rulesOf(pkg)},
+		{"zz_generated.resolvers.go", "resolvers.tmpl", resolversOf(pkg)},
+	} {
+		f := &file{pkg: pkg, imports: map[string]string{}, methods: part.template != "types.tmpl"}
+		text, err := f.write(part.template, part.data, "")
+		if err != nil {
+			return err
+		}
+		if text != nil {
+			files[name(pkg, part.file)] = text
+		}
+	}
+	return nil
+}
+
+// packageComment generates the file with the comment and the markers of a package without files of the author.
+func packageComment(pkg *model.Package) ([]byte, error) {
+	f := &file{pkg: pkg, imports: map[string]string{}}
+	comment := wrap("Package "+pkg.Name+" contains the namespaced kinds of "+pkg.Group()+", which share their settings with the "+
+		"cluster-scoped ones of "+pkg.Source.Group()+".") + "\n//\n// +kubebuilder:object:generate=true\n// +groupName=" + pkg.Group() + "\n"
+	if version := pkg.Source.Comment.Value("versionName"); version != "" {
+		comment += "// +versionName=" + version + "\n"
+	}
+	return f.finish(nil, comment)
+}
+
+// addRoot generates AddToScheme of all packages in the root folder of the API, and the package crds, which embeds the definitions,
+// unless the author wrote them.
+func addRoot(files map[string][]byte, api *model.API) error {
+	var served []*model.Package
+	for _, pkg := range api.Packages {
+		if len(pkg.Kinds) > 0 {
+			served = append(served, pkg)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	root := api.Package(api.Path)
+	if root == nil {
+		root = &model.Package{API: api, Dir: api.Dir, Path: api.Path, Name: path.Base(api.Path), Header: served[0].Header}
+	}
+	if !root.Declares("AddToScheme") && len(root.Kinds) == 0 {
+		if err := write(files, root, "zz_generated.register.go", "scheme.tmpl", served, "adds all kinds of the API to a scheme."); err != nil {
+			return err
+		}
+	}
+	if api.Package(path.Join(api.Path, "crds")) != nil {
+		return nil
+	}
+	crds := &model.Package{API: api, Name: "crds", Header: served[0].Header}
+	crds.Dir, crds.Path = filepath.Join(api.Dir, crds.Name), path.Join(api.Path, crds.Name)
+	return write(files, crds, "zz_generated.crds.go", "crds.tmpl", nil,
+		"embeds the custom resource definitions of the API.")
+}
+
+func write(files map[string][]byte, pkg *model.Package, base, template string, data any, does string) error {
+	comment := ""
+	if !pkg.Written {
+		comment = wrap("Package "+pkg.Name+" "+does) + "\n"
+	}
+	text, err := (&file{pkg: pkg, imports: map[string]string{}}).write(template, data, comment)
+	files[name(pkg, base)] = text
+	return err
+}
