@@ -15,22 +15,14 @@ import (
 
 // A Type is the type of a field, as far as its own package defines it.
 type Type struct {
-	// Text of the type in Go.
-	Text string
-	// Pointer is true for *T.
-	Pointer bool
-	// List is true for []T and *[]T.
-	List bool
-	// Map is true for map[K]T and *map[K]T.
-	Map bool
-	// ItemPointer is true for lists and maps of pointers.
-	ItemPointer bool
-	// Import is the path of the package that declares the named type; empty for the package itself and for builtin types.
-	Import string
-	// Name of the type, or of that of the items. Empty for types without a name.
-	Name string
-	// Imports are the paths of all packages in Text, by their names there.
-	Imports map[string]string
+	Text        string            // in Go
+	Pointer     bool              // *T
+	List        bool              // []T and *[]T
+	Map         bool              // map[K]T and *map[K]T
+	ItemPointer bool              // a list or map of pointers
+	Import      string            // path of the package that declares the named type; empty for the package itself and builtin types
+	Name        string            // of the type, or of that of the items. Empty for types without a name
+	Imports     map[string]string // paths of all packages in Text, by their names there
 }
 
 // Collection is true for lists and maps.
@@ -41,22 +33,14 @@ func (t Type) Is(path, name string) bool { return t.Import == path && t.Name == 
 
 // A Field of a struct.
 type Field struct {
-	// Name in Go; that of the type for an embedded field.
-	Name string
-	// JSON is the name in JSON; empty for an embedded field that is inlined.
-	JSON string
-	// Options of the json tag, such as omitempty.
-	Options []string
-	// Embedded is true for a field without a name of its own.
-	Embedded bool
-	// Type of the field.
-	Type Type
-	// Comment above the field.
-	Comment Comment
-	// Struct that the field belongs to.
-	Struct *Struct
-	// At is the position of the field.
-	At token.Position
+	Name     string   // in Go; that of the type for an embedded field
+	JSON     string   // name in JSON; empty for an embedded field that is inlined
+	Options  []string // of the json tag, such as omitempty
+	Embedded bool     // a field without a name of its own
+	Type     Type
+	Comment  Comment
+	Struct   *Struct // that the field belongs to
+	At       token.Position
 }
 
 // Omitted is true if JSON omits the field when it is empty.
@@ -71,21 +55,21 @@ func (f *Field) Optional() bool {
 
 // A Struct is a struct type that an author declared.
 type Struct struct {
-	// Name of the type.
-	Name string
-	// Comment above the type.
+	Name    string
 	Comment Comment
-	// Fields in their order.
-	Fields []*Field
-	// Package that declares it.
+	Fields  []*Field // in their order
 	Package *Package
-	// At is the position of the declaration.
-	At token.Position
+	At      token.Position
 }
 
-// Field returns the field of a name in Go, nil if there is none.
-func (s *Struct) Field(name string) *Field {
-	return first(s.Fields, func(f *Field) bool { return f.Name == name })
+// Field returns the field of the first of the names in Go that there is, nil if there is none.
+func (s *Struct) Field(names ...string) *Field {
+	for _, name := range names {
+		if f := first(s.Fields, func(f *Field) bool { return f.Name == name }); f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 // first returns the first item that satisfies a condition, nil if there is none.
@@ -113,8 +97,10 @@ func (f *Field) Below() *Struct {
 	return pkg.Structs[f.Type.Name]
 }
 
-func readStruct(pkg *Package, file *ast.File, name string, comment Comment, s *ast.StructType, at func(token.Pos) token.Position) *Struct {
-	read := &Struct{Name: name, Comment: comment, Package: pkg, At: at(s.Pos())}
+func readStruct(
+	pkg *Package, file *ast.File, t *ast.TypeSpec, comment Comment, s *ast.StructType, at func(token.Pos) token.Position,
+) *Struct {
+	read := &Struct{Name: t.Name.Name, Comment: comment, Package: pkg, At: at(t.Pos())}
 	imports := importsOf(file)
 	for _, f := range s.Fields.List {
 		field := Field{Type: readType(f.Type, imports), Struct: read, At: at(f.Pos()), Comment: readComment(at, f.Doc)}
@@ -190,12 +176,9 @@ func readType(expr ast.Expr, imports map[string]string) Type {
 
 // A Marker is a line of a comment for programs: +name or +name=value.
 type Marker struct {
-	// Name without the plus sign, such as immutable.
-	Name string
-	// Value after the first equals sign, if any.
-	Value string
-	// At is the position of the marker.
-	At token.Position
+	Name  string // without the plus sign, such as immutable
+	Value string // after the first equals sign, if any
+	At    token.Position
 }
 
 // String returns the marker as it was written.
@@ -208,10 +191,8 @@ func (m Marker) String() string {
 
 // A Comment is the comment above a declaration.
 type Comment struct {
-	// Prose is the text without markers, by line, without empty lines at either end.
-	Prose []string
-	// Markers are the markers, in order.
-	Markers []Marker
+	Prose   []string // text without markers, by line, without empty lines at either end
+	Markers []Marker // in order
 }
 
 // Has is true if there is a marker of the name.

@@ -37,45 +37,34 @@ const (
 	Target         Role = "target"
 )
 
-// A recognition is the role and scope of a kind whose spec, or template of specs, embeds a struct.
-type recognition struct {
+// recognitions are the roles and scopes of kinds whose spec, or template of specs, embeds a struct: the table to extend when a role
+// is added.
+var recognitions = []struct {
 	embedded string
 	role     Role
 	scope    Scope
-}
-
-// recognitions is the table to extend when a role is added.
-func recognitions() []recognition {
-	return []recognition{
-		{"ResourceSpec", Managed, Cluster},
-		{"NamespacedResourceSpec", Managed, Namespaced},
-		{"ProviderSpec", ProviderConfig, Cluster},
-		{"ResourceClaimSpec", Claim, Namespaced},
-		{"ClassSpecTemplate", Class, Cluster},
-		{"TargetSpec", Target, Namespaced},
-	}
+}{
+	{"ResourceSpec", Managed, Cluster},
+	{"NamespacedResourceSpec", Managed, Namespaced},
+	{"ProviderSpec", ProviderConfig, Cluster},
+	{"ResourceClaimSpec", Claim, Namespaced},
+	{"ClassSpecTemplate", Class, Cluster},
+	{"TargetSpec", Target, Namespaced},
 }
 
 // A Ref names a type, of the package itself or another.
 type Ref struct {
-	// Import is the path of the package that declares the type.
-	Import string
-	// Name of the type.
-	Name string
+	Import string // path of the package that declares the type
+	Name   string
 }
 
 // A Kind is a root type of an API.
 type Kind struct {
-	// Name of the kind and of its Go type.
-	Name string
-	// Role of the kind.
-	Role Role
-	// Scope of the kind.
-	Scope Scope
-	// Package that the kind is in.
+	Name    string // of the kind and of its Go type
+	Role    Role
+	Scope   Scope
 	Package *Package
-	// Struct is the declaration of the author: in another package, for a kind whose Source is set.
-	Struct *Struct
+	Struct  *Struct // declaration of the author: in another package, for a kind whose Source is set
 	// Source is the kind that this one is generated from: that of the first scope, or the managed kind of a class. It is nil for a
 	// kind that the author declared.
 	Source *Kind
@@ -84,8 +73,7 @@ type Kind struct {
 	// Parameters, Init and Observation are the types of spec.forProvider, spec.initProvider and status.atProvider of a
 	// managed resource. Init has no name if the author's spec has no such field. A class only has Parameters.
 	Parameters, Init, Observation Ref
-	// InitPointer is true if the author's spec.initProvider is a pointer.
-	InitPointer bool
+	InitPointer                   bool // the author's spec.initProvider is a pointer
 }
 
 // Noun returns the name for use in a sentence: node group for NodeGroup, DB instance for DBInstance.
@@ -113,20 +101,12 @@ func begins(runes []rune, i int) bool {
 	return !unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])
 }
 
-// Declares is true if the author declared a type in the kind's package.
-func (k *Kind) Declares(name string) bool { return k.Package.Declares(name) }
-
 // Lookup returns the struct that a reference names, nil if it was not read.
 func (k *Kind) Lookup(r Ref) *Struct {
 	if pkg := k.Package.API.Package(r.Import); pkg != nil {
 		return pkg.Structs[r.Name]
 	}
 	return nil
-}
-
-// isObject is true for structs that are Kubernetes objects with a spec, or with a template of specs.
-func isObject(s *Struct) bool {
-	return s.Embeds(MetaPath, "TypeMeta") && s.Embeds(MetaPath, "ObjectMeta") && specOf(s) != nil
 }
 
 // specOf returns the field that defines the role of a kind: a class has specTemplate instead of spec (K21).
@@ -136,7 +116,7 @@ func specOf(s *Struct) *Field {
 
 // readKind returns the kind that a struct declares, nil if it has no role.
 func readKind(s *Struct) *Kind {
-	if !isObject(s) {
+	if !s.Embeds(MetaPath, "TypeMeta") || !s.Embeds(MetaPath, "ObjectMeta") || specOf(s) == nil {
 		return nil
 	}
 	k := &Kind{Name: s.Name, Package: s.Package, Struct: s, Scope: Cluster}
@@ -151,7 +131,7 @@ func readKind(s *Struct) *Kind {
 	case spec == nil && len(scopes) > 0:
 		k.Role = Managed
 	case spec != nil:
-		for _, r := range recognitions() {
+		for _, r := range recognitions {
 			if spec.Embeds(CommonPath, r.embedded) {
 				k.Role, k.Scope = r.role, r.scope
 			}
@@ -246,7 +226,7 @@ func (k *Kind) ClaimKinds() []string {
 // addClass adds the class that a marker of a managed kind requests, unless the author wrote it. A namespaced kind has none (N28): teams
 // could read the secrets of its managed resources.
 func (p *Package) addClass(k *Kind) {
-	if k.Role != Managed || k.Scope != Cluster || !k.Struct.Comment.Has(ClassMarker) || p.Declares(k.ClassName()) {
+	if k.Role != Managed || k.Scope != Cluster || !k.Struct.Comment.Has(ClassMarker) || p.Declared[k.ClassName()] {
 		return
 	}
 	p.Kinds = append(p.Kinds, &Kind{
@@ -292,20 +272,9 @@ func (s *Struct) walk(above Place, seen []*Struct) []Place {
 	return all
 }
 
-// sibling returns the field of a name beside the one of the place.
-func (p Place) sibling(names ...string) *Field {
-	for _, name := range names {
-		if f := p.Field().Struct.Field(name); f != nil {
-			return f
-		}
-	}
-	return nil
-}
-
-// Markers of references, which are those of Crossplane.
+// Markers of references, which are those of Crossplane. That of the type has the kind that a field refers to.
 const (
-	referenceMarker = "crossplane:generate:reference"
-	// ReferenceType is the marker with the kind that a field refers to.
+	referenceMarker    = "crossplane:generate:reference"
 	ReferenceType      = referenceMarker + ":type"
 	referenceExtractor = referenceMarker + ":extractor"
 	referenceRefName   = referenceMarker + ":refFieldName"
@@ -314,12 +283,9 @@ const (
 
 // A Reference is a field whose value can be resolved from another object (R158).
 type Reference struct {
-	// Place of the field below the parameters.
-	Place Place
-	// Ref and Selector are the fields beside it; nil if the author did not declare them.
-	Ref, Selector *Field
-	// Target is the type of the referenced kind, in the scope of the referring kind. It has no name if there is no such kind.
-	Target Ref
+	Place         Place  // of the field below the parameters
+	Ref, Selector *Field // beside it; nil if the author did not declare them
+	Target        Ref    // type of the referenced kind, in the scope of the referring kind. It has no name if there is no such kind
 	// Extractor is the call that returns the value of the target: Import is the package of the function, Name the call. It is empty
 	// for the external name.
 	Extractor Ref
@@ -338,7 +304,7 @@ func (k *Kind) References() []Reference {
 			continue
 		}
 		all = append(all, Reference{
-			Place: place, Ref: place.sibling(RefNames(f)...), Selector: place.sibling(SelectorNames(f)...),
+			Place: place, Ref: f.Struct.Field(RefNames(f)...), Selector: f.Struct.Field(SelectorNames(f)...),
 			Target: k.target(f, f.Comment.Value(ReferenceType)), Extractor: extractor(f),
 		})
 	}
@@ -385,9 +351,8 @@ func (k *Kind) target(f *Field, value string) Ref {
 func extractor(f *Field) Ref {
 	call := f.Comment.Value(referenceExtractor)
 	head, arguments, _ := strings.Cut(call, "(")
-	i := strings.LastIndex(head, ".")
-	if i < 0 {
-		return Ref{Name: call}
+	if i := strings.LastIndex(head, "."); i >= 0 {
+		return Ref{head[:i], head[i+1:] + "(" + arguments}
 	}
-	return Ref{head[:i], head[i+1:] + "(" + arguments}
+	return Ref{Name: call}
 }

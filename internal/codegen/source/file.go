@@ -139,7 +139,6 @@ func (f *file) functions() template.FuncMap {
 		"An":        func(word string) string { return strings.ToUpper(article(word)[:1]) + article(word)[1:] },
 		"system":    func() string { return cmp.Or(f.pkg.Value("bowline:system"), "the external system") },
 		"initField": f.initField,
-		"resolve":   f.resolve,
 		"scheme":    f.scheme,
 	}
 }
@@ -249,7 +248,7 @@ func addRoot(files map[string][]byte, api *model.API) error {
 	if root == nil {
 		root = &model.Package{API: api, Dir: api.Dir, Path: api.Path, Name: path.Base(api.Path), Header: served[0].Header}
 	}
-	if !root.Declares("AddToScheme") && len(root.Kinds) == 0 {
+	if !root.Declared["AddToScheme"] && len(root.Kinds) == 0 {
 		if err := write(files, root, "zz_generated.register.go", "scheme.tmpl", served, "adds all kinds of the API to a scheme."); err != nil {
 			return err
 		}

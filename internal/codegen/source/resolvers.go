@@ -4,71 +4,77 @@
 package source
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-const referencePath = "github.com/bowline-dev/bowline/pkg/reference"
+// resolver is the data of the template of resolvers for a kind.
+type resolver struct {
+	*model.Kind
+	Attempts                 []attempt
+	InInit, Nearby, Anywhere bool // variables to declare
+}
+
+// An attempt resolves one reference.
+type attempt struct {
+	model.Reference
+	Open, Close string   // loops and conditions around the block
+	At          string   // the struct of the field in Go
+	Path        string   // of the field, with %d for each of the indices
+	Indices     []string // variables of the loops
+}
+
+// Namespaced is true for references that may name a namespace.
+func (a attempt) Namespaced() bool { return a.Ref.Type.Name == "NamespacedReference" }
+
+// Plural is the suffix of names for lists.
+func (a attempt) Plural() string {
+	if a.Place.Field().Type.List {
+		return "s"
+	}
+	return ""
+}
+
+// Pointer is true for a pointer to a value, and for a list of pointers.
+func (a attempt) Pointer() bool {
+	t := a.Place.Field().Type
+	return t.Pointer && !t.List || t.ItemPointer
+}
 
 // resolversOf returns the kinds with references and without a resolver of the author.
-func resolversOf(pkg *model.Package) []*model.Kind {
-	var all []*model.Kind
+func resolversOf(pkg *model.Package) []resolver {
+	var all []resolver
 	for _, k := range pkg.Kinds {
-		if k.Role == model.Managed && !pkg.Methods[k.Name+".ResolveReferences"] && len(k.References()) > 0 {
-			all = append(all, k)
+		r := resolver{Kind: k}
+		if k.Role != model.Managed || pkg.Methods[k.Name+".ResolveReferences"] {
+			continue
+		}
+		for _, reference := range k.References() {
+			a := attemptOf(reference, "p", "spec.forProvider", nil)
+			r.Attempts = append(r.Attempts, a)
+			r.Anywhere, r.Nearby = r.Anywhere || a.Namespaced(), r.Nearby || !a.Namespaced()
+			if !initHas(k, reference) {
+				continue
+			}
+			conditions := unset(reference)
+			if k.InitPointer {
+				conditions = append([]string{"i != nil"}, conditions...)
+			}
+			r.InInit = true
+			r.Attempts = append(r.Attempts, attemptOf(amongInit(k, reference), "i", "spec.initProvider", conditions))
+		}
+		if len(r.Attempts) > 0 {
+			all = append(all, r)
 		}
 	}
 	return all
-}
-
-// resolve generates the statements that resolve all references of a kind.
-func (f *file) resolve(k *model.Kind) string {
-	f.use(referencePath, "")
-	var text strings.Builder
-	text.WriteString("p := &mg.Spec.ForProvider\n")
-	references := k.References()
-	inInit := slices.ContainsFunc(references, func(r model.Reference) bool { return initHas(k, r) })
-	if inInit && k.InitPointer {
-		text.WriteString("i := mg.Spec.InitProvider\n")
-	} else if inInit {
-		text.WriteString("i := &mg.Spec.InitProvider\n")
-	}
-	if slices.ContainsFunc(references, func(r model.Reference) bool { return !isNamespaced(r) }) {
-		text.WriteString("nearby := reference.NewAPIResolver(c, mg)\n")
-	}
-	if slices.ContainsFunc(references, isNamespaced) {
-		text.WriteString("anywhere := reference.NewAPINamespacedResolver(c, mg)\n")
-	}
-	for _, r := range references {
-		text.WriteString(f.attempt(r, "p", "spec.forProvider"))
-		if initHas(k, r) {
-			within := f.attempt(amongInit(k, r), "i", "spec.initProvider")
-			if condition := unset(r); condition != "" && strings.HasPrefix(within, "{") {
-				within = "if " + condition + " " + within
-			} else if condition != "" {
-				within = "if " + condition + " {\n" + within + "}\n"
-			}
-			if k.InitPointer {
-				within = "if i != nil {\n" + within + "}\n"
-			}
-			text.WriteString(within)
-		}
-	}
-	return text.String()
 }
 
 // initHas is true if the init parameters also have the field, which those of the author may not.
 func initHas(k *model.Kind, r model.Reference) bool {
 	own := k.Lookup(k.Init)
 	return k.Init.Name != "" && (own == nil || own.Field(r.Place[0].Name) != nil)
-}
-
-// isNamespaced is true for references that may name a namespace.
-func isNamespaced(r model.Reference) bool {
-	return r.Ref.Type.Name == "NamespacedReference"
 }
 
 // amongInit returns a reference as it is in the init parameters: as the author declared it there, or else optional, as initField
@@ -84,86 +90,42 @@ func amongInit(k *model.Kind, r model.Reference) model.Reference {
 	return r
 }
 
-// attempt generates a block that resolves one reference, within the loops and conditions for its place.
-func (f *file) attempt(r model.Reference, root, path string) string {
-	var open, closing string
-	var indices []string
-	at := root
+// attemptOf adds the loops and conditions on the way to the place to the given conditions.
+func attemptOf(r model.Reference, root, path string, conditions []string) attempt {
+	a := attempt{Reference: r, At: root, Path: path}
+	enter := func(statement string) { a.Open, a.Close = a.Open+statement+"{\n", a.Close+"\n}" }
+	for _, condition := range conditions {
+		enter("if " + condition)
+	}
 	for _, step := range r.Place[:len(r.Place)-1] {
-		at += "." + step.Name
+		a.At += "." + step.Name
 		if step.JSON != "" {
-			path += "." + step.JSON
+			a.Path += "." + step.JSON
 		}
 		if step.Type.List {
-			index := string(rune('a' + len(indices)))
-			open += fmt.Sprintf("for %s := range %s {\n", index, at)
-			at, path, indices = at+"["+index+"]", path+"[%d]", append(indices, index)
-			closing += "}\n"
+			index := string(rune('a' + len(a.Indices)))
+			enter("for " + index + " := range " + a.At)
+			a.At, a.Path, a.Indices = a.At+"["+index+"]", a.Path+"[%d]", append(a.Indices, index)
 		}
 		if step.Type.Pointer && !step.Type.List || step.Type.ItemPointer {
-			open += fmt.Sprintf("if %s != nil {\n", at)
-			closing += "}\n"
+			enter("if " + a.At + " != nil")
 		}
 	}
-	path = fmt.Sprintf("%q", path+"."+r.Place.Field().JSON)
-	if len(indices) > 0 {
-		path = fmt.Sprintf("%sSprintf(%s, %s)", f.use("fmt", ""), path, strings.Join(indices, ", "))
+	if a.Open == "" {
+		enter("")
 	}
-	if open == "" {
-		open, closing = "{\n", "}\n"
-	}
-	return open + f.request(r, at, path) + closing
+	a.Path += "." + r.Place.Field().JSON
+	return a
 }
 
-// request generates the call and stores its result.
-func (f *file) request(r model.Reference, at, path string) string {
-	field := at + "." + r.Place.Field().Name
-	call, request, current, references, resolved := "Resolve", "ResolutionRequest", "CurrentValue", "Reference", "rsp.ResolvedValue"
-	from, to := "reference.FromPtrValue", "reference.ToPtrValue"
-	pointer := r.Place.Field().Type.Pointer
-	stored := "rsp.ResolvedReference"
-	if r.Place.Field().Type.List {
-		call, current, references, resolved = "ResolveMultiple", "CurrentValues", "References", "rsp.ResolvedValues"
-		from, to, pointer, stored = from+"s", to+"s", r.Place.Field().Type.ItemPointer, "rsp.ResolvedReferences"
-		request = "Multi" + request
-	}
-	resolver := "nearby"
-	if isNamespaced(r) {
-		resolver = "anywhere"
-		request = strings.Replace("Namespaced"+request, "NamespacedMulti", "MultiNamespaced", 1)
-	}
-	value := field
-	if pointer {
-		value, resolved = from+"("+field+")", to+"("+resolved+")"
-	}
-	target := f.use(r.Target.Import, "") + r.Target.Name
-	extract := ""
-	if r.Extractor.Name != "" {
-		extract = fmt.Sprintf("Extract: %s%s,\n", f.use(r.Extractor.Import, ""), r.Extractor.Name)
-	}
-	return fmt.Sprintf(`rsp, err := %s.%s(ctx, reference.%s{
-		%s: %s,
-		%s: %s.%s,
-		Selector: %s.%s,
-		To: reference.To{Managed: &%s{}, List: &%sList{}},
-		%sFieldPath: %s,
-	})
-	if err != nil {
-		return err
-	}
-	%s, %s.%s = %s, %s
-`, resolver, call, request, current, value, references, at, r.Ref.Name, at, r.Selector.Name,
-		target, target, extract, path, field, at, r.Ref.Name, resolved, stored)
-}
-
-// unset returns the condition that spec.forProvider has no value; empty inside lists, where that is unknown.
-func unset(r model.Reference) string {
+// unset returns the condition that spec.forProvider has no value; none inside lists, where that is unknown.
+func unset(r model.Reference) []string {
 	var conditions []string
 	at := "p"
 	for _, step := range r.Place[:len(r.Place)-1] {
 		at += "." + step.Name
 		if step.Type.Collection() {
-			return ""
+			return nil
 		}
 		if step.Type.Pointer {
 			conditions = append(conditions, at+" == nil")
@@ -179,5 +141,5 @@ func unset(r model.Reference) string {
 	default:
 		conditions = append(conditions, at+` == ""`)
 	}
-	return strings.Join(conditions, " || ")
+	return []string{strings.Join(conditions, " || ")}
 }

@@ -24,16 +24,16 @@ func typesOf(pkg *model.Package) []types {
 	var all []types
 	for _, k := range pkg.Kinds {
 		t := types{Kind: k}
-		t.WriteKind = k.Role != model.Class && !k.Declares(k.Name)
-		t.WriteList = !k.Declares(k.Name + "List")
+		t.WriteKind = k.Role != model.Class && !pkg.Declared[k.Name]
+		t.WriteList = !pkg.Declared[k.Name+"List"]
 		switch k.Role {
 		case model.Class:
-			t.WriteClass = !k.Declares(k.Name)
-			t.WriteTemplate = k.Spec.Import == pkg.Path && !k.Declares(k.Spec.Name)
+			t.WriteClass = !pkg.Declared[k.Name]
+			t.WriteTemplate = k.Spec.Import == pkg.Path && !pkg.Declared[k.Spec.Name]
 		case model.Managed:
-			t.WriteSpec = k.Spec.Import == pkg.Path && !k.Declares(k.Spec.Name)
-			t.WriteStatus = k.Status.Import == pkg.Path && !k.Declares(k.Status.Name)
-			t.WriteInit = k.Init.Import == pkg.Path && !k.Declares(k.Init.Name)
+			t.WriteSpec = k.Spec.Import == pkg.Path && !pkg.Declared[k.Spec.Name]
+			t.WriteStatus = k.Status.Import == pkg.Path && !pkg.Declared[k.Status.Name]
+			t.WriteInit = k.Init.Import == pkg.Path && !pkg.Declared[k.Init.Name]
 		}
 		all = append(all, t)
 	}

@@ -37,6 +37,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.NetworkID, p.NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
+
 	if p.NetworkID == nil {
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: reference.FromPtrValue(i.NetworkID),
@@ -50,6 +51,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.NetworkID, i.NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
+
 	{
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: p.OwnerName,
@@ -63,6 +65,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.OwnerName, p.OwnerNameRef = rsp.ResolvedValue, rsp.ResolvedReference
 	}
+
 	if p.OwnerName == "" {
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: reference.FromPtrValue(i.OwnerName),
@@ -76,6 +79,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.OwnerName, i.OwnerNameRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
+
 	{
 		rsp, err := nearby.ResolveMultiple(ctx, reference.MultiResolutionRequest{
 			CurrentValues: p.Neighbours,
@@ -90,6 +94,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.Neighbours, p.NeighbourRefs = rsp.ResolvedValues, rsp.ResolvedReferences
 	}
+
 	if len(p.Neighbours) == 0 {
 		rsp, err := nearby.ResolveMultiple(ctx, reference.MultiResolutionRequest{
 			CurrentValues: i.Neighbours,
@@ -104,6 +109,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.Neighbours, i.NeighbourRefs = rsp.ResolvedValues, rsp.ResolvedReferences
 	}
+
 	for a := range p.Disks {
 		rsp, err := anywhere.Resolve(ctx, reference.NamespacedResolutionRequest{
 			CurrentValue: reference.FromPtrValue(p.Disks[a].NetworkID),
@@ -117,6 +123,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.Disks[a].NetworkID, p.Disks[a].NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
+
 	for a := range i.Disks {
 		rsp, err := anywhere.Resolve(ctx, reference.NamespacedResolutionRequest{
 			CurrentValue: reference.FromPtrValue(i.Disks[a].NetworkID),
@@ -130,6 +137,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.Disks[a].NetworkID, i.Disks[a].NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
+
 	if p.Boot != nil {
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: reference.FromPtrValue(p.Boot.KernelID),
@@ -143,6 +151,7 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.Boot.KernelID, p.Boot.KernelIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
+
 	if p.Boot == nil || p.Boot.KernelID == nil {
 		if i.Boot != nil {
 			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
