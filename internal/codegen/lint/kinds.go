@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,20 +123,16 @@ func claim(k *model.Kind) string {
 	if k.Role != model.Claim {
 		return ""
 	}
-	if !k.Struct.Field("Spec").Omitted() && !setsScope(k, model.Cluster) {
-		return fmt.Sprintf("the spec of %s may be empty: add omitempty to its json tag", k.Name)
-	}
-	return namespacedKind(k, "ResourceClaimStatus")
+	return cmp.Or(namespacedKind(k, "ResourceClaimStatus"), refuse(!k.Struct.Field("Spec").Omitted(),
+		"the spec of %s may be empty: add omitempty to its json tag", k.Name))
 }
 
 func targetKind(k *model.Kind) string {
 	if k.Role != model.Target {
 		return ""
 	}
-	if k.Struct.Field("Spec").Omitted() && !setsScope(k, model.Cluster) {
-		return fmt.Sprintf("the spec of %s is required: remove omitempty from its json tag", k.Name)
-	}
-	return namespacedKind(k, "TargetStatus")
+	return cmp.Or(namespacedKind(k, "TargetStatus"), refuse(k.Struct.Field("Spec").Omitted(),
+		"the spec of %s is required: remove omitempty from its json tag", k.Name))
 }
 
 // namespacedKind checks scope and status of claims and targets.

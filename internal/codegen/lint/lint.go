@@ -22,25 +22,19 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// A Problem is a position in the source that breaks a rule.
-type Problem struct {
-	// At is the position.
-	At token.Position
-	// Rule is the name of the rule.
-	Rule string
-	// Message describes the problem and what to write instead.
-	Message string
+// A problem is a position in the source that breaks a rule, and what to write instead.
+type problem struct {
+	at            token.Position
+	rule, message string
 }
 
 // Error returns file:line:column: rule: message.
-func (p *Problem) Error() string { return fmt.Sprintf("%s: %s: %s", p.At, p.Rule, p.Message) }
+func (p problem) Error() string { return fmt.Sprintf("%s: %s: %s", p.at, p.rule, p.message) }
 
 // A Rule is one requirement.
 type Rule struct {
-	// Name of the rule, for the marker +bowline:nolint.
-	Name string
-	// Requirement is the requirement, with the ids of the patterns that it implements.
-	Requirement string
+	Name        string // for the marker +bowline:nolint
+	Requirement string // with the ids of the patterns that it implements
 }
 
 // Rules returns all rules, in the order in which they are applied.
@@ -54,7 +48,7 @@ func Rules() []Rule {
 
 // Check returns all problems of the packages that opted in, joined, sorted by position; nil if there are none.
 func Check(api *model.API) error {
-	found := &findings{seen: map[string]bool{}}
+	var found findings
 	for _, pkg := range api.Packages {
 		if !pkg.OptedIn() {
 			continue
@@ -66,28 +60,22 @@ func Check(api *model.API) error {
 			}
 		}
 	}
-	slices.SortFunc(found.problems, func(a, b *Problem) int {
-		return cmp.Or(cmp.Compare(a.At.Filename, b.At.Filename), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column),
-			cmp.Compare(a.Rule, b.Rule))
+	slices.SortFunc(found, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column),
+			cmp.Compare(a.rule, b.rule))
 	})
 	var all []error
-	for _, p := range found.problems {
+	for _, p := range slices.Compact(found) { // several kinds may share a type
 		all = append(all, p)
 	}
 	return errors.Join(all...)
 }
 
-type findings struct {
-	problems []*Problem
-	seen     map[string]bool
-}
+type findings []problem
 
-// add adds a problem once, also if several kinds share the type.
 func (f *findings) add(at token.Position, rule, message string) {
-	p := &Problem{At: at, Rule: rule, Message: message}
-	if message != "" && !f.seen[p.Error()] {
-		f.seen[p.Error()] = true
-		f.problems = append(f.problems, p)
+	if message != "" {
+		*f = append(*f, problem{at, rule, message})
 	}
 }
 
@@ -186,6 +174,14 @@ func rules() []rule {
 		{Rule{markerRule, "markers of bowline exist, and match the type of their field"}, 0, nil},
 		{Rule{nolintRule, "+bowline:nolint has the name of a rule and a reason"}, 0, nil},
 	}
+}
+
+// refuse returns a message if a condition holds.
+func refuse(condition bool, format string, arguments ...any) string {
+	if !condition {
+		return ""
+	}
+	return fmt.Sprintf(format, arguments...)
 }
 
 // onKind returns the check of a rule for a kind as a whole.

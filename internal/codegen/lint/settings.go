@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
@@ -26,10 +27,7 @@ func jsonName(f *model.Field) string {
 }
 
 func lowerCamel(name string) string {
-	i := 0
-	for i < len(name) && name[i] >= 'A' && name[i] <= 'Z' {
-		i++
-	}
+	i := len(name) - len(strings.TrimLeftFunc(name, unicode.IsUpper))
 	if i > 1 && i < len(name) {
 		i--
 	}
@@ -37,10 +35,7 @@ func lowerCamel(name string) string {
 }
 
 func documented(f *model.Field) string {
-	if f.Comment.Text() != "" {
-		return ""
-	}
-	return f.Name + " has no comment: describe its meaning, unit, limits and default"
+	return refuse(f.Comment.Text() == "", "%s has no comment: describe its meaning, unit, limits and default", f.Name)
 }
 
 func optional(f *model.Field) string {
@@ -68,10 +63,8 @@ func required(f *model.Field) string {
 }
 
 func collection(f *model.Field) string {
-	if f.Type.Pointer && f.Type.Collection() {
-		return fmt.Sprintf("%s is a pointer to a list or map: make it %s", f.Name, strings.TrimPrefix(f.Type.Text, "*"))
-	}
-	return ""
+	return refuse(f.Type.Pointer && f.Type.Collection(), "%s is a pointer to a list or map: make it %s", f.Name,
+		strings.TrimPrefix(f.Type.Text, "*"))
 }
 
 // parent returns the first field above a place for which is is true, nil if there is none.
@@ -143,11 +136,8 @@ func isSelector(f *model.Field) bool {
 
 func plainSecret(f *model.Field) string {
 	secret := regexp.MustCompile(`(?i)(password|passphrase|secret|token|(private|api|access|secret)key)s?$`)
-	if f.Type.Name != "string" || !secret.MatchString(f.Name) {
-		return ""
-	}
-	return fmt.Sprintf("%s looks like a secret, and everyone with read access to the object would see it: "+
-		"make it %sSecretRef *xpv1.SecretKeySelector", f.Name, f.Name)
+	return refuse(f.Type.Name == "string" && secret.MatchString(f.Name), "%[1]s looks like a secret, and everyone with read access to "+
+		"the object would see it: make it %[1]sSecretRef *xpv1.SecretKeySelector", f.Name)
 }
 
 func secretName(f *model.Field) string {
@@ -179,10 +169,7 @@ func secretComment(k *model.Kind, at model.Place) string {
 }
 
 func statusOmitted(f *model.Field) string {
-	if f.Omitted() {
-		return ""
-	}
-	return fmt.Sprintf("%s shows its zero value before it is observed: add omitempty to its json tag", f.Name)
+	return refuse(!f.Omitted(), "%s shows its zero value before it is observed: add omitempty to its json tag", f.Name)
 }
 
 func statusOptional(f *model.Field) string {
@@ -206,19 +193,18 @@ func immutableList(_ *model.Kind, at model.Place) string {
 		f.Name, list.Name, list.Name)
 }
 
-// referenceAt returns the reference of a place, if its field has one.
-func referenceAt(k *model.Kind, at model.Place) (model.Reference, bool) {
+// referenceAt returns the reference of a place, nil if its field has none.
+func referenceAt(k *model.Kind, at model.Place) *model.Reference {
 	all := k.References()
-	i := slices.IndexFunc(all, func(r model.Reference) bool { return slices.Equal(r.Place, at) })
-	if i < 0 {
-		return model.Reference{}, false
+	if i := slices.IndexFunc(all, func(r model.Reference) bool { return slices.Equal(r.Place, at) }); i >= 0 {
+		return &all[i]
 	}
-	return all[i], true
+	return nil
 }
 
 func immutableReference(k *model.Kind, at model.Place) string {
-	r, ok := referenceAt(k, at)
-	if !ok {
+	r := referenceAt(k, at)
+	if r == nil {
 		return ""
 	}
 	fixed := at.Field().Comment.Has("immutable")
@@ -234,8 +220,8 @@ func immutableReference(k *model.Kind, at model.Place) string {
 }
 
 func immutableAlways(k *model.Kind, at model.Place) string {
-	r, ok := referenceAt(k, at)
-	if !ok || !at.Field().Comment.Has("immutable") {
+	r := referenceAt(k, at)
+	if r == nil || !at.Field().Comment.Has("immutable") {
 		return ""
 	}
 	for _, companion := range []*model.Field{r.Ref, r.Selector} {
@@ -248,8 +234,8 @@ func immutableAlways(k *model.Kind, at model.Place) string {
 }
 
 func reference(k *model.Kind, at model.Place) string {
-	r, ok := referenceAt(k, at)
-	if !ok {
+	r := referenceAt(k, at)
+	if r == nil {
 		return ""
 	}
 	f := at.Field()
@@ -273,29 +259,26 @@ func reference(k *model.Kind, at model.Place) string {
 			strings.Replace(r.Ref.Type.Name, "Reference", "Selector", 1))
 	case r.Extractor.Name != "" && r.Extractor.Import == "":
 		return fmt.Sprintf("the extractor of %s is not a function call: write import/path.Function()", f.Name)
+	case r.Target.Name == "":
+		return fmt.Sprintf("%s refers to %s, but there is no such %s kind: correct the marker, or add the scope to that kind", f.Name,
+			kind, strings.ToLower(string(k.Scope)))
+	case !inSecondScope(k, at):
+		return fmt.Sprintf("%s refers to %s, but there is no such namespaced kind: mark it with +bowline:scopes=Cluster,Namespaced",
+			f.Name, kind)
 	}
-	return target(k, r, kind)
+	return ""
 }
 
-// target searches the kind in every scope of the referring kind.
-func target(k *model.Kind, r model.Reference, kind string) string {
-	name := r.Place.Field().Name
-	if r.Target.Name == "" {
-		return fmt.Sprintf("%s refers to %s, but there is no such %s kind: correct the marker, or add the scope to that kind", name, kind,
-			strings.ToLower(string(k.Scope)))
-	}
+// inSecondScope is true if the kind of a reference also exists in the second scope, or the referring kind does not.
+func inSecondScope(k *model.Kind, at model.Place) bool {
 	for _, pkg := range k.Package.API.Packages {
 		for _, second := range pkg.Kinds {
-			if second.Source != k {
-				continue
-			}
-			if other, ok := referenceAt(second, r.Place); ok && other.Target.Name == "" {
-				return fmt.Sprintf("%s refers to %s, but there is no such namespaced kind: mark it with +bowline:scopes=Cluster,Namespaced",
-					name, kind)
+			if r := referenceAt(second, at); second.Source == k && r != nil && r.Target.Name == "" {
+				return false
 			}
 		}
 	}
-	return ""
+	return true
 }
 
 func isCompanion(f *model.Field, name string) bool {
