@@ -24,12 +24,8 @@ import (
 
 // An Output is the generated files of some APIs.
 type Output struct {
-	// Base is the folder that paths are relative to.
-	Base string
-	// Files by path.
-	Files map[string][]byte
-	// Stale are the paths of files that an earlier run generated and that are obsolete, sorted.
-	Stale []string
+	Base  string            // folder that paths are relative to
+	Files map[string][]byte // by path; nil for one that an earlier run generated and that is obsolete
 }
 
 // Generate returns the generated files of APIs, without writing them. Folders are absolute or relative to base. All packages below them
@@ -41,57 +37,57 @@ func Generate(ctx context.Context, base string, folders ...string) (*Output, err
 	}
 	out := &Output{Base: base, Files: map[string][]byte{}}
 	for _, folder := range folders {
-		if err := out.add(ctx, strings.TrimSuffix(filepath.ToSlash(folder), "/...")); err != nil {
+		files, err := generate(ctx, base, strings.TrimSuffix(filepath.ToSlash(folder), "/..."))
+		if err != nil {
 			return nil, err
 		}
+		maps.Copy(out.Files, files)
 	}
 	return out, nil
 }
 
-func (o *Output) add(ctx context.Context, folder string) error {
+func generate(ctx context.Context, base, folder string) (map[string][]byte, error) {
 	if filepath.IsAbs(folder) {
-		base, err := filepath.Abs(o.Base)
+		absolute, err := filepath.Abs(base)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if folder, err = filepath.Rel(base, folder); err != nil {
-			return err
+		if folder, err = filepath.Rel(absolute, folder); err != nil {
+			return nil, err
 		}
 	}
-	api, err := model.Load(o.Base, folder)
+	api, err := model.Load(base, folder)
 	if err != nil {
-		return fmt.Errorf("reading the API below %s: %w", folder, err)
+		return nil, fmt.Errorf("reading the API below %s: %w", folder, err)
 	}
 	if err := lint.Check(api); err != nil {
-		return err
+		return nil, err
 	}
 	files, err := source.Files(api)
 	if err != nil {
-		return fmt.Errorf("writing Go for %s: %w", folder, err)
+		return nil, fmt.Errorf("writing Go for %s: %w", folder, err)
 	}
-	stale, err := written(o.Base, api.Dir)
+	before, err := written(base, api.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	over := maps.Clone(files)
-	for name, text := range stale {
-		if _, wanted := files[name]; !wanted && strings.HasSuffix(name, ".go") {
+	for name, text := range before {
+		if over[name] == nil && strings.HasSuffix(name, ".go") {
 			over[name] = packageClause(text) // As if it were deleted.
 		}
 	}
 	rest, err := definition.Files(ctx, api, over)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	maps.Copy(files, rest)
-	for name := range stale {
-		if _, wanted := files[name]; !wanted {
-			o.Stale = append(o.Stale, name)
+	for name := range before {
+		if files[name] == nil {
+			files[name] = nil
 		}
 	}
-	slices.Sort(o.Stale)
-	maps.Copy(o.Files, files)
-	return nil
+	return files, nil
 }
 
 // written returns the generated files below a folder.
@@ -135,13 +131,13 @@ func packageClause(text []byte) []byte {
 
 // Differences returns the paths of files that are missing, obsolete or different, sorted.
 func (o *Output) Differences() ([]string, error) {
-	differ := slices.Clone(o.Stale)
+	var differ []string
 	for name, want := range o.Files {
 		have, err := os.ReadFile(filepath.Join(o.Base, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if err != nil || !bytes.Equal(have, want) {
+		if (err != nil) != (want == nil) || !bytes.Equal(have, want) {
 			differ = append(differ, name)
 		}
 	}
@@ -157,8 +153,8 @@ func (o *Output) Write() ([]string, error) {
 	}
 	for _, name := range changed {
 		at := filepath.Join(o.Base, name)
-		text, wanted := o.Files[name]
-		if !wanted {
+		text := o.Files[name]
+		if text == nil {
 			if err := os.Remove(at); err != nil {
 				return nil, err
 			}
@@ -181,19 +177,16 @@ func Command(ctx context.Context, to io.Writer, base string, check bool, folders
 	if err != nil {
 		return err
 	}
-	if !check {
-		changed, err := out.Write()
-		for _, name := range changed {
-			fmt.Fprintln(to, name)
-		}
-		return err
+	process := out.Write
+	if check {
+		process = out.Differences
 	}
-	differ, err := out.Differences()
-	if err != nil || len(differ) == 0 {
-		return err
-	}
+	differ, err := process()
 	for _, name := range differ {
 		fmt.Fprintln(to, name)
+	}
+	if err != nil || !check || len(differ) == 0 {
+		return err
 	}
 	return fmt.Errorf("%d generated files are not up to date: run bowline generate without --check and commit what it writes", len(differ))
 }

@@ -32,8 +32,9 @@ func constrain(s *schema, k *model.Kind) {
 	}
 	for _, r := range k.References() {
 		if r.Place.Field().Comment.Has("immutable") {
-			resolveOnce(s, k, r.Place, r.Ref)
-			resolveOnce(s, k, r.Place, r.Selector)
+			for _, companion := range r.Companions() {
+				resolveOnce(s, k, companion)
+			}
 		}
 	}
 	for _, place := range places {
@@ -80,8 +81,8 @@ func fixInitial(s *schema, k *model.Kind, place model.Place, below []string) {
 			return // The resolved value has a rule.
 		}
 		if slices.Equal(r.Place, place) {
-			for _, companion := range []*model.Field{r.Ref, r.Selector} {
-				free += " || " + enforced("oldSelf", append(slices.Clone(below[:len(below)-1]), companion.JSON))
+			for _, companion := range r.Companions() {
+				free += " || " + enforced("oldSelf", steps(companion))
 			}
 		}
 	}
@@ -100,11 +101,11 @@ func fixInitial(s *schema, k *model.Kind, place model.Place, below []string) {
 }
 
 // resolveOnce refuses the resolve policy Always for the reference or selector of an immutable field (N33).
-func resolveOnce(s *schema, k *model.Kind, place model.Place, companion *model.Field) {
+func resolveOnce(s *schema, k *model.Kind, companion model.Place) {
 	const policy = ".?policy.?resolve.orValue('IfNotPresent') != 'Always'"
-	at, below := holder(k, append(slices.Clone(place[:len(place)-1]), companion))
+	at, below := holder(k, companion)
 	rule, subject := optional("self", below)+policy, "it resolves"
-	if companion.Type.List {
+	if companion.Field().Type.List {
 		rule = "!" + has("self", below...) + " || " + plain("self", below) + ".all(r, r" + policy + ")"
 		subject = "they resolve"
 	}
@@ -152,9 +153,7 @@ func require(s *schema, k *model.Kind, place model.Place) {
 	ways := []model.Place{place}
 	for _, r := range k.References() {
 		if slices.Equal(r.Place, place) {
-			for _, companion := range []*model.Field{r.Ref, r.Selector} {
-				ways = append(ways, append(slices.Clone(place[:len(place)-1]), companion))
-			}
+			ways = append(ways, r.Companions()...)
 		}
 	}
 	settings := []string{"forProvider"}
@@ -240,6 +239,8 @@ func withoutTransitions(s *schema) {
 	s.XValidations = slices.DeleteFunc(s.XValidations, func(v apiextensionsv1.ValidationRule) bool {
 		return strings.Contains(v.Rule, "oldSelf")
 	})
-	editProperties(s, withoutTransitions)
+	for name := range s.Properties {
+		edit(s, []string{name}, withoutTransitions)
+	}
 	edit(s, []string{items}, withoutTransitions)
 }

@@ -5,6 +5,7 @@ package definition
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,26 +38,17 @@ func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextension
 		d.Annotations = withDefault(d.Annotations, meta.AnnotationKeyClaimKinds, strings.ToLower(strings.Join(kinds, ",")))
 	}
 	if k.Role != model.Class { // A class has no status (K24).
-		if version.Subresources == nil {
-			version.Subresources = &apiextensionsv1.CustomResourceSubresources{}
-		}
-		if version.Subresources.Status == nil {
-			version.Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
-		}
+		version.Subresources = cmp.Or(version.Subresources, &apiextensionsv1.CustomResourceSubresources{})
+		version.Subresources.Status = cmp.Or(version.Subresources.Status, &apiextensionsv1.CustomResourceSubresourceStatus{})
 	}
 	version.AdditionalPrinterColumns = columns(k.Role, version.AdditionalPrinterColumns)
 }
 
 // withDefault adds a key to labels or annotations unless the author set it.
 func withDefault(to map[string]string, key, value string) map[string]string {
-	if _, explicit := to[key]; explicit {
-		return to
-	}
-	if to == nil {
-		to = map[string]string{}
-	}
-	to[key] = value
-	return to
+	merged := map[string]string{key: value}
+	maps.Copy(merged, to)
+	return merged
 }
 
 // scopeIsExplicit is true if a marker of kubebuilder sets the scope, and none of bowline does.

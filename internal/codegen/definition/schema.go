@@ -4,7 +4,6 @@
 package definition
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,13 +32,6 @@ func edit(s *schema, at []string, change func(*schema)) {
 	if property, ok := s.Properties[at[0]]; ok {
 		edit(&property, at[1:], change)
 		s.Properties[at[0]] = property
-	}
-}
-
-// editProperties changes the schemas of all properties, in order.
-func editProperties(s *schema, change func(*schema)) {
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		edit(s, []string{name}, change)
 	}
 }
 
@@ -72,7 +64,9 @@ func bound(s *schema) {
 			}
 			bound(s.AdditionalProperties.Schema)
 		}
-		editProperties(s, bound)
+		for name := range s.Properties {
+			edit(s, []string{name}, bound)
+		}
 	}
 }
 

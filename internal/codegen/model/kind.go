@@ -291,6 +291,12 @@ type Reference struct {
 	Extractor Ref
 }
 
+// Companions returns the places of reference and selector.
+func (r Reference) Companions() []Place {
+	beside := func(f *Field) Place { return append(slices.Clone(r.Place[:len(r.Place)-1]), f) }
+	return []Place{beside(r.Ref), beside(r.Selector)}
+}
+
 // References returns the references among the settings of a managed kind.
 func (k *Kind) References() []Reference {
 	parameters := k.Lookup(k.Parameters)

@@ -34,7 +34,6 @@ func (mg *Gateway) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.NetworkID, p.NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-
 	if i != nil {
 		if p.NetworkID == nil {
 			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{

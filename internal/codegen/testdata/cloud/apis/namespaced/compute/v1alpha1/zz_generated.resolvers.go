@@ -37,7 +37,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.NetworkID, p.NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-
 	if p.NetworkID == nil {
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: reference.FromPtrValue(i.NetworkID),
@@ -51,7 +50,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.NetworkID, i.NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-
 	{
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: p.OwnerName,
@@ -65,7 +63,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.OwnerName, p.OwnerNameRef = rsp.ResolvedValue, rsp.ResolvedReference
 	}
-
 	if p.OwnerName == "" {
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: reference.FromPtrValue(i.OwnerName),
@@ -79,7 +76,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.OwnerName, i.OwnerNameRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-
 	{
 		rsp, err := nearby.ResolveMultiple(ctx, reference.MultiResolutionRequest{
 			CurrentValues: p.Neighbours,
@@ -94,7 +90,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.Neighbours, p.NeighbourRefs = rsp.ResolvedValues, rsp.ResolvedReferences
 	}
-
 	if len(p.Neighbours) == 0 {
 		rsp, err := nearby.ResolveMultiple(ctx, reference.MultiResolutionRequest{
 			CurrentValues: i.Neighbours,
@@ -109,7 +104,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.Neighbours, i.NeighbourRefs = rsp.ResolvedValues, rsp.ResolvedReferences
 	}
-
 	for a := range p.Disks {
 		rsp, err := anywhere.Resolve(ctx, reference.NamespacedResolutionRequest{
 			CurrentValue: reference.FromPtrValue(p.Disks[a].NetworkID),
@@ -123,7 +117,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.Disks[a].NetworkID, p.Disks[a].NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-
 	for a := range i.Disks {
 		rsp, err := anywhere.Resolve(ctx, reference.NamespacedResolutionRequest{
 			CurrentValue: reference.FromPtrValue(i.Disks[a].NetworkID),
@@ -137,7 +130,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		i.Disks[a].NetworkID, i.Disks[a].NetworkIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-
 	if p.Boot != nil {
 		rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
 			CurrentValue: reference.FromPtrValue(p.Boot.KernelID),
@@ -151,7 +143,6 @@ func (mg *Machine) ResolveReferences(ctx context.Context, c client.Reader) error
 		}
 		p.Boot.KernelID, p.Boot.KernelIDRef = reference.ToPtrValue(rsp.ResolvedValue), rsp.ResolvedReference
 	}
-
 	if p.Boot == nil || p.Boot.KernelID == nil {
 		if i.Boot != nil {
 			rsp, err := nearby.Resolve(ctx, reference.ResolutionRequest{
