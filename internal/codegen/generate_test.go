@@ -5,16 +5,25 @@ package codegen_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/internal/codegen"
+	"github.com/bowline-dev/bowline/internal/codegen/lint"
+	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
 // The generated files in the repository are the golden ones. kinds_test.go and the provider import them, so they compile. To
@@ -174,4 +183,169 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(definitions), "kinds")
+}
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		folders []string
+		want    string // in the error; empty if there is none
+	}{
+		"check of what is up to date (T25)":              {[]string{"./testdata/cloud/apis/..."}, ""},
+		"the dots may be left out (T25)":                 {[]string{"testdata/cloud/apis"}, ""},
+		"no folder":                                      {nil, "name the folder of the API types"},
+		"a folder that contains more":                    {[]string{"testdata/cloud"}, "use the folder testdata/cloud/apis"},
+		"a missing folder":                               {[]string{"./apis/..."}, "no such file or directory"},
+		"problems are reported (O23)":                    {[]string{"testdata/wrong/apis"}, "apis/v1/thing.go:12:2: documented: Size has no comment"},
+		"problems of kubebuilder's markers are reported": {[]string{"testdata/mistaken/apis"}, "testdata/mistaken/apis/v1/thing.go:12:2: expected integer"},
+		"check of what is not written (T25)":             {[]string{"testdata/unwritten/apis"}, "not up to date: run bowline generate without --check"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var output bytes.Buffer
+			err := codegen.Command(t.Context(), &output, ".", true, tc.folders...)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			names := strings.Contains(output.String(), "testdata/unwritten/apis/v1/zz_generated.types.go\n")
+			if strings.Contains(tc.want, "not up to date") && !names {
+				t.Errorf("printed %q", output.String())
+			}
+		})
+	}
+}
+
+func TestBrokenSource(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	err := os.CopyFS(base, fstest.MapFS{
+		"go.mod":        {Data: []byte("module example.org/things\n")},
+		"apis/thing.go": {Data: []byte("package apis\n\ntype Thing = ;\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = codegen.Generate(t.Context(), base, filepath.Join(base, "apis"))
+	if want := "apis/thing.go:3:14: expected type"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestGoGenerate(t *testing.T) {
+	t.Parallel()
+	t.Run("go generate runs the generator, which leaves what is up to date (T11)", func(t *testing.T) {
+		t.Parallel()
+		generate := exec.CommandContext(t.Context(), "go", "generate", "-x", "./...")
+		generate.Dir = "testdata/cloud/apis"
+		got, err := generate.CombinedOutput()
+		if want := "go run github.com/bowline-dev/bowline/internal/codegen/cmd .\n"; err != nil || string(got) != want {
+			t.Errorf("%v, got %q, want %q", err, got, want)
+		}
+	})
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for target, want := range map[string]string{
+		"generate":   ".ci/generate",
+		"manifests":  ".ci/generate manifests",
+		"reviewable": ".ci/generate\n.ci/verify\n.ci/ensure-servers\ngo test -timeout 25m ./...",
+	} {
+		t.Run("make "+target+" (T20, T25)", func(t *testing.T) {
+			t.Parallel()
+			got, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "-C", "../..", target).CombinedOutput()
+			if strings.TrimSpace(string(got)) != want || err != nil {
+				t.Errorf("%v, got %q, want %q", err, got, want)
+			}
+		})
+	}
+}
+
+func ExampleGenerate() {
+	out, err := codegen.Generate(context.Background(), ".", "testdata/cloud/apis")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	differ, err := out.Differences()
+	fmt.Println(len(differ), err)
+	// Output: 0 <nil>
+}
+
+// The rules of package lint hold for every kind that is declared in this repository, and its packages are laid out alike.
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"apis", "providers/fcp/apis", "providers/sql/apis", "examples/notes/apis"} {
+		api, err := model.Load("../..", dir)
+		if err != nil || len(api.Packages) == 0 {
+			t.Fatalf("%d packages in %s: %v", len(api.Packages), dir, err)
+		}
+		t.Run("markers, links, scopes, specs, statuses, settings and observations of kinds in "+dir+
+			" (K7 K11 K31 K32 K34 K72 K74 P5 P23 P34 P40 P41 P43 P46 P51 P60 P71 P90 P91)", func(t *testing.T) {
+			t.Parallel()
+			if err := lint.Check(api); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, pkg := range api.Packages {
+			if !pkg.OptedIn() || len(pkg.Kinds) == 0 {
+				continue
+			}
+			files := sourceOf(t, filepath.Join("../..", pkg.Dir))
+			t.Run("markers of the package are in doc.go of "+pkg.Dir+" (T30 T32)", func(t *testing.T) {
+				t.Parallel()
+				checkDoc(t, pkg, files)
+			})
+			t.Run("metadata of kinds is in register.go of "+pkg.Dir+" (A70 A71 T31)", func(t *testing.T) {
+				t.Parallel()
+				names := []string{"Group", "GroupVersion"}
+				for _, k := range pkg.Kinds {
+					names = append(names, k.Name+"Kind", k.Name+"KindAPIVersion", k.Name+"GroupVersionKind")
+				}
+				for _, name := range names {
+					if files["zz_generated.register.go"].Scope.Lookup(name) == nil {
+						t.Errorf("zz_generated.register.go does not declare %s", name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// sourceOf returns the syntax of a package by the names of its files.
+func sourceOf(t *testing.T, dir string) map[string]*ast.File {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]*ast.File{}
+	for _, name := range names {
+		if files[filepath.Base(name)], err = parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// checkDoc requires the package comment and the markers of the package in one file, which is generated for a second scope.
+func checkDoc(t *testing.T, pkg *model.Package, files map[string]*ast.File) {
+	t.Helper()
+	doc := "doc.go"
+	if files[doc] == nil {
+		doc = "zz_generated.doc.go"
+	}
+	for name, file := range files {
+		for _, group := range file.Comments {
+			lines := strings.Split(group.Text(), "\n")
+			for _, marker := range []string{"+groupName=" + pkg.Group(), "+kubebuilder:object:generate=true"} {
+				if found, want := slices.Contains(lines, marker), name == doc && group == file.Doc; found != want {
+					t.Errorf("%s contains the marker %s: %t", name, marker, found)
+				}
+			}
+		}
+	}
+	if text := files[doc].Doc.Text(); !strings.HasPrefix(text, "Package "+pkg.Name+" ") {
+		t.Errorf("%s begins with %q", doc, text)
+	}
 }

@@ -66,6 +66,15 @@ var (
 	_ anyConfig            = &config.ProviderConfig{}
 	_ anyConfig            = &localconfig.ProviderConfig{}
 	_ anyConfig            = &localconfig.ClusterProviderConfig{}
+	_ resource.Claim       = &claims.MachineClaim{}
+	_ resource.ClaimList   = &claims.MachineClaimList{}
+	_ interface {
+		resource.Class
+		Parameters() *compute.MachineParameters
+	} = &compute.MachineClass{}
+	_ resource.Class     = &network.GatewayClass{}
+	_ resource.ClassList = &compute.MachineClassList{}
+	_ resource.ClassList = &network.GatewayClassList{}
 )
 
 func TestAccessors(t *testing.T) {
@@ -89,28 +98,35 @@ func TestAccessors(t *testing.T) {
 	}
 	t.Run("settings, observation and init parameters are those of the object (T12)", func(t *testing.T) {
 		t.Parallel()
-		mg := &localcompute.Machine{}
-		mg.Parameters().Size, mg.Observation().Name = "large", "m"
+		mg, class := &localcompute.Machine{}, &compute.MachineClass{}
+		mg.Parameters().Size, mg.Observation().Name, class.Parameters().Size = "large", "m", "large"
 		mg.InitParameters().(*compute.MachineInitParameters).Size = new("small")
-		if mg.Spec.ForProvider.Size != "large" || mg.Status.AtProvider.Name != "m" || *mg.Spec.InitProvider.Size != "small" {
-			t.Errorf("got %+v %+v", mg.Spec, mg.Status)
+		if mg.Spec.ForProvider.Size != "large" || mg.Status.AtProvider.Name != "m" || *mg.Spec.InitProvider.Size != "small" ||
+			class.SpecTemplate.ForProvider.Size != "large" {
+			t.Errorf("got %+v %+v %+v", mg.Spec, mg.Status, class)
 		}
 	})
 	t.Run("items of a list are its own (T14)", func(t *testing.T) {
 		t.Parallel()
-		list := &compute.MachineList{Items: make([]compute.Machine, 2)}
-		list.GetItems()[1].SetName("b")
-		if list.Items[1].Name != "b" {
-			t.Errorf("got %+v", list.Items)
+		machines := &compute.MachineList{Items: make([]compute.Machine, 2)}
+		classes := &compute.MachineClassList{Items: make([]compute.MachineClass, 2)}
+		asked := &claims.MachineClaimList{Items: make([]claims.MachineClaim, 2)}
+		machines.GetItems()[1].SetName("b")
+		classes.GetItems()[1].SetName("b")
+		asked.GetItems()[1].SetName("b")
+		if machines.Items[1].Name != "b" || classes.Items[1].Name != "b" || asked.Items[1].Name != "b" {
+			t.Errorf("got %+v %+v %+v", machines.Items, classes.Items, asked.Items)
 		}
 	})
 	t.Run("a method written by hand is kept (T13)", func(t *testing.T) {
 		t.Parallel()
-		if got := (&compute.Machine{}).GetDeletionPolicy(); got != xpv1.DeletionDelete {
-			t.Errorf("by hand: %q", got)
-		}
-		if got := (&localcompute.Machine{}).GetDeletionPolicy(); got != "" {
-			t.Errorf("generated: %q", got)
+		claim := &claims.MachineClaim{}
+		claim.SetBindingPhase(xpv1.BindingPhaseReleased)
+		got := []any{claim.GetBindingPhase(), (&compute.Machine{}).GetDeletionPolicy(), (&network.GatewayClass{}).GetReclaimPolicy(),
+			(&localcompute.Machine{}).GetDeletionPolicy(), (&compute.MachineClass{}).GetReclaimPolicy()} // the last two are generated
+		want := []any{xpv1.BindingPhaseUnbound, xpv1.DeletionDelete, xpv1.ReclaimRetain, xpv1.DeletionPolicy(""), xpv1.ReclaimPolicy("")}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 }

@@ -4,6 +4,7 @@
 package codegen_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -14,12 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	cloud "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis"
+	claims "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/claims/v1alpha1"
 	compute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/compute/v1alpha1"
 	localcompute "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/compute/v1alpha1"
 	localnetwork "github.com/bowline-dev/bowline/internal/codegen/testdata/cloud/apis/namespaced/network/v1alpha1"
@@ -38,13 +43,8 @@ func TestMain(m *testing.M) {
 
 func machine(t *testing.T, namespace, name, spec string) *unstructured.Unstructured {
 	t.Helper()
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := yaml.Unmarshal([]byte("spec: "+spec), &u.Object); err != nil {
-		t.Fatal(err)
-	}
-	u.SetGroupVersionKind(localcompute.MachineGroupVersionKind)
+	u := template(t, localcompute.MachineGroupVersionKind, name, "spec: "+spec)
 	u.SetNamespace(namespace)
-	u.SetName(name)
 	return u
 }
 
@@ -55,8 +55,8 @@ func TestAdmission(t *testing.T) {
 	c := client.WithFieldValidation(env.Client, metav1.FieldValidationStrict)
 	for name, tc := range map[string]struct{ spec, refused string }{
 		"nothing (O32)":                {`{forProvider: {}}`, "spec.forProvider.image is required, there or in spec.initProvider"},
-		"all by value (O32)":           {`{forProvider: {image: a, networkId: b}}`, ""},
-		"all at creation (O32)":        {`{forProvider: {}, initProvider: {image: a, networkIdSelector: {}}}`, ""},
+		"all by value (O32, R171)":     {`{forProvider: {image: a, networkId: b}}`, ""},
+		"all at creation (O32, R171)":  {`{forProvider: {}, initProvider: {image: a, networkIdSelector: {}}}`, ""},
 		"nothing where observed (O32)": {`{forProvider: {}, managementPolicies: [Observe]}`, ""},
 		"within what is given (O32)":   {`{forProvider: {image: a, networkId: b, boot: {}}}`, "spec.forProvider.boot.firmware is required"},
 		"within, at creation (O32)":    {`{forProvider: {image: a, networkId: b, boot: {}}, initProvider: {boot: {firmware: a}}}`, ""},
@@ -224,4 +224,154 @@ func TestResolveReferences(t *testing.T) {
 			}
 		})
 	}
+}
+
+// template returns a class with settings.
+func template(t *testing.T, gvk schema.GroupVersionKind, name, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	u.SetGroupVersionKind(gvk)
+	u.SetName(name)
+	return u
+}
+
+func TestClassAdmission(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	c := client.WithFieldValidation(env.Client, metav1.FieldValidationStrict)
+	machines, gateways := compute.MachineClassGroupVersionKind, network.GatewayClassGroupVersionKind
+	in := func(settings string) string {
+		return "{specTemplate: {writeConnectionSecretsToNamespace: a, " + settings + "}}"
+	}
+	for name, tc := range map[string]struct {
+		gvk           schema.GroupVersionKind
+		text, refused string
+	}{
+		"nothing (K21)":                 {gateways, `{}`, "specTemplate: Required"},
+		"no namespace of secrets (K27)": {gateways, `{specTemplate: {forProvider: {}}}`, "writeConnectionSecretsToNamespace: Required"},
+		"a status (K24)":                {gateways, in(`status: {}, forProvider: {}`), "unknown field"},
+		"no settings (K23)":             {machines, in(``), "forProvider: Required"},
+		"all by value (K23, O32)":       {machines, in(`forProvider: {image: a, networkId: b}`), ""},
+		"one by selector (K23, O32)":    {machines, in(`forProvider: {image: a, networkIdSelector: {}}`), ""},
+		"without a demanded (K23, O32)": {machines, in(`forProvider: {networkId: b}`), "specTemplate.forProvider.image is required"},
+		"within what is set (K23, O32)": {machines, in(`forProvider: {image: a, networkId: b, boot: {}}`), "boot.firmware is required"},
+		"of other values (K23)":         {machines, in(`forProvider: {size: huge, image: a, networkId: b}`), "Unsupported value"},
+		"resolved anew (N33)": {machines, in(`forProvider: {image: a, networkIdRef: {name: a, policy: {resolve: Always}}}`),
+			"must not be Always"},
+		"all that is common (K27)": {gateways,
+			in(`forProvider: {}, reclaimPolicy: Retain, claims: {max: 3}, providerConfigRef: {name: a}`), ""},
+		"a configuration of other kinds (K27, N2)": {gateways,
+			in(`forProvider: {}, providerConfigRef: {kind: ClusterProviderConfig, name: a}`), "leave kind out"},
+		"a policy that is none (K27)": {gateways, in(`forProvider: {}, reclaimPolicy: Orphan`), "Unsupported value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := template(t, tc.gvk, env.Prefix+strings.ToLower(strings.Map(letter, name)), tc.text)
+			err := c.Create(t.Context(), object)
+			expect(t, err, tc.refused)
+			if err == nil {
+				remove(t, env, object)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, env *controlplanetest.Env, object client.Object) {
+	t.Helper()
+	if err := env.Client.Delete(t.Context(), object); err != nil {
+		t.Error(err)
+	}
+}
+
+// A class may change, although managed resources that were created from it may not.
+func TestClassEdit(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	class := template(t, compute.MachineClassGroupVersionKind, env.Prefix+"edited", `{specTemplate: {writeConnectionSecretsToNamespace: a,
+		forProvider: {image: a, networkId: b, boot: {firmware: f, kernelId: k}, disks: [{name: d, type: ssd}]}}}`)
+	if err := env.Client.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	change(t, env, class, "{specTemplate: {forProvider: …}}",
+		step{"an immutable setting (K23)", `{image: other}`, ""},
+		step{"one within (K23)", `{boot: {firmware: other}}`, ""},
+		step{"one by a rule of the author's (K23)", `{boot: {kernelId: other}}`, ""},
+		step{"what holds one (K23)", `{boot: null}`, ""},
+		step{"one in a list (K23)", `{disks: [{name: d, type: hdd}]}`, ""},
+		step{"what it comes from (K23)", `{networkId: null, networkIdRef: {name: c}}`, ""},
+	)
+	remove(t, env, class)
+}
+
+// The immutable settings of a claim do not change once it has its managed resource, at any depth of its spec.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	env := controlplanetest.New(t)
+	claim := template(t, claims.MachineClaimGroupVersionKind, "settled", `{spec: {size: large, place: {zone: a, namespace: here}}}`)
+	claim.SetNamespace(env.Namespace)
+	if err := env.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	change(t, env, claim, "{spec: …}",
+		step{"before, it may change (K38)", `{place: {zone: b}}`, ""},
+		step{"it is bound (K38)", `{resourceRef: {apiVersion: a/v1, kind: A, name: a}}`, ""},
+		step{"one within a struct (K38)", `{place: {zone: c}}`, "place.zone is settled"},
+		step{"one that is taken away (K38)", `{place: {zone: null}}`, "place.zone is settled"},
+		step{"what holds it (K38)", `{place: null}`, "place.zone is settled"},
+		step{"one of a reserved name (K38)", `{place: {namespace: there}}`, "place.namespace is settled"},
+		step{"one at the top (K38)", `{size: small}`, "size is settled"},
+		step{"others may change (K38)", `{purpose: p, place: {note: other}}`, ""},
+	)
+}
+
+// What kubectl get shows of claims and classes.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	class := template(t, network.GatewayClassGroupVersionKind, "shown", `{specTemplate: {writeConnectionSecretsToNamespace: a,
+		forProvider: {}, reclaimPolicy: Retain, claims: {max: 3}}}`)
+	class.SetAnnotations(map[string]string{"resourceclass.crossplane.io/is-default-class": "true"})
+	claim := template(t, claims.MachineClaimGroupVersionKind, "shown", `{spec: {size: small,
+		classRef: {apiVersion: a/v1, kind: B, name: gold}, resourceRef: {apiVersion: a/v1, kind: R, name: machine-1}},
+		status: {bindingPhase: Bound, conditions: [{type: Ready, status: "True", reason: Available, lastTransitionTime: "2023-12-18T22:48:06Z"}]}}`)
+	env := controlplanetest.New(t, class, claim)
+	for name, tc := range map[string]struct {
+		gv   schema.GroupVersion
+		path []string
+		want []any
+	}{
+		"a class (T22)": {network.GroupVersion, []string{"gatewayclasses", "shown"}, []any{"shown", "default", "Retain", 3.0, "true"}},
+		"a claim (T22)": {claims.GroupVersion, []string{"namespaces", env.Namespace, "machineclaims", "shown"},
+			[]any{"shown", "Bound", "gold", "machine-1", "True", "small"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, row(t, env, tc.gv, tc.path)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// row asks the server for the table of one object, and returns its cells but the age.
+func row(t *testing.T, env *controlplanetest.Env, gv schema.GroupVersion, path []string) []any {
+	t.Helper()
+	config := rest.CopyConfig(env.Config)
+	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/apis", &gv, scheme.Codecs.WithoutConversion()
+	c, err := rest.RESTClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Get().Suffix(path...).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := metav1.Table{}
+	if err := json.Unmarshal(text, &table); err != nil || len(table.Rows) != 1 {
+		t.Fatalf("%d rows, %v", len(table.Rows), err)
+	}
+	cells := table.Rows[0].Cells
+	return cells[:len(cells)-1]
 }

@@ -4,67 +4,23 @@
 package definition_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-// machine returns the generated definition of a kind of the test API.
-func machine(t *testing.T, group string) *apiextensionsv1.CustomResourceDefinition {
+const machines = "machines.compute.cloud.example.org"
+
+// at returns the schema that a path leads to; [] is the items of a list.
+func at(t *testing.T, definition, path string) apiextensionsv1.JSONSchemaProps {
 	t.Helper()
-	return definitionOf(t, "machines."+group)
-}
-
-const cluster, namespaced = "compute.cloud.example.org", "compute.cloud.m.example.org"
-
-func TestDescription(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		group, label string
-		scope        apiextensionsv1.ResourceScope
-	}{
-		"cluster-scoped (N1, N29)": {cluster, "cloud.example.org", apiextensionsv1.ClusterScoped},
-		"namespaced (N1, N29)":     {namespaced, "cloud.m.example.org", apiextensionsv1.NamespaceScoped},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := machine(t, tc.group)
-			if d.Spec.Scope != tc.scope || d.Labels["bowline.dev/provider-config"] != tc.label {
-				t.Errorf("scope %s, labels %v", d.Spec.Scope, d.Labels)
-			}
-			if diff := cmp.Diff([]string{"crossplane", "managed", "cloud"}, d.Spec.Names.Categories); diff != "" {
-				t.Errorf("categories -want +got:\n%s", diff)
-			}
-			if diff := cmp.Diff([]string{"vm"}, d.Spec.Names.ShortNames); diff != "" {
-				t.Errorf("short names of the author -want +got:\n%s", diff)
-			}
-		})
-	}
-	t.Run("columns of the author among the usual ones (T21, T22)", func(t *testing.T) {
-		t.Parallel()
-		var got []string
-		for _, c := range machine(t, namespaced).Spec.Versions[0].AdditionalPrinterColumns {
-			got = append(got, c.Name)
-		}
-		if diff := cmp.Diff([]string{"READY", "SYNCED", "EXTERNAL-NAME", "SIZE", "AGE"}, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
-	})
-	t.Run("the status is a subresource (K5)", func(t *testing.T) {
-		t.Parallel()
-		if s := machine(t, cluster).Spec.Versions[0].Subresources; s == nil || s.Status == nil {
-			t.Errorf("got %+v", s)
-		}
-	})
-}
-
-// at returns the schema that a path below spec leads to; [] is the items of a list.
-func at(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, path string) apiextensionsv1.JSONSchemaProps {
-	t.Helper()
-	s := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	s := *definitionOf(t, definition).Spec.Versions[0].Schema.OpenAPIV3Schema
 	for step := range strings.FieldsSeq(strings.ReplaceAll(strings.ReplaceAll(path, "[]", " []"), ".", " ")) {
 		if step == "[]" {
 			s = *s.Items.Schema
@@ -79,79 +35,106 @@ func at(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, path string) 
 	return s
 }
 
-// Rules that the kinds of the example cloud have no use for; package codegen compares all of theirs with those by hand.
-func TestRules(t *testing.T) {
+func TestSchemas(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		group, path, rule string
-		not               bool
-	}{
-		"what holds an immutable field cannot be removed (N33)": {
-			group: cluster, path: "forProvider",
-			rule: "!oldSelf.?boot.?firmware.hasValue() || (self.?boot.?firmware.hasValue() && self.boot.firmware == oldSelf.boot.firmware)",
-		},
-		"in a list that is a map the rule is at the items (N33)": {
-			group: cluster, path: "forProvider.disks[]", rule: "!has(oldSelf.type) || (has(self.type) && self.type == oldSelf.type)",
-		},
-		"required where its optional struct is given (O32)": {
-			group: cluster, path: "",
-			rule: writes + "!(has(self.forProvider.boot) || self.?initProvider.?boot.hasValue()) || " +
-				"self.forProvider.?boot.?firmware.hasValue() || self.?initProvider.?boot.?firmware.hasValue()",
-		},
-		"required by value, reference or selector (O32, R171)": {
-			group: namespaced, path: "",
-			rule: writes + "has(self.forProvider.networkId) || has(self.forProvider.networkIdRef) || has(self.forProvider.networkIdSelector) || " +
-				"self.?initProvider.?networkId.hasValue() || self.?initProvider.?networkIdRef.hasValue() || " +
-				"self.?initProvider.?networkIdSelector.hasValue()",
-		},
-		"the Secret of a namespaced object is in its namespace (N2)": {
-			group: namespaced, path: "forProvider.passwordSecretRef", rule: "!has(self.__namespace__) || self.__namespace__ == ''",
-		},
-		"that of a cluster-scoped object is anywhere (N2)": {
-			group: cluster, path: "forProvider.passwordSecretRef", rule: "!has(self.__namespace__) || self.__namespace__ == ''", not: true,
-		},
-		"what cannot change stays in initProvider, too (N7, N33)": {
-			group: cluster, path: "",
-			rule: "oldSelf.forProvider.?boot.?firmware.hasValue() || !oldSelf.?initProvider.?boot.?firmware.hasValue() || " +
-				"(self.forProvider.?boot.?firmware.hasValue() ? self.forProvider.boot.firmware == oldSelf.initProvider.boot.firmware : " +
-				"self.?initProvider.?boot.?firmware.hasValue() && self.initProvider.boot.firmware == oldSelf.initProvider.boot.firmware)",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			rules := at(t, machine(t, tc.group), tc.path).XValidations
-			if got := slices.ContainsFunc(rules, func(v apiextensionsv1.ValidationRule) bool { return v.Rule == tc.rule }); got == tc.not {
-				t.Errorf("there: %t, among %+v", got, rules)
-			}
-		})
-	}
-}
-
-const writes = "!self.managementPolicies.exists(p, p in ['*', 'Create', 'Update']) || "
-
-func TestBounds(t *testing.T) {
-	t.Parallel()
-	t.Run("what a rule compares is bounded (N33)", func(t *testing.T) {
+	t.Run("what a rule compares is bounded (N33, K23)", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{
-			"forProvider.image", "initProvider.image", "forProvider.disks[].type", "initProvider.disks[].type", "initProvider.boot.firmware",
-		} {
-			if got := at(t, machine(t, cluster), path).MaxLength; got == nil || *got != 1024 {
+		for _, path := range []string{"spec.forProvider.image", "spec.initProvider.image", "spec.forProvider.disks[].type",
+			"spec.initProvider.disks[].type", "spec.initProvider.boot.firmware"} {
+			if got := at(t, machines, path).MaxLength; got == nil || *got != 1024 {
 				t.Errorf("%s has no bound", path)
 			}
+		}
+		if at(t, "machineclasses.compute.cloud.example.org", "specTemplate.forProvider.image").MaxLength == nil {
+			t.Error("the image of a class may be longer than that of its machines")
 		}
 	})
 	t.Run("what no rule compares is not (N33)", func(t *testing.T) {
 		t.Parallel()
-		if got := at(t, machine(t, cluster), "forProvider.policy").MaxLength; got != nil {
+		if got := at(t, machines, "spec.forProvider.policy").MaxLength; got != nil {
 			t.Errorf("policy has at most %d characters", *got)
 		}
 	})
 	t.Run("init parameters are optional and without defaults (K15)", func(t *testing.T) {
 		t.Parallel()
-		init := at(t, machine(t, cluster), "initProvider")
+		init := at(t, machines, "spec.initProvider")
 		if len(init.Required) > 0 || init.Properties["size"].Default != nil {
 			t.Errorf("required %v, size %+v", init.Required, init.Properties["size"])
 		}
 	})
+	t.Run("common fields have defaults (T24)", func(t *testing.T) {
+		t.Parallel()
+		policies, config := at(t, machines, "spec.managementPolicies"), at(t, machines, "spec.providerConfigRef")
+		if len(policies.Items.Schema.Enum) == 0 || string(policies.Default.Raw) != `["*"]` || string(config.Default.Raw) != `{"name":"default"}` {
+			t.Errorf("managementPolicies %+v, providerConfigRef %+v", policies, config.Default)
+		}
+	})
+}
+
+// definitionOf returns what is generated for a kind of the test API, by the definition's name.
+func definitionOf(t *testing.T, name string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	all, err := crd.Load(os.DirFS("../testdata/cloud/apis/crds"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == name })
+	if i < 0 {
+		t.Fatalf("no definition %s", name)
+	}
+	return all[i]
+}
+
+func TestDescriptions(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		definition, categories, columns string
+		short                           string
+		config, label, annotation       string // of the ProviderConfig, and of claim kinds
+		scope                           apiextensionsv1.ResourceScope
+		status                          bool
+	}{
+		"a claim, with a column of the author's (K33, K34, T22)": {
+			definition: "machineclaims.claims.cloud.example.org", scope: apiextensionsv1.NamespaceScoped, status: true,
+			categories: "claim claims", columns: "PHASE CLASS RESOURCE READY SIZE AGE",
+		},
+		"cluster-scoped (K5, N1, N29, T22)": {
+			definition: machines, scope: apiextensionsv1.ClusterScoped, status: true, short: "vm", config: "cloud.example.org",
+			categories: "crossplane managed cloud", columns: "READY SYNCED EXTERNAL-NAME SIZE AGE",
+		},
+		"namespaced, with a column of the author's (K5, N1, N29, T21, T22)": {
+			definition: "machines.compute.cloud.m.example.org", scope: apiextensionsv1.NamespaceScoped, status: true, short: "vm", config: "cloud.m.example.org",
+			categories: "crossplane managed cloud", columns: "READY SYNCED EXTERNAL-NAME SIZE AGE",
+		},
+		"a class (K24, K25, N10, T22)": {
+			definition: "machineclasses.compute.cloud.example.org", scope: apiextensionsv1.ClusterScoped,
+			categories: "class classes", columns: "PROVIDER-CONFIG RECLAIM-POLICY MAX DEFAULT AGE",
+			label:      "machineclaim.claims.cloud.example.org",
+			annotation: "machineclaim.claims.cloud.example.org,buildclaim.claims.cloud.example.org",
+		},
+		"a class by hand (T12, T13, N10)": {
+			definition: "gatewayclasses.network.cloud.example.org", scope: apiextensionsv1.ClusterScoped,
+			categories: "class classes", columns: "PROVIDER-CONFIG RECLAIM-POLICY MAX DEFAULT AGE",
+			label: "gatewayclaim.claims.cloud.example.org", annotation: "gatewayclaim.claims.cloud.example.org",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := definitionOf(t, tc.definition)
+			var columns []string
+			for _, c := range d.Spec.Versions[0].AdditionalPrinterColumns {
+				columns = append(columns, c.Name)
+			}
+			got := []string{
+				string(d.Spec.Scope), strings.Join(d.Spec.Names.Categories, " "), strings.Join(d.Spec.Names.ShortNames, " "), strings.Join(columns, " "),
+				d.Labels["bowline.dev/provider-config"], d.Labels["bowline.dev/claim-kind"], d.Annotations["bowline.dev/claim-kinds"],
+			}
+			if diff := cmp.Diff([]string{string(tc.scope), tc.categories, tc.short, tc.columns, tc.config, tc.label, tc.annotation}, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if s := d.Spec.Versions[0].Subresources; (s != nil) != tc.status {
+				t.Errorf("subresources %+v", s)
+			}
+		})
+	}
 }
