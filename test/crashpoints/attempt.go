@@ -8,22 +8,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/go-logr/logr"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
-	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/core"
+	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
+	"github.com/bowline-dev/bowline/providers/fcp"
 )
 
-// patience is how long an operation may take, and how long its recovery.
-const patience = time.Minute
+const (
+	// patience is how long an operation may take, and how long its recovery.
+	patience     = time.Minute
+	pollInterval = 100 * time.Millisecond
+	// window is how long an interrupted create may be in progress. Here it never is: requests of a crashed process are refused or
+	// served, and the cloud is consistent.
+	window = 100 * time.Millisecond
+)
 
 // An attempt is one run of an operation at an empty site, by a process with a fault.
 type attempt struct {
@@ -32,7 +46,7 @@ type attempt struct {
 	operation operation
 	process   *fault.Process
 
-	claim    resource.Claim // of operations on claims
+	claim    resource.Claim // of operations on claims, the last one
 	object   resource.Managed
 	password string // of the user, if any
 }
@@ -43,17 +57,13 @@ func (t *attempt) run(ctx context.Context) (found []violation, err error) {
 	if err := t.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("preparing: %w", err)
 	}
-	if err := t.operation.begin(ctx, t); err != nil {
+	if err := t.do(ctx, t.operation.when...); err != nil {
 		return nil, fmt.Errorf("beginning: %w", err)
 	}
 	why, err := t.with(ctx, t.process, true)
-	if err != nil {
-		return nil, err
+	if err == nil && t.process.Kind != "" && why == nil { // a process that survives its fault has to finish, too
+		why, err = t.with(ctx, &fault.Process{}, false)
 	}
-	if t.process.Kind == "" || why != nil { // a process that survives its fault has to finish
-		return t.check(ctx, why)
-	}
-	why, err = t.with(ctx, &fault.Process{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -68,64 +78,67 @@ func (t *attempt) prepare(ctx context.Context) error {
 		}
 	}
 	t.process.Overtake = func() error { return t.overtake(ctx) }
-	t.object = t.declared()
-	if t.operation.write != nil {
-		if err := t.operation.write(ctx, t); err != nil {
-			return err
-		}
-	}
-	if !t.operation.existing {
-		return nil
-	}
-	if err := create(ctx, t); err != nil {
+	t.object = t.kind.declare(t.site, "object", t.operation.option)
+	if err := t.do(ctx, t.operation.before...); err != nil || t.operation.given == nil {
 		return err
 	}
-	p, err := t.start(ctx, &fault.Process{})
+	stop, err := t.start(ctx, &fault.Process{})
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err = testkit.Poll(limited, func() error { return t.settled(limited) })
-	if before := t.operation.before; err == nil && before != nil {
-		err = before(limited, t)
-	}
-	return errors.Join(err, p.stop())
+	return errors.Join(t.do(limited, t.operation.given...), stop())
 }
 
-func (t *attempt) declared() resource.Managed { return t.kind.declare(t.site, t.site.meta("object")) }
+func (t *attempt) do(ctx context.Context, steps ...step) error {
+	for _, do := range steps {
+		if err := do(t, ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // overtake writes to all objects and claims as another client.
 func (t *attempt) overtake(ctx context.Context) error {
-	touch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.org/touched":"yes"}}}`))
-	objects, err := t.site.objects(ctx)
-	if err != nil {
-		return err
+	objects, objectsErr := t.site.objects(ctx)
+	claims, claimsErr := t.site.claims(ctx)
+	err := errors.Join(objectsErr, claimsErr)
+	touch := func(o client.Object) {
+		err = errors.Join(err, client.IgnoreNotFound(t.site.client.Patch(ctx, o, mergePatch(`{"metadata":{"annotations":{"example.org/touched":"yes"}}}`))))
 	}
-	claims, err := t.site.claims(ctx)
 	for _, o := range objects {
-		err = errors.Join(err, client.IgnoreNotFound(t.site.client.Patch(ctx, o, touch)))
+		touch(o)
 	}
 	for _, c := range claims {
-		err = errors.Join(err, client.IgnoreNotFound(t.site.client.Patch(ctx, c, touch)))
+		touch(c)
 	}
 	return err
 }
 
 // with runs a process until it has crashed, or the operation is done and the process idle. why is the reason if that takes too long.
 func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) (why, err error) {
-	p, err := t.start(ctx, process)
+	stop, err := t.start(ctx, process)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	unlessCrashed := func(check func(context.Context) error) error {
+		return testkit.Poll(limited, func() error {
+			if process.Finished() {
+				return nil
+			}
+			return check(limited)
+		})
+	}
 	if during := t.operation.during; first && during != nil {
-		why = testkit.Poll(limited, func() error { return t.cueReached(limited) })
-		err = during(ctx, t)
+		why = unlessCrashed(func(ctx context.Context) error { return t.operation.cue(t, ctx) })
+		err = during(t, ctx)
 	}
 	if err == nil && why == nil {
-		why = testkit.Poll(limited, func() error { return t.idle(limited, process) })
+		why = unlessCrashed(func(ctx context.Context) error { return t.idle(ctx, process) })
 	}
 	if why != nil {
 		why = cmp.Or(t.done(ctx), why) // the state explains more than that the controllers are not idle
@@ -133,161 +146,106 @@ func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) 
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
-	return why, errors.Join(err, p.stop())
+	return why, errors.Join(err, stop())
 }
 
-// cueReached returns nil once it is time for the second event, or the process has crashed.
-func (t *attempt) cueReached(ctx context.Context) error {
-	if t.process.Finished() {
-		return nil
-	}
-	if t.operation.cue != nil {
-		return t.operation.cue(t, ctx)
-	}
-	if err := t.read(ctx); err != nil {
-		return err
-	}
-	if t.object.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse {
-		return errors.New("the object is Synced")
-	}
-	return nil
-}
-
-// idle returns nil once a process has crashed, or is done and has observed everything again without a change.
+// idle returns nil once a process is done and has observed everything again without a change. If no object is left to observe, it
+// sends no request.
 func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
-	if process.Finished() {
-		return nil
-	}
-	isIdle := process.Polled
-	if t.operation.deletes || t.operation.noExternal {
-		isIdle = func() bool { return process.Silent(5 * pollInterval) }
-	}
-	if !isIdle() { // checked first, since it is cheap
+	polled := process.Polled()
+	if !polled && !process.Silent(5*pollInterval) { // checked first, since it is cheap
 		return errors.New("the controllers are not idle: " + process.String())
 	}
-	return t.done(ctx)
+	if err := t.done(ctx); err != nil || polled {
+		return err
+	}
+	objects, err := t.site.objects(ctx)
+	if err == nil && len(objects) > 0 {
+		err = errors.New("the controllers have not observed everything again")
+	}
+	return err
 }
 
 // done returns nil once the operation has its result.
 func (t *attempt) done(ctx context.Context) error {
-	switch {
-	case t.operation.done != nil:
-		return t.operation.done(t, ctx)
-	case t.operation.deletes:
-		return t.allDeleted(ctx)
+	if t.operation.then != nil {
+		return t.operation.then(t, ctx)
 	}
 	return t.settled(ctx)
 }
 
-func (t *attempt) read(ctx context.Context) error {
-	return t.site.client.Get(ctx, client.ObjectKeyFromObject(t.object), t.object)
-}
-
-// settled returns nil if all objects are healthy, and the claim, if there is one, is bound to one of them.
-func (t *attempt) settled(ctx context.Context) error {
-	if t.claim != nil {
-		if err := t.bound(ctx); err != nil {
-			return err
+// start starts controllers for the site's objects only, with a memory of their own, whose requests are those of the process. Stop
+// returns when they have stopped.
+func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func() error, err error) {
+	s := t.site
+	name := func(r *http.Request) (string, bool) {
+		request, ok := fault.APIRequest(r)
+		return request, ok && (t.operation.configs || !aboutConfig(request))
+	}
+	tapped := rest.CopyConfig(s.config)
+	tapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return fault.Transport(func() *fault.Process { return process }, name, next)
+	})
+	mgr, err := ctrl.NewManager(tapped, ctrl.Options{
+		Scheme:         s.client.Scheme(),
+		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) { return s.client.RESTMapper(), nil },
+		Logger:         logr.Discard(),
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Cache:          s.cached(),
+		Controller:     config.Controller{SkipNameValidation: new(true)},
+	})
+	for _, p := range t.providers() {
+		if err == nil { // with short intervals, so that recovery is fast
+			err = p.SetupWithManager(mgr, managed.WithPollInterval(pollInterval), managed.WithBackoff(pollInterval/2, 2*pollInterval),
+				managed.WithCreationGracePeriod(window), managed.WithConsistencyWindow(window))
 		}
 	}
-	return t.healthy(ctx)
-}
-
-// healthy returns nil if all objects are Ready as declared, and the external resource is as the object declares.
-func (t *attempt) healthy(ctx context.Context) error {
-	objects, err := t.site.objects(ctx)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("setting up a process: %w", err)
 	}
-	for _, o := range objects {
-		if err := isReady(o); err != nil {
-			return fmt.Errorf("%s: %w", o.GetName(), err)
+	s.proxy.Follow(process)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mgr.Start(ctx)
+		cancel() // caches of controllers that ended early never sync
+	}()
+	stop = func() error {
+		cancel()
+		if err := <-ended; err != nil {
+			return fmt.Errorf("running a process: %w", err)
 		}
-	}
-	if err := t.read(ctx); err != nil {
-		return err
-	}
-	if err := t.protected(ctx); err != nil {
-		return err
-	}
-	all, err := t.site.project.all(ctx)
-	if err != nil {
-		return err
-	}
-	want := t.kind.setting(t.object)
-	for _, e := range all {
-		if e.Owner == t.object.GetUID() && !e.Deleting && e.Setting == want {
-			return nil
-		}
-	}
-	return fmt.Errorf("the object is Ready and Synced, but has no external resource with %q: %s", want, list(all))
-}
-
-// interrupted is true for an object that needs manual intervention after an interrupted create.
-func interrupted(o resource.Managed) bool {
-	return xpv1.FailureOf(o).Reason == failure.CreateInterrupted
-}
-
-func isReady(o resource.Managed) error {
-	ready, synced := o.GetCondition(xpv1.TypeReady), o.GetCondition(xpv1.TypeSynced)
-	switch {
-	case interrupted(o):
-		return errNeedsHuman
-	case ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue && synced.ObservedGeneration == o.GetGeneration():
 		return nil
 	}
-	return fmt.Errorf("generation %d; Ready: %s %s; Synced for generation %d: %s %s", o.GetGeneration(), ready.Reason, ready.Message,
-		synced.ObservedGeneration, synced.Reason, synced.Message)
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return nil, errors.Join(errors.New("the caches of a process do not sync"), stop())
+	}
+	process.Begin()
+	return stop, nil
 }
 
-// allDeleted returns nil if all objects are deleted.
-func (t *attempt) allDeleted(ctx context.Context) error {
-	objects, err := t.site.objects(ctx)
-	if err != nil {
-		return err
-	}
-	var left []error
-	for _, o := range objects {
-		synced := o.GetCondition(xpv1.TypeSynced)
-		if interrupted(o) {
-			return errNeedsHuman
-		}
-		left = append(left, fmt.Errorf("%s is not deleted; Synced: %s %s", o.GetName(), synced.Reason, synced.Message))
-	}
-	if len(left) > 0 {
-		return errors.Join(left...)
-	}
-	if t.claim != nil {
-		return t.claimDeleted(ctx)
-	}
-	if !t.operation.configs {
-		return nil
-	}
-	for _, o := range t.site.configurations() {
-		if err := t.site.client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%T %s is not deleted: %v, finalizers %v", o, o.GetName(), err, o.GetFinalizers())
-		}
-	}
-	return nil
+// aboutConfig is true for requests that protect provider configurations. They happen at any time, and only operations with configs
+// depend on them.
+func aboutConfig(request string) bool {
+	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets "+keySecret) ||
+		strings.HasSuffix(request, fault.Listed) // of users, before a configuration is deleted
 }
 
-// protected returns nil if the provider configuration of the object, and its Secret, cannot be deleted before the object.
-func (t *attempt) protected(ctx context.Context) error {
-	if !t.operation.configs {
+// providers returns the providers to run: all of them for claims, whose managed resources get the label of the site, and only the
+// cloud's without classes otherwise.
+func (t *attempt) providers() []provider.Provider {
+	cloud := fcp.Provider()
+	if t.kind.claim == "" {
+		cloud.Classes = nil
+		return []provider.Provider{cloud}
+	}
+	mark := func(_ context.Context, _ resource.Claim, _ resource.Class, mg resource.Managed) error {
+		mg.SetLabels(t.site.labels())
 		return nil
 	}
-	var held int
-	for _, o := range t.site.configurations() {
-		if err := t.site.client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		config, counts := o.(resource.ProviderConfig)
-		if len(o.GetFinalizers()) > 0 && (!counts || config.GetUsers() == 1) {
-			held++
-		}
+	for i := range cloud.Classes {
+		c := &cloud.Classes[i]
+		c.Configurators = append(c.Configurators, claimbinding.ManagedConfiguratorFn(mark))
 	}
-	if held != 2 {
-		return fmt.Errorf("%d of a provider configuration and its Secret are protected", held)
-	}
-	return nil
+	return []provider.Provider{core.Provider(), cloud}
 }

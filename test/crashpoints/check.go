@@ -4,17 +4,29 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"reflect"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/test/inspect"
 )
@@ -50,21 +62,14 @@ func (t *attempt) check(ctx context.Context, why error) (found []violation, err 
 	case why != nil:
 		found = append(found, violation{stuck, fmt.Sprintf("after %s: %v", patience, why)})
 	}
-	objects, err := t.site.objects(ctx)
-	if err != nil {
+	objects, objectsErr := t.site.objects(ctx)
+	all, allErr := t.site.external(ctx)
+	claims, claimsErr := t.site.claims(ctx)
+	if err := errors.Join(objectsErr, allErr, claimsErr); err != nil {
 		return nil, err
 	}
-	all, err := t.site.project.all(ctx)
-	if err != nil {
-		return nil, err
-	}
-	claims, err := t.site.claims(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found = append(found, strays(objects, all)...)
-	found = append(found, bindings(claims, objects)...)
-	if !t.operation.deletes && !t.operation.noExternal {
+	found = append(found, violations(claims, objects, all)...)
+	if slices.ContainsFunc(objects, func(o resource.Managed) bool { return o.GetName() == t.object.GetName() && !meta.WasDeleted(o) }) {
 		if err := t.opens(ctx); err != nil {
 			found = append(found, violation{credentialsLost, err.Error()})
 		}
@@ -72,73 +77,387 @@ func (t *attempt) check(ctx context.Context, why error) (found []violation, err 
 	return found, nil
 }
 
-// strays finds external resources beyond one for each object.
-func strays(objects []resource.Managed, all []inspect.External) (found []violation) {
+// violations returns what no operation may leave.
+func violations(claims []resource.Claim, objects []resource.Managed, all []inspect.External) []violation {
+	return slices.Concat(unpaired(objects, ofObjects(all)), unpaired(claims, ofClaims(objects)), contended(claims))
+}
+
+// A belonging is an external resource of an object, or a managed resource of a claim.
+type belonging struct {
+	of   types.UID
+	what string
+}
+
+// unpaired finds belongings of no owner, and those beyond one for each owner.
+func unpaired[T client.Object](owners []T, all []belonging) (found []violation) {
 	has := map[types.UID]int{}
-	for _, o := range objects {
-		has[o.GetUID()] = 0
+	for _, o := range owners {
+		has[o.GetUID()] = 1
 	}
-	for _, e := range all {
-		n, known := has[e.Owner]
-		if !known {
-			found = append(found, violation{leaked, fmt.Sprintf("%s, created for %q", e.Name, e.Owner)})
-			continue
+	for _, b := range all {
+		switch has[b.of]++; has[b.of] {
+		case 1:
+			has[b.of]--
+			found = append(found, violation{leaked, fmt.Sprintf("%s, created for %q", b.what, b.of)})
+		case 2:
+		default:
+			found = append(found, violation{duplicated, fmt.Sprintf("%s, created for %q too: %v", b.what, b.of, all)})
 		}
-		if n > 0 {
-			found = append(found, violation{duplicated, fmt.Sprintf("%s, created for %q too: %s", e.Name, e.Owner, list(all))})
-		}
-		has[e.Owner]++
 	}
 	return found
 }
 
-func list(all []inspect.External) string {
-	lines := []string{}
+func ofObjects(all []inspect.External) (found []belonging) {
 	for _, e := range all {
-		lines = append(lines, fmt.Sprintf("%s of %q with %q (deleting: %t)", e.Name, e.Owner, e.Setting, e.Deleting))
+		found = append(found, belonging{e.Owner, fmt.Sprintf("%s with %q (deleting: %t)", e.Name, e.Setting, e.Deleting)})
 	}
-	return "[" + strings.Join(lines, ", ") + "]"
+	return found
 }
 
-// connectTime is how long a server may take to restart after a change, or to set a new password, which the connection Secret
-// contains from the moment at which the cloud accepted it.
-const connectTime = 20 * time.Second
+// ofClaims leaves out the managed resources that were released by deleted claims.
+func ofClaims(objects []resource.Managed) (found []belonging) {
+	for _, o := range objects {
+		mg, bindable := o.(resource.BindableManaged)
+		if bindable && mg.GetClaimReference() != nil && mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
+			found = append(found, belonging{mg.GetClaimReference().UID, fmt.Sprintf("%s, %q", mg.GetName(), mg.GetBindingPhase())})
+		}
+	}
+	return found
+}
 
-// opens returns nil if the object's connection Secret, if it has one, opens the real server.
+// contended finds managed resources that several claims are bound to.
+func contended(claims []resource.Claim) (found []violation) {
+	users := map[string]string{}
+	for _, claim := range claims {
+		ref := claim.GetResourceReference()
+		if ref == nil || claim.GetBindingPhase() != xpv1.BindingPhaseBound {
+			continue
+		}
+		if other := users[ref.Name]; other != "" {
+			found = append(found, violation{boundTwice, fmt.Sprintf("%s, to claims %s and %s", ref.Name, other, claim.GetName())})
+		}
+		users[ref.Name] = claim.GetName()
+	}
+	return found
+}
+
+// opens returns nil if the object's connection Secret, if it has one, opens the real server. A server may take a while to restart
+// after a change, or to set a new password, which the Secret contains from the moment at which the cloud accepted it.
 func (t *attempt) opens(ctx context.Context) error {
 	ref, wanted := resource.ConnectionSecretReference(t.object)
 	if !wanted {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	for {
-		err := t.opensNow(ctx, ref)
-		if err == nil {
-			return nil
+	return testkit.Poll(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		secret := &corev1.Secret{}
+		if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+			return err
 		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
+		if t.password != "" && string(secret.Data[xpv1.ResourceCredentialsSecretPasswordKey]) != t.password {
+			return errors.New("the connection Secret does not contain the last password of the user")
+		}
+		if err := t.kind.opens(ctx, secret.Data); err != nil || t.claim == nil {
+			return err
+		}
+		// The Secret of a deleted claim is deleted too.
+		return client.IgnoreNotFound(t.copied(ctx))
+	})
+}
+
+// fresh returns an object as the API server has it.
+func fresh[T client.Object](ctx context.Context, t *attempt, o T) (T, error) {
+	empty := reflect.New(reflect.TypeOf(o).Elem()).Interface().(T)
+	return empty, t.site.client.Get(ctx, client.ObjectKeyFromObject(o), empty)
+}
+
+// settled returns nil if all objects are healthy, and the claim, if there is one, is bound to one of them.
+func (t *attempt) settled(ctx context.Context) error {
+	if t.claim != nil {
+		if err := t.bound(ctx); err != nil {
 			return err
 		}
 	}
+	return t.healthy(ctx)
 }
 
-// opensNow tries it once.
-func (t *attempt) opensNow(ctx context.Context, ref xpv1.SecretReference) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTime/2)
-	defer cancel()
-	secret := &corev1.Secret{}
-	if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret); err != nil {
+// healthy returns nil if all objects are Ready as declared, and the external resource is as the object declares.
+func (t *attempt) healthy(ctx context.Context) error {
+	objects, err := t.site.objects(ctx)
+	if err != nil {
 		return err
 	}
-	if t.password != "" && string(secret.Data[xpv1.ResourceCredentialsSecretPasswordKey]) != t.password {
-		return errors.New("the connection Secret does not contain the last password of the user")
+	for _, o := range objects {
+		if err := isReady(o); err != nil {
+			return fmt.Errorf("%s: %w", o.GetName(), err)
+		}
 	}
-	if err := t.kind.opens(ctx, secret.Data); err != nil || t.claim == nil {
+	if t.object, err = fresh(ctx, t, t.object); err != nil {
 		return err
 	}
-	// The Secret of a deleted claim is deleted too.
-	return client.IgnoreNotFound(t.copied(ctx))
+	if err := t.protected(ctx); err != nil {
+		return err
+	}
+	all, allErr := t.site.external(ctx)
+	want, wantErr := t.kind.settingOf(t.object)
+	if err := errors.Join(allErr, wantErr); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(e inspect.External) bool {
+		return e.Owner == t.object.GetUID() && !e.Deleting && e.Setting == want
+	}) {
+		return nil
+	}
+	return fmt.Errorf("the object is Ready and Synced, but has no external resource with %q: %v", want, ofObjects(all))
+}
+
+// settingOf returns what the object declares for the setting that change changes, as inspect.External has it.
+func (k kind) settingOf(o resource.Managed) (string, error) {
+	path := jsonpath.New(k.name)
+	if err := path.Parse("{.spec.forProvider." + k.setting + "}"); err != nil {
+		return "", err
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	err = path.Execute(&text, fields)
+	return text.String(), err
+}
+
+func isReady(o resource.Managed) error {
+	ready, synced := o.GetCondition(xpv1.TypeReady), o.GetCondition(xpv1.TypeSynced)
+	switch {
+	case xpv1.FailureOf(o).Reason == failure.CreateInterrupted:
+		return errNeedsHuman
+	case ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue && synced.ObservedGeneration == o.GetGeneration():
+		return nil
+	}
+	return fmt.Errorf("generation %d; Ready: %s %s; Synced for generation %d: %s %s", o.GetGeneration(), ready.Reason, ready.Message,
+		synced.ObservedGeneration, synced.Reason, synced.Message)
+}
+
+// notSynced returns nil once the object is not Synced.
+func (t *attempt) notSynced(ctx context.Context) error {
+	o, err := fresh(ctx, t, t.object)
+	if err == nil && o.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse {
+		err = errors.New("the object is Synced")
+	}
+	return err
+}
+
+// protected returns nil if the provider configuration of the object, and its Secret, cannot be deleted before the object.
+func (t *attempt) protected(ctx context.Context) error {
+	if !t.operation.configs {
+		return nil
+	}
+	held := 0
+	for _, o := range t.site.configurations() {
+		o, err := fresh(ctx, t, o)
+		if err != nil {
+			return err
+		}
+		config, counts := o.(resource.ProviderConfig)
+		if len(o.GetFinalizers()) > 0 && (!counts || config.GetUsers() == 1) {
+			held++
+		}
+	}
+	if held != 2 {
+		return fmt.Errorf("%d of a provider configuration and its Secret are protected", held)
+	}
+	return nil
+}
+
+// allDeleted returns nil if all objects are deleted, the claim and the provider configurations if the operation deletes them.
+func (t *attempt) allDeleted(ctx context.Context) error {
+	objects, err := t.site.objects(ctx)
+	for _, o := range objects {
+		if isReady(o) == errNeedsHuman {
+			return errNeedsHuman
+		}
+		synced := o.GetCondition(xpv1.TypeSynced)
+		err = errors.Join(err, fmt.Errorf("%s is not deleted; Synced: %s %s", o.GetName(), synced.Reason, synced.Message))
+	}
+	if err == nil && t.claim != nil {
+		err = t.claimDeleted(ctx)
+	}
+	if err != nil || !t.operation.configs {
+		return err
+	}
+	for _, o := range t.site.configurations() {
+		if left, err := fresh(ctx, t, o); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%T %s is not deleted: %v, finalizers %v", o, o.GetName(), err, left.GetFinalizers())
+		}
+	}
+	return nil
+}
+
+// waiting returns nil if a claim is unbound for that reason.
+func waiting(claim resource.Claim, reason xpv1.ConditionReason) error {
+	ready := claim.GetCondition(xpv1.TypeReady)
+	if ready.Reason != reason || claim.GetBindingPhase() != xpv1.BindingPhaseUnbound {
+		return fmt.Errorf("claim %s is %q; Ready: %s %s", claim.GetName(), claim.GetBindingPhase(), ready.Reason, ready.Message)
+	}
+	return nil
+}
+
+// chosen returns nil if the claim has the first of its classes, and no managed resource.
+func (t *attempt) chosen(ctx context.Context) error {
+	claim, err := fresh(ctx, t, t.claim)
+	if err != nil {
+		return err
+	}
+	if ref := claim.GetClassReference(); ref == nil || ref.Name != t.site.namespace+"-a" {
+		return fmt.Errorf("the claim has class %v; %w", ref, waiting(claim, ""))
+	}
+	if ref := claim.GetResourceReference(); ref != nil {
+		return fmt.Errorf("the claim has managed resource %s", ref.Name)
+	}
+	return waiting(claim, xpv1.ReasonLimitReached)
+}
+
+// createStarted returns nil once the cloud creates an external resource for the claim.
+func (t *attempt) createStarted(ctx context.Context) error {
+	all, err := t.site.external(ctx)
+	if err == nil && len(all) == 0 {
+		err = errors.New("the cloud creates nothing for the claim")
+	}
+	return err
+}
+
+// bound returns nil if the claim is ready and bound to the only managed resource, and their Secrets agree. The managed resource is
+// the object from then on.
+func (t *attempt) bound(ctx context.Context) error {
+	claim, err := fresh(ctx, t, t.claim)
+	if err != nil {
+		return err
+	}
+	b, err := inspect.Bound(ctx, t.site.client, claim)
+	if err != nil {
+		return err
+	}
+	if synced := claim.GetCondition(xpv1.TypeSynced); synced.Status != corev1.ConditionTrue {
+		return fmt.Errorf("claim %s: Synced: %s %s", claim.GetName(), synced.Reason, synced.Message)
+	}
+	t.claim, t.object = claim, b.Managed
+	all, err := t.site.objects(ctx)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("there are %d managed resources", len(all))
+	}
+	return errors.Join(err, t.copied(ctx), t.counted(ctx))
+}
+
+// copied returns nil if the Secret of the claim has the content of that of the object, and both refer to each other.
+func (t *attempt) copied(ctx context.Context) error {
+	b, err := inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
+	switch {
+	case err != nil:
+		return err
+	case !meta.PropagationAllowed(b.Source, b.Copy):
+		return errors.New("the Secret of the managed resource may not be copied to that of the claim")
+	case !metav1.IsControlledBy(b.Copy, t.claim) || len(meta.PropagatesTo(b.Source)) != 1:
+		return fmt.Errorf("the Secret of the claim is owned by %v, and the other one is copied to %v", b.Copy.OwnerReferences,
+			meta.PropagatesTo(b.Source))
+	}
+	return nil
+}
+
+// counted returns nil if the class counts exactly the claims with a managed resource of it.
+func (t *attempt) counted(ctx context.Context) error {
+	class, err := fresh(ctx, t, t.site.object(t.kind.class, "a", ""))
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	entries := map[types.UID]any{}
+	if text := class.GetAnnotations()[claimbinding.AnnotationKeyClaims]; text != "" {
+		if err := json.Unmarshal([]byte(text), &entries); err != nil {
+			return err
+		}
+	}
+	all, err := t.site.claims(ctx)
+	if err != nil {
+		return err
+	}
+	for _, claim := range all {
+		if claim.GetClassReference() == nil || claim.GetResourceReference() == nil {
+			continue
+		}
+		if _, counts := entries[claim.GetUID()]; !counts {
+			return fmt.Errorf("the class does not count claim %s", claim.GetName())
+		}
+		delete(entries, claim.GetUID())
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("the class counts claims without a managed resource of it: %v", slices.Collect(maps.Keys(entries)))
+	}
+	return nil
+}
+
+// contested returns nil if one of several claims is bound to the object, and the others are not allowed to.
+func (t *attempt) contested(ctx context.Context) error {
+	all, err := t.site.claims(ctx)
+	if err != nil {
+		return err
+	}
+	winners := 0
+	for _, claim := range all {
+		if claim.GetBindingPhase() == xpv1.BindingPhaseBound {
+			winners++
+			t.claim = claim
+		} else if err := waiting(claim, xpv1.ReasonNotAllowed); err != nil {
+			return err
+		}
+	}
+	if winners != 1 {
+		return fmt.Errorf("%d of %d claims are bound", winners, len(all))
+	}
+	return t.settled(ctx)
+}
+
+// claimDeleted returns nil if the claim and its Secret are deleted.
+func (t *attempt) claimDeleted(ctx context.Context) error {
+	claim, err := fresh(ctx, t, t.claim)
+	if !apierrors.IsNotFound(err) {
+		ready := claim.GetCondition(xpv1.TypeReady)
+		return fmt.Errorf("the claim is not deleted: %v, finalizers %v, Ready: %s %s", err, claim.GetFinalizers(), ready.Reason, ready.Message)
+	}
+	key := client.ObjectKey{Namespace: t.site.namespace, Name: t.claim.GetWriteConnectionSecretToReference().Name}
+	if err := t.site.client.Get(ctx, key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("the Secret of the claim is not deleted: %w", err)
+	}
+	return nil
+}
+
+// reclaimed returns nil if all is deleted, and the class counts no claim without a managed resource.
+func (t *attempt) reclaimed(ctx context.Context) error {
+	if err := t.allDeleted(ctx); err != nil {
+		return err
+	}
+	return t.counted(ctx)
+}
+
+// released returns nil if the claim is deleted, and its managed resource is released and healthy.
+func (t *attempt) released(ctx context.Context) error {
+	if err := errors.Join(t.claimDeleted(ctx), t.counted(ctx)); err != nil {
+		return err
+	}
+	o, err := fresh(ctx, t, t.object)
+	if err != nil {
+		return err
+	}
+	mg := o.(resource.BindableManaged)
+	ref, source := mg.GetWriteConnectionSecretToReference(), &corev1.Secret{}
+	if err := t.site.client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, source); err != nil {
+		return err
+	}
+	of := mg.GetClaimReference()
+	if mg.GetBindingPhase() != xpv1.BindingPhaseReleased || of == nil || of.UID != t.claim.GetUID() || len(meta.PropagatesTo(source)) > 0 {
+		return fmt.Errorf("managed resource %s is %q, names %v, and its Secret is copied to %v", mg.GetName(), mg.GetBindingPhase(), of,
+			meta.PropagatesTo(source))
+	}
+	return t.healthy(ctx)
 }

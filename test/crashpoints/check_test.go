@@ -23,37 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/test/inspect"
 )
 
-func TestStrays(t *testing.T) {
-	t.Parallel()
-	objects := []resource.Managed{
-		&v1alpha3.Network{ObjectMeta: metav1.ObjectMeta{UID: "a"}}, &v1alpha3.Network{ObjectMeta: metav1.ObjectMeta{UID: "b"}},
-	}
-	cases := map[string]struct {
-		all  []inspect.External
-		want []class
-	}{
-		"one each":          {[]inspect.External{{Owner: "a"}, {Owner: "b"}}, nil},
-		"of a lost object":  {[]inspect.External{{Owner: "a"}, {Owner: "c"}, {Owner: "c"}}, []class{leaked, leaked}},
-		"without an owner":  {[]inspect.External{{}}, []class{leaked}},
-		"two for one":       {[]inspect.External{{Owner: "a"}, {Owner: "b"}, {Owner: "a"}}, []class{duplicated}},
-		"three for one":     {[]inspect.External{{Owner: "a"}, {Owner: "a"}, {Owner: "a"}}, []class{duplicated, duplicated}},
-		"none is not stray": {nil, nil},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got []class
-			for _, v := range strays(objects, tc.all) {
-				got = append(got, v.class)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestBindings(t *testing.T) {
+func TestViolations(t *testing.T) {
 	t.Parallel()
 	claim := func(uid types.UID, has string) resource.Claim {
 		c := &cachev1alpha1.RedisCluster{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid)}}
@@ -63,35 +33,53 @@ func TestBindings(t *testing.T) {
 		}
 		return c
 	}
-	made := func(name string, of types.UID, phase xpv1.BindingPhase) resource.Managed {
-		mg := &cachev1alpha3.CacheInstance{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		mg.SetClaimReference(&corev1.ObjectReference{UID: of})
-		mg.SetBindingPhase(phase)
+	object := func(uid, of types.UID, phase xpv1.BindingPhase) resource.Managed {
+		mg := &cachev1alpha3.CacheInstance{ObjectMeta: metav1.ObjectMeta{Name: string(uid), UID: uid}}
+		if of != "" {
+			mg.SetClaimReference(&corev1.ObjectReference{UID: of})
+			mg.SetBindingPhase(phase)
+		}
 		return mg
 	}
-	bound, released := xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased
-	nobodys := &cachev1alpha3.CacheInstance{}
+	const bound, released = xpv1.BindingPhaseBound, xpv1.BindingPhaseReleased
+	of := func(owners ...types.UID) (all []inspect.External) {
+		for _, owner := range owners {
+			all = append(all, inspect.External{Owner: owner})
+		}
+		return all
+	}
+	none, a, b := []resource.Managed(nil), object("a", "", ""), object("b", "", "")
 	cases := map[string]struct {
-		claims  []resource.Claim
-		objects []resource.Managed
-		want    []class
+		claims   []resource.Claim
+		objects  []resource.Managed
+		external []inspect.External
+		want     []class
 	}{
+		"one external resource each": {objects: []resource.Managed{a, b}, external: of("a", "b")},
+		"of a lost object":           {objects: []resource.Managed{a}, external: of("a", "c", "c"), want: []class{leaked, leaked}},
+		"without an owner":           {objects: none, external: of(""), want: []class{leaked}},
+		"three for one object":       {objects: []resource.Managed{a}, external: of("a", "a", "a"), want: []class{duplicated, duplicated}},
+		"none yet":                   {claims: []resource.Claim{claim("a", "")}, objects: []resource.Managed{a}},
 		"one each": {
-			[]resource.Claim{claim("a", "x"), claim("b", "y")}, []resource.Managed{made("x", "a", bound), made("y", "b", bound)}, nil},
-		"none yet":            {[]resource.Claim{claim("a", "")}, nil, nil},
-		"of nobody":           {nil, []resource.Managed{nobodys}, nil},
-		"released":            {nil, []resource.Managed{made("x", "a", released)}, nil},
-		"of a claim not here": {[]resource.Claim{claim("b", "")}, []resource.Managed{made("x", "a", bound)}, []class{leaked}},
+			claims:  []resource.Claim{claim("a", "x"), claim("b", "y")},
+			objects: []resource.Managed{object("x", "a", bound), object("y", "b", bound)},
+		},
+		"released":            {objects: []resource.Managed{object("x", "a", released)}},
+		"of a claim not here": {claims: []resource.Claim{claim("b", "")}, objects: []resource.Managed{object("x", "a", bound)}, want: []class{leaked}},
 		"two for one claim": {
-			[]resource.Claim{claim("a", "x")}, []resource.Managed{made("x", "a", bound), made("y", "a", "")}, []class{duplicated}},
+			claims:  []resource.Claim{claim("a", "x")},
+			objects: []resource.Managed{object("x", "a", bound), object("y", "a", "")}, want: []class{duplicated},
+		},
 		"two claims have it": {
-			[]resource.Claim{claim("a", "x"), claim("b", "x")}, []resource.Managed{made("x", "a", bound)}, []class{boundTwice}},
+			claims:  []resource.Claim{claim("a", "x"), claim("b", "x")},
+			objects: []resource.Managed{object("x", "a", bound)}, want: []class{boundTwice},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []class
-			for _, v := range bindings(tc.claims, tc.objects) {
+			for _, v := range violations(tc.claims, tc.objects, tc.external) {
 				got = append(got, v.class)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

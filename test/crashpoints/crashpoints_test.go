@@ -29,12 +29,12 @@ func TestMain(m *testing.M) {
 // A part of what make crashpoints does: one kind whose creations can be repeated, one whose can be found, and claims.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
-	c, err := startCloud(t.TempDir())
+	c, stop, err := startCloud(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -25,17 +25,6 @@ type choice struct {
 	faults    bool // beside crashes and lost answers
 }
 
-func (c choice) operations() (all []job) {
-	for _, k := range kinds() {
-		for _, o := range k.operations() {
-			if (c.kind == "" || strings.EqualFold(c.kind, k.name)) && (c.operation == "" || strings.EqualFold(c.operation, o.name)) {
-				all = append(all, job{k, o})
-			}
-		}
-	}
-	return all
-}
-
 // A job is an operation of a kind.
 type job struct {
 	kind      kind
@@ -43,6 +32,17 @@ type job struct {
 }
 
 func (j job) String() string { return j.kind.name + " " + j.operation.name }
+
+func (c choice) jobs() (all []job) {
+	for _, k := range kinds() {
+		for _, o := range k.operations {
+			if (c.kind == "" || strings.EqualFold(c.kind, k.name)) && (c.operation == "" || strings.EqualFold(c.operation, o.name)) {
+				all = append(all, job{k, o})
+			}
+		}
+	}
+	return all
+}
 
 // A harness runs operations at several sites at a time.
 type harness struct {
@@ -68,9 +68,8 @@ func newHarness(ctx context.Context, config *rest.Config, c *cloud, parallel int
 	return h, nil
 }
 
-func (h *harness) close(ctx context.Context) error {
+func (h *harness) close(ctx context.Context) (err error) {
 	close(h.sites)
-	var err error
 	for s := range h.sites {
 		err = errors.Join(err, s.close(ctx))
 	}
@@ -79,33 +78,28 @@ func (h *harness) close(ctx context.Context) error {
 
 // run explores all that is chosen. It returns the first failure of the harness itself.
 func (h *harness) run(ctx context.Context, c choice) error {
-	jobs := c.operations()
+	jobs := c.jobs()
 	if len(jobs) == 0 {
-		return fmt.Errorf("no kind %q with an operation %q: there are %s", c.kind, c.operation, choice{}.operations())
+		return fmt.Errorf("no kind %q with an operation %q: there are %s", c.kind, c.operation, choice{}.jobs())
 	}
 	var all sync.WaitGroup
 	for _, j := range jobs {
 		all.Go(func() {
-			if err := h.explore(ctx, j, c); err != nil {
-				h.fail(fmt.Errorf("%s: %w", j, err))
+			err := h.explore(ctx, j, c)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if err != nil {
+				err = fmt.Errorf("%s: %w", j, err)
+				fmt.Fprintln(h.out, err)
+			}
+			if h.failed == nil {
+				h.failed = err
 			}
 		})
 	}
 	all.Wait()
 	return h.failed
 }
-
-func (h *harness) fail(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.failed == nil {
-		h.failed = err
-	}
-	fmt.Fprintln(h.out, err)
-}
-
-// attempts is how often a fault is tried whose point the process did not reach.
-const attempts = 3
 
 // explore runs an operation without a fault, and with the chosen faults.
 func (h *harness) explore(ctx context.Context, j job, chosen choice) error {
@@ -114,7 +108,7 @@ func (h *harness) explore(ctx context.Context, j job, chosen choice) error {
 		Points:   (*fault.Process).Order,
 		Kinds:    func(request string) []fault.Kind { return fault.Kinds(request, chosen.faults) },
 		Only:     chosen.point,
-		Attempts: attempts,
+		Attempts: 3, // since points depend on timing
 		Parallel: true,
 	}.Explore()
 	h.mu.Lock()

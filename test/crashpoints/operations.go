@@ -6,128 +6,210 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
+
+// A step is something that a user or the cloud does, or a check.
+type step func(*attempt, context.Context) error
 
 // An operation is an event that the controllers react to, and its result.
 type operation struct {
 	name string
-	// write changes the declared object before it is created. Optional.
-	write func(context.Context, *attempt) error
-	// existing operations begin with an object that is ready.
-	existing bool
-	// begin is the event. No process runs then.
-	begin func(context.Context, *attempt) error
-	// before is what happens to the existing object before the operation, without a fault. Optional.
-	before func(context.Context, *attempt) error
-	// during is a second event, once cue returns nil or the process has crashed. Optional. Default cue: the object is not Synced.
-	during func(context.Context, *attempt) error
-	cue    func(*attempt, context.Context) error
-	// done returns nil when the operation has its result. Default: all objects are Ready as declared, or deleted.
-	done func(*attempt, context.Context) error
-	// deletes is true if neither object nor external resource remains, noExternal if there never is an external resource.
-	deletes, noExternal bool
+	// option declares the object with the option of its kind.
+	option bool
+	// before is done without controllers, and given with controllers that have no fault.
+	before, given []step
+	// when is the event. No process runs then.
+	when []step
+	// during is a second event, once cue returns nil or the process has crashed. Optional.
+	cue, during step
+	// then returns nil when the operation has its result. Default: settled.
+	then step
 	// configs is true if requests that protect provider configurations are points.
 	configs bool
 }
 
-func (k kind) operations() []operation {
-	if k.claims != nil {
-		return k.more
-	}
-	common := []operation{
-		{name: "create", begin: create},
-		{name: "update", existing: true, begin: func(ctx context.Context, t *attempt) error {
-			before := t.object.DeepCopyObject().(client.Object)
-			k.change(t.object)
-			return t.site.client.Patch(ctx, t.object, client.MergeFrom(before))
-		}},
-		{name: "recreate", existing: true, begin: func(ctx context.Context, t *attempt) error { return t.site.project.empty(ctx) }},
-		{name: "delete", existing: true, deletes: true, begin: func(ctx context.Context, t *attempt) error {
-			return t.site.client.Delete(ctx, t.object)
-		}},
-	}
-	return append(common, k.more...)
-}
-
-// create creates the claim, if there is one, or the object.
-func create(ctx context.Context, t *attempt) error {
-	if t.claim != nil {
-		return t.site.client.Create(ctx, t.claim)
-	}
-	return t.site.client.Create(ctx, t.object)
-}
-
-// withParent returns the operations on an object that refers to another: creation before the other, and deletion together with it.
-func withParent(of kind, refer func(mg resource.Managed, parent string)) []operation {
-	const name = "parent"
-	createParent := func(ctx context.Context, t *attempt) error {
-		return t.site.client.Create(ctx, of.declare(t.site, t.site.meta(name)))
-	}
+// common are the operations on every managed kind.
+func common() []operation {
+	exists := []step{createObject, settle}
 	return []operation{
-		{
-			name:   "resolve",
-			write:  func(_ context.Context, t *attempt) error { refer(t.object, name); return nil },
-			begin:  create,
-			during: createParent,
-		},
-		{
-			name:     "delete-with-parent",
-			existing: true,
-			deletes:  true,
-			write: func(ctx context.Context, t *attempt) error {
-				refer(t.object, name)
-				return createParent(ctx, t)
-			},
-			begin: func(ctx context.Context, t *attempt) error {
-				parent := of.declare(t.site, t.site.meta(name))
-				return errors.Join(t.site.client.Delete(ctx, parent), t.site.client.Delete(ctx, t.object))
-			},
-		},
+		{name: "create", when: []step{createObject}},
+		{name: "update", given: exists, when: []step{func(t *attempt, ctx context.Context) error { return t.patch(ctx, t.kind.change) }}},
+		{name: "recreate", given: exists, when: []step{func(t *attempt, ctx context.Context) error { return t.site.empty(ctx) }}},
+		{name: "delete", given: exists, when: []step{deleteObject}, then: (*attempt).allDeleted},
 	}
 }
 
-// withConfig returns the operations on an object and its provider configuration, which is protected while it has users: when both
-// are deleted, it is deleted last.
-func withConfig() []operation {
+// parents are the operations on an object that refers to another: creation before the other, and deletion together with it.
+func parents() []operation {
+	parent := func(t *attempt) client.Object { return t.kind.parent.declare(t.site, "parent", false) }
+	create := func(t *attempt, ctx context.Context) error { return t.site.client.Create(ctx, parent(t)) }
+	remove := func(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, parent(t)) }
 	return []operation{
-		{name: "create-with-config", begin: create, configs: true},
-		{name: "delete-with-config", existing: true, deletes: true, configs: true, begin: func(ctx context.Context, t *attempt) error {
-			for _, o := range append(t.site.configurations(), t.object) {
-				if err := t.site.client.Delete(ctx, o); err != nil {
-					return err
-				}
+		{name: "resolve", option: true, when: []step{createObject}, cue: (*attempt).notSynced, during: create},
+		{name: "delete-with-parent", option: true, given: []step{create, createObject, settle}, when: []step{remove, deleteObject},
+			then: (*attempt).allDeleted},
+	}
+}
+
+// configs are the operations on an object and its provider configuration, which is protected while it has users: when both are
+// deleted, it is deleted last.
+func configs() []operation {
+	remove := func(t *attempt, ctx context.Context) error {
+		for _, o := range t.site.configurations() {
+			if err := t.site.client.Delete(ctx, o); err != nil {
+				return err
 			}
-			return nil
-		}},
+		}
+		return nil
+	}
+	return []operation{
+		{name: "create-with-config", configs: true, when: []step{createObject}},
+		{name: "delete-with-config", configs: true, given: []step{createObject, settle}, when: []step{remove, deleteObject},
+			then: (*attempt).allDeleted},
 	}
 }
 
-// withPassword returns the operations on a server with a password of the user: its creation, and a change of the password.
-func withPassword(refer func(mg resource.Managed, password *xpv1.SecretKeySelector)) []operation {
-	choose := func(ctx context.Context, t *attempt) error {
-		t.password = "the first password"
-		refer(t.object, &xpv1.SecretKeySelector{Namespace: t.site.namespace, Name: passwordSecret, Key: passwordSecret})
-		return t.site.client.Create(ctx, t.passwordSecret())
+// passwords are the operations on a server with a password of the user: its creation, and a change of the password.
+func passwords() []operation {
+	return []operation{
+		{name: "create-with-password", option: true, before: []step{choosePassword}, when: []step{createObject}},
+		{name: "rotate", option: true, before: []step{choosePassword}, given: []step{createObject, settle}, when: []step{changePassword}},
+	}
+}
+
+// choosing are the operations that choose a class. The classes serve no claim, so that nothing else happens.
+func choosing() []operation {
+	closed := []step{
+		createClass("b", "claims: {max: 0},", ""), createClass("a", "claims: {max: 0},", meta.AnnotationKeyDefaultClass),
 	}
 	return []operation{
-		{name: "create-with-password", write: choose, begin: create},
-		{name: "rotate", write: choose, existing: true, begin: func(ctx context.Context, t *attempt) error {
-			t.password = "the second password"
-			return t.site.client.Update(ctx, t.passwordSecret())
-		}},
+		{name: "schedule", before: closed, when: []step{createClaim("claim", selected)}, then: (*attempt).chosen},
+		{name: "default", before: closed, when: []step{createClaim("claim", "")}, then: (*attempt).chosen},
 	}
+}
+
+// serving are the operations on a claim and its managed resource.
+func serving() []operation {
+	offer := func(more string) []step { return []step{createClass("a", "claims: {max: 1}, "+more, "")} }
+	ask := createClaim("claim", selected)
+	bound, retained := []step{ask, settle}, offer("reclaimPolicy: Retain,")
+	const released = `"spec":{"claimRef":null},`
+	return []operation{
+		{name: "provision", before: offer(""), when: []step{ask}},
+		{name: "propagate", before: offer(""), given: []step{ask, settle, choosePassword, referToPassword, settle, (*attempt).opens},
+			when: []step{changePassword}},
+		{name: "release", before: retained, given: bound, when: []step{deleteClaim}, then: (*attempt).released},
+		{name: "delete", before: offer("reclaimPolicy: Delete,"), given: bound, when: []step{deleteClaim}, then: (*attempt).reclaimed},
+		{name: "abandon", before: offer(""), when: []step{ask}, cue: (*attempt).createStarted, during: deleteClaim, then: (*attempt).allDeleted},
+		{name: "rebind", before: retained, given: append(bound, deleteClaim, until((*attempt).released)),
+			when: []step{allow(released), createClaim("heir", wanted)}},
+	}
+}
+
+// static are the operations on claims for a managed resource that existed before.
+func static() []operation {
+	exists, claim := []step{createObject, settle}, createClaim("claim", wanted)
+	return []operation{
+		{name: "bind", given: exists, when: []step{allow(""), claim}},
+		{name: "contest", given: exists, when: []step{claim, createClaim("rival", wanted), allow("")}, then: (*attempt).contested},
+		{name: "unbind", given: []step{createObject, settle, allow(""), claim, settle}, when: []step{deleteClaim}, then: (*attempt).released},
+	}
+}
+
+func createObject(t *attempt, ctx context.Context) error { return t.site.client.Create(ctx, t.object) }
+
+func deleteObject(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, t.object) }
+
+func deleteClaim(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, t.claim) }
+
+// settle waits until all objects and claims are as declared.
+func settle(t *attempt, ctx context.Context) error { return until((*attempt).settled)(t, ctx) }
+
+func until(check step) step {
+	return func(t *attempt, ctx context.Context) error {
+		return testkit.Poll(ctx, func() error { return check(t, ctx) })
+	}
+}
+
+// patch changes the object.
+func (t *attempt) patch(ctx context.Context, merge string) error {
+	return t.site.client.Patch(ctx, t.object, client.RawPatch(types.MergePatchType, []byte(merge)))
+}
+
+// choosePassword creates the Secret with the password of the user.
+func choosePassword(t *attempt, ctx context.Context) error {
+	t.password = "the first password"
+	return t.site.client.Create(ctx, t.passwordSecret())
+}
+
+func changePassword(t *attempt, ctx context.Context) error {
+	t.password = "the second password"
+	return t.site.client.Update(ctx, t.passwordSecret())
 }
 
 func (t *attempt) passwordSecret() *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: t.site.namespace, Name: passwordSecret},
-		StringData: map[string]string{passwordSecret: t.password},
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.site.namespace, Name: "password"}, StringData: map[string]string{"password": t.password},
+	}
+}
+
+// referToPassword gives the object the password of the user.
+func referToPassword(t *attempt, ctx context.Context) error {
+	return t.patch(ctx, fmt.Sprintf(`{"spec":{"forProvider":{"passwordSecretRef":{"namespace":%q,"name":"password","key":"password"}}}}`,
+		t.site.namespace))
+}
+
+// allow lets claims of the site use the object, as an administrator does. more is added to the patch.
+func allow(more string) step {
+	return func(t *attempt, ctx context.Context) error {
+		return t.patch(ctx, fmt.Sprintf(`{%s"metadata":{"annotations":{%q:%q}}}`, more, meta.AnnotationKeyAllowedNamespaces, t.site.namespace))
+	}
+}
+
+// createClass creates a class with more settings.
+func createClass(name, more, annotation string) step {
+	return func(t *attempt, ctx context.Context) error {
+		class := t.site.object(t.kind.class, name, more)
+		if annotation != "" {
+			class.SetAnnotations(map[string]string{annotation: "true"})
+		}
+		return t.site.client.Create(ctx, class)
+	}
+}
+
+// What claims ask for: the classes of the site, or the object.
+const (
+	selected = "classSelector: {matchLabels: {" + siteLabel + ": SITE}}"
+	wanted   = "resourceRef: {name: the object}"
+)
+
+// createClaim creates a claim, which is that of the attempt from then on.
+func createClaim(name, spec string) step {
+	return func(t *attempt, ctx context.Context) error {
+		claim, ok := t.site.object(t.kind.claim, name, spec).(resource.Claim)
+		if !ok {
+			return errors.New("the kind has no claims")
+		}
+		if ref := claim.GetResourceReference(); ref != nil {
+			gvk, err := t.site.client.GroupVersionKindFor(t.object)
+			if err != nil {
+				return err
+			}
+			ref.APIVersion, ref.Kind = gvk.ToAPIVersionAndKind()
+			ref.Name = t.object.GetName()
+			claim.SetResourceReference(ref)
+		}
+		t.claim = claim
+		return t.site.client.Create(ctx, claim)
 	}
 }

@@ -7,35 +7,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
-	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/core"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
-	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
-	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
-	computev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/compute/v1alpha3"
-	namespacednetworkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/network/v1alpha3"
-	namespacedv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/namespaced/v1alpha3"
-	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
-	"github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
-// siteLabel marks a site's objects with its namespace.
-const siteLabel = "bowline.dev/crashpoints"
+const (
+	siteLabel = "bowline.dev/crashpoints" // marks a site's objects with its namespace
+	keySecret = "key"                     // of the provider configurations
+	// cleanUpTime limits the clean-up after an attempt.
+	cleanUpTime = time.Minute
+)
 
 // A site is where one attempt at a time runs: a namespace, a project in the cloud, and provider configurations of it, all with the
 // same name.
@@ -43,8 +52,12 @@ type site struct {
 	config    *rest.Config
 	client    client.Client
 	namespace string
-	project   *project
+	project   *inspect.Project
 	proxy     *fault.Proxy
+	decoder   runtime.Decoder
+	words     *strings.Replacer // of the texts of kinds
+	// A network and a subnet that belong to no object: others are created in them.
+	network, subnet string
 }
 
 // newSite creates a site on an API server with the provider's kinds.
@@ -54,7 +67,7 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 	if err != nil {
 		return nil, err
 	}
-	s = &site{config: rest.CopyConfig(config)}
+	s = &site{config: rest.CopyConfig(config), decoder: serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()}
 	s.config.QPS, s.config.WarningHandlerWithContext = -1, rest.NoWarnings{}
 	if s.client, err = client.New(s.config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
@@ -64,113 +77,183 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 		return nil, err
 	}
 	s.namespace = namespace.Name
-	if s.project, err = c.newProject(ctx, s.namespace); err != nil {
+	key, err := sdk.CreateKey(ctx, c.URL(), c.token, s.namespace)
+	if err != nil {
 		return nil, err
 	}
-	if s.proxy, err = fault.NewProxy(c.endpoint, fault.CloudRequest); err != nil {
+	if s.project, err = inspect.NewProject(c.URL(), s.namespace, key.Key); err != nil {
 		return nil, err
 	}
+	n, err := s.project.Networks.Create(ctx, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/8"})
+	if err != nil {
+		return nil, err
+	}
+	sub, err := s.project.Subnets.Create(ctx, subnet.CreateSubnetInput{NetworkID: n.ID, CIDRBlock: "10.255.0.0/16"})
+	if err != nil {
+		return nil, err
+	}
+	if s.proxy, err = fault.NewProxy(c.URL(), fault.CloudRequest); err != nil {
+		return nil, err
+	}
+	s.network, s.subnet = n.ID, sub.ID
+	s.words = strings.NewReplacer("SITE", s.namespace, "NETWORK", n.ID, "SUBNET", sub.ID, "URL", s.proxy.URL(), "KEY", key.Key)
 	return s, nil
+}
+
+func (s *site) labels() map[string]string { return map[string]string{siteLabel: s.namespace} }
+
+// object returns an object of the site from YAML, in which NAME, OPTION and the words of the site are replaced.
+func (s *site) object(text, name, option string) client.Object {
+	text = s.words.Replace(strings.NewReplacer("NAME", name, "OPTION", option).Replace(text))
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		panic(fmt.Sprintf("%v: %s", err, text)) // all texts are constants
+	}
+	o, _, err := s.decoder.Decode(data, nil, nil)
+	if err != nil {
+		panic(fmt.Sprintf("%v: %s", err, text))
+	}
+	of := o.(client.Object)
+	of.SetLabels(s.labels())
+	return of
+}
+
+// declare returns an object of the kind as a user declares it.
+func (k kind) declare(s *site, name string, option bool) resource.Managed {
+	more := k.plain
+	if option {
+		more = k.option
+	}
+	return s.object(k.object, name, more).(resource.Managed)
 }
 
 // configurations returns provider configurations of both scopes, and the Secret with the key of the project.
 func (s *site) configurations() []client.Object {
-	spec := v1alpha3.ProviderConfigSpec{ProjectID: s.project.name, Endpoint: s.proxy.URL()}
-	spec.Credentials = xpv1.ProviderCredentials{
-		Source:    xpv1.CredentialsSourceSecret,
-		SecretRef: &xpv1.SecretKeySelector{Namespace: s.namespace, Name: keySecret, Key: keySecret},
+	const spec = `metadata: {name: SITE}, spec: {projectID: SITE, endpoint: "URL",
+		credentials: {source: Secret, secretRef: {namespace: SITE, name: key, key: key}}}}`
+	var all []client.Object
+	for _, text := range []string{
+		`{apiVersion: v1, kind: Secret, metadata: {namespace: SITE, name: key}, stringData: {key: KEY}}`,
+		`{apiVersion: fcp.crossplane.io/v1alpha3, kind: ProviderConfig, ` + spec,
+		`{apiVersion: fcp.m.crossplane.io/v1alpha3, kind: ClusterProviderConfig, ` + spec,
+	} {
+		all = append(all, s.object(text, "", ""))
 	}
-	named := metav1.ObjectMeta{Name: s.namespace}
-	return []client.Object{
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: keySecret},
-			StringData: map[string]string{keySecret: s.project.key},
-		},
-		&v1alpha3.ProviderConfig{ObjectMeta: named, Spec: spec},
-		&namespacedv1alpha3.ClusterProviderConfig{ObjectMeta: named, Spec: spec},
+	return all
+}
+
+// cached limits caches to the site.
+func (s *site) cached() cache.Options {
+	options := managed.CacheOptions()
+	claim.CacheDefinitions(&options)
+	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
+	for _, o := range s.kinds() {
+		options.ByObject[o] = cache.ByObject{Label: labels.SelectorFromSet(s.labels())}
 	}
+	for _, c := range fcp.Provider().Configs {
+		options.ByObject[c] = cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, s.namespace)}
+	}
+	return options
 }
 
-func (s *site) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Labels: map[string]string{siteLabel: s.namespace}}
+// kinds returns an empty object of each kind of claims, classes and managed resources.
+func (s *site) kinds() (all []client.Object) {
+	cloud, seen := fcp.Provider(), map[reflect.Type]bool{}
+	add := func(o client.Object) {
+		if !seen[reflect.TypeOf(o)] {
+			seen[reflect.TypeOf(o)] = true
+			all = append(all, o)
+		}
+	}
+	for _, c := range cloud.Classes {
+		add(c.Claim)
+	}
+	for _, c := range cloud.Classes {
+		add(c.Object)
+	}
+	for _, k := range cloud.Kinds {
+		add(k.Object)
+	}
+	return all
 }
 
-// objects lists all managed resources of the site.
-func (s *site) objects(ctx context.Context) (all []resource.Managed, err error) {
-	return listed[resource.Managed](ctx, s,
-		&databasev1alpha3.FavouriteDBInstanceList{}, &cachev1alpha3.CacheInstanceList{}, &networkv1alpha3.NetworkList{},
-		&namespacednetworkv1alpha3.NetworkList{}, &namespacednetworkv1alpha3.SubnetList{}, &computev1alpha3.NodeGroupList{})
+func (s *site) objects(ctx context.Context) ([]resource.Managed, error) {
+	return listed[resource.Managed](ctx, s)
 }
 
-// claims lists all claims of the site.
 func (s *site) claims(ctx context.Context) ([]resource.Claim, error) {
-	return listed[resource.Claim](ctx, s, &cachev1alpha1.RedisClusterList{}, &databasev1alpha1.PostgreSQLInstanceList{})
+	return listed[resource.Claim](ctx, s)
 }
 
-// listed returns the objects of the site of these kinds.
-func listed[T client.Object](ctx context.Context, s *site, kinds ...client.ObjectList) (all []T, err error) {
-	for _, list := range kinds {
-		if err := s.client.List(ctx, list, client.MatchingLabels{siteLabel: s.namespace}); err != nil {
+// listed returns all objects of the site in a role.
+func listed[T client.Object](ctx context.Context, s *site) (all []T, err error) {
+	for _, empty := range s.kinds() {
+		if _, ok := empty.(T); !ok {
+			continue
+		}
+		gvk, err := s.client.GroupVersionKindFor(empty)
+		if err != nil {
 			return nil, err
 		}
-		err := apimeta.EachListItem(list, func(o runtime.Object) error {
-			all = append(all, o.(T))
-			return nil
-		})
+		list, err := s.client.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		if err != nil {
+			return nil, err
+		}
+		if err := s.client.List(ctx, list.(client.ObjectList), client.MatchingLabels(s.labels())); err != nil {
+			return nil, err
+		}
+		if err := apimeta.EachListItem(list, func(o runtime.Object) error { all = append(all, o.(T)); return nil }); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// cleanUpTime limits the clean-up after an attempt.
-const cleanUpTime = time.Minute
+// external lists the resources of the project, except those that belong to no object by design.
+func (s *site) external(ctx context.Context) ([]inspect.External, error) {
+	found, err := s.project.All(ctx)
+	return slices.DeleteFunc(found, func(e inspect.External) bool { return e.Name == s.network || e.Name == s.subnet }), err
+}
 
-// clear deletes all objects, Secrets and external resources in any state. No process may run.
+// empty deletes all external resources, and waits until they are deleted.
+func (s *site) empty(ctx context.Context) error {
+	return testkit.Poll(ctx, func() error {
+		left, err := s.external(ctx)
+		for _, e := range left {
+			if gone := e.Delete(ctx); gone != nil && !sdk.IsNotFound(gone) {
+				err = errors.Join(err, gone)
+			}
+		}
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d external resources are left, such as %s", len(left), left[0].Name)
+		}
+		return err
+	})
+}
+
+func mergePatch(text string) client.Patch {
+	return client.RawPatch(types.MergePatchType, []byte(text))
+}
+
+// clear deletes all objects, Secrets and external resources in any state, claims first. No process may run.
 func (s *site) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	all, err := s.everything(ctx)
-	if err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
-	}
-	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	for _, o := range all {
-		if err := client.IgnoreNotFound(s.client.Patch(ctx, o, release)); err != nil {
-			return fmt.Errorf("cleaning up: %w", err)
-		}
-		if err := client.IgnoreNotFound(s.client.Delete(ctx, o)); err != nil {
-			return fmt.Errorf("cleaning up: %w", err)
-		}
-	}
-	if err := s.project.empty(ctx); err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
-	}
-	return nil
-}
-
-// everything returns all that an attempt may leave on the API server, claims first.
-func (s *site) everything(ctx context.Context) (all []client.Object, err error) {
-	claims, claimsErr := s.claims(ctx)
-	for _, c := range claims {
-		all = append(all, c)
-	}
-	classes, classesErr := listed[resource.Class](ctx, s,
-		&cachev1alpha3.CacheInstanceClassList{}, &databasev1alpha3.FavouriteDBInstanceClassList{})
-	for _, c := range classes {
-		all = append(all, c)
-	}
-	objects, objectsErr := s.objects(ctx)
-	for _, o := range objects {
-		all = append(all, o)
-	}
+	all, err := listed[client.Object](ctx, s)
 	secrets := &corev1.SecretList{}
-	secretsErr := s.client.List(ctx, secrets, client.InNamespace(s.namespace))
+	err = errors.Join(err, s.client.List(ctx, secrets, client.InNamespace(s.namespace)))
 	for i := range secrets.Items {
 		all = append(all, &secrets.Items[i])
 	}
-	return append(all, s.configurations()...), errors.Join(claimsErr, classesErr, objectsErr, secretsErr)
+	for _, o := range append(all, s.configurations()...) {
+		for _, failed := range []error{s.client.Patch(ctx, o, mergePatch(`{"metadata":{"finalizers":null}}`)), s.client.Delete(ctx, o)} {
+			err = errors.Join(err, client.IgnoreNotFound(failed))
+		}
+	}
+	if err = errors.Join(err, s.empty(ctx)); err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	return nil
 }
 
 // close deletes the site from the API server. The project stays in the cloud.
