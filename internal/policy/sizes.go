@@ -34,7 +34,6 @@ func largePackages() map[string]string {
 	return map[string]string{
 		"pkg/reconciler/managed":   "one lifecycle, one file for each step",
 		"providers/sql/postgresql": "one client of PostgreSQL for all kinds",
-		"test/crashpoints":         "one program",
 	}
 }
 

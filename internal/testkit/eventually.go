@@ -5,6 +5,7 @@ package testkit
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 )
@@ -67,4 +68,22 @@ func Poll(ctx context.Context, check func() error) error {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// Background runs something until stop is called, and returns when it is ready.
+func Background(ctx context.Context, run, ready func(context.Context) error) (stop func() error, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx)
+		cancel() // what has ended never becomes ready
+	}()
+	stop = func() error {
+		cancel()
+		return <-ended
+	}
+	if err := ready(ctx); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return stop, nil
 }

@@ -48,6 +48,7 @@ type attempt struct {
 
 	claim    resource.Claim // of operations on claims, the last one
 	object   resource.Managed
+	setting  string // that the external resource is to have
 	password string // of the user, if any
 }
 
@@ -77,8 +78,11 @@ func (t *attempt) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	if t.operation.then == nil {
+		t.operation.then = (*attempt).settled
+	}
 	t.process.Overtake = func() error { return t.overtake(ctx) }
-	t.object = t.kind.declare(t.site, "object", t.operation.option)
+	t.object, t.setting = t.kind.declare(t.site, "object", t.operation.option), t.kind.settings[0]
 	if err := t.do(ctx, t.operation.before...); err != nil || t.operation.given == nil {
 		return err
 	}
@@ -100,19 +104,12 @@ func (t *attempt) do(ctx context.Context, steps ...step) error {
 	return nil
 }
 
-// overtake writes to all objects and claims as another client.
+// overtake writes to all objects of the site as another client.
 func (t *attempt) overtake(ctx context.Context) error {
-	objects, objectsErr := t.site.objects(ctx)
-	claims, claimsErr := t.site.claims(ctx)
-	err := errors.Join(objectsErr, claimsErr)
-	touch := func(o client.Object) {
-		err = errors.Join(err, client.IgnoreNotFound(t.site.client.Patch(ctx, o, mergePatch(`{"metadata":{"annotations":{"example.org/touched":"yes"}}}`))))
-	}
-	for _, o := range objects {
-		touch(o)
-	}
-	for _, c := range claims {
-		touch(c)
+	all, err := listed[client.Object](ctx, t.site)
+	for _, o := range all {
+		touched := t.site.client.Patch(ctx, o, mergePatch(`{"metadata":{"annotations":{"example.org/touched":"yes"}}}`))
+		err = errors.Join(err, client.IgnoreNotFound(touched))
 	}
 	return err
 }
@@ -141,7 +138,7 @@ func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) 
 		why = unlessCrashed(func(ctx context.Context) error { return t.idle(ctx, process) })
 	}
 	if why != nil {
-		why = cmp.Or(t.done(ctx), why) // the state explains more than that the controllers are not idle
+		why = cmp.Or(t.operation.then(t, ctx), why) // the state explains more than that the controllers are not idle
 	}
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
@@ -156,7 +153,7 @@ func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
 	if !polled && !process.Silent(5*pollInterval) { // checked first, since it is cheap
 		return errors.New("the controllers are not idle: " + process.String())
 	}
-	if err := t.done(ctx); err != nil || polled {
+	if err := t.operation.then(t, ctx); err != nil || polled {
 		return err
 	}
 	objects, err := t.site.objects(ctx)
@@ -164,14 +161,6 @@ func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
 		err = errors.New("the controllers have not observed everything again")
 	}
 	return err
-}
-
-// done returns nil once the operation has its result.
-func (t *attempt) done(ctx context.Context) error {
-	if t.operation.then != nil {
-		return t.operation.then(t, ctx)
-	}
-	return t.settled(ctx)
 }
 
 // start starts controllers for the site's objects only, with a memory of their own, whose requests are those of the process. Stop
@@ -204,30 +193,19 @@ func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func(
 		return nil, fmt.Errorf("setting up a process: %w", err)
 	}
 	s.proxy.Follow(process)
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- mgr.Start(ctx)
-		cancel() // caches of controllers that ended early never sync
-	}()
-	stop = func() error {
-		cancel()
-		if err := <-ended; err != nil {
-			return fmt.Errorf("running a process: %w", err)
+	return testkit.Background(ctx, mgr.Start, func(ctx context.Context) error {
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the caches of a process do not sync")
 		}
+		process.Begin()
 		return nil
-	}
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return nil, errors.Join(errors.New("the caches of a process do not sync"), stop())
-	}
-	process.Begin()
-	return stop, nil
+	})
 }
 
 // aboutConfig is true for requests that protect provider configurations. They happen at any time, and only operations with configs
 // depend on them.
 func aboutConfig(request string) bool {
-	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets "+keySecret) ||
+	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets key") ||
 		strings.HasSuffix(request, fault.Listed) // of users, before a configuration is deleted
 }
 

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -77,9 +74,19 @@ func (t *attempt) check(ctx context.Context, why error) (found []violation, err 
 	return found, nil
 }
 
-// violations returns what no operation may leave.
+// violations returns what no operation may leave. Managed resources that were released by deleted claims may stay.
 func violations(claims []resource.Claim, objects []resource.Managed, all []inspect.External) []violation {
-	return slices.Concat(unpaired(objects, ofObjects(all)), unpaired(claims, ofClaims(objects)), contended(claims))
+	var external, managed []belonging
+	for _, e := range all {
+		external = append(external, belonging{e.Owner, e.String()})
+	}
+	for _, o := range objects {
+		mg, bindable := o.(resource.BindableManaged)
+		if bindable && mg.GetClaimReference() != nil && mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
+			managed = append(managed, belonging{mg.GetClaimReference().UID, fmt.Sprintf("%s, %q", mg.GetName(), mg.GetBindingPhase())})
+		}
+	}
+	return slices.Concat(unpaired(objects, external), unpaired(claims, managed), contended(claims))
 }
 
 // A belonging is an external resource of an object, or a managed resource of a claim.
@@ -102,24 +109,6 @@ func unpaired[T client.Object](owners []T, all []belonging) (found []violation) 
 		case 2:
 		default:
 			found = append(found, violation{duplicated, fmt.Sprintf("%s, created for %q too: %v", b.what, b.of, all)})
-		}
-	}
-	return found
-}
-
-func ofObjects(all []inspect.External) (found []belonging) {
-	for _, e := range all {
-		found = append(found, belonging{e.Owner, fmt.Sprintf("%s with %q (deleting: %t)", e.Name, e.Setting, e.Deleting)})
-	}
-	return found
-}
-
-// ofClaims leaves out the managed resources that were released by deleted claims.
-func ofClaims(objects []resource.Managed) (found []belonging) {
-	for _, o := range objects {
-		mg, bindable := o.(resource.BindableManaged)
-		if bindable && mg.GetClaimReference() != nil && mg.GetBindingPhase() != xpv1.BindingPhaseReleased {
-			found = append(found, belonging{mg.GetClaimReference().UID, fmt.Sprintf("%s, %q", mg.GetName(), mg.GetBindingPhase())})
 		}
 	}
 	return found
@@ -198,35 +187,16 @@ func (t *attempt) healthy(ctx context.Context) error {
 	if t.object, err = fresh(ctx, t, t.object); err != nil {
 		return err
 	}
-	if err := t.protected(ctx); err != nil {
-		return err
-	}
-	all, allErr := t.site.external(ctx)
-	want, wantErr := t.kind.settingOf(t.object)
-	if err := errors.Join(allErr, wantErr); err != nil {
+	all, err := t.site.external(ctx)
+	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(all, func(e inspect.External) bool {
-		return e.Owner == t.object.GetUID() && !e.Deleting && e.Setting == want
+		return e.Owner == t.object.GetUID() && !e.Deleting && e.Setting == t.setting
 	}) {
 		return nil
 	}
-	return fmt.Errorf("the object is Ready and Synced, but has no external resource with %q: %v", want, ofObjects(all))
-}
-
-// settingOf returns what the object declares for the setting that change changes, as inspect.External has it.
-func (k kind) settingOf(o resource.Managed) (string, error) {
-	path := jsonpath.New(k.name)
-	if err := path.Parse("{.spec.forProvider." + k.setting + "}"); err != nil {
-		return "", err
-	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return "", err
-	}
-	var text bytes.Buffer
-	err = path.Execute(&text, fields)
-	return text.String(), err
+	return fmt.Errorf("the object is Ready and Synced, but has no external resource with %q: %v", t.setting, all)
 }
 
 func isReady(o resource.Managed) error {
@@ -250,11 +220,8 @@ func (t *attempt) notSynced(ctx context.Context) error {
 	return err
 }
 
-// protected returns nil if the provider configuration of the object, and its Secret, cannot be deleted before the object.
+// protected returns nil if all is settled, and the provider configuration and its Secret cannot be deleted before the object.
 func (t *attempt) protected(ctx context.Context) error {
-	if !t.operation.configs {
-		return nil
-	}
 	held := 0
 	for _, o := range t.site.configurations() {
 		o, err := fresh(ctx, t, o)
@@ -269,10 +236,20 @@ func (t *attempt) protected(ctx context.Context) error {
 	if held != 2 {
 		return fmt.Errorf("%d of a provider configuration and its Secret are protected", held)
 	}
-	return nil
+	return t.settled(ctx)
 }
 
-// allDeleted returns nil if all objects are deleted, the claim and the provider configurations if the operation deletes them.
+// configsDeleted returns nil if all objects, and then the provider configurations, are deleted.
+func (t *attempt) configsDeleted(ctx context.Context) error {
+	for _, o := range t.site.configurations() {
+		if left, err := fresh(ctx, t, o); !apierrors.IsNotFound(err) {
+			return errors.Join(t.allDeleted(ctx), fmt.Errorf("%T %s: %v, finalizers %v", o, o.GetName(), err, left.GetFinalizers()))
+		}
+	}
+	return t.allDeleted(ctx)
+}
+
+// allDeleted returns nil if all objects, and the claim, are deleted.
 func (t *attempt) allDeleted(ctx context.Context) error {
 	objects, err := t.site.objects(ctx)
 	for _, o := range objects {
@@ -285,15 +262,7 @@ func (t *attempt) allDeleted(ctx context.Context) error {
 	if err == nil && t.claim != nil {
 		err = t.claimDeleted(ctx)
 	}
-	if err != nil || !t.operation.configs {
-		return err
-	}
-	for _, o := range t.site.configurations() {
-		if left, err := fresh(ctx, t, o); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%T %s is not deleted: %v, finalizers %v", o, o.GetName(), err, left.GetFinalizers())
-		}
-	}
-	return nil
+	return err
 }
 
 // waiting returns nil if a claim is unbound for that reason.

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 func TestMain(m *testing.M) {
@@ -29,12 +30,12 @@ func TestMain(m *testing.M) {
 // A part of what make crashpoints does: one kind whose creations can be repeated, one whose can be found, and claims.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
-	c, stop, err := startCloud(t.TempDir())
+	c, err := inspect.StartCloud(cloudConfig(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
+		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -5,7 +5,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/test/inspect"
 )
 
@@ -15,8 +21,9 @@ type kind struct {
 	name string
 	// object is YAML as a user declares it, with PLAIN in place of OPTION, or with option in operations that choose it.
 	object, plain, option string
-	// change is a merge patch, and setting the path below spec.forProvider of what it changes, as inspect.External has it.
-	change, setting string
+	// change is a merge patch, and settings what it changes, before and after, as inspect.External has it.
+	change   string
+	settings [2]string
 	// opens returns nil if a connection Secret opens its server. Nil for kinds without one.
 	opens func(ctx context.Context, data map[string][]byte) error
 	// parent is the kind that option refers to.
@@ -39,18 +46,18 @@ func kinds() []kind {
 		name: "FavouriteDBInstance", opens: inspect.OpensPostgreSQL, option: password,
 		object: "{apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstance, metadata: {name: SITE-NAME}, " +
 			"spec: {" + connected + ", forProvider: {OPTION fancinessLevel: 20}}}",
-		change: `{"spec":{"forProvider":{"fancinessLevel":30}}}`, setting: "fancinessLevel",
+		change: `{"spec":{"forProvider":{"fancinessLevel":30}}}`, settings: [2]string{"20", "30"},
 		operations: append(common(), passwords()...),
 	}
 	cache := kind{
 		name: "CacheInstance", opens: inspect.OpensRedis, option: password,
 		object: "{apiVersion: cache.fcp.crossplane.io/v1alpha3, kind: CacheInstance, metadata: {name: SITE-NAME}, " +
 			"spec: {" + connected + ", forProvider: {OPTION memoryMegabytes: 8}}}",
-		change: `{"spec":{"forProvider":{"memoryMegabytes":16}}}`, setting: "memoryMegabytes",
+		change: `{"spec":{"forProvider":{"memoryMegabytes":16}}}`, settings: [2]string{"8", "16"},
 		operations: append(common(), passwords()...),
 	}
 	clusterNetwork := kind{
-		name: "ClusterNetwork", change: `{"spec":{"forProvider":{"mtu":9000}}}`, setting: "mtu",
+		name: "ClusterNetwork", change: `{"spec":{"forProvider":{"mtu":9000}}}`, settings: [2]string{"1400", "9000"},
 		object: "{apiVersion: network.fcp.crossplane.io/v1alpha3, kind: Network, metadata: {name: SITE-NAME}, " +
 			"spec: {" + configured + ", forProvider: {cidrBlock: 10.0.0.0/8, mtu: 1400}}}",
 		operations: append(common(), configs()...),
@@ -63,7 +70,7 @@ func kinds() []kind {
 		name: "Subnet", plain: "networkId: NETWORK", option: "networkIdRef: {name: parent}", parent: &teamNetwork,
 		object: "{apiVersion: network.fcp.m.crossplane.io/v1alpha3, kind: Subnet, metadata: {namespace: SITE, name: NAME}, " +
 			"spec: {" + team + ", forProvider: {cidrBlock: 10.1.0.0/16, labels: {tier: web}, OPTION}}}",
-		change: `{"spec":{"forProvider":{"labels":{"tier":"data"}}}}`, setting: "labels." + inspect.TierLabel,
+		change: `{"spec":{"forProvider":{"labels":{"tier":"data"}}}}`, settings: [2]string{"web", "data"},
 		operations: append(common(), parents()...),
 	}
 	nodeGroup := kind{
@@ -71,7 +78,7 @@ func kinds() []kind {
 		object: "{apiVersion: compute.fcp.m.crossplane.io/v1alpha3, kind: NodeGroup, metadata: {namespace: SITE, name: NAME}, " +
 			"spec: {" + team + ", forProvider: {scalingConfig: [{minSize: 1, maxSize: 4}], OPTION}, " +
 			"initProvider: {scalingConfig: [{desiredSize: 2}]}}}",
-		change: `{"spec":{"forProvider":{"scalingConfig":[{"minSize":1,"maxSize":6}]}}}`, setting: "scalingConfig[0].maxSize",
+		change: `{"spec":{"forProvider":{"scalingConfig":[{"minSize":1,"maxSize":6}]}}}`, settings: [2]string{"4", "6"},
 		operations: append(common(), parents()...),
 	}
 	// A cache is created fast: it has all operations on claims. The creation of a database takes long.
@@ -84,4 +91,198 @@ func kinds() []kind {
 	databaseClaim.class = "{apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstanceClass, " + offered +
 		"forProvider: {fancinessLevel: 20}}}"
 	return []kind{database, cache, clusterNetwork, teamNetwork, subnet, nodeGroup, claim, databaseClaim}
+}
+
+// A step is something that a user or the cloud does, or a check.
+type step func(*attempt, context.Context) error
+
+// An operation is an event that the controllers react to, and its result.
+type operation struct {
+	name string
+	// option declares the object with the option of its kind.
+	option bool
+	// before is done without controllers, and given with controllers that have no fault.
+	before, given []step
+	// when is the event. No process runs then.
+	when []step
+	// during is a second event, once cue returns nil or the process has crashed. Optional.
+	cue, during step
+	// then returns nil when the operation has its result. Default: settled.
+	then step
+	// configs is true if requests that protect provider configurations are points.
+	configs bool
+}
+
+// common are the operations on every managed kind.
+func common() []operation {
+	exists := []step{createObject, settle}
+	return []operation{
+		{name: "create", when: []step{createObject}},
+		{name: "update", given: exists, when: []step{func(t *attempt, ctx context.Context) error {
+			t.setting = t.kind.settings[1]
+			return t.patch(ctx, t.kind.change)
+		}}},
+		{name: "recreate", given: exists, when: []step{func(t *attempt, ctx context.Context) error { return t.site.empty(ctx) }}},
+		{name: "delete", given: exists, when: []step{deleteObject}, then: (*attempt).allDeleted},
+	}
+}
+
+// parents are the operations on an object that refers to another: creation before the other, and deletion together with it.
+func parents() []operation {
+	parent := func(t *attempt) client.Object { return t.kind.parent.declare(t.site, "parent", false) }
+	create := func(t *attempt, ctx context.Context) error { return t.site.client.Create(ctx, parent(t)) }
+	remove := func(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, parent(t)) }
+	return []operation{
+		{name: "resolve", option: true, when: []step{createObject}, cue: (*attempt).notSynced, during: create},
+		{name: "delete-with-parent", option: true, given: []step{create, createObject, settle}, when: []step{remove, deleteObject},
+			then: (*attempt).allDeleted},
+	}
+}
+
+// configs are the operations on an object and its provider configuration, which is protected while it has users: when both are
+// deleted, it is deleted last.
+func configs() []operation {
+	remove := func(t *attempt, ctx context.Context) error {
+		for _, o := range t.site.configurations() {
+			if err := t.site.client.Delete(ctx, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return []operation{
+		{name: "create-with-config", configs: true, when: []step{createObject}, then: (*attempt).protected},
+		{name: "delete-with-config", configs: true, given: []step{createObject, until((*attempt).protected)}, when: []step{remove, deleteObject},
+			then: (*attempt).configsDeleted},
+	}
+}
+
+// passwords are the operations on a server with a password of the user: its creation, and a change of the password.
+func passwords() []operation {
+	return []operation{
+		{name: "create-with-password", option: true, before: []step{choosePassword}, when: []step{createObject}},
+		{name: "rotate", option: true, before: []step{choosePassword}, given: []step{createObject, settle}, when: []step{changePassword}},
+	}
+}
+
+// choosing are the operations that choose a class. The classes serve no claim, so that nothing else happens.
+func choosing() []operation {
+	closed := []step{
+		createClass("b", "claims: {max: 0},", ""), createClass("a", "claims: {max: 0},", meta.AnnotationKeyDefaultClass),
+	}
+	return []operation{
+		{name: "schedule", before: closed, when: []step{createClaim("claim", selected)}, then: (*attempt).chosen},
+		{name: "default", before: closed, when: []step{createClaim("claim", "")}, then: (*attempt).chosen},
+	}
+}
+
+// serving are the operations on a claim and its managed resource.
+func serving() []operation {
+	offer := func(more string) []step { return []step{createClass("a", "claims: {max: 1}, "+more, "")} }
+	ask := createClaim("claim", selected)
+	bound, retained := []step{ask, settle}, offer("reclaimPolicy: Retain,")
+	const released = `"spec":{"claimRef":null},`
+	return []operation{
+		{name: "provision", before: offer(""), when: []step{ask}},
+		{name: "propagate", before: offer(""), given: []step{ask, settle, choosePassword, referToPassword, settle, (*attempt).opens},
+			when: []step{changePassword}},
+		{name: "release", before: retained, given: bound, when: []step{deleteClaim}, then: (*attempt).released},
+		{name: "delete", before: offer("reclaimPolicy: Delete,"), given: bound, when: []step{deleteClaim}, then: (*attempt).reclaimed},
+		{name: "abandon", before: offer(""), when: []step{ask}, cue: (*attempt).createStarted, during: deleteClaim, then: (*attempt).allDeleted},
+		{name: "rebind", before: retained, given: append(bound, deleteClaim, until((*attempt).released)),
+			when: []step{allow(released), createClaim("heir", wanted)}},
+	}
+}
+
+// static are the operations on claims for a managed resource that existed before.
+func static() []operation {
+	exists, claim := []step{createObject, settle}, createClaim("claim", wanted)
+	return []operation{
+		{name: "bind", given: exists, when: []step{allow(""), claim}},
+		{name: "contest", given: exists, when: []step{claim, createClaim("rival", wanted), allow("")}, then: (*attempt).contested},
+		{name: "unbind", given: []step{createObject, settle, allow(""), claim, settle}, when: []step{deleteClaim}, then: (*attempt).released},
+	}
+}
+
+func createObject(t *attempt, ctx context.Context) error { return t.site.client.Create(ctx, t.object) }
+
+func deleteObject(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, t.object) }
+
+func deleteClaim(t *attempt, ctx context.Context) error { return t.site.client.Delete(ctx, t.claim) }
+
+// settle waits until all objects and claims are as declared.
+func settle(t *attempt, ctx context.Context) error { return until((*attempt).settled)(t, ctx) }
+
+func until(check step) step {
+	return func(t *attempt, ctx context.Context) error {
+		return testkit.Poll(ctx, func() error { return check(t, ctx) })
+	}
+}
+
+// patch changes the object.
+func (t *attempt) patch(ctx context.Context, merge string) error {
+	return t.site.client.Patch(ctx, t.object, mergePatch(merge))
+}
+
+// choosePassword creates the Secret with the password of the user.
+func choosePassword(t *attempt, ctx context.Context) error {
+	t.password = "the first password"
+	return t.site.client.Create(ctx, t.passwordSecret())
+}
+
+func changePassword(t *attempt, ctx context.Context) error {
+	t.password = "the second password"
+	return t.site.client.Update(ctx, t.passwordSecret())
+}
+
+func (t *attempt) passwordSecret() client.Object {
+	const secret = "{apiVersion: v1, kind: Secret, metadata: {namespace: SITE, name: password}, stringData: {password: OPTION}}"
+	return t.site.object(secret, "", t.password)
+}
+
+// referToPassword gives the object the password of the user.
+func referToPassword(t *attempt, ctx context.Context) error {
+	return t.patch(ctx, fmt.Sprintf(`{"spec":{"forProvider":{"passwordSecretRef":{"namespace":%q,"name":"password","key":"password"}}}}`,
+		t.site.namespace))
+}
+
+// allow lets claims of the site use the object, as an administrator does. more is added to the patch.
+func allow(more string) step {
+	return func(t *attempt, ctx context.Context) error {
+		return t.patch(ctx, fmt.Sprintf(`{%s"metadata":{"annotations":{%q:%q}}}`, more, meta.AnnotationKeyAllowedNamespaces, t.site.namespace))
+	}
+}
+
+// createClass creates a class with more settings.
+func createClass(name, more, annotation string) step {
+	return func(t *attempt, ctx context.Context) error {
+		class := t.site.object(t.kind.class, name, more)
+		if annotation != "" {
+			class.SetAnnotations(map[string]string{annotation: "true"})
+		}
+		return t.site.client.Create(ctx, class)
+	}
+}
+
+// What claims ask for: the classes of the site, or the object.
+const (
+	selected = "classSelector: {matchLabels: {" + siteLabel + ": SITE}}"
+	wanted   = "resourceRef: {name: the object}"
+)
+
+// createClaim creates a claim, which is that of the attempt from then on.
+func createClaim(name, spec string) step {
+	return func(t *attempt, ctx context.Context) error {
+		t.claim = t.site.object(t.kind.claim, name, spec).(resource.Claim)
+		if ref := t.claim.GetResourceReference(); ref != nil {
+			gvk, err := t.site.client.GroupVersionKindFor(t.object)
+			if err != nil {
+				return err
+			}
+			ref.APIVersion, ref.Kind = gvk.ToAPIVersionAndKind()
+			ref.Name = t.object.GetName()
+			t.claim.SetResourceReference(ref)
+		}
+		return t.site.client.Create(ctx, t.claim)
+	}
 }

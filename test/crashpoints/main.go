@@ -5,7 +5,6 @@
 // request of every operation of every kind: nothing is leaked, duplicated or lost, and no object needs manual intervention (N5, N11,
 // N22, N26, R77 to R79, R268, R274).
 //
-//	make crashpoints
 //	make crashpoints ARGS=--faults
 //	make crashpoints ARGS="--kind Claim"
 //	make crashpoints ARGS="--kind NodeGroup --operation create --point 3"
@@ -16,14 +15,8 @@
 // client writes to the object right before one. A process is a manager with the provider's real controllers and without memory. The
 // API server and the cloud are real and keep running.
 //
-// After a crash another process finishes the operation. At the end the whole site is checked (check.go). The words of the summary:
-//
-//	leaked            external resources of no object, and managed resources of a deleted claim
-//	duplicated        external resources beyond the first of one object, and managed resources beyond the first of one claim
-//	credentials-lost  connection Secrets that do not open the server
-//	stuck             objects that a minute later are not Ready and Synced, not as declared, or not deleted
-//	needs-human       objects that need manual intervention after an interrupted create
-//	bound-twice       managed resources that several claims are bound to
+// After a crash another process finishes the operation. At the end the whole site is checked. The words of the summary are the classes
+// of violations in check.go.
 //
 // The kinds Claim and DatabaseClaim have the operations on claims, which get caches and databases. All controllers run there. A bound
 // claim has exactly one managed resource, both refer to each other, and their Secrets have the same content.
@@ -45,23 +38,29 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/favouritecloud"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
+	"github.com/bowline-dev/bowline/internal/testkit/scenario"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/providers/fcp"
+	"github.com/bowline-dev/bowline/test/inspect"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
 	good, err := run(ctx, os.Args[1:], os.Stdout)
 	if err != nil {
@@ -98,11 +97,11 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 	if err := os.Chmod(dir, 0o755); err != nil { // the cloud's servers may run as another account
 		return false, err
 	}
-	c, stop, err := startCloud(filepath.Join(dir, "cloud"))
+	c, err := inspect.StartCloud(cloudConfig(filepath.Join(dir, "cloud")))
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	crds, err := definitions()
 	if err != nil {
 		return false, err
@@ -124,6 +123,10 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 	return good, err
 }
 
+func cloudConfig(dir string) favouritecloud.Config {
+	return favouritecloud.Config{DataDir: dir, Listen: "127.0.0.1:0", AutoscaleInterval: time.Hour}
+}
+
 // definitions are those of the kinds of the cloud and of claims.
 func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	claims, claimsErr := core.Provider().Definitions()
@@ -131,31 +134,148 @@ func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return append(claims, managed...), errors.Join(claimsErr, managedErr)
 }
 
-// A cloud is a favourite cloud in this process, with the token of its administrator.
-type cloud struct {
-	*favouritecloud.Server
-
-	token string
+// A choice is what to try. Empty fields choose all.
+type choice struct {
+	kind      string
+	operation string
+	point     int
+	faults    bool // beside crashes and lost answers
 }
 
-func startCloud(dir string) (c *cloud, stop func() error, err error) {
-	c = &cloud{}
-	c.Server, err = favouritecloud.New(favouritecloud.Config{DataDir: dir, Listen: "127.0.0.1:0", AutoscaleInterval: time.Hour})
-	if err != nil {
-		return nil, nil, err
+// A job is an operation of a kind.
+type job struct {
+	kind      kind
+	operation operation
+}
+
+func (j job) String() string { return j.kind.name + " " + j.operation.name }
+
+func (c choice) jobs() (all []job) {
+	for _, k := range kinds() {
+		for _, o := range k.operations {
+			if (c.kind == "" || strings.EqualFold(c.kind, k.name)) && (c.operation == "" || strings.EqualFold(c.operation, o.name)) {
+				all = append(all, job{k, o})
+			}
+		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	stop = func() error { cancel(); return <-ended }
+	return all
+}
+
+// A harness runs operations at several sites at a time.
+type harness struct {
+	out   io.Writer
+	sites chan *site
+
+	mu     sync.Mutex
+	tried  int
+	found  map[class]int
+	failed error // of the harness itself
+}
+
+// newHarness creates the given number of sites.
+func newHarness(ctx context.Context, config *rest.Config, c *inspect.Cloud, parallel int, out io.Writer) (*harness, error) {
+	h := &harness{out: out, sites: make(chan *site, parallel), found: map[class]int{}}
+	for range parallel {
+		s, err := newSite(ctx, config, c)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("preparing a site: %w", err), h.close(ctx))
+		}
+		h.sites <- s
+	}
+	return h, nil
+}
+
+func (h *harness) close(ctx context.Context) (err error) {
+	close(h.sites)
+	for s := range h.sites {
+		err = errors.Join(err, s.close(ctx))
+	}
+	return err
+}
+
+// run explores all that is chosen. It returns the first failure of the harness itself.
+func (h *harness) run(ctx context.Context, c choice) error {
+	jobs := c.jobs()
+	if len(jobs) == 0 {
+		return fmt.Errorf("no kind %q with an operation %q: there are %s", c.kind, c.operation, choice{}.jobs())
+	}
+	var all errgroup.Group
+	for _, j := range jobs {
+		all.Go(func() error {
+			if err := h.explore(ctx, j, c); err != nil {
+				return fmt.Errorf("%s: %w", j, err)
+			}
+			return nil
+		})
+	}
+	h.failed = all.Wait()
+	return h.failed
+}
+
+// explore runs an operation without a fault, and with the chosen faults.
+func (h *harness) explore(ctx context.Context, j job, chosen choice) error {
+	order, missed, err := scenario.Explorer{
+		Run:      func(trial scenario.Trial) (bool, error) { return h.trial(ctx, j, trial) },
+		Points:   (*fault.Process).Order,
+		Kinds:    func(request string) []fault.Kind { return fault.Kinds(request, chosen.faults) },
+		Only:     chosen.point,
+		Attempts: 3, // since points depend on timing
+		Parallel: true,
+	}.Explore()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, trial := range missed {
+		fmt.Fprintf(h.out, "%s: %s was not reached again\n", j, trial)
+	}
+	if order != nil {
+		fmt.Fprintf(h.out, "%s: done, %d points, %d faults were not reached\n", j, len(order), len(missed))
+	}
+	if order != nil && chosen.point != 0 {
+		fmt.Fprintf(h.out, "the points are: %s\n", fault.Numbered(order))
+	}
+	return err
+}
+
+// trial runs an operation at a free site, and reports what is wrong afterwards.
+func (h *harness) trial(ctx context.Context, j job, trial scenario.Trial) (good bool, err error) {
+	var s *site
 	select {
-	case <-c.Ready():
-	case err := <-ended:
-		cancel()
-		return nil, nil, err
+	case s = <-h.sites:
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
-	if c.token, err = favouritecloud.ReadAdminToken(dir); err != nil {
-		return nil, nil, errors.Join(err, stop())
+	defer func() { h.sites <- s }()
+	t := &attempt{site: s, kind: j.kind, operation: j.operation, process: trial.Process}
+	found, err := t.run(ctx)
+	if err := errors.Join(err, s.clear(ctx)); err != nil {
+		return false, err
 	}
-	return c, stop, nil
+	if len(found) > 0 || trial.Process.Reached() {
+		h.report(j, trial, found)
+	}
+	return len(found) == 0, nil
+}
+
+// report counts a trial, and prints what is needed to understand and repeat its violations.
+func (h *harness) report(j job, trial scenario.Trial, found []violation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tried++
+	for _, v := range found {
+		h.found[v.class]++
+		fmt.Fprintf(h.out, "VIOLATION %s: %s, %s: %s\n  without a fault: %s\n  this time:       %s\n",
+			v.class, j, trial, v.what, fault.Numbered(trial.Order), trial.Process)
+	}
+}
+
+// summary is one line. It is good if something was tried and nothing violated.
+func (h *harness) summary() (line string, good bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	line, good = fmt.Sprintf("crash points: %d tried,", h.tried), h.failed == nil && h.tried > 0
+	for _, c := range classes() {
+		line += fmt.Sprintf(" %s=%d", c, h.found[c])
+		good = good && h.found[c] == 0
+	}
+	return line, good
 }

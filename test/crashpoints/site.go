@@ -40,10 +40,8 @@ import (
 )
 
 const (
-	siteLabel = "bowline.dev/crashpoints" // marks a site's objects with its namespace
-	keySecret = "key"                     // of the provider configurations
-	// cleanUpTime limits the clean-up after an attempt.
-	cleanUpTime = time.Minute
+	siteLabel   = "bowline.dev/crashpoints" // marks a site's objects with its namespace
+	cleanUpTime = time.Minute               // limits the clean-up after an attempt
 )
 
 // A site is where one attempt at a time runs: a namespace, a project in the cloud, and provider configurations of it, all with the
@@ -61,7 +59,7 @@ type site struct {
 }
 
 // newSite creates a site on an API server with the provider's kinds.
-func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err error) {
+func newSite(ctx context.Context, config *rest.Config, c *inspect.Cloud) (s *site, err error) {
 	scheme := runtime.NewScheme()
 	err = errors.Join(clientgoscheme.AddToScheme(scheme), core.Provider().AddToScheme(scheme), fcp.Provider().AddToScheme(scheme))
 	if err != nil {
@@ -77,11 +75,11 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 		return nil, err
 	}
 	s.namespace = namespace.Name
-	key, err := sdk.CreateKey(ctx, c.URL(), c.token, s.namespace)
+	key, err := c.NewKey(ctx, s.namespace)
 	if err != nil {
 		return nil, err
 	}
-	if s.project, err = inspect.NewProject(c.URL(), s.namespace, key.Key); err != nil {
+	if s.project, err = inspect.NewProject(c.URL(), s.namespace, key); err != nil {
 		return nil, err
 	}
 	n, err := s.project.Networks.Create(ctx, network.CreateNetworkInput{CIDRBlock: "10.0.0.0/8"})
@@ -96,7 +94,7 @@ func newSite(ctx context.Context, config *rest.Config, c *cloud) (s *site, err e
 		return nil, err
 	}
 	s.network, s.subnet = n.ID, sub.ID
-	s.words = strings.NewReplacer("SITE", s.namespace, "NETWORK", n.ID, "SUBNET", sub.ID, "URL", s.proxy.URL(), "KEY", key.Key)
+	s.words = strings.NewReplacer("SITE", s.namespace, "NETWORK", n.ID, "SUBNET", sub.ID, "URL", s.proxy.URL(), "KEY", key)
 	return s, nil
 }
 
@@ -202,8 +200,12 @@ func listed[T client.Object](ctx context.Context, s *site) (all []T, err error) 
 		if err := s.client.List(ctx, list.(client.ObjectList), client.MatchingLabels(s.labels())); err != nil {
 			return nil, err
 		}
-		if err := apimeta.EachListItem(list, func(o runtime.Object) error { all = append(all, o.(T)); return nil }); err != nil {
+		items, err := apimeta.ExtractList(list)
+		if err != nil {
 			return nil, err
+		}
+		for _, o := range items {
+			all = append(all, o.(T))
 		}
 	}
 	return all, nil

@@ -15,9 +15,9 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
@@ -101,16 +101,20 @@ func TestCloudTrouble(t *testing.T) {
 	p.Connect(t, "default", "key-to-come")
 	reportsFailure(t, p, "patient", failure.ExternalSystemUnreachable, p.Cloud)
 
-	run(t, cloud)
-	token, err := favouritecloud.ReadAdminToken(cloud.DataDir)
+	running, err := inspect.StartCloud(cloud)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := sdk.CreateKey(t.Context(), p.Cloud, token, plane.Project)
+	t.Cleanup(func() {
+		if err := running.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	key, err := running.NewKey(t.Context(), plane.Project)
 	if err != nil {
 		t.Fatal(err)
 	}
-	setKey(t, p, "default", key.Key)
+	setKey(t, p, "default", key)
 	reportsFailure(t, p, "patient", failure.ExternalResourceFailed, "apt-get install postgresql")
 
 	if err := os.Symlink(installed(t), bin); err != nil {
@@ -163,29 +167,6 @@ func credentials(name, key string) *corev1.Secret {
 func setKey(t *testing.T, p *plane.Plane, name, key string) {
 	t.Helper()
 	patch(t, p, credentials(name, ""), `{"stringData":{"key":"`+key+`"}}`)
-}
-
-// run runs a cloud until the test ends.
-func run(t *testing.T, config favouritecloud.Config) {
-	t.Helper()
-	cloud, err := favouritecloud.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- cloud.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case <-cloud.Ready():
-	case err := <-done:
-		t.Fatalf("the cloud ended: %v", err)
-	}
 }
 
 // installed returns the folder of the machine's PostgreSQL programs.

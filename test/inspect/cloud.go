@@ -65,6 +65,10 @@ type External struct {
 	Delete func(context.Context) error
 }
 
+func (e External) String() string {
+	return fmt.Sprintf("%s of %q with %q (deleting: %t)", e.Name, e.Owner, e.Setting, e.Deleting)
+}
+
 // All lists the external resources of the project.
 func (p *Project) All(ctx context.Context) ([]External, error) {
 	var found []External

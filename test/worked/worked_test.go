@@ -14,7 +14,6 @@ import (
 	"maps"
 	"os"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,11 +28,11 @@ import (
 	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/favouritecloud"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	fcpv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/v1alpha3"
+	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/worked/database"
 )
 
@@ -175,26 +174,20 @@ func prepare(t *testing.T, env *controlplanetest.Env) {
 // startCloud returns what database.NewClient takes for credentials.
 func startCloud(t *testing.T) []byte {
 	t.Helper()
-	settings := favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"}
-	server, err := favouritecloud.New(settings)
+	cloud, err := inspect.StartCloud(favouritecloud.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	controlplanetest.Run(t, server.Run)
-	select {
-	case <-server.Ready():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the cloud does not start")
-	}
-	token, err := favouritecloud.ReadAdminToken(settings.DataDir)
+	t.Cleanup(func() {
+		if err := cloud.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	key, err := cloud.NewKey(t.Context(), "worked")
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := sdk.CreateKey(t.Context(), server.URL(), token, "worked")
-	if err != nil {
-		t.Fatal(err)
-	}
-	credentials, err := json.Marshal(database.Credentials{Endpoint: server.URL(), Project: "worked", Key: key.Key})
+	credentials, err := json.Marshal(database.Credentials{Endpoint: cloud.URL(), Project: "worked", Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
