@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,9 +28,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/testkit"
 )
 
-const (
-	requestLimit = 30 * time.Second // of New and its clean-up
-)
+const requestLimit = 30 * time.Second // of Install, and of each request of New and its clean-up
 
 // Env is the part of the server of one test.
 type Env struct {
@@ -189,4 +189,25 @@ func isEmpty(value any) bool {
 func (e *Env) Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	testkit.Eventually(t, what, func() error { return check(t.Context()) })
+}
+
+// InForce waits until a rule applies to a user, in a namespace or, if that is empty, in the cluster. The server reads new roles and
+// bindings after a moment. It checks the first group, resource and verb of the rule.
+func (e *Env) InForce(t testing.TB, user, namespace string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	e.Eventually(t, "the rules of "+user+" are in force", func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Group: rule.APIGroups[0], Version: "*", Resource: rule.Resources[0], Verb: rule.Verbs[0],
+			},
+		}}
+		if err := e.Client.Create(ctx, review); err != nil {
+			return err
+		}
+		if !review.Status.Allowed {
+			return fmt.Errorf("may not %s %s yet", rule.Verbs[0], rule.Resources[0])
+		}
+		return nil
+	})
 }

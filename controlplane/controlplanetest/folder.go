@@ -22,11 +22,10 @@ import (
 // folder contains everything of one shared server.
 type folder string
 
-func (f folder) data() string   { return filepath.Join(string(f), "data") }
-func (f folder) log() string    { return filepath.Join(string(f), "server.log") }
-func (f folder) ready() string  { return filepath.Join(string(f), "ready") } // created when the server is ready
-func (f folder) binary() string { return filepath.Join(string(f), "testserver") }
-func (f folder) lock() string   { return filepath.Join(string(f), "start.lock") }
+func (f folder) data() string  { return filepath.Join(string(f), "data") }
+func (f folder) log() string   { return filepath.Join(string(f), "server.log") }
+func (f folder) ready() string { return filepath.Join(string(f), "ready") } // created when the server is ready
+func (f folder) lock() string  { return filepath.Join(string(f), "start.lock") }
 
 func folderPrefix() string { return fmt.Sprintf("bowline-test-%d-", os.Getuid()) }
 

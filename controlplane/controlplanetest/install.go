@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,15 +18,13 @@ import (
 	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
-const installLimit = 30 * time.Second
-
 // Install applies CRDs and waits until their objects can be watched and are discovered. Every package of a test run may install the
 // same ones.
 func Install(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, installLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	report, err := crd.Apply(ctx, config, crds...)
 	if err == nil && len(report.Skipped) > 0 {

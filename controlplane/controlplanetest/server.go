@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,15 +104,17 @@ func start(ctx context.Context, f folder, p process.Process) error {
 	if err := removeStale(); err != nil {
 		return err
 	}
-	if err := build(ctx, f.binary()); err != nil {
+	binary, lock, err := build(ctx)
+	if err != nil {
 		return err
 	}
+	defer lock.Close()
 	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(f.binary(), "-folder", string(f), "-data", f.data(), "-ready", f.ready(), "-for", p.String())
+	cmd := exec.Command(binary, "-folder", string(f), "-data", f.data(), "-ready", f.ready(), "-for", p.String())
 	cmd.Stdout, cmd.Stderr = log, log // not those of this process: the go command would wait for the server
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -145,90 +146,50 @@ func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
 }
 
 // build builds the server from this module's source, in a checkout or in the module cache. The result stays in the user's cache folder,
-// where the go command checks whether it is up to date.
-func build(ctx context.Context, to string) error {
-	dir, err := sourceFolder(ctx)
+// where the go command checks whether it is up to date. It stays as it is until its lock is closed; a running server keeps its file.
+func build(ctx context.Context) (binary string, lock *os.File, err error) {
+	dir, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", module)
 	if err != nil {
-		return fmt.Errorf("finding source: %w", err)
+		return "", nil, fmt.Errorf("finding source: %w", err)
+	}
+	if dir == "" {
+		return "", nil, fmt.Errorf("module %s is not downloaded (a vendor folder does not suffice)", module)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return fmt.Errorf("finding cache folder: %w", err)
+		return "", nil, fmt.Errorf("finding cache folder: %w", err)
 	}
-	cache = filepath.Join(cache, "bowline")
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return fmt.Errorf("creating cache folder: %w", err)
+	binary = filepath.Join(cache, "bowline", fmt.Sprintf("testserver-%.6x", sha256.Sum256([]byte(dir))))
+	if err := os.MkdirAll(filepath.Dir(binary), 0o700); err != nil {
+		return "", nil, fmt.Errorf("creating cache folder: %w", err)
 	}
-	binary := filepath.Join(cache, fmt.Sprintf("testserver-%x", sha256.Sum256([]byte(dir)))[:len("testserver-")+12])
-	lock, err := lockFile(ctx, binary+".lock")
-	if err != nil {
-		return err
+	if lock, err = lockFile(ctx, binary+".lock"); err != nil {
+		return "", nil, err
 	}
-	defer lock.Close()
 	if _, err := os.Stat(binary); err != nil {
 		fmt.Fprintln(os.Stderr, "controlplanetest: building the test server; the first time takes some minutes")
 	}
 	_, err = goCommand(ctx, dir, "build", "-mod=readonly", "-ldflags=-s -w", "-o", binary, "./controlplane/controlplanetest/testserver")
 	if err != nil {
-		return fmt.Errorf("building: %w", err)
+		return "", nil, errors.Join(err, lock.Close())
 	}
-	return linkOrCopy(binary, to)
+	return binary, lock, nil
 }
 
-// sourceFolder returns this module's folder, in the version that the module of the test uses.
-func sourceFolder(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-	out, err := output(cmd)
-	if err != nil {
-		return "", err
-	}
-	dir := strings.TrimSpace(string(out))
-	if dir == "" {
-		return "", fmt.Errorf("module %s is not downloaded (a vendor folder does not suffice)", module)
-	}
-	return dir, nil
-}
-
-// goCommand runs the go command in this module, regardless of any workspace.
-func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+// goCommand returns what the go command prints, in the module of the test or, regardless of any workspace, in that of a folder.
+func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+dir)
-	return output(cmd)
-}
-
-// output returns the standard output of a command, or an error with its standard error.
-func output(cmd *exec.Cmd) ([]byte, error) {
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	if dir != "" {
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "PWD="+dir)
+	}
 	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%w\n%s", err, bytes.TrimSpace(exit.Stderr))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+		return "", fmt.Errorf("%s: %w", cmd, err)
 	}
-	return out, nil
-}
-
-// linkOrCopy gives the running server a file of its own, which a later build does not change.
-func linkOrCopy(from, to string) error {
-	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("removing old server: %w", err)
-	}
-	if os.Link(from, to) == nil {
-		return nil
-	}
-	in, err := os.Open(from) // another file system
-	if err != nil {
-		return fmt.Errorf("copying server: %w", err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
-	if err != nil {
-		return fmt.Errorf("copying server: %w", err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return errors.Join(fmt.Errorf("copying server: %w", err), out.Close())
-	}
-	return out.Close()
+	return strings.TrimSpace(string(out)), nil
 }
 
 // tail returns the end of a log, for an error message.
@@ -237,8 +198,5 @@ func tail(path string) string {
 	if err != nil {
 		return "(no log: " + err.Error() + ")"
 	}
-	if len(text) > logTail {
-		text = text[len(text)-logTail:]
-	}
-	return "end of " + path + ":\n" + string(bytes.TrimSpace(text))
+	return "end of " + path + ":\n" + string(bytes.TrimSpace(text[max(0, len(text)-logTail):]))
 }

@@ -30,15 +30,13 @@ Bowline's controllers. Run those with: bowline controllers --kubeconfig FILE.`,
 		Example: `  bowline apiserver --data-dir ./state --listen 127.0.0.1:0
   bowline kubectl --data-dir ./state api-resources`,
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: untilSignal(func(ctx context.Context) error {
 			dataDir, err := folder.Server()
 			if err != nil {
 				return err
 			}
-			ctx, release := untilSignal(cmd.Context())
-			defer release()
 			return explainLock(runAPIServer(ctx, std, dataDir, server, logs.New(std.Err, verbosity)), dataDir)
-		},
+		}),
 	}
 	server.AddFlags(cmd.Flags())
 	verbosity.AddFlags(cmd.Flags())
@@ -50,10 +48,7 @@ func runAPIServer(ctx context.Context, std Streams, dataDir string, o plane.Serv
 	if err != nil {
 		return err
 	}
-	return plane.Run(ctx, func(ctx context.Context, running *plane.Stack) error {
-		if err := running.Start(ctx, service); err != nil {
-			return err
-		}
+	return plane.RunOne(ctx, service, func() error {
 		if err := announce(dataDir, datadir.NewRunFile(server.Address(), ownVersion()), log); err != nil {
 			return err
 		}

@@ -4,10 +4,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/transport"
@@ -18,6 +23,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/user"
 	"github.com/bowline-dev/bowline/pkg/provider"
 )
+
+// version is set by the linker (see the Makefile).
+var version string
+
+const modulePath = "github.com/bowline-dev/bowline"
 
 const (
 	exitOK    = 0
@@ -115,3 +125,51 @@ database, keeps it as declared and gives you its credentials in a Secret. It nee
 type exitCodeError struct{ code int }
 
 func (e *exitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// untilSignal runs a function until the first signal to stop; a closed terminal counts as one. The second signal kills the process.
+func untilSignal(run func(context.Context) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		context.AfterFunc(ctx, stop)
+		return run(ctx)
+	}
+}
+
+func newVersionCmd(std Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  command.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(std.Out, "bowline %s (Kubernetes %s, %s, %s/%s)\n",
+				ownVersion(), moduleVersion("k8s.io/kubernetes"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// ownVersion is the version of the linker, else of `go install …@version`, else "devel".
+func ownVersion() string {
+	if version != "" {
+		return version
+	}
+	if v := moduleVersion(modulePath); v != "(devel)" {
+		return v
+	}
+	return "devel"
+}
+
+// moduleVersion returns the version of a module that this binary was built from, or "unknown".
+func moduleVersion(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, module := range append(info.Deps, &info.Main) {
+		if module.Path == path {
+			return cmp.Or(module.Version, "unknown")
+		}
+	}
+	return "unknown"
+}

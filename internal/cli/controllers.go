@@ -39,11 +39,7 @@ Metrics are served for Prometheus; traces are sent by gRPC to OTEL_EXPORTER_OTLP
 		Example: `  bowline controllers --kubeconfig ./state/admin.kubeconfig
   bowline controllers --leader-elect --install-crds=false     as a Deployment with several replicas`,
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, release := untilSignal(cmd.Context())
-			defer release()
-			return o.run(ctx, std, logs.New(std.Err, o.verbosity))
-		},
+		RunE: untilSignal(func(ctx context.Context) error { return o.run(ctx, std, logs.New(std.Err, o.verbosity)) }),
 	}
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the API server (default: the service account of the pod)")
 	cmd.Flags().BoolVar(&o.leaderElect, "leader-elect", false, "reconcile only while this process holds the lease that all replicas share")
@@ -78,11 +74,8 @@ func (o controllersOptions) run(ctx context.Context, std Streams, log *logs.Logs
 	if err != nil {
 		return err
 	}
-	return plane.Run(ctx, func(ctx context.Context, running *plane.Stack) error {
-		if err := running.Start(ctx, service); err != nil {
-			return err
-		}
+	return plane.RunOne(ctx, service, func() error {
 		_, err := fmt.Fprintf(std.Out, "The controllers work against %s\n", cfg.Host)
 		return err
-	}, func() error { return nil })
+	}, nil)
 }

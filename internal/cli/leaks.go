@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/controlplane"
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
@@ -56,17 +55,11 @@ The exit code is 0 whether or not there are any.`,
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of another API server (default: that of the data folder)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := output.Check(cmd); err != nil {
+		path, err := datadir.Kubeconfig(kubeconfig, folder.Client)
+		if err != nil {
 			return err
 		}
-		if kubeconfig == "" {
-			dataDir, err := folder.Client()
-			if err != nil {
-				return err
-			}
-			kubeconfig = controlplane.KubeconfigPath(dataDir)
-		}
-		leaks, err := findLeaks(cmd.Context(), kubeconfig)
+		leaks, err := findLeaks(cmd.Context(), path)
 		if err != nil {
 			return fmt.Errorf("searching for leaks: %w", err)
 		}

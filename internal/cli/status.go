@@ -54,9 +54,6 @@ if the server does not respond.`,
 	}
 	output := command.NewOutput(cmd, "a table", "json", "yaml")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := output.Check(cmd); err != nil {
-			return err
-		}
 		dataDir, err := folder.Client()
 		if err != nil {
 			return err

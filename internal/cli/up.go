@@ -43,17 +43,15 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
   bowline up --cloud-admin                     with fault injection in the local cloud; see bowline cloud --help
   bowline up --cloud=false                     without the local cloud`,
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: untilSignal(func(ctx context.Context) (err error) {
 			if o.DataDir, err = folder.Server(); err != nil {
 				return err
 			}
-			ctx, release := untilSignal(cmd.Context())
-			defer release()
 			if o.detach {
 				return o.runDetached(ctx, std)
 			}
 			return explainLock(o.run(ctx, std), o.DataDir)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background, and return when ready")
 	cmd.Flags().BoolVar(&o.WithCloud, "cloud", o.WithCloud, "run the local cloud too")

@@ -35,8 +35,8 @@ type Started struct {
 	err    error         // of Run; valid after done
 }
 
-// Run calls start to bring up services, waits until ctx ends or one of them fails, and stops them all. cleanUp runs before they
-// stop, if start succeeded. The end of ctx during the start is not a failure.
+// Run calls start to bring up services, waits until ctx ends or one of them fails, and stops them all. cleanUp, if any, runs before
+// they stop, if start succeeded. The end of ctx during the start is not a failure.
 func Run(ctx context.Context, start func(context.Context, *Stack) error, cleanUp func() error) error {
 	running := &Stack{failed: make(chan *Started, maxServices)}
 	if err := start(ctx, running); err != nil {
@@ -46,7 +46,20 @@ func Run(ctx context.Context, start func(context.Context, *Stack) error, cleanUp
 		return errors.Join(err, running.stop())
 	}
 	err := running.wait(ctx)
-	return errors.Join(err, cleanUp(), running.stop())
+	if cleanUp != nil {
+		err = errors.Join(err, cleanUp())
+	}
+	return errors.Join(err, running.stop())
+}
+
+// RunOne is Run for one service. ready is called when the service is ready.
+func RunOne(ctx context.Context, svc Service, ready, cleanUp func() error) error {
+	return Run(ctx, func(ctx context.Context, running *Stack) error {
+		if err := running.Start(ctx, svc); err != nil {
+			return err
+		}
+		return ready()
+	}, cleanUp)
 }
 
 // Launch starts a service without waiting for it. The service outlives ctx, of which it keeps only the values; the stack ends it.

@@ -5,8 +5,10 @@
 package user
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -55,13 +57,9 @@ The team uses a kubeconfig with a token that expires. To run these commands you 
 
 // accounts returns the teams of the control plane that the flags select, and its address for a team's kubeconfig.
 func (f *flags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
-	path := f.kubeconfig
-	if path == "" {
-		dataDir, err := f.folder.Running()
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w\nor name the administrator of another control plane with --kubeconfig", err)
-		}
-		path = controlplane.KubeconfigPath(dataDir)
+	path, err := datadir.Kubeconfig(f.kubeconfig, f.folder.Running)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w\nor name the administrator of another control plane with --kubeconfig", err)
 	}
 	config, cluster, err := team.LoadAdmin(path)
 	if err != nil {
@@ -118,7 +116,7 @@ func (f *flags) grant(std command.Streams, token *tokenFlags, name string, obtai
 	if err != nil {
 		return err
 	}
-	if err := datadir.WriteFile(path, content); err != nil {
+	if err := controlplane.WriteFile(path, content); err != nil {
 		return err
 	}
 	created := ""
@@ -159,4 +157,129 @@ func oneTeam(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return command.Usagef(cmd, "name one team: %s", cmd.UseLine())
+}
+
+func newCreateCmd(f *flags, std command.Streams) *cobra.Command {
+	r := team.Request{}
+	token := &tokenFlags{}
+	cmd := &cobra.Command{
+		Use:   "create TEAM --namespace NS",
+		Short: "Grant a team access to a namespace, and write its kubeconfig",
+		Long: `Creates the namespace if it does not exist, grants the team access to it, and writes a kubeconfig that only you can read.
+The roles:
+
+  edit    write claims, read the Secrets of the namespace, list classes
+  view    read claims, no Secrets, list classes
+  admin   as edit; also read managed resources of the namespace
+
+Repeat the command to change the role; it always creates a new token. Some namespaces are refused, since the team could read
+too much: those in which the platform keeps credentials or the Secrets of managed resources, and "default", which has the
+events of all cluster-scoped objects.`,
+		Example: `  bowline user create shop --namespace shop
+  bowline user create audit --namespace shop --role view --duration 720h -o audit.kubeconfig`,
+		Args: oneTeam,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Name, r.Duration = args[0], token.duration
+			if r.Namespace == "" {
+				return command.Usagef(cmd, "name the namespace of the team with --namespace NS")
+			}
+			if err := r.Validate(); err != nil {
+				return command.Usagef(cmd, "%w", err)
+			}
+			return f.grant(std, token, r.Name, func(accounts *team.Accounts) (team.Grant, error) { return accounts.Create(cmd.Context(), r) })
+		},
+	}
+	cmd.Flags().StringVarP(&r.Namespace, "namespace", "n", "", "namespace of the team (required)")
+	cmd.Flags().StringVar(&r.Role, "role", "edit", "role of the team in the namespace: "+strings.Join(team.Roles(), ", "))
+	token.register(cmd.Flags())
+	return cmd
+}
+
+func newRenewCmd(f *flags, std command.Streams) *cobra.Command {
+	token := &tokenFlags{}
+	cmd := &cobra.Command{
+		Use:   "renew TEAM",
+		Short: "Write the kubeconfig of a team with a new token",
+		Long: `Writes the kubeconfig of a team with a new token. Older tokens stay valid until they expire. If a token has leaked, revoke the
+team, wait ten seconds, for which a server may cache a token, and create the team again: this invalidates all its tokens and
+keeps the team's objects.
+
+A namespace that bowline user create refuses is refused here, too. Revoke the team, and create it in another namespace.`,
+		Example: `  bowline user renew shop
+  bowline user renew shop --duration 720h -o /run/shop/kubeconfig`,
+		Args: oneTeam,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.grant(std, token, args[0], func(accounts *team.Accounts) (team.Grant, error) {
+				return accounts.Renew(cmd.Context(), args[0], token.duration)
+			})
+		},
+	}
+	token.register(cmd.Flags())
+	return cmd
+}
+
+func newRevokeCmd(f *flags, std command.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:     "revoke TEAM",
+		Short:   "End all access of a team at once",
+		Long:    `Deletes the account of a team and its role binding, which invalidates all its tokens. The namespace and the team's objects stay.`,
+		Example: `  bowline user revoke shop`,
+		Args:    oneTeam,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			accounts, _, err := f.accounts()
+			if err != nil {
+				return err
+			}
+			t, others, err := accounts.Revoke(cmd.Context(), args[0])
+			if err != nil {
+				return explainRights(err)
+			}
+			fmt.Fprintf(std.Out, "Team %s no longer has access. Namespace %s and the team's objects stay.\n", t.Name, t.Namespace)
+			if len(others) > 0 {
+				fmt.Fprintln(std.Out, "These bindings, which Bowline did not create, would hold for a new team of the same name. To delete them:")
+			}
+			for _, binding := range others {
+				fmt.Fprintf(std.Out, "  kubectl delete %s\n", binding)
+			}
+			return nil
+		},
+	}
+}
+
+func newListCmd(f *flags, std command.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the teams with their namespaces and the expiry of their tokens",
+		Example: `  bowline user list -o json`,
+		Args:    command.NoArgs,
+	}
+	output := command.NewOutput(cmd, "a table", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		accounts, _, err := f.accounts()
+		if err != nil {
+			return err
+		}
+		teams, err := accounts.List(cmd.Context())
+		if err != nil {
+			return explainRights(err)
+		}
+		return output.Print(std.Out, teams, func(w io.Writer, _ string) error { return f.printTeams(w, teams) })
+	}
+	return cmd
+}
+
+func (f *flags) printTeams(w io.Writer, teams []team.Team) error {
+	if len(teams) == 0 {
+		_, err := fmt.Fprintf(w, "There are no teams. Create one with: %s --namespace NS\n", f.again("create", "TEAM"))
+		return err
+	}
+	rows := [][]any{{"TEAM", "NAMESPACE", "ROLE", "TOKEN ENDS"}}
+	for _, t := range teams {
+		expires := "none"
+		if !t.TokenEnds.IsZero() {
+			expires = formatExpiry(t.TokenEnds)
+		}
+		rows = append(rows, []any{t.Name, t.Namespace, cmp.Or(t.Role, "none"), expires})
+	}
+	return command.PrintTable(w, rows...)
 }

@@ -6,10 +6,12 @@ package why
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,8 +19,181 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
+
+// otherChecks are the checks of an object of any kind.
+func (q *inquiry) otherChecks() []func() { return []func(){q.checkDeletion, q.checkConditions} }
+
+// configChecks are the checks of a provider configuration.
+func (q *inquiry) configChecks() []func() {
+	return []func(){q.checkDeletion, q.checkConditions, func() { q.checkCredentials(q.object) }}
+}
+
+// checkSeen checks whether a controller has reconciled the current object.
+func (q *inquiry) checkSeen() {
+	seen := q.synced.ObservedGeneration
+	switch {
+	case q.unseen():
+		q.blocked("No controller has reconciled it yet.",
+			"If it is older than some seconds, check whether the controllers run (bowline status) and have its provider.")
+	case seen > 0 && seen < q.object.GetGeneration() && q.pausedBy() == "":
+		q.blocked("Its last change is not reconciled yet.",
+			"If this lasts, check whether the controllers run (bowline status) and keep up.")
+	}
+}
+
+// checkConditions reports conditions that are False, except where a finalizer explains more about a deletion.
+func (q *inquiry) checkConditions() {
+	for _, c := range q.status.Conditions {
+		isState := c.Type == xpv1.TypeStalled || c.Type == xpv1.TypeReconciling // False is good
+		if c.Status != corev1.ConditionFalse || isState || c.Type == xpv1.TypeReady && meta.WasDeleted(q.object) && len(q.Blockers) > 0 {
+			continue
+		}
+		cause := fmt.Sprintf("Condition %s is False (%s)", c.Type, c.Reason)
+		if c.Message != "" {
+			cause += ": " + c.Message
+		}
+		q.blocked(sentence(cause), advice(c.Reason).Action)
+	}
+}
+
+// checkDeletion reports what delays a deletion: the dependents, then each finalizer.
+func (q *inquiry) checkDeletion() {
+	if !meta.WasDeleted(q.object) {
+		return
+	}
+	if q.failure.Reason == failure.WaitingForDependents {
+		q.blocked(sentence(q.synced.Message), "")
+	}
+	for _, f := range q.object.GetFinalizers() {
+		switch f {
+		case managed.Finalizer:
+			q.blocked("It is kept until its external resource is deleted or orphaned.", "")
+		case claimbinding.Finalizer:
+			q.blocked("It is kept until its managed resource is deleted or released.", "")
+		case providerconfig.Finalizer:
+			used := advice(providerconfig.ReasonInUse)
+			if q.ready.Message != "" {
+				used.Meaning = q.ready.Message
+			}
+			q.blocked(sentence(used.Meaning), used.Action)
+		case providerconfig.SecretFinalizer:
+			q.blocked("It is kept while a ProviderConfig that is in use names it.",
+				"Let the ProviderConfig name another Secret, or delete the users of the ProviderConfig.")
+		case metav1.FinalizerDeleteDependents:
+			q.blocked("It is kept until the objects that it owns are deleted.", "")
+		default:
+			q.blocked(fmt.Sprintf("It is kept by finalizer %q, which is not Bowline's.", f),
+				"Find the program that owns this finalizer, and check whether it runs.")
+		}
+	}
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
+
+// claimChecks are the checks of a claim, in the order of the output.
+func (q *inquiry) claimChecks() []func() {
+	return []func(){q.checkSeen, q.checkDeletion, q.checkClaimConditions, q.checkClass, q.checkResource}
+}
+
+// checkClaimConditions reports the claim's own messages, which are written for its author.
+func (q *inquiry) checkClaimConditions() {
+	if q.ready.Status == corev1.ConditionFalse && !meta.WasDeleted(q.object) {
+		known, cause := advice(q.ready.Reason), q.ready.Message
+		if cause == "" {
+			cause = known.Meaning
+		}
+		q.blocked(sentence(cause), known.Action)
+	}
+	if q.failing() {
+		q.blocked(sentence(q.synced.Message), "")
+	}
+}
+
+// checkClass checks whether the class exists, until the claim has a managed resource.
+func (q *inquiry) checkClass() {
+	ref, ok := inspect.Reference(q.object, "spec", "classRef")
+	_, provisioned := inspect.Reference(q.object, "spec", "resourceRef")
+	switch {
+	case provisioned, q.ready.Reason == xpv1.ReasonClassNotFound: // which names the class
+		return
+	case !ok && len(q.Blockers) == 0:
+		q.blocked("No class is chosen yet.", "")
+	case !ok:
+		return
+	}
+	switch r := q.cluster.Follow(q.ctx, ref, ""); r.Presence {
+	case inspect.NoKind:
+		q.blocked(fmt.Sprintf("Its class is of kind %s, which the server does not have.", ref.GroupVersionKind().GroupKind()),
+			"Ask your platform team whether the provider of this class is installed.")
+	case inspect.Missing:
+		q.blocked(fmt.Sprintf("Class %s %q does not exist.", ref.Kind, ref.Name), "")
+	}
+}
+
+// checkResource follows the claim to its managed resource.
+func (q *inquiry) checkResource() {
+	ref, ok := inspect.Reference(q.object, "spec", "resourceRef")
+	if !ok {
+		return
+	}
+	r := q.cluster.Follow(q.ctx, ref, q.Namespace)
+	what := fmt.Sprintf("Managed resource %s %q", ref.Kind, ref.Name)
+	switch {
+	case r.Presence == inspect.Present:
+		q.checkBond(what, r)
+	case r.Presence == inspect.NoAccess && q.State != StateFine:
+		q.Notes = append(q.Notes, "You may not read m"+what[1:]+", which may have more information.")
+		q.advise(fmt.Sprintf("Ask your platform team for the output of: bowline why %s/%s", r.Kind, ref.Name))
+	case r.Presence == inspect.Missing && q.ready.Reason != xpv1.ReasonResourceLost:
+		q.blocked(what+" does not exist.", "")
+	case r.Presence == inspect.NoKind:
+		q.blocked(what+" is of a kind that the server does not have.", "Ask your platform team whether its provider is installed.")
+	}
+}
+
+// checkBond checks whether the managed resource belongs to the claim, and explains it unless all is well.
+func (q *inquiry) checkBond(what string, r inspect.Reading) {
+	ref, named := inspect.Reference(r.Object, "spec", "claimRef")
+	if named && ref.UID != "" && ref.UID != q.object.GetUID() {
+		if q.ready.Reason != xpv1.ReasonNotAllowed { // which reports it
+			q.blocked(fmt.Sprintf("%s belongs to another claim: %s %s.", what, ref.Kind, inspect.Path(ref.Namespace, ref.Name)), "")
+		}
+		return
+	}
+	because := Explain(q.ctx, q.cluster, r)
+	if q.State != StateFine || because.State != StateFine {
+		q.Because = because
+	}
+}
+
+// nextOfClaim tells when a claim is reconciled again.
+func (q *inquiry) nextOfClaim() string {
+	needPerson := []xpv1.ConditionReason{xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound}
+	switch {
+	case q.State == StateFine:
+		return ""
+	case q.State == StateDeleting:
+	case q.ready.Reason == xpv1.ReasonResourceLost:
+		return "Not automatically: a lost managed resource is not created again."
+	case q.ready.Reason == xpv1.ReasonLimitReached:
+		return "As soon as another claim of the class is deleted, or the limit is raised."
+	case q.failure.Stalled, slices.Contains(needPerson, q.ready.Reason):
+		return "As soon as a person corrects the cause."
+	case q.failing():
+		return "Automatically, with backoff."
+	}
+	return "As soon as the cause changes."
+}
 
 // managedChecks are the checks of a managed resource, in the order of the output.
 func (q *inquiry) managedChecks() []func() {

@@ -1,0 +1,257 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package datadir finds the folder in which a server keeps all its state, and names the files in it.
+//
+//	flag := &datadir.Flag{}
+//	flag.AddFlags(cmd.PersistentFlags())
+//	dir, err := flag.Running() // errors say what to type next
+//
+// A command that runs a server uses the flag, the environment or the default of this user. A command that is a client also
+// finds the only server of this user that runs, by a registry of servers (registry.go). Whether a server runs is decided by
+// the lock of its data folder and by nothing else.
+package datadir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bowline-dev/bowline/controlplane"
+)
+
+// Variable is the environment variable that names the data folder where the flag does not.
+const Variable = "BOWLINE_DATA_DIR"
+
+// Flag is --data-dir, which every command that uses one server understands.
+type Flag struct{ Value string }
+
+// AddFlags registers the flag.
+func (f *Flag) AddFlags(flags *pflag.FlagSet) {
+	shown := defaultDir()
+	if shown == "" {
+		shown = "none"
+	}
+	flags.StringVar(&f.Value, "data-dir", "", fmt.Sprintf("folder that holds all state (default $%s, else %s)", Variable, shown))
+}
+
+// Server returns the folder for a server to use: the flag, else the environment, else the default of this user.
+func (f *Flag) Server() (string, error) {
+	for _, dir := range []string{f.Value, os.Getenv(Variable), defaultDir()} {
+		if dir != "" {
+			return absolute(dir)
+		}
+	}
+	return "", errors.New("this user has no home folder; choose a folder for the state with --data-dir")
+}
+
+// Client returns the folder of the server that a client means: the flag, else the environment, else that of the only running
+// server of this user, else the default.
+func (f *Flag) Client() (string, error) {
+	for _, dir := range []string{f.Value, os.Getenv(Variable)} {
+		if dir != "" {
+			return absolute(dir)
+		}
+	}
+	switch running := runningServers(); len(running) {
+	case 0:
+		return f.Server()
+	case 1:
+		return running[0], nil
+	default:
+		return "", fmt.Errorf("several servers run; choose one:\n  --data-dir %s", strings.Join(running, "\n  --data-dir "))
+	}
+}
+
+// Running is Client for commands that need a server: if none runs, the error says how to start it.
+func (f *Flag) Running() (string, error) {
+	dir, err := f.Client()
+	if err != nil {
+		return "", err
+	}
+	if _, ok := controlplane.Holder(dir); ok {
+		return dir, nil
+	}
+	text := fmt.Sprintf("no server runs on %s; start one with: bowline up --detach%s", dir, Argument(dir))
+	if others := runningServers(); len(others) > 0 {
+		text += fmt.Sprintf("\nor choose a running one:\n  --data-dir %s", strings.Join(others, "\n  --data-dir "))
+	}
+	return "", errors.New(text)
+}
+
+// Kubeconfig returns the chosen kubeconfig, else that of the administrator of the server of the folder that find returns.
+func Kubeconfig(chosen string, find func() (string, error)) (string, error) {
+	if chosen != "" {
+		return chosen, nil
+	}
+	dataDir, err := find()
+	return controlplane.KubeconfigPath(dataDir), err
+}
+
+// defaultDir is empty for a user without a home folder.
+func defaultDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/bowline"
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".bowline")
+}
+
+func absolute(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding data folder %s: %w", dir, err)
+	}
+	return path, nil
+}
+
+// Argument returns the end of a command line that chooses this folder; empty for the default.
+func Argument(dir string) string {
+	if dir == defaultDir() {
+		return ""
+	}
+	return " --data-dir " + ShellQuote(dir)
+}
+
+// ShellQuote quotes a word so that a shell passes it on unchanged.
+func ShellQuote(word string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("/._-+:@%,=", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// The registry is a folder of this user with one file for each started server, which holds the path of its data folder. It is
+// only a hint for clients without --data-dir.
+
+// Register adds a data folder to the registry, and removes those on which no server runs any more.
+func Register(dataDir string) error {
+	registry, err := registryDir()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(registry, 0o700); err != nil {
+		return fmt.Errorf("creating registry of servers: %w", err)
+	}
+	for file, dir := range registered(registry) {
+		if _, ok := controlplane.Holder(dir); !ok {
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("cleaning registry of servers: %w", err)
+			}
+		}
+	}
+	sum := sha256.Sum256([]byte(dataDir))
+	if err := controlplane.WriteFile(filepath.Join(registry, hex.EncodeToString(sum[:8])), []byte(dataDir+"\n")); err != nil {
+		return fmt.Errorf("adding server to registry: %w", err)
+	}
+	return nil
+}
+
+// runningServers returns the data folders of this user's running servers, sorted.
+func runningServers() []string {
+	registry, err := registryDir()
+	if err != nil {
+		return nil // without a cache folder no server can be registered
+	}
+	var running []string
+	for _, dir := range registered(registry) {
+		if _, ok := controlplane.Holder(dir); ok {
+			running = append(running, dir)
+		}
+	}
+	sort.Strings(running)
+	return running
+}
+
+// registered maps the registry's files to the data folders they name. Unreadable files are left out.
+func registered(registry string) map[string]string {
+	dirs := map[string]string{}
+	entries, err := os.ReadDir(registry)
+	if err != nil {
+		return dirs
+	}
+	for _, entry := range entries {
+		file := filepath.Join(registry, entry.Name())
+		content, err := os.ReadFile(file)
+		dir := strings.TrimSuffix(string(content), "\n")
+		if err == nil && filepath.IsAbs(dir) {
+			dirs[file] = dir
+		}
+	}
+	return dirs
+}
+
+func registryDir() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding registry of servers: %w", err)
+	}
+	return filepath.Join(cache, "bowline", "servers"), nil
+}
+
+// LogPath is the log of a server that runs in the background.
+func LogPath(dataDir string) string { return filepath.Join(dataDir, "bowline.log") }
+
+// CloudDir is the folder of the local cloud within a data folder.
+func CloudDir(dataDir string) string { return filepath.Join(dataDir, "cloud") }
+
+func runFilePath(dataDir string) string { return filepath.Join(dataDir, "run.json") }
+
+// RunFile describes a running server to clients. It lies in the data folder while the server runs. A file left behind by a
+// killed server is recognized by its PID, which does not hold the lock.
+type RunFile struct {
+	PID     int       `json:"pid"`
+	Since   time.Time `json:"since"`   // when it became ready
+	Address string    `json:"address"` // host:port of the API server
+	Version string    `json:"version"`
+	Cloud   string    `json:"cloud,omitempty"` // URL of the local cloud, if it runs
+}
+
+// NewRunFile describes this process.
+func NewRunFile(address, version string) RunFile {
+	return RunFile{PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Second), Address: address, Version: version}
+}
+
+// Write writes the run file.
+func (r RunFile) Write(dataDir string) error {
+	content, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding run file: %w", err)
+	}
+	return controlplane.WriteFile(runFilePath(dataDir), append(content, '\n'))
+}
+
+// RemoveRunFile removes the run file, if there is one.
+func RemoveRunFile(dataDir string) error {
+	if err := os.Remove(runFilePath(dataDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing run file: %w", err)
+	}
+	return nil
+}
+
+// ReadRunFile returns false if there is none of the given process.
+func ReadRunFile(dataDir string, pid int) (RunFile, bool) {
+	var r RunFile
+	content, err := os.ReadFile(runFilePath(dataDir))
+	if err != nil || json.Unmarshal(content, &r) != nil || r.PID != pid {
+		return RunFile{}, false
+	}
+	return r, true
+}

@@ -1,0 +1,428 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inspect reads objects of any kind for commands that explain them.
+//
+//	cluster, err := inspect.Connect(cfg)
+//	o, err := cluster.Find(ctx, inspect.Query{Words: []string{"fancysqlinstance/orders"}, Namespace: "shop"})
+//
+// # The one idea
+//
+// Everything is read as one user. Kinds come from discovery, so that objects of any provider are found. An object that does not
+// exist, or that this user may not read, is a result like any other (see Reading). Only the object that a person named must exist:
+// otherwise the error of Find says what to type instead.
+//
+// Packages trace and why are built on it. The tests of this package also compare their output with the files in their testdata.
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+)
+
+const (
+	queriesPerSecond = 100 // for one person and a few dozen requests
+	pageSize         = 500 // objects in one response
+)
+
+// Kinds of Kubernetes itself.
+var (
+	secrets    = schema.GroupKind{Kind: "Secret"}
+	namespaces = schema.GroupKind{Kind: "Namespace"}
+	events     = schema.GroupKind{Kind: "Event"}
+)
+
+// A Cluster is an API server as one user sees it.
+type Cluster struct {
+	client dynamic.Interface
+	kinds  []Kind
+}
+
+// Connect discovers the kinds of an API server.
+func Connect(cfg *rest.Config) (*Cluster, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.Burst = queriesPerSecond, queriesPerSecond
+	c, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(d)
+	if apierrors.IsUnauthorized(err) {
+		return nil, errors.New("the API server does not accept the credentials of the kubeconfig, which may have expired; ask your platform team " +
+			"for new ones")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("discovering kinds: %w", err)
+	}
+	return &Cluster{client: c, kinds: kindsOf(groups)}, nil
+}
+
+// Presence is the result of reading an object.
+type Presence string
+
+// Results of reading an object.
+const (
+	Present    Presence = "present"
+	Missing    Presence = "missing"            // no object has that name
+	NoKind     Presence = "kind not installed" // the server does not have the kind
+	NoAccess   Presence = "no access"          // this user may not read it, so it may or may not exist
+	Unreadable Presence = "unreadable"         // the request failed
+)
+
+// A Reading is an object as one user can read it.
+type Reading struct {
+	Presence Presence
+	Object   *unstructured.Unstructured // nil unless it is present
+	Kind     Kind                       // zero if the server does not have it
+	Problem  string                     // error of an unreadable object
+}
+
+// Get reads an object in the version that the server prefers.
+func (c *Cluster) Get(ctx context.Context, of schema.GroupKind, key types.NamespacedName) Reading {
+	kind, ok := c.Kind(of)
+	if !ok {
+		return Reading{Presence: NoKind}
+	}
+	if !kind.Namespaced {
+		key.Namespace = ""
+	}
+	o, err := c.of(kind).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	r := Reading{Presence: Present, Object: o, Kind: kind}
+	if err != nil {
+		r.Object = nil
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		r.Presence = Missing
+	case apierrors.IsForbidden(err):
+		r.Presence = NoAccess
+	case err != nil:
+		r.Presence, r.Problem = Unreadable, err.Error()
+	}
+	return r
+}
+
+// Follow reads the object of a reference. A reference without a namespace uses the given one.
+func (c *Cluster) Follow(ctx context.Context, ref corev1.ObjectReference, namespace string) Reading {
+	if ref.Namespace == "" {
+		ref.Namespace = namespace
+	}
+	return c.Get(ctx, ref.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+}
+
+// Secret reads a Secret. Its values must only be compared in memory.
+func (c *Cluster) Secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, Reading) {
+	r := c.Get(ctx, secrets, key)
+	if r.Presence != Present {
+		return nil, r
+	}
+	secret := &corev1.Secret{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object.Object, secret); err != nil {
+		// The error may contain a value.
+		return nil, Reading{Presence: Unreadable, Kind: r.Kind, Problem: "it cannot be decoded"}
+	}
+	return secret, r
+}
+
+// Namespace reads a namespace.
+func (c *Cluster) Namespace(ctx context.Context, name string) Reading {
+	return c.Get(ctx, namespaces, types.NamespacedName{Name: name})
+}
+
+// Events returns the events of an object, the oldest first. The server keeps them for an hour; those of cluster-scoped objects are in
+// namespace default.
+func (c *Cluster) Events(ctx context.Context, about *unstructured.Unstructured) ([]corev1.Event, Presence) {
+	kind, ok := c.Kind(events)
+	if !ok {
+		return nil, NoKind
+	}
+	namespace := about.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	selector := fields.OneTermEqualSelector("involvedObject.uid", string(about.GetUID()))
+	list, err := c.of(kind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector.String(), Limit: pageSize})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, NoAccess
+	case err != nil:
+		return nil, Unreadable
+	}
+	var all []corev1.Event
+	for _, item := range list.Items {
+		var e corev1.Event
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &e); err == nil {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b corev1.Event) int { return When(a).Compare(When(b)) })
+	return all, Present
+}
+
+// Each calls visit with every object of a kind, in all namespaces.
+func (c *Cluster) Each(ctx context.Context, kind Kind, visit func(*unstructured.Unstructured)) error {
+	for next := ""; ; {
+		page, err := c.of(kind).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", kind, err)
+		}
+		for i := range page.Items {
+			visit(&page.Items[i])
+		}
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// list returns objects of a kind by field selector, in all namespaces if the given one is empty. It returns one page at most.
+func (c *Cluster) list(ctx context.Context, kind Kind, namespace, selector string) ([]unstructured.Unstructured, error) {
+	list, err := c.of(kind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: pageSize})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+func (c *Cluster) of(kind Kind) dynamic.NamespaceableResourceInterface {
+	return c.client.Resource(kind.GroupVersion().WithResource(kind.Resource))
+}
+
+// A Role is what a kind is for.
+type Role string
+
+// Roles of the objects between a claim and its Secret.
+const (
+	RoleClaim          Role = "claim"
+	RoleClass          Role = "class"
+	RoleManaged        Role = "managed resource"
+	RoleProviderConfig Role = "provider config"
+	RoleOther          Role = "object"
+)
+
+// A Kind is a kind of the API server, in the version that the server prefers.
+type Kind struct {
+	schema.GroupVersionKind
+	Resource   string // plural
+	Namespaced bool
+
+	names      []string // in lower case, without the group
+	categories []string
+}
+
+// Role derives the role from the categories of the definition.
+func (k Kind) Role() Role {
+	for _, c := range k.categories {
+		switch c {
+		case "claim", "claims":
+			return RoleClaim
+		case "class", "classes":
+			return RoleClass
+		case "managed":
+			return RoleManaged
+		}
+	}
+	if strings.HasSuffix(k.Kind, "ProviderConfig") {
+		return RoleProviderConfig
+	}
+	return RoleOther
+}
+
+// String is the kind as kubectl takes it: <kind>.<group> in lower case.
+func (k Kind) String() string { return strings.ToLower(k.GroupKind().String()) }
+
+// is reports whether kubectl takes a word for the kind.
+func (k Kind) is(word string) bool {
+	word = strings.ToLower(word)
+	for _, name := range k.names {
+		if word == name || word == name+"."+k.Group || word == name+"."+k.Version+"."+k.Group {
+			return true
+		}
+	}
+	return false
+}
+
+// kindsOf lists the discovered kinds, each once.
+func kindsOf(groups []*restmapper.APIGroupResources) []Kind {
+	var kinds []Kind
+	seen := map[schema.GroupKind]bool{}
+	for _, g := range groups {
+		versions := append([]metav1.GroupVersionForDiscovery{g.Group.PreferredVersion}, g.Group.Versions...)
+		for _, v := range versions {
+			for _, r := range g.VersionedResources[v.Version] {
+				gvk := schema.GroupVersionKind{Group: g.Group.Name, Version: v.Version, Kind: r.Kind}
+				if seen[gvk.GroupKind()] || strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "get") {
+					continue
+				}
+				seen[gvk.GroupKind()] = true
+				names := append([]string{strings.ToLower(r.Kind), r.Name, r.SingularName}, r.ShortNames...)
+				kinds = append(kinds, Kind{
+					GroupVersionKind: gvk, Resource: r.Name, Namespaced: r.Namespaced, categories: r.Categories,
+					names: slices.DeleteFunc(names, func(n string) bool { return n == "" }),
+				})
+			}
+		}
+	}
+	return kinds
+}
+
+// OfRole returns all kinds of a role.
+func (c *Cluster) OfRole(role Role) (kinds []Kind) {
+	for _, k := range c.kinds {
+		if k.Role() == role {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// Kind returns a kind in the version that the server prefers. It is not ok if the server does not have the kind.
+func (c *Cluster) Kind(of schema.GroupKind) (k Kind, ok bool) {
+	for _, k := range c.kinds {
+		if k.GroupKind() == of {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// ProviderConfigKind returns the configuration kind of a managed kind by its name, empty for ProviderConfig. Its group is a suffix of the
+// managed kind's group.
+func (c *Cluster) ProviderConfigKind(of schema.GroupKind, name string) (best Kind, ok bool) {
+	if name == "" {
+		name = "ProviderConfig"
+	}
+	for _, k := range c.kinds {
+		near := k.Group == of.Group || strings.HasSuffix(of.Group, "."+k.Group)
+		if k.Kind == name && near && len(k.Group) >= len(best.Group) {
+			best, ok = k, true
+		}
+	}
+	return best, ok
+}
+
+// called returns the kinds that a word matches.
+func (c *Cluster) called(word string) ([]Kind, error) {
+	var found []Kind
+	for _, k := range c.kinds {
+		if k.is(word) {
+			found = append(found, k)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	text := fmt.Sprintf("the server has no kind %q; all kinds: kubectl api-resources", word)
+	if claims := c.OfRole(RoleClaim); len(claims) > 0 {
+		text += "; kinds of claims: " + listOf(claims)
+	}
+	return nil, &NotFoundError{text}
+}
+
+// listOf lists kinds for a message.
+func listOf(kinds []Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.String())
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// Text returns a string field, empty if there is none.
+func Text(o *unstructured.Unstructured, path ...string) string {
+	text, _, _ := unstructured.NestedString(o.Object, path...)
+	return text
+}
+
+// Conditions returns the conditions of an object that can be decoded.
+func Conditions(o *unstructured.Unstructured) xpv1.ConditionedStatus {
+	var status xpv1.ConditionedStatus
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, item := range list {
+		fields, ok := item.(map[string]any)
+		var c xpv1.Condition
+		if ok && runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &c) == nil {
+			status.Conditions = append(status.Conditions, c)
+		}
+	}
+	return status
+}
+
+// Reference returns the object reference in a field. It is not ok without a name.
+func Reference(o *unstructured.Unstructured, path ...string) (ref corev1.ObjectReference, ok bool) {
+	fields, _, _ := unstructured.NestedMap(o.Object, path...)
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &ref) != nil {
+		return corev1.ObjectReference{}, false
+	}
+	return ref, ref.Name != ""
+}
+
+// ConnectionSecret returns the connection Secret of a claim or managed resource; that of a namespaced object is in its namespace. It
+// is not ok if the object names none.
+func ConnectionSecret(o *unstructured.Unstructured) (key types.NamespacedName, ok bool) {
+	ref, ok := Reference(o, "spec", "writeConnectionSecretToRef")
+	key = types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	if o.GetNamespace() != "" {
+		key.Namespace = o.GetNamespace()
+	}
+	return key, ok
+}
+
+// When returns the last time of an event.
+func When(e corev1.Event) time.Time {
+	last := e.EventTime.Time
+	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time} {
+		if t.After(last) {
+			last = t
+		}
+	}
+	if e.Series != nil && e.Series.LastObservedTime.After(last) {
+		last = e.Series.LastObservedTime.Time
+	}
+	return last
+}
+
+// Plain returns a text as one line without control characters, which could manipulate a terminal.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r', r == '\t':
+			return ' '
+		case r < ' ', r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// Path is namespace/name, or the name alone.
+func Path(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

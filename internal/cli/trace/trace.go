@@ -1,0 +1,481 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trace shows the objects behind a claim: class, managed resource, external resource and Secrets.
+//
+//	root, err := trace.Build(ctx, cluster, claim)
+//	err = trace.WriteTree(os.Stdout, root)
+//
+// # The one idea
+//
+// A trace is a tree of nodes, each with a state and its last message. An object that does not exist or that this user may not read
+// is a node too, of state missing or no access. The first node that is not as it should be is the place to look at.
+//
+// Secrets are compared in memory. Their nodes have the names of keys and never a value.
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/meta"
+)
+
+// Roles beside those of package inspect.
+const (
+	RoleExternal  inspect.Role = "external resource"
+	RoleSecret    inspect.Role = "secret"
+	RoleNamespace inspect.Role = "namespace"
+)
+
+// A State is the state of a node in one word.
+type State string
+
+// States of nodes. Those of absent objects are values of inspect.Presence.
+const (
+	StateReady     State = "ready"
+	StateWaiting   State = "waiting" // for what its message names
+	StateFailing   State = "failing" // the last reconcile failed
+	StatePaused    State = "paused"
+	StateDeleting  State = "deleting"
+	StateUnknown   State = "unknown"
+	StateInStep    State = "in step"     // a Secret with the right content
+	StateOutOfStep State = "out of step" // a Secret with other content
+	StatePresent         = State(inspect.Present)
+	StateMissing         = State(inspect.Missing)
+	StateNoAccess        = State(inspect.NoAccess)
+)
+
+// A Node is one object of a trace. The keys of its JSON are an interface.
+type Node struct {
+	Role      inspect.Role `json:"role"`
+	Kind      string       `json:"kind,omitempty"`  // in CamelCase; empty for the external resource
+	Group     string       `json:"group,omitempty"` // of the kind
+	Namespace string       `json:"namespace,omitempty"`
+	Name      string       `json:"name,omitempty"` // empty if there is no object
+	State     State        `json:"state"`
+	Phase     string       `json:"phase,omitempty"` // of binding
+	// Reported is the state that the external system last reported.
+	Reported   string      `json:"reported,omitempty"`
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Message is the last message of the object about its state.
+	Message string `json:"message,omitempty"`
+	// Problems are those of the link from the parent to this node.
+	Problems []string `json:"problems,omitempty"`
+	// Keys that a Secret has.
+	Keys     []string `json:"keys,omitempty"`
+	Children []*Node  `json:"children,omitempty"`
+}
+
+// A Condition is one of a node's conditions.
+type Condition struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+}
+
+// nodeOf makes a node of an object that should exist.
+func nodeOf(role inspect.Role, of schema.GroupKind, namespace, name string, r inspect.Reading) *Node {
+	n := &Node{Role: role, Kind: of.Kind, Group: of.Group, Namespace: namespace, Name: name, State: State(r.Presence)}
+	switch r.Presence {
+	case inspect.Present:
+		n.Namespace = r.Object.GetNamespace()
+		n.describe(r.Object)
+	case inspect.NoKind:
+		n.Problems = append(n.Problems, "the server does not have this kind; check whether the provider is installed")
+	case inspect.Unreadable:
+		n.Message = r.Problem
+	}
+	return n
+}
+
+// describe sets state, phase, conditions and message from an object.
+func (n *Node) describe(o *unstructured.Unstructured) {
+	n.Phase = inspect.Text(o, "status", "bindingPhase")
+	status := inspect.Conditions(o)
+	slices.SortStableFunc(status.Conditions, func(a, b xpv1.Condition) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, c := range status.Conditions {
+		n.Conditions = append(n.Conditions, Condition{
+			Type: string(c.Type), Status: string(c.Status), Reason: string(c.Reason), Message: c.Message, Since: c.LastTransitionTime.UTC(),
+		})
+	}
+	ready, synced := status.GetCondition(xpv1.TypeReady), status.GetCondition(xpv1.TypeSynced)
+	n.Message = message(status)
+	switch {
+	case meta.WasDeleted(o):
+		n.State = StateDeleting
+	case synced.Status == corev1.ConditionFalse && synced.Reason == xpv1.ReasonReconcilePaused:
+		n.State = StatePaused
+	case synced.Status == corev1.ConditionFalse:
+		n.State = StateFailing
+	case ready.Status == corev1.ConditionTrue:
+		n.State = StateReady
+	case ready.Status == corev1.ConditionFalse:
+		n.State = StateWaiting
+	case n.Role == inspect.RoleClaim || n.Role == inspect.RoleManaged:
+		n.State = StateWaiting
+		if n.Message == "" {
+			n.Message = "It has no condition Ready yet: no controller has reconciled it."
+		}
+	}
+}
+
+// rank sorts the conditions that all objects have first.
+func rank(c xpv1.Condition) int {
+	switch c.Type {
+	case xpv1.TypeReady:
+		return 0
+	case xpv1.TypeSynced:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// message is the most relevant message: of a failure, then of a wait, then any.
+func message(status xpv1.ConditionedStatus) string {
+	order := []xpv1.ConditionType{xpv1.TypeSynced, xpv1.TypeReady, xpv1.TypeLastAsyncOperation, xpv1.TypeInSync}
+	for _, t := range order {
+		if c := status.GetCondition(t); c.Status == corev1.ConditionFalse && c.Message != "" {
+			return c.Message
+		}
+	}
+	for _, t := range order {
+		if c := status.GetCondition(t); c.Message != "" {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// add appends a child, unless there is none.
+func (n *Node) add(children ...*Node) {
+	n.Children = append(n.Children, slices.DeleteFunc(children, func(c *Node) bool { return c == nil })...)
+}
+
+// problem adds a problem of the link to the node.
+func (n *Node) problem(text string) { n.Problems = append(n.Problems, text) }
+
+// Build follows the chain from a claim or a managed resource.
+func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node, error) {
+	b := builder{ctx, c}
+	switch role := from.Kind.Role(); role {
+	case inspect.RoleClaim:
+		return b.claim(from), nil
+	case inspect.RoleManaged:
+		root, _ := b.managed(from, nil)
+		return root, nil
+	default:
+		path := from.Kind.String() + "/" + from.Object.GetName()
+		return nil, fmt.Errorf("%s is neither a claim nor a managed resource, where a trace begins; for its state use: bowline why %s",
+			path, path)
+	}
+}
+
+// A builder makes the nodes of one trace.
+type builder struct {
+	ctx     context.Context
+	cluster *inspect.Cluster
+}
+
+// claim makes the tree of a claim.
+func (b builder) claim(from inspect.Reading) *Node {
+	claim := from.Object
+	root := nodeOf(inspect.RoleClaim, from.Kind.GroupKind(), "", claim.GetName(), from)
+	ref, named := inspect.Reference(claim, "spec", "resourceRef")
+	root.add(b.classOf(claim, !named))
+	source := publication{presence: inspect.Missing}
+	if named {
+		var managed *Node
+		managed, source = b.served(claim, ref)
+		root.add(managed)
+	} else {
+		root.add(&Node{Role: inspect.RoleManaged, State: StateMissing, Message: "None is created or bound yet."})
+	}
+	root.add(b.copied(claim, source))
+	return root
+}
+
+// served makes the tree of the managed resource of a claim.
+func (b builder) served(claim *unstructured.Unstructured, ref corev1.ObjectReference) (*Node, publication) {
+	r := b.cluster.Follow(b.ctx, ref, claim.GetNamespace())
+	if r.Presence == inspect.Present {
+		return b.managed(r, claim)
+	}
+	n := nodeOf(inspect.RoleManaged, ref.GroupVersionKind().GroupKind(), ref.Namespace, ref.Name, r)
+	if name := meta.GetExternalName(claim); name != "" {
+		n.add(&Node{Role: RoleExternal, Name: name, State: StateUnknown})
+	}
+	return n, publication{presence: r.Presence}
+}
+
+// managed makes the tree of a managed resource. If the trace begins there, its claim and class are children.
+func (b builder) managed(r inspect.Reading, claim *unstructured.Unstructured) (*Node, publication) {
+	mg, kind := r.Object, r.Kind.GroupKind()
+	n := nodeOf(inspect.RoleManaged, kind, "", mg.GetName(), r)
+	if claim == nil {
+		n.add(b.owner(mg), b.class(mg, "spec", "classRef"))
+	} else if wrong := disowned(mg, claim); wrong != "" {
+		n.problem(wrong)
+	}
+	secret, source := b.published(mg)
+	n.add(b.config(kind, mg, "spec", "providerConfigRef"), external(mg), secret)
+	return n, source
+}
+
+// disowned returns the problem of a managed resource that is not bound to the claim that names it.
+func disowned(mg, claim *unstructured.Unstructured) string {
+	ref, ok := inspect.Reference(mg, "spec", "claimRef")
+	switch {
+	case !ok:
+		return "Its spec.claimRef does not name this claim: it is not bound to it."
+	case ref.UID == claim.GetUID():
+		return ""
+	case ref.Kind == claim.GetKind() && ref.Namespace == claim.GetNamespace() && ref.Name == claim.GetName():
+		if ref.UID == "" {
+			return "It is reserved for this claim and not bound to it yet."
+		}
+		return "It belongs to an earlier claim of the same name: an administrator may clear its spec.claimRef."
+	default:
+		return fmt.Sprintf("It belongs to another claim: %s %s.", ref.Kind, inspect.Path(ref.Namespace, ref.Name))
+	}
+}
+
+// owner makes the node of the claim of a managed resource.
+func (b builder) owner(mg *unstructured.Unstructured) *Node {
+	ref, ok := inspect.Reference(mg, "spec", "claimRef")
+	if !ok {
+		return nil
+	}
+	r := b.cluster.Follow(b.ctx, ref, mg.GetNamespace())
+	n := nodeOf(inspect.RoleClaim, ref.GroupVersionKind().GroupKind(), ref.Namespace, ref.Name, r)
+	if r.Presence == inspect.Present && ref.UID != "" && ref.UID != r.Object.GetUID() {
+		n.problem("The managed resource belongs to an earlier claim of the same name.")
+	}
+	if inspect.Text(mg, "status", "bindingPhase") == string(xpv1.BindingPhaseReleased) {
+		n.problem("It has released the managed resource, which is kept until an administrator clears its spec.claimRef.")
+	}
+	return n
+}
+
+// classOf makes the node of the class of a claim. Until there is a managed resource, its children are missing objects that it needs.
+func (b builder) classOf(claim *unstructured.Unstructured, open bool) *Node {
+	n := b.class(claim, "spec", "classRef")
+	if n == nil && open {
+		return &Node{Role: inspect.RoleClass, State: StateMissing, Message: "None is chosen yet."}
+	}
+	if n == nil || !open || n.State != StatePresent {
+		return n
+	}
+	ref, _ := inspect.Reference(claim, "spec", "classRef")
+	r := b.cluster.Follow(b.ctx, ref, "")
+	if r.Presence != inspect.Present {
+		return n
+	}
+	config := b.config(r.Kind.GroupKind(), r.Object, "specTemplate", "providerConfigRef")
+	if config != nil && config.State != StateReady && config.State != StatePresent {
+		n.add(config)
+	}
+	n.add(b.lost(inspect.Text(r.Object, "specTemplate", "writeConnectionSecretsToNamespace")))
+	return n
+}
+
+// class makes the node of the class in a field, nil if there is none.
+func (b builder) class(o *unstructured.Unstructured, path ...string) *Node {
+	ref, ok := inspect.Reference(o, path...)
+	if !ok {
+		return nil
+	}
+	return nodeOf(inspect.RoleClass, ref.GroupVersionKind().GroupKind(), "", ref.Name, b.cluster.Follow(b.ctx, ref, ""))
+}
+
+// config makes the node of the provider configuration in a field, nil if there is none. The kind is that of the object that uses it, or
+// of a class of such objects.
+func (b builder) config(of schema.GroupKind, o *unstructured.Unstructured, path ...string) *Node {
+	ref, ok := inspect.Reference(o, path...)
+	if !ok {
+		return nil
+	}
+	n := &Node{Role: inspect.RoleProviderConfig, Kind: ref.Kind, Name: ref.Name, State: StateUnknown}
+	kind, known := b.cluster.ProviderConfigKind(of, ref.Kind)
+	if !known {
+		n.problem("the server has no such kind of configuration for this provider")
+		return n
+	}
+	key := types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}
+	if !kind.Namespaced {
+		key.Namespace = ""
+	}
+	return nodeOf(inspect.RoleProviderConfig, kind.GroupKind(), key.Namespace, key.Name, b.cluster.Get(b.ctx, kind.GroupKind(), key))
+}
+
+// lost makes a node of a namespace that does not exist, nil if it exists or may exist.
+func (b builder) lost(namespace string) *Node {
+	if namespace == "" || b.cluster.Namespace(b.ctx, namespace).Presence != inspect.Missing {
+		return nil
+	}
+	return &Node{Role: RoleNamespace, Name: namespace, State: StateMissing}
+}
+
+// external makes the node of the external resource.
+func external(mg *unstructured.Unstructured) *Node {
+	n := &Node{Role: RoleExternal, Name: meta.GetExternalName(mg), State: StateUnknown, Reported: reported(mg)}
+	ready := inspect.Conditions(mg)
+	switch {
+	case meta.ExternalCreateIncomplete(mg):
+		n.Message = "Its create started at " + mg.GetAnnotations()[meta.AnnotationKeyExternalCreatePending] + ", and its result is not recorded."
+	case n.Reported == "" && ready.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue:
+		n.Message = "The provider has reported nothing about it."
+	case ready.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue:
+		n.State = StateReady
+	case ready.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse:
+		n.State = StateWaiting
+	}
+	return n
+}
+
+// reported is the state in status.atProvider. Other fields are only for people who may read the managed resource.
+func reported(mg *unstructured.Unstructured) (text string) {
+	for _, field := range []string{"state", "status", "phase", "health", "message"} {
+		word := inspect.Text(mg, "status", "atProvider", field)
+		switch {
+		case word == "":
+		case text == "":
+			text = word
+		default:
+			text += "; " + word
+		}
+	}
+	return text
+}
+
+// A publication is the connection Secret of a managed resource, as this user can read it.
+type publication struct {
+	secret   *corev1.Secret // nil unless it is present
+	presence inspect.Presence
+}
+
+// published makes the node of the connection Secret of a managed resource, nil if it names none.
+func (b builder) published(mg *unstructured.Unstructured) (*Node, publication) {
+	key, ok := inspect.ConnectionSecret(mg)
+	if !ok {
+		return nil, publication{presence: inspect.Missing}
+	}
+	n, secret, presence := b.secret(key)
+	switch {
+	case secret == nil && presence == inspect.Missing:
+		n.Message = "Nothing is published yet."
+	case secret != nil && !metav1.IsControlledBy(secret, mg):
+		n.problem("It is not controlled by the managed resource, which therefore publishes nothing in it.")
+	}
+	return n, publication{secret, presence}
+}
+
+// copied makes the node of the claim's Secret, nil if the claim names none.
+func (b builder) copied(claim *unstructured.Unstructured, source publication) *Node {
+	key, ok := inspect.ConnectionSecret(claim)
+	if !ok {
+		return nil
+	}
+	n, secret, presence := b.secret(key)
+	switch {
+	case secret == nil && presence == inspect.Missing:
+		n.Message = "It is created when the claim is bound."
+		if inspect.Text(claim, "status", "bindingPhase") == string(xpv1.BindingPhaseBound) {
+			n.Message = "It is missing although the claim is bound: it should be created again soon."
+		}
+	case secret == nil:
+	case !metav1.IsControlledBy(secret, claim):
+		n.problem("It is not controlled by this claim: name another one in spec.writeConnectionSecretToRef, or delete it.")
+	default:
+		n.compare(claim, secret, source)
+	}
+	return n
+}
+
+// secret makes the node of a Secret, with the names of its keys.
+func (b builder) secret(key types.NamespacedName) (*Node, *corev1.Secret, inspect.Presence) {
+	secret, r := b.cluster.Secret(b.ctx, key)
+	n := &Node{Role: RoleSecret, Kind: "Secret", Namespace: key.Namespace, Name: key.Name, State: State(r.Presence), Message: r.Problem}
+	if secret != nil {
+		n.Keys = slices.Sorted(maps.Keys(secret.Data))
+		if secret.Type != xpv1.SecretTypeConnection {
+			n.problem("It is of type " + string(secret.Type) + ", not a connection Secret.")
+		}
+	}
+	if r.Presence == inspect.Missing && b.lost(key.Namespace) != nil {
+		n.problem(fmt.Sprintf("Namespace %q does not exist: create it.", key.Namespace))
+	}
+	return n, secret, r.Presence
+}
+
+// compare checks the content of a claim's Secret. Values are not stored or printed.
+func (n *Node) compare(claim *unstructured.Unstructured, have *corev1.Secret, source publication) {
+	if source.secret == nil {
+		if source.presence != inspect.Missing {
+			n.Message = "Without access to the Secret that it is copied from, its content cannot be checked."
+			return
+		}
+		n.State = StateOutOfStep
+		n.problem("The Secret that it is copied from does not exist.")
+		return
+	}
+	wanted, err := connection.Content(claim, source.secret.Data)
+	if err != nil {
+		n.problem(err.Error())
+	}
+	n.State = StateInStep
+	if differences := differences(wanted, have.Data); differences != "" {
+		n.State = StateOutOfStep
+		n.problem("It differs from the Secret of the managed resource: " + differences + ".")
+	}
+	if !meta.PropagationAllowed(source.secret, have) {
+		n.State = StateOutOfStep
+		n.problem("The annotations of the two Secrets do not allow copying changes from one to the other.")
+	}
+}
+
+// differences lists the keys that differ.
+func differences(wanted, have map[string][]byte) string {
+	var other, lacks, extra []string
+	for key, value := range wanted {
+		if got, ok := have[key]; !ok {
+			lacks = append(lacks, key)
+		} else if !bytes.Equal(got, value) {
+			other = append(other, key)
+		}
+	}
+	for key := range have {
+		if _, ok := wanted[key]; !ok {
+			extra = append(extra, key)
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		what string
+		keys []string
+	}{{"different values of ", other}, {"missing ", lacks}, {"additional ", extra}} {
+		if len(p.keys) > 0 {
+			slices.Sort(p.keys)
+			parts = append(parts, p.what+strings.Join(p.keys, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}

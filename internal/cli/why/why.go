@@ -1,0 +1,284 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package why explains why an object is not ready, and what to do.
+//
+//	e := why.Explain(ctx, cluster, found)
+//	err := why.WriteText(os.Stdout, e, time.Now())
+//
+// # The one idea
+//
+// Controllers report typed reasons in conditions; advice is the table from a reason to its advice. No message is read: messages
+// are only printed. What conditions do not contain, this package checks itself: it reads the objects that the object names, as far
+// as this user may read them. A claim is explained together with its managed resource.
+//
+// Each check is a function that adds to the explanation; the lists of checks are in checks.go.
+package why
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/cli/inspect"
+	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
+)
+
+// A State is the state of an object in one word.
+type State string
+
+// States of objects.
+const (
+	StateFine     State = "fine"
+	StateWaiting  State = "waiting"
+	StateFailing  State = "failing" // the last reconcile failed
+	StatePaused   State = "paused"
+	StateDeleting State = "deleting"
+)
+
+// An Explanation explains the state of an object. The keys of its JSON are an interface.
+type Explanation struct {
+	Role      inspect.Role `json:"role"`
+	Kind      string       `json:"kind"` // in CamelCase
+	Group     string       `json:"group,omitempty"`
+	Namespace string       `json:"namespace,omitempty"`
+	Name      string       `json:"name"`
+	State     State        `json:"state"`
+	Ready     bool         `json:"ready"`           // whether the object can be used
+	Phase     string       `json:"phase,omitempty"` // of binding
+	// Blockers are the causes of the state, each a sentence.
+	Blockers []string `json:"blockers,omitempty"`
+	// LastStep is the last change of the object's state.
+	LastStep *Happening `json:"lastStep,omitempty"`
+	// LastError is the last failure with its reason.
+	LastError *Happening `json:"lastError,omitempty"`
+	// NextTry tells when the object is reconciled again.
+	NextTry string `json:"nextTry,omitempty"`
+	// Actions are what a person can do.
+	Actions []string `json:"whatToDo,omitempty"`
+	// Notes name what could not be read.
+	Notes []string `json:"notes,omitempty"`
+	// Because explains the managed resource of a claim.
+	Because *Explanation `json:"because,omitempty"`
+}
+
+// A Happening is a step or an error.
+type Happening struct {
+	At      time.Time `json:"at,omitzero"`
+	Reason  string    `json:"reason,omitempty"` // see docs/reasons.md
+	Message string    `json:"message"`
+	Over    bool      `json:"over,omitempty"` // of an error: no condition reports it any more
+}
+
+// Explain explains an object that was found.
+func Explain(ctx context.Context, c *inspect.Cluster, of inspect.Reading) *Explanation {
+	o, role := of.Object, of.Kind.Role()
+	q := &inquiry{
+		ctx: ctx, cluster: c, kind: of.Kind, object: o, status: inspect.Conditions(o),
+		Explanation: &Explanation{Role: role, Kind: of.Kind.Kind, Group: of.Kind.Group, Namespace: o.GetNamespace(), Name: o.GetName()},
+	}
+	q.ready, q.synced, q.failure = q.status.GetCondition(xpv1.TypeReady), q.status.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(&q.status)
+	q.State, q.Ready, q.Phase = q.state(), q.ready.Status == corev1.ConditionTrue, inspect.Text(o, "status", "bindingPhase")
+	q.readHistory()
+	checks, next := q.otherChecks(), func() string { return "" }
+	switch role {
+	case inspect.RoleClaim:
+		checks, next = q.claimChecks(), q.nextOfClaim
+	case inspect.RoleManaged:
+		checks, next = q.managedChecks(), q.nextOfManaged
+	case inspect.RoleProviderConfig:
+		checks = q.configChecks()
+	}
+	for _, check := range checks {
+		check()
+	}
+	if q.State == StateFine && len(q.Blockers) > 0 {
+		q.State = StateWaiting
+	}
+	q.NextTry = next()
+	return q.Explanation
+}
+
+// An inquiry is an explanation in the making, with what was read for it.
+type inquiry struct {
+	*Explanation
+
+	ctx     context.Context
+	cluster *inspect.Cluster
+	kind    inspect.Kind
+	object  *unstructured.Unstructured
+	status  xpv1.ConditionedStatus
+	ready   xpv1.Condition
+	synced  xpv1.Condition
+	failure xpv1.CurrentFailure
+	config  *unstructured.Unstructured // the provider configuration, if it could be read
+}
+
+// state derives the state from conditions.
+func (q *inquiry) state() State {
+	switch {
+	case meta.WasDeleted(q.object):
+		return StateDeleting
+	case q.pausedBy() != "":
+		return StatePaused
+	case q.failing():
+		return StateFailing
+	case q.ready.Status == corev1.ConditionFalse, q.unseen():
+		return StateWaiting
+	default:
+		return StateFine
+	}
+}
+
+// failing reports whether the last reconcile failed.
+func (q *inquiry) failing() bool {
+	return q.synced.Status == corev1.ConditionFalse && q.synced.Reason != xpv1.ReasonReconcilePaused
+}
+
+// unseen reports whether no controller has written a condition of a claim or managed resource.
+func (q *inquiry) unseen() bool {
+	return (q.Role == inspect.RoleClaim || q.Role == inspect.RoleManaged) && q.ready.Reason == "" && q.synced.Reason == ""
+}
+
+// blocked adds a cause, and what a person can do about it. Both may be empty.
+func (q *inquiry) blocked(cause, action string) {
+	if cause != "" && !slices.Contains(q.Blockers, cause) {
+		q.Blockers = append(q.Blockers, cause)
+	}
+	q.advise(action)
+}
+
+// advise adds what a person can do.
+func (q *inquiry) advise(action string) {
+	if action != "" && !slices.Contains(q.Actions, action) {
+		q.Actions = append(q.Actions, action)
+	}
+}
+
+// address is the object on a command line of kubectl.
+func (q *inquiry) address() string {
+	text := q.kind.String() + " " + q.Name
+	if q.Namespace != "" {
+		text += " -n " + q.Namespace
+	}
+	return text
+}
+
+// readHistory finds the last step and the last error.
+func (q *inquiry) readHistory() {
+	events, access := q.cluster.Events(q.ctx, q.object)
+	if access == inspect.NoAccess {
+		q.Notes = append(q.Notes, "You may not read its events, which have more information about the last hour.")
+	}
+	var normal, warning *corev1.Event
+	for i := range events {
+		if events[i].Type == corev1.EventTypeWarning {
+			warning = &events[i]
+		} else {
+			normal = &events[i]
+		}
+	}
+	q.LastStep = q.lastStep(normal)
+	q.LastError = q.lastError(warning)
+}
+
+// lastStep is the latest of the times that the object records, and of the last event. Times have a precision of one second: of
+// several steps within one second the last in the list counts.
+func (q *inquiry) lastStep(last *corev1.Event) *Happening {
+	steps := []Happening{
+		{At: q.object.GetCreationTimestamp().Time, Message: "The object was created."},
+		{At: meta.GetExternalCreatePending(q.object), Message: "Creation of the external resource started."},
+		{At: meta.GetExternalCreateFailed(q.object), Message: "Creation of the external resource failed."},
+		{At: meta.GetExternalCreateSucceeded(q.object), Message: "The external resource was created."},
+	}
+	switch q.ready.Status {
+	case corev1.ConditionTrue:
+		steps = append(steps, Happening{At: q.ready.LastTransitionTime.Time, Message: "It became ready."})
+	case corev1.ConditionFalse:
+		steps = append(steps, Happening{At: q.ready.LastTransitionTime.Time, Message: fmt.Sprintf("It became not ready (%s).", q.ready.Reason)})
+	}
+	if at := q.object.GetDeletionTimestamp(); at != nil {
+		steps = append(steps, Happening{At: at.Time, Message: "Its deletion was requested."})
+	}
+	if last != nil {
+		steps = append(steps, Happening{At: inspect.When(*last), Reason: last.Reason, Message: last.Message})
+	}
+	var latest Happening
+	for _, s := range steps {
+		if !s.At.IsZero() && !s.At.Before(latest.At) {
+			latest = s
+		}
+	}
+	latest.At = latest.At.UTC()
+	return &latest
+}
+
+// lastError is the current failure, else that of the last warning.
+func (q *inquiry) lastError(last *corev1.Event) *Happening {
+	if !q.failing() {
+		if last == nil || last.Reason == string(q.ready.Reason) { // the reason why a claim waits is no error, but a cause
+			return nil
+		}
+		return &Happening{At: inspect.When(*last).UTC(), Reason: last.Reason, Message: last.Message, Over: true}
+	}
+	now := &Happening{At: q.synced.LastTransitionTime.UTC(), Reason: string(q.failure.Reason), Message: q.synced.Message}
+	if last != nil && !inspect.When(*last).Before(now.At) { // the failure was reported again
+		now.At, now.Reason = inspect.When(*last).UTC(), cmp.Or(now.Reason, last.Reason)
+	}
+	now.Reason = cmp.Or(now.Reason, string(q.synced.Reason))
+	return now
+}
+
+// advice explains a reason: what it means and what to do about it. It is zero for an unknown reason.
+func advice(reason xpv1.ConditionReason) event.Explanation {
+	for _, e := range failure.Explanations() {
+		if e.Reason == reason {
+			return explain(e.Reason, e.Meaning, e.Action)
+		}
+	}
+	for _, e := range slices.Concat(managed.Reasons(), claimbinding.Reasons(), target.Reasons(), configReasons()) {
+		if xpv1.ConditionReason(e.Reason) == reason {
+			return e
+		}
+	}
+	return event.Explanation{}
+}
+
+// configReasons explains the reasons of provider configurations.
+func configReasons() []event.Explanation {
+	return []event.Explanation{
+		explain(providerconfig.ReasonInUse, "Objects use the configuration.", "Delete its users, or let them name another configuration."),
+		explain(providerconfig.ReasonUsersUnknown, "The users of the configuration cannot be listed.",
+			"Read the message. Usually a kind is installed that cannot be listed."),
+		explain(providerconfig.ReasonCannotRelease, "No object uses the configuration, but its finalizer, or that of its Secret, cannot be removed.",
+			"Read the message. Usually the controllers lack a right."),
+	}
+}
+
+func explain(reason xpv1.ConditionReason, meaning, action string) event.Explanation {
+	return event.Explanation{Reason: event.Reason(reason), Meaning: meaning, Action: action}
+}
+
+// nextOfFailure tells when a managed resource is reconciled again, for failures that are not simply retried with backoff.
+func nextOfFailure() map[xpv1.ConditionReason]string {
+	const calls = "As soon as calls to the external system are allowed again."
+	return map[xpv1.ConditionReason]string{
+		failure.CreateInterrupted:         "Not automatically: manual intervention is needed.",
+		failure.WaitingForReferences:      "As soon as the object that it refers to can be used.",
+		failure.ExternalSystemUnreachable: calls,
+		failure.ExternalSystemThrottled:   calls,
+		failure.ExternalSystemRefused:     "As soon as the credentials change, and at intervals without a change.",
+	}
+}
