@@ -281,7 +281,7 @@ func TestRepository(t *testing.T) {
 			t.Fatalf("%d packages in %s: %v", len(api.Packages), dir, err)
 		}
 		t.Run("markers, links, scopes, specs, statuses, settings and observations of kinds in "+dir+
-			" (K7 K11 K31 K32 K34 K72 K74 P5 P23 P34 P40 P41 P43 P46 P51 P60 P71 P90 P91)", func(t *testing.T) {
+			" (K7 K11 K31 K32 K34 K72 K74 P5 P23 P34 P40 P41 P43 P46 P51 P60 P63 P71 P90 P91)", func(t *testing.T) {
 			t.Parallel()
 			if err := lint.Check(api); err != nil {
 				t.Error(err)

@@ -4,6 +4,8 @@
 package apis_test
 
 import (
+	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,28 +19,27 @@ import (
 
 	coreapis "github.com/bowline-dev/bowline/apis"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp/apis"
 	"github.com/bowline-dev/bowline/providers/fcp/apis/crds"
 )
 
-const module = "github.com/bowline-dev/bowline/"
+func TestMain(m *testing.M) {
+	all, err := crd.Load(crds.FS)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(controlplanetest.Main(m, all...))
+}
 
 // A rootKind is a kind of the provider with its Go type and its definition.
 type rootKind struct {
-	gvk        schema.GroupVersionKind
+	schema.GroupVersionKind
 	object     client.Object // empty
 	definition *apiextensionsv1.CustomResourceDefinition
-}
-
-func newScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	if err := apis.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // rootKinds returns the kinds whose objects implement R.
@@ -48,285 +49,259 @@ func rootKinds[R any](t *testing.T) []rootKind {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newScheme(t)
 	var kinds []rootKind
 	for _, d := range definitions {
 		gvk := schema.GroupVersionKind{Group: d.Spec.Group, Version: d.Spec.Versions[0].Name, Kind: d.Spec.Names.Kind}
-		o, err := s.New(gvk)
-		if err != nil {
-			t.Fatal(err)
+		if o, ok := newObject(t, gvk).(R); ok {
+			kinds = append(kinds, rootKind{gvk, any(o).(client.Object), d})
 		}
-		if _, ok := o.(R); ok {
-			kinds = append(kinds, rootKind{gvk, o.(client.Object), d})
-		}
-	}
-	if len(kinds) == 0 {
-		t.Fatalf("no kind is a %s", reflect.TypeFor[R]())
 	}
 	return kinds
 }
 
-func (k rootKind) String() string { return k.gvk.Kind + " of " + k.gvk.Group }
+func newObject(t *testing.T, gvk schema.GroupVersionKind) runtime.Object {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := apis.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.New(gvk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
 
 func (k rootKind) namespaced() bool {
 	return k.definition.Spec.Scope == apiextensionsv1.NamespaceScoped
 }
 
 // part returns the type of a field, by the names of fields from the top.
-func (k rootKind) part(t *testing.T, path ...string) reflect.Type {
-	t.Helper()
+func (k rootKind) part(path ...string) reflect.Type {
 	typ := reflect.TypeOf(k.object).Elem()
 	for _, name := range path {
-		f, ok := typ.FieldByName(name)
-		if !ok {
-			t.Fatalf("%s has no field %s", typ, name)
-		}
+		f, _ := typ.FieldByName(name)
 		typ = f.Type
 	}
 	return typ
 }
 
-// schema returns the schema of a property, by the names of properties from the top.
-func (k rootKind) schema(path ...string) apiextensionsv1.JSONSchemaProps {
-	s := *k.definition.Spec.Versions[0].Schema.OpenAPIV3Schema
-	for _, name := range path {
-		s = s.Properties[name]
+// fields returns the types and JSON tags of the fields of a struct, without the packages of this provider.
+func fields(typ reflect.Type) map[string]string {
+	all := map[string]string{}
+	for f := range typ.Fields() {
+		all[f.Name] = strings.ReplaceAll(f.Type.String(), "v1alpha3.", "") + " " + f.Tag.Get("json")
 	}
-	return s
+	return all
 }
 
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	managed, configs, classes := rootKinds[resource.Managed](t), rootKinds[resource.ProviderConfig](t), rootKinds[resource.Class](t)
-	all := rootKinds[client.Object](t)
-	if got := len(managed) + len(configs) + len(classes); got != len(all) {
-		t.Errorf("%d of %d kinds are neither managed nor classes nor provider configurations", len(all)-got, len(all))
+// A shape is what all kinds of a role have in common.
+type shape struct {
+	Top, Spec, Status              map[string]string // fields, as returned by fields
+	Items                          string            // of the list kind
+	Names, Columns, Required       []string
+	ProviderConfig                 string // group of the configuration
+	HasStatusSubresource, Describe bool
+}
+
+func shapeOf(t *testing.T, k rootKind) shape {
+	d, v := k.definition, k.definition.Spec.Versions[0]
+	spec := "spec"
+	got := shape{
+		Top:            fields(k.part()),
+		Items:          fields(reflect.TypeOf(newObject(t, k.GroupVersion().WithKind(k.Kind+"List"))).Elem())["Items"],
+		Names:          append([]string{d.Spec.Names.Singular, d.Spec.Names.Plural, d.Spec.Names.ListKind}, d.Spec.Names.Categories...),
+		ProviderConfig: d.Labels["bowline.dev/provider-config"], HasStatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
+		Describe: v.Schema.OpenAPIV3Schema.Description != "",
 	}
-	for _, rule := range []struct {
-		name  string
-		kinds []rootKind
-		check func(*testing.T, rootKind)
-	}{
-		{"list kind (K14 A33)", all, hasList},
-		{"plural and singular names (T26)", all, hasNames},
-		{"status embeds ResourceStatus (K2)", managed, func(t *testing.T, k rootKind) { embeds[xpv1.ResourceStatus](t, k.part(t, "Status")) }},
-		{"spec embeds ResourceSpec (K3)", managed, embedsSpec},
-		{"forProvider (K4)", managed, hasForProvider},
-		{"both scopes (N1)", managed, hasOtherScope},
-		{"top struct and status subresource (K5 K8)", managed, topStruct},
-		{"nothing beside forProvider, initProvider and atProvider (P30)", managed, keepsFieldsApart},
-		{"fields have their names in JSON (P6)", managed, spellsAcronyms},
-		{"required settings are values, others may be left out (P40 P41 P43 P46)", managed, requiresSettings},
-		{"secrets are random by default (P63)", managed, describesSecrets},
-		{"observations are left out when empty (P50 P51)", managed, omitsObservations},
-		{"no setting of a struct is also an observation of it (P32 P33)", managed, separatesSettings},
-		{"immutable settings (R177 P70 P71 P72 N7)", managed, protectsImmutable},
-		{"spec embeds ProviderSpec (K52)", configs, func(t *testing.T, k rootKind) { embeds[xpv1.ProviderSpec](t, k.part(t, "Spec")) }},
-		{"scope of configurations (K53 N2)", configs, hasConfigScope},
-		{"named ProviderConfig, with top struct and status subresource (K51 D10 K5 K8)", configs, isConfig},
-		{"status counts users (N12)", configs, countsUsers},
-		{"specTemplate, no spec, no status (K21 K22 K24 K27)", classes, isTemplate},
-		{"settings and package of the managed kind (K20 K23 K25 K26 K29 N28)", classes, matchesManagedKind},
-		{"claim kinds are those of the core (N10 K37)", classes, namesClaims},
+	if _, ok := k.object.(resource.Class); ok {
+		spec, got.Spec = "specTemplate", fields(k.part("SpecTemplate"))
+	} else {
+		got.Spec, got.Status = fields(k.part("Spec")), fields(k.part("Status"))
+	}
+	got.Required = append(slices.Clone(v.Schema.OpenAPIV3Schema.Required), v.Schema.OpenAPIV3Schema.Properties[spec].Required...)
+	for _, c := range v.AdditionalPrinterColumns {
+		got.Columns = append(got.Columns, c.Name)
+	}
+	return got
+}
+
+// wantShape returns the shape of a kind by its role, its name and its scope.
+func wantShape(k rootKind) shape {
+	singular := strings.ToLower(k.Kind)
+	plural := singular + "s"
+	if strings.HasSuffix(singular, "s") {
+		plural = singular + "es"
+	}
+	names := []string{singular, plural, k.Kind + "List"}
+	w := shape{
+		Top: map[string]string{
+			"TypeMeta": "v1.TypeMeta ,inline", "ObjectMeta": "v1.ObjectMeta metadata,omitempty",
+			"Spec": k.Kind + "Spec spec", "Status": k.Kind + "Status status,omitempty",
+		},
+		Items: "[]" + k.Kind + " items", HasStatusSubresource: true, Describe: true,
+	}
+	switch k.object.(type) {
+	case resource.Managed:
+		w.Names, w.ProviderConfig = append(names, "crossplane", "managed", "fcp"), "fcp.crossplane.io"
+		common := "ResourceSpec"
+		if k.namespaced() {
+			w.ProviderConfig, common = "fcp.m.crossplane.io", "NamespacedResourceSpec"
+		}
+		w.Columns = []string{"READY", "SYNCED", "EXTERNAL-NAME", "AGE"}
+		w.Required = []string{"spec", "forProvider"}
+		w.Spec = map[string]string{
+			common: "v1." + common + " ,inline", "ForProvider": k.Kind + "Parameters forProvider",
+			"InitProvider": k.Kind + "InitParameters initProvider,omitzero",
+		}
+		w.Status = map[string]string{
+			"ResourceStatus": "v1.ResourceStatus ,inline", "AtProvider": k.Kind + "Observation atProvider,omitempty",
+		}
+	case resource.ProviderConfig:
+		w.Top["Spec"], w.Top["Status"] = "ProviderConfigSpec spec", "v1.ProviderConfigStatus status,omitempty"
+		w.Names, w.Columns = append(names, "crossplane", "provider", "fcp"), []string{"PROJECT", "ENDPOINT", "USERS", "SECRET", "AGE"}
+		w.Required = []string{"spec", "credentials", "projectID"}
+		w.Spec = map[string]string{"ProviderSpec": "v1.ProviderSpec ,inline", "Endpoint": "string endpoint,omitempty", "ProjectID": "string projectID"}
+		w.Status = fields(reflect.TypeFor[xpv1.ProviderConfigStatus]())
+	case resource.Class:
+		of := strings.TrimSuffix(k.Kind, "Class")
+		w.Top["SpecTemplate"], w.HasStatusSubresource = k.Kind+"SpecTemplate specTemplate,omitempty", false
+		delete(w.Top, "Spec")
+		delete(w.Top, "Status")
+		w.Names, w.Columns = append(names, "class", "classes"), []string{"PROVIDER-CONFIG", "RECLAIM-POLICY", "MAX", "DEFAULT", "AGE"}
+		w.Required = []string{"specTemplate", "forProvider", "writeConnectionSecretsToNamespace"}
+		w.Spec = map[string]string{"ClassSpecTemplate": "v1.ClassSpecTemplate ,inline", "ForProvider": of + "Parameters forProvider"}
+	}
+	return w
+}
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	for role, kinds := range map[string][]rootKind{
+		"managed kind (A33 A70 A72 K1 K2 K3 K4 K5 K8 K11 K12 K14 N29 P30 T21 T22 T26)": rootKinds[resource.Managed](t),
+		"configuration (A70 A72 K5 K8 K51 K52 N12 D10)":                                rootKinds[resource.ProviderConfig](t),
+		"class (K20 K21 K22 K23 K24 K25 K26 K27 K29 N28 T21 T22)":                      rootKinds[resource.Class](t),
 	} {
-		for _, k := range rule.kinds {
-			t.Run(rule.name+" "+k.String(), func(t *testing.T) {
+		for _, k := range kinds {
+			t.Run(k.Kind+" of "+k.Group+" is a "+role, func(t *testing.T) {
 				t.Parallel()
-				rule.check(t, k)
+				if diff := cmp.Diff(wantShape(k), shapeOf(t, k)); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
 			})
 		}
 	}
 }
 
-// embeds requires a struct with T inline.
-func embeds[T any](t *testing.T, typ reflect.Type) {
-	t.Helper()
-	want := reflect.TypeFor[T]()
-	f, ok := typ.FieldByName(want.Name())
-	if !ok || !f.Anonymous || f.Type != want || f.Tag.Get("json") != ",inline" {
-		t.Errorf("%s does not embed %s inline", typ, want)
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	managed, configs, classes := rootKinds[resource.Managed](t), rootKinds[resource.ProviderConfig](t), rootKinds[resource.Class](t)
+	if all := rootKinds[client.Object](t); len(managed) != 6 || len(configs) != 3 || len(classes) != 2 || len(all) != 11 {
+		t.Errorf("%d managed kinds, %d configurations, %d classes of %d kinds (N1)", len(managed), len(configs), len(classes), len(all))
 	}
-}
-
-func hasList(t *testing.T, k rootKind) {
-	o, err := newScheme(t).New(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
-	if err != nil {
-		t.Fatal(err)
+	for _, k := range managed {
+		_, all := k.object.(interface {
+			resource.ConnectionSecretWriterTo
+			resource.ProviderConfigReferencer
+			resource.Orphanable
+			resource.Bindable
+			resource.Drifting
+			resource.SecretInputRecorder
+		})
+		_, claimable := k.object.(interface {
+			resource.Reclaimer
+			resource.ClaimReferencer
+			resource.ClassReferencer
+		})
+		if !all || claimable == k.namespaced() {
+			t.Errorf("%s of %s: has the common roles: %t; those of claims: %t, in scope %s", k.Kind, k.Group, all, claimable, k.definition.Spec.Scope)
+		}
 	}
-	_, isList := o.(client.ObjectList)
-	_, isClass := k.object.(resource.Class)
-	_, listsClasses := o.(resource.ClassList)
-	if !isList || isClass != listsClasses {
-		t.Errorf("%T is a list: %t, of classes: %t", o, isList, listsClasses)
-	}
-	items, ok := reflect.TypeOf(o).Elem().FieldByName("Items")
-	if !ok || items.Tag.Get("json") != "items" || items.Type != reflect.SliceOf(k.part(t)) {
-		t.Errorf("items of %T: %v with the tag %q", o, items.Type, items.Tag.Get("json"))
-	}
-}
-
-func hasNames(t *testing.T, k rootKind) {
-	singular := strings.ToLower(k.gvk.Kind)
-	plural := singular + "s"
-	if strings.HasSuffix(singular, "s") {
-		plural = singular + "es"
-	}
-	want := []string{singular, plural, k.gvk.Kind + "List"}
-	n := k.definition.Spec.Names
-	if diff := cmp.Diff(want, []string{n.Singular, n.Plural, n.ListKind}); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func embedsSpec(t *testing.T, k rootKind) {
-	if k.namespaced() {
-		embeds[xpv1.NamespacedResourceSpec](t, k.part(t, "Spec"))
-		return
-	}
-	embeds[xpv1.ResourceSpec](t, k.part(t, "Spec"))
-}
-
-func hasForProvider(t *testing.T, k rootKind) {
-	f, _ := k.part(t, "Spec").FieldByName("ForProvider")
-	if got := f.Tag.Get("json"); got != "forProvider" || f.Anonymous || f.Type.Name() != k.gvk.Kind+"Parameters" {
-		t.Errorf("forProvider is a %v with the tag %q", f.Type, got)
-	}
-	if !slices.Contains(k.schema("spec").Required, "forProvider") {
-		t.Error("the definition does not require forProvider")
-	}
-}
-
-func hasOtherScope(t *testing.T, k rootKind) {
-	if !slices.ContainsFunc(rootKinds[resource.Managed](t), func(other rootKind) bool { return other.namespaced() != k.namespaced() }) {
-		t.Error("all kinds have the same scope")
-	}
-}
-
-// checkTop compares the fields of the top struct with their tags, and the fields that the definition requires.
-func checkTop(t *testing.T, k rootKind, tags map[string]string, required string) {
-	t.Helper()
-	tags["TypeMeta"], tags["ObjectMeta"] = ",inline", "metadata,omitempty"
-	got := map[string]string{}
-	for f := range k.part(t).Fields() {
-		got[f.Name] = f.Tag.Get("json")
-	}
-	if diff := cmp.Diff(tags, got); diff != "" {
-		t.Errorf("JSON tags -want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{required}, k.schema().Required); diff != "" {
-		t.Errorf("required -want +got:\n%s", diff)
-	}
-}
-
-func topStruct(t *testing.T, k rootKind) {
-	checkTop(t, k, map[string]string{"Spec": "spec", "Status": "status,omitempty"}, "spec")
-	if s := k.definition.Spec.Versions[0].Subresources; s == nil || s.Status == nil {
-		t.Error("no status subresource")
-	}
-}
-
-// keepsFieldsApart refuses fields of spec and status besides the common ones and those of the provider.
-func keepsFieldsApart(t *testing.T, k rootKind) {
-	for part, provider := range map[string][]string{"Spec": {"ForProvider", "InitProvider"}, "Status": {"AtProvider"}} {
-		for f := range k.part(t, part).Fields() {
-			if !f.Anonymous && !slices.Contains(provider, f.Name) {
-				t.Errorf("%s has the field %s", part, f.Name)
+	for _, k := range configs {
+		t.Run("scope of "+k.Kind+" of "+k.Group+" (K53 N2)", func(t *testing.T) {
+			if want := k.Group == "fcp.m.crossplane.io" && k.Kind == xpv1.ProviderConfigKind; k.namespaced() != want {
+				t.Errorf("scope %s", k.definition.Spec.Scope)
 			}
-			if f.Anonymous && !strings.HasPrefix(f.Type.PkgPath(), module+"apis/common/") {
-				t.Errorf("%s embeds %s", part, f.Type)
-			}
-		}
-	}
-	if got, want := k.part(t, "Status", "AtProvider").Name(), k.gvk.Kind+"Observation"; got != want {
-		t.Errorf("atProvider is of type %s, want %s", got, want)
-	}
-}
-
-// hasConfigScope requires namespaced configurations for namespaced kinds only, beside one for the whole cluster.
-func hasConfigScope(t *testing.T, k rootKind) {
-	want := k.gvk.Group == "fcp.m.crossplane.io" && k.gvk.Kind == xpv1.ProviderConfigKind
-	if k.namespaced() != want {
-		t.Errorf("scope %s", k.definition.Spec.Scope)
-	}
-}
-
-func isConfig(t *testing.T, k rootKind) {
-	topStruct(t, k)
-	if k.gvk.Kind != xpv1.ProviderConfigKind && k.gvk.Kind != xpv1.ClusterProviderConfigKind {
-		t.Errorf("kind %s", k.gvk.Kind)
-	}
-	if got := k.part(t, "Spec").Name(); got != "ProviderConfigSpec" {
-		t.Errorf("spec of type %s", got)
-	}
-}
-
-// countsUsers requires a count in the status, and no kind of objects that track use.
-func countsUsers(t *testing.T, k rootKind) {
-	if got := k.schema("status", "users").Type; got != "integer" {
-		t.Errorf("status.users is of type %q", got)
-	}
-	for _, other := range rootKinds[client.Object](t) {
-		if strings.HasSuffix(other.gvk.Kind, "Usage") {
-			t.Errorf("%s tracks use by objects", other)
-		}
-	}
-}
-
-func isTemplate(t *testing.T, k rootKind) {
-	checkTop(t, k, map[string]string{"SpecTemplate": "specTemplate,omitempty"}, "specTemplate")
-	embeds[xpv1.ClassSpecTemplate](t, k.part(t, "SpecTemplate"))
-	if got := k.part(t, "SpecTemplate").Name(); got != k.gvk.Kind+"SpecTemplate" {
-		t.Errorf("the template is of type %s", got)
-	}
-	if k.definition.Spec.Versions[0].Subresources != nil {
-		t.Error("a template has a status")
-	}
-	for _, key := range []string{"writeConnectionSecretsToNamespace", "providerConfigRef", "reclaimPolicy", "forProvider"} {
-		if k.schema("specTemplate", key).Type == "" {
-			t.Errorf("specTemplate has no %s", key)
-		}
-	}
-}
-
-func matchesManagedKind(t *testing.T, k rootKind) {
-	kinds := rootKinds[resource.Managed](t)
-	i := slices.IndexFunc(kinds, func(other rootKind) bool {
-		return other.gvk.Kind+"Class" == k.gvk.Kind && other.gvk.GroupVersion() == k.gvk.GroupVersion()
-	})
-	if i < 0 {
-		t.Fatal("no managed kind has the name of the class")
-	}
-	if k.namespaced() || kinds[i].namespaced() || k.part(t).PkgPath() != kinds[i].part(t).PkgPath() {
-		t.Errorf("%s and %s are not cluster-scoped kinds of one package", k, kinds[i])
-	}
-	f, _ := k.part(t, "SpecTemplate").FieldByName("ForProvider")
-	if want := kinds[i].part(t, "Spec", "ForProvider"); f.Type != want || f.Tag.Get("json") != "forProvider" || f.Anonymous {
-		t.Errorf("forProvider is a %v with the tag %q, want a %v", f.Type, f.Tag.Get("json"), want)
-	}
-	if !slices.Contains(k.schema("specTemplate").Required, "forProvider") {
-		t.Error("the definition does not require forProvider")
-	}
-}
-
-func namesClaims(t *testing.T, k rootKind) {
-	const databases = "fancysqlinstance.database.crossplane.io,postgresqlinstance.database.crossplane.io"
-	got := k.definition.Annotations["bowline.dev/claim-kinds"]
-	if k.gvk.Kind == "FavouriteDBInstanceClass" && got != databases {
-		t.Errorf("claim kinds %s, want %s", got, databases)
-	}
-	kinds := strings.Split(got, ",")
-	if first := k.definition.Labels["bowline.dev/claim-kind"]; first == "" || first != kinds[0] {
-		t.Errorf("label %q, annotation %q", first, kinds)
+		})
 	}
 	core := runtime.NewScheme()
 	if err := coreapis.AddToScheme(core); err != nil {
 		t.Fatal(err)
 	}
-	for gvk := range core.AllKnownTypes() {
-		name := strings.ToLower(gvk.GroupKind().String())
-		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == name })
+	for _, k := range classes {
+		t.Run("claim kinds of "+k.Kind+" are those of the core (N10 K37)", func(t *testing.T) {
+			kinds := strings.Split(k.definition.Annotations["bowline.dev/claim-kinds"], ",")
+			if first := k.definition.Labels["bowline.dev/claim-kind"]; first == "" || first != kinds[0] {
+				t.Errorf("label %q, annotation %q", first, kinds)
+			}
+			for gvk := range core.AllKnownTypes() {
+				kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == strings.ToLower(gvk.GroupKind().String()) })
+			}
+			if len(kinds) > 0 {
+				t.Errorf("%v are no kinds of the core", kinds)
+			}
+		})
 	}
-	if len(kinds) > 0 {
-		t.Errorf("%v are no kinds of the core", kinds)
+}
+
+func TestDeepCopy(t *testing.T) {
+	t.Parallel()
+	for _, k := range rootKinds[client.Object](t) {
+		t.Run(k.Kind+" of "+k.Group+" (T23)", func(t *testing.T) {
+			t.Parallel()
+			fill(reflect.ValueOf(k.object).Elem())
+			copied, before := k.object.DeepCopyObject(), cmp.Diff(nil, k.object)
+			overwrite(reflect.ValueOf(copied).Elem())
+			if cmp.Equal(k.object, copied) || cmp.Diff(nil, k.object) != before {
+				t.Error("the copy shares memory with the original")
+			}
+		})
+	}
+}
+
+// fill sets every exported field below to something.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.Zero(v.Type().Key()), reflect.Zero(v.Type().Elem()))
+	case reflect.Struct:
+		for _, f := range v.Fields() {
+			if f.CanSet() {
+				fill(f)
+			}
+		}
+	}
+}
+
+// overwrite changes all maps, lists and pointers below in their place.
+func overwrite(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		overwrite(v.Elem())
+	case reflect.Slice:
+		overwrite(v.Index(0))
+	case reflect.Map:
+		v.Clear()
+	case reflect.Struct:
+		for _, f := range v.Fields() {
+			if f.CanSet() {
+				overwrite(f)
+			}
+		}
+	case reflect.String:
+		v.SetString("changed")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	default:
+		if v.CanInt() {
+			v.SetInt(v.Int() + 1)
+		}
 	}
 }
