@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,8 +22,6 @@ import (
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
 // An engine is one of the services whose instances are servers, for tests that apply to each of them.
@@ -193,8 +192,7 @@ func (c *cloud) folder(e engine, id int) string {
 // querySQL runs a statement and returns its one value, if it has one.
 func querySQL(t *testing.T, at state, password, sql string) (value string, err error) {
 	t.Helper()
-	i := database.Instance{Hostname: at.Hostname, Port: at.Port, Username: at.Username}
-	conn, err := pgx.Connect(t.Context(), i.URL(password))
+	conn, err := connectSQL(t, at, password)
 	if err != nil {
 		return "", err
 	}
@@ -206,6 +204,15 @@ func querySQL(t *testing.T, at state, password, sql string) (value string, err e
 	return value, errors.Join(err, rows.Err(), conn.Close(context.Background()))
 }
 
+func connectSQL(t *testing.T, at state, password string) (*pgx.Conn, error) {
+	t.Helper()
+	target := url.URL{
+		Scheme: "postgres", User: url.UserPassword(at.Username, password), Host: net.JoinHostPort(at.Hostname, strconv.Itoa(at.Port)),
+		Path: "/postgres",
+	}
+	return pgx.Connect(t.Context(), target.String())
+}
+
 // session is a connection of a client of Redis.
 type session struct {
 	conn    net.Conn
@@ -215,8 +222,7 @@ type session struct {
 // open connects and authenticates with a password, as clients do.
 func open(t *testing.T, at state, password string) (*session, error) {
 	t.Helper()
-	i := cache.Instance{Hostname: at.Hostname, Port: at.Port, Username: at.Username}
-	conn, err := net.Dial("tcp", net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port)))
+	conn, err := net.Dial("tcp", net.JoinHostPort(at.Hostname, strconv.Itoa(at.Port)))
 	if err != nil {
 		return nil, err
 	}

@@ -107,8 +107,9 @@ func TestInjectedFaults(t *testing.T) {
 		t.Errorf("%d calls within the burst succeed", ok)
 	}
 	_, err := u.networks.Get(t.Context(), "net-0")
-	if wait, ok := sdk.RetryAfter(err); !sdk.IsThrottled(err) || !ok || wait < time.Second || wait > 4*time.Second {
-		t.Errorf("one call too many: %v, retry after %s", err, wait)
+	refused, isRefused := errors.AsType[*sdk.APIError](err)
+	if !isRefused || refused.Code != sdk.CodeThrottled || refused.RetryDelay < time.Second || refused.RetryDelay > 4*time.Second {
+		t.Errorf("one call too many: %+v", err)
 	}
 	u.expect(t, networks+3, count("GET", sdk.OutcomeThrottled, 1), count("POST", sdk.OutcomeOK, 3))
 

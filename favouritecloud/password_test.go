@@ -12,11 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
-	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 )
 
 // expectPassword waits until the instance is online and expects that a password opens it.
@@ -111,8 +108,7 @@ func TestPasswordChangeOutlivesTheCloud(t *testing.T) {
 	c, e := spawnCloud(t, newDataDir(t)), databases()
 	password := c.create(t, e, "orders")
 	online := c.awaitOnline(t, e, "orders")
-	i := database.Instance{Hostname: online.Hostname, Port: online.Port, Username: online.Username}
-	conn, err := pgx.Connect(t.Context(), i.URL(password))
+	conn, err := connectSQL(t, online, password)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -31,8 +30,7 @@ func CreateKey(ctx context.Context, endpoint, adminToken, project string) (APIKe
 		return APIKey{}, err
 	}
 	var key APIKey
-	path := "/v1/projects/" + url.PathEscape(project) + "/keys"
-	_, err = c.do(ctx, path, Request{Method: http.MethodPost}, &key)
+	_, err = c.do(ctx, request{method: http.MethodPost, path: inProject(project, "keys")}, &key)
 	return key, err
 }
 
@@ -41,4 +39,142 @@ func newAdmin(endpoint, adminToken, project string) (*Client, error) {
 		return nil, errors.New("admin token is required")
 	}
 	return NewClient(Config{Endpoint: endpoint, Project: project, APIKey: adminToken})
+}
+
+// Outcomes of calls in Stats.
+const (
+	// OutcomeOK: the call succeeded.
+	OutcomeOK = "ok"
+	// OutcomeRefused: the cloud refused the call, with a status of 400 to 499, and not because of a fault rule.
+	OutcomeRefused = "refused"
+	// OutcomeFailed: the call failed with a status of 500 or more, and not because of a fault rule.
+	OutcomeFailed = "failed"
+	// OutcomeThrottled: a fault rule throttled the call.
+	OutcomeThrottled = "throttled"
+	// OutcomeError: a fault rule failed the call before it was executed.
+	OutcomeError = "error"
+	// OutcomeDropped: a fault rule closed the connection after the call was executed, without an answer.
+	OutcomeDropped = "dropped"
+)
+
+// Faults are the fault rules for calls of projects; they do not apply to creating API keys.
+type Faults struct {
+	// Rules all apply to each call that they match.
+	Rules []FaultRule `json:"rules"`
+}
+
+// FaultRule injects one or several faults. Fields that are zero inject none.
+type FaultRule struct {
+	// Match restricts the rule to some calls. Default: all.
+	Match *FaultMatch `json:"match,omitempty"`
+	// Latency delays every call, for example by "200ms"; at most 20 seconds.
+	Latency string `json:"latency,omitempty"`
+	// CallsPerSecond is a rate limit: calls above it are refused with status 429 and Retry-After.
+	CallsPerSecond float64 `json:"calls_per_second,omitempty"`
+	// Burst is the burst of the rate limit. Default: the calls of one second, at least 1.
+	Burst int `json:"burst,omitempty"`
+	// PerProject applies the rate limit to each project. Default: to the whole cloud.
+	PerProject bool `json:"per_project,omitempty"`
+	// ErrorRate is the fraction of calls, 0 to 1, that fail before they are executed.
+	ErrorRate float64 `json:"error_rate,omitempty"`
+	// ErrorStatus is the status of these failures: 429, with Retry-After, or 500 to 599. Default: 503.
+	ErrorStatus int `json:"error_status,omitempty"`
+	// DropRate is the fraction of POST, PUT, PATCH and DELETE calls, 0 to 1, that are executed but get no answer: the connection is
+	// closed.
+	DropRate float64 `json:"drop_rate,omitempty"`
+	// StaleReads is how long get and list do not find a new object, for example "2s".
+	StaleReads string `json:"stale_reads,omitempty"`
+	// Seed selects the calls that fail or are dropped: the same calls in the same order get the same faults.
+	Seed uint64 `json:"seed,omitempty"`
+}
+
+// FaultMatch selects calls. Fields that are empty match all.
+type FaultMatch struct {
+	// Method is an HTTP method, for example "POST".
+	Method string `json:"method,omitempty"`
+	// Service is the first word of the path after the project: "database", "cache", "networks", "subnets" or
+	// "node-groups".
+	Service string `json:"service,omitempty"`
+}
+
+// Stats are the calls since the cloud started or ResetStats. Calls that fault rules cannot match are not counted.
+type Stats struct {
+	// Calls are ordered by service, method and outcome.
+	Calls []CallCount `json:"calls"`
+}
+
+// CallCount is the number of calls of a method and service with an outcome.
+type CallCount struct {
+	// Method is the HTTP method.
+	Method string `json:"method"`
+	// Service is as in FaultMatch.
+	Service string `json:"service"`
+	// Outcome is one of the Outcome constants.
+	Outcome string `json:"outcome"`
+	// Count is the number of calls.
+	Count int `json:"count"`
+}
+
+// Count returns the number of calls of a method and a service with an outcome. Empty arguments match any.
+func (s Stats) Count(method, service, outcome string) (total int) {
+	is := func(wanted, value string) bool { return wanted == "" || wanted == value }
+	for _, c := range s.Calls {
+		if is(method, c.Method) && is(service, c.Service) && is(outcome, c.Outcome) {
+			total += c.Count
+		}
+	}
+	return total
+}
+
+const (
+	faultsPath = "/admin/v1/faults"
+	statsPath  = "/admin/v1/stats"
+)
+
+// AdminClient injects faults and counts calls, for tests and demonstrations. It requires a cloud that was started with --cloud-admin;
+// otherwise every error satisfies IsNotFound. It is safe for concurrent use.
+type AdminClient struct{ cloud *Client }
+
+// NewAdminClient returns an admin client. It makes no request. adminToken is the content of the file admin.token in the
+// cloud's data folder.
+func NewAdminClient(endpoint, adminToken string) (*AdminClient, error) {
+	c, err := newAdmin(endpoint, adminToken, "admin")
+	if err != nil {
+		return nil, err
+	}
+	return &AdminClient{cloud: c}, nil
+}
+
+// SetFaults replaces all fault rules and resets their state.
+func (c *AdminClient) SetFaults(ctx context.Context, rules ...FaultRule) error {
+	if rules == nil {
+		rules = []FaultRule{}
+	}
+	_, err := c.cloud.do(ctx, request{method: http.MethodPut, path: faultsPath, body: Faults{Rules: rules}}, nil)
+	return err
+}
+
+// Faults returns the current fault rules.
+func (c *AdminClient) Faults(ctx context.Context) ([]FaultRule, error) {
+	var f Faults
+	_, err := c.cloud.do(ctx, request{method: http.MethodGet, path: faultsPath}, &f)
+	return f.Rules, err
+}
+
+// ClearFaults removes all fault rules.
+func (c *AdminClient) ClearFaults(ctx context.Context) error {
+	_, err := c.cloud.do(ctx, request{method: http.MethodDelete, path: faultsPath}, nil)
+	return err
+}
+
+// Stats returns the counts of calls.
+func (c *AdminClient) Stats(ctx context.Context) (s Stats, err error) {
+	_, err = c.cloud.do(ctx, request{method: http.MethodGet, path: statsPath}, &s)
+	return s, err
+}
+
+// ResetStats sets all counts to zero.
+func (c *AdminClient) ResetStats(ctx context.Context) error {
+	_, err := c.cloud.do(ctx, request{method: http.MethodDelete, path: statsPath}, nil)
+	return err
 }

@@ -1,6 +1,19 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package sdk is the Go client library of the favourite cloud.
+//
+// A Client calls the cloud for one project with one API key; the packages below services turn it into a client of one service.
+// The SDK never retries a call, since only its caller knows whether that is safe and how long to wait. (Go's http.Client may repeat
+// a read, or a call with an idempotency key, when a kept connection is broken; that is safe.)
+//
+// Errors of the cloud are *APIError, failures to reach it are *ConnectionError. Callers branch on APIError.Code and never on a message.
+//
+//	c, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: key})
+//	instance, err := database.NewClient(c).Get(ctx, "orders")
+//	if sdk.IsNotFound(err) { … }
+//
+// The package imports only the standard library.
 package sdk
 
 import (
@@ -91,24 +104,6 @@ func isHeaderValue(s string) bool {
 // Project returns the project of the client.
 func (c *Client) Project() string { return c.project }
 
-// Request is one call. Applications use the typed methods of service packages instead.
-type Request struct {
-	// Method is the HTTP method.
-	Method string
-	// Path is relative to the project, for example "database/instances/orders".
-	Path string
-	// Query is appended to the URL when it is not empty.
-	Query url.Values
-	// Body is sent as JSON when it is not nil.
-	Body any
-}
-
-// Answer describes the answer to a successful call.
-type Answer struct {
-	// Replayed is true when the answer is that to an earlier request with the same idempotency key.
-	Replayed bool
-}
-
 // CallOption modifies one call.
 type CallOption func(*http.Request)
 
@@ -118,54 +113,57 @@ func WithIdempotencyKey(key string) CallOption {
 	return func(r *http.Request) { r.Header.Set(HeaderIdempotencyKey, key) }
 }
 
-// Do makes one call and decodes its answer into out unless out is nil. The error is an *APIError when the cloud
-// refused, a *ConnectionError when it could not be reached.
-func (c *Client) Do(ctx context.Context, req Request, out any, opts ...CallOption) (Answer, error) {
-	return c.do(ctx, "/v1/projects/"+url.PathEscape(c.project)+"/"+req.Path, req, out, opts...)
+// request is one call. path is that of the URL; query and body may be nil.
+type request struct {
+	method, path string
+	query        url.Values
+	body         any
 }
 
-func (c *Client) do(ctx context.Context, path string, req Request, out any, opts ...CallOption) (Answer, error) {
-	r, err := c.newRequest(ctx, path, req)
+// do makes one call and decodes its answer into out unless out is nil. replayed is true when the answer is that to an earlier request
+// with the same idempotency key. The error is an *APIError when the cloud refused, a *ConnectionError when it could not be reached.
+func (c *Client) do(ctx context.Context, req request, out any, opts ...CallOption) (replayed bool, err error) {
+	r, err := c.newRequest(ctx, req)
 	if err != nil {
-		return Answer{}, err
+		return false, err
 	}
 	for _, o := range opts {
 		o(r)
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return Answer{}, newConnectionError(c.endpoint, err)
+		return false, newConnectionError(c.endpoint, err)
 	}
 	defer resp.Body.Close() // The body has been read.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
-		return Answer{}, newConnectionError(c.endpoint, fmt.Errorf("reading answer: %w", err))
+		return false, newConnectionError(c.endpoint, fmt.Errorf("reading answer: %w", err))
 	}
-	if resp.StatusCode >= 300 {
-		return Answer{}, newAPIError(resp, body)
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return false, newAPIError(resp, body)
 	}
 	if out != nil {
 		if err := json.Unmarshal(body, out); err != nil {
-			return Answer{}, fmt.Errorf("decoding answer of %s: %w", c.endpoint, err)
+			return false, fmt.Errorf("decoding answer of %s: %w", c.endpoint, err)
 		}
 	}
-	return Answer{Replayed: resp.Header.Get(HeaderReplayed) == "true"}, nil
+	return resp.Header.Get(HeaderReplayed) == "true", nil
 }
 
-func (c *Client) newRequest(ctx context.Context, path string, req Request) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, req request) (*http.Request, error) {
 	var body io.Reader
-	if req.Body != nil {
-		data, err := json.Marshal(req.Body)
+	if req.body != nil {
+		data, err := json.Marshal(req.body)
 		if err != nil {
 			return nil, fmt.Errorf("encoding request: %w", err)
 		}
 		body = bytes.NewReader(data)
 	}
-	target := c.endpoint + path
-	if len(req.Query) > 0 {
-		target += "?" + req.Query.Encode()
+	target := c.endpoint + req.path
+	if len(req.query) > 0 {
+		target += "?" + req.query.Encode()
 	}
-	r, err := http.NewRequestWithContext(ctx, req.Method, target, body)
+	r, err := http.NewRequestWithContext(ctx, req.method, target, body)
 	if err != nil {
 		return nil, fmt.Errorf("building request: %w", err)
 	}
@@ -175,4 +173,9 @@ func (c *Client) newRequest(ctx context.Context, path string, req Request) (*htt
 		r.Header.Set("Content-Type", "application/json")
 	}
 	return r, nil
+}
+
+// inProject is the path of a path below a project.
+func inProject(project, path string) string {
+	return "/v1/projects/" + url.PathEscape(project) + "/" + path
 }

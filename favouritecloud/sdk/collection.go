@@ -5,12 +5,8 @@ package sdk
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 )
 
 // States of objects. Each service uses some of them.
@@ -30,8 +26,8 @@ const (
 )
 
 // Collection calls the routes of the objects of one type for one project. Object is an object in an answer, Created the answer to a
-// create request; In and Change describe a create and an update. It is safe for concurrent use. Errors are those of Client.Do; those
-// about one object satisfy IsNotFound when there is none.
+// create request; In and Change describe a create and an update. It is safe for concurrent use. Errors about one object satisfy
+// IsNotFound when there is none.
 type Collection[Object, Created, In, Change any] struct {
 	client      *Client
 	path, field string
@@ -39,7 +35,7 @@ type Collection[Object, Created, In, Change any] struct {
 
 // NewCollection returns the collection at a path, which is relative to the project. field is the field of the answer to List.
 func NewCollection[Object, Created, In, Change any](c *Client, path, field string) *Collection[Object, Created, In, Change] {
-	return &Collection[Object, Created, In, Change]{client: c, path: path, field: field}
+	return &Collection[Object, Created, In, Change]{client: c, path: inProject(c.project, path), field: field}
 }
 
 // Credentials are the part of the answer to a create request that no other answer contains.
@@ -55,60 +51,51 @@ func (c *Credentials) setReplayed(replayed bool) { c.Replayed = replayed }
 
 // Get returns an object.
 func (c *Collection[Object, Created, In, Change]) Get(ctx context.Context, id string) (*Object, error) {
-	return c.call(ctx, Request{Method: http.MethodGet, Path: c.object(id)})
+	return c.call(ctx, http.MethodGet, id, nil)
 }
 
 // List returns the objects that have all of the labels, ordered by id or name; no labels select all objects.
-func (c *Collection[Object, Created, In, Change]) List(ctx context.Context, labels map[string]string) (objects []Object, err error) {
-	query, answer := url.Values{}, map[string]json.RawMessage{}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		query.Add("label", key+"="+labels[key])
+func (c *Collection[Object, Created, In, Change]) List(ctx context.Context, labels map[string]string) ([]Object, error) {
+	query, answer := url.Values{}, map[string][]Object{}
+	for key, value := range labels {
+		query.Add("label", key+"="+value)
 	}
-	if _, err := c.client.Do(ctx, Request{Method: http.MethodGet, Path: c.path, Query: query}, &answer); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(answer[c.field], &objects); err != nil {
-		return nil, fmt.Errorf("decoding %s of %s: %w", c.field, c.path, err)
-	}
-	return objects, nil
+	_, err := c.client.do(ctx, request{method: http.MethodGet, path: c.path, query: query}, &answer)
+	return answer[c.field], err
 }
 
 // Create creates an object. The error satisfies IsExists when its name is taken.
 func (c *Collection[Object, Created, In, Change]) Create(ctx context.Context, in In, opts ...CallOption) (*Created, error) {
 	created := new(Created)
-	answer, err := c.client.Do(ctx, Request{Method: http.MethodPost, Path: c.path, Body: in}, created, opts...)
+	replayed, err := c.client.do(ctx, request{method: http.MethodPost, path: c.path, body: in}, created, opts...)
 	if err != nil {
 		return nil, err
 	}
 	if replayable, ok := any(created).(interface{ setReplayed(replayed bool) }); ok {
-		replayable.setReplayed(answer.Replayed)
+		replayable.setReplayed(replayed)
 	}
 	return created, nil
 }
 
 // Update changes an object and returns it.
 func (c *Collection[Object, Created, In, Change]) Update(ctx context.Context, id string, in Change) (*Object, error) {
-	return c.call(ctx, Request{Method: http.MethodPatch, Path: c.object(id), Body: in})
+	return c.call(ctx, http.MethodPatch, id, in)
 }
 
 // Invoke calls a verb of an object, other than those of HTTP, and returns the object.
 func (c *Collection[Object, Created, In, Change]) Invoke(ctx context.Context, id, verb string, in any) (*Object, error) {
-	return c.call(ctx, Request{Method: http.MethodPost, Path: c.object(id) + ":" + verb, Body: in})
+	return c.call(ctx, http.MethodPost, id+":"+verb, in)
 }
 
 // Delete deletes an object.
 func (c *Collection[Object, Created, In, Change]) Delete(ctx context.Context, id string) error {
-	_, err := c.client.Do(ctx, Request{Method: http.MethodDelete, Path: c.object(id)}, nil)
+	_, err := c.call(ctx, http.MethodDelete, id, nil)
 	return err
 }
 
-func (c *Collection[Object, Created, In, Change]) object(id string) string {
-	return c.path + "/" + url.PathEscape(id)
-}
-
-func (c *Collection[Object, Created, In, Change]) call(ctx context.Context, req Request) (*Object, error) {
+func (c *Collection[Object, Created, In, Change]) call(ctx context.Context, method, id string, body any) (*Object, error) {
 	object := new(Object)
-	if _, err := c.client.Do(ctx, req, object); err != nil {
+	if _, err := c.client.do(ctx, request{method: method, path: c.path + "/" + url.PathEscape(id), body: body}, object); err != nil {
 		return nil, err
 	}
 	return object, nil

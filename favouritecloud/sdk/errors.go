@@ -145,47 +145,10 @@ func IsNotFound(err error) bool { return hasCode(err, CodeNotFound) }
 // IsExists reports whether the name is taken.
 func IsExists(err error) bool { return hasCode(err, CodeExists) }
 
-// IsConflict reports whether the current state does not allow the request.
-func IsConflict(err error) bool { return hasCode(err, CodeConflict) }
-
-// IsThrottled reports whether the cloud throttled the request: see RetryAfter.
-func IsThrottled(err error) bool { return hasCode(err, CodeThrottled) }
-
-// IsUnauthorized reports whether the API key is missing or unknown.
-func IsUnauthorized(err error) bool { return hasCode(err, CodeUnauthorized) }
-
-// IsForbidden reports whether the API key is valid but does not allow the request.
-func IsForbidden(err error) bool { return hasCode(err, CodeForbidden) }
-
-// IsInvalid reports whether the request is invalid.
-func IsInvalid(err error) bool { return hasCode(err, CodeInvalid) }
-
-// IsRefused reports whether the cloud refused the request for a reason that a retry does not change: any of the above other than
-// IsThrottled.
-func IsRefused(err error) bool {
-	e, ok := errors.AsType[*APIError](err)
-	return ok && e.Code != "" && e.Status < http.StatusInternalServerError && e.Status != http.StatusTooManyRequests
-}
-
-// IsUnavailable reports whether the cloud failed or could not be reached; a retry may help.
-func IsUnavailable(err error) bool {
-	e, ok := errors.AsType[*APIError](err)
-	return ok && e.Status >= http.StatusInternalServerError || IsConnection(err)
-}
-
 // IsConnection reports whether the cloud did not answer.
 func IsConnection(err error) bool {
 	_, ok := errors.AsType[*ConnectionError](err)
 	return ok
-}
-
-// RetryAfter returns the Retry-After of the cloud, if it sent one.
-func RetryAfter(err error) (time.Duration, bool) {
-	e, ok := errors.AsType[*APIError](err)
-	if !ok || e.RetryDelay == 0 {
-		return 0, false
-	}
-	return e.RetryDelay, true
 }
 
 func hasCode(err error, code string) bool {

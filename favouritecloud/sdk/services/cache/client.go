@@ -1,12 +1,15 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package cache is the client of the favourite cloud's cache service, whose instances are Redis servers.
+//
+//	c := cache.NewClient(client)
+//	created, err := c.Create(ctx, cache.CreateInstanceInput{Name: "sessions", MemoryMegabytes: 64})
+//	… wait until Get returns StatusOnline …
 package cache
 
 import (
-	"net"
-	"net/url"
-	"strconv"
+	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
@@ -22,12 +25,80 @@ func NewClient(c *sdk.Client) *Client {
 	return sdk.NewCollection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput](c, "cache/instances", "instances")
 }
 
-// URL returns the connection string of the instance for Redis clients. It contains the password.
-func (i *Instance) URL(password string) string {
-	u := url.URL{
-		Scheme: "redis",
-		User:   url.UserPassword(i.Username, password),
-		Host:   net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port)),
-	}
-	return u.String()
+// Bounds of MemoryMegabytes.
+const (
+	// MinMemoryMegabytes is the smallest memory.
+	MinMemoryMegabytes = 8
+	// MaxMemoryMegabytes is the largest memory.
+	MaxMemoryMegabytes = 16384
+)
+
+// DefaultEvictionPolicy is the default of EvictionPolicy: it evicts the least recently used of the keys that expire.
+const DefaultEvictionPolicy = "volatile-lru"
+
+// Instance is a cache in an answer of the cloud.
+type Instance struct {
+	// ID is unique in the service and never reused.
+	ID int `json:"id"`
+	// Name is unique in the project.
+	Name string `json:"name"`
+	// MemoryMegabytes limits the memory of the data, in units of 2^20 bytes (maxmemory).
+	MemoryMegabytes int `json:"memory_megabytes"`
+	// EvictionPolicy selects what is evicted at that limit (maxmemory-policy).
+	EvictionPolicy string `json:"eviction_policy"`
+	// EngineVersion is the major and minor version of Redis, for example "7.0". Empty until it is known.
+	EngineVersion string `json:"engine_version,omitempty"`
+	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server continues to run.
+	Status string `json:"status"`
+	// Message is the reason of status FAILED; empty otherwise.
+	Message string `json:"message,omitempty"`
+	// Hostname is the host of the server. Empty until a port was chosen.
+	Hostname string `json:"hostname,omitempty"`
+	// Port is the TCP port of the server. 0 until one was chosen; it changes if another program took the port while
+	// the server was down.
+	Port int `json:"port,omitempty"`
+	// Username is the user of the password, and of clients that send only a password.
+	Username string `json:"username"`
+	// Labels are those of the user; the cloud only searches them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// CreatedAt is when the create request was accepted.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// CreatedInstance is the answer to a create request, the only one that contains the password.
+type CreatedInstance struct {
+	Instance
+	sdk.Credentials
+}
+
+// CreateInstanceInput describes a new instance.
+type CreateInstanceInput struct {
+	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
+	Name string `json:"name"`
+	// MemoryMegabytes limits the memory of the data, MinMemoryMegabytes to MaxMemoryMegabytes.
+	MemoryMegabytes int `json:"memory_megabytes"`
+	// EvictionPolicy is one of Redis's: noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu,
+	// volatile-random or volatile-ttl. Default: DefaultEvictionPolicy.
+	EvictionPolicy *string `json:"eviction_policy,omitempty"`
+	// EngineVersion is a major and minor version of Redis that the cloud has installed, for example "7.0". Default: the
+	// cloud's choice.
+	EngineVersion *string `json:"engine_version,omitempty"`
+	// Password is the password of clients: 8 to 128 characters without control characters. Default: a random one.
+	Password *string `json:"password,omitempty"`
+	// Labels can be searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
+	// printable characters.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// UpdateInstanceInput describes a change. Fields that are nil do not change. The server does not restart.
+type UpdateInstanceInput struct {
+	// MemoryMegabytes is the new limit. The eviction policy applies to data beyond it.
+	MemoryMegabytes *int `json:"memory_megabytes,omitempty"`
+	// EvictionPolicy is the new policy.
+	EvictionPolicy *string `json:"eviction_policy,omitempty"`
+	// Password replaces the password, by the rules of CreateInstanceInput. The old one is refused once the
+	// status is StatusOnline again.
+	Password *string `json:"password,omitempty"`
+	// Labels replace all current labels; an empty map that is not nil removes them.
+	Labels map[string]string `json:"labels,omitzero"`
 }

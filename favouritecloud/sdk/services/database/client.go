@@ -1,12 +1,15 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package database is the client of the favourite cloud's database service, whose instances are PostgreSQL servers.
+//
+//	c := database.NewClient(client)
+//	created, err := c.Create(ctx, database.CreateInstanceInput{Name: "orders", FancinessLevel: 100})
+//	… wait until Get returns StatusOnline …
 package database
 
 import (
-	"net"
-	"net/url"
-	"strconv"
+	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
@@ -22,13 +25,71 @@ func NewClient(c *sdk.Client) *Client {
 	return sdk.NewCollection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput](c, "database/instances", "instances")
 }
 
-// URL returns the connection string of the instance for PostgreSQL clients. It contains the password.
-func (i *Instance) URL(password string) string {
-	u := url.URL{
-		Scheme: "postgres",
-		User:   url.UserPassword(i.Username, password),
-		Host:   net.JoinHostPort(i.Hostname, strconv.Itoa(i.Port)),
-		Path:   "/postgres",
-	}
-	return u.String()
+// Bounds of FancinessLevel.
+const (
+	// MinFancinessLevel is the smallest fanciness level.
+	MinFancinessLevel = 10
+	// MaxFancinessLevel is the largest fanciness level.
+	MaxFancinessLevel = 1000
+)
+
+// Instance is a database instance in an answer of the cloud.
+type Instance struct {
+	// ID is unique in the cloud and never reused.
+	ID int `json:"id"`
+	// Name is unique in the project.
+	Name string `json:"name"`
+	// FancinessLevel is the number of connections that the server allows (max_connections).
+	FancinessLevel int `json:"fanciness_level"`
+	// Version is the major version of PostgreSQL, for example "15". Empty until it is known.
+	Version string `json:"version,omitempty"`
+	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server restarts.
+	Status string `json:"status"`
+	// Message is the reason of status FAILED; empty otherwise.
+	Message string `json:"message,omitempty"`
+	// Hostname is the host of the server. Empty until it first listened.
+	Hostname string `json:"hostname,omitempty"`
+	// Port is the TCP port of the server. 0 until it first listened; it changes if another program took the port
+	// while the server was down.
+	Port int `json:"port,omitempty"`
+	// Username is the name of the superuser.
+	Username string `json:"username"`
+	// Labels are those of the user; the cloud only searches them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// CreatedAt is when the create request was accepted.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// CreatedInstance is the answer to a create request, the only one that contains the password.
+type CreatedInstance struct {
+	Instance
+	sdk.Credentials
+}
+
+// CreateInstanceInput describes a new instance.
+type CreateInstanceInput struct {
+	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
+	Name string `json:"name"`
+	// FancinessLevel is the number of connections that the server allows, MinFancinessLevel to MaxFancinessLevel.
+	FancinessLevel int `json:"fanciness_level"`
+	// Version is a major version of PostgreSQL that the cloud has installed, for example "15". Default: the cloud's
+	// choice.
+	Version *string `json:"version,omitempty"`
+	// Password is the password of the superuser: 8 to 128 characters without control characters.
+	// Default: a random one.
+	Password *string `json:"password,omitempty"`
+	// Labels can be searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
+	// printable characters.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// UpdateInstanceInput describes a change. Fields that are nil do not change.
+type UpdateInstanceInput struct {
+	// FancinessLevel restarts the server if it changes.
+	FancinessLevel *int `json:"fanciness_level,omitempty"`
+	// Password replaces the password of the superuser, by the rules of CreateInstanceInput. The server does not restart.
+	// The old one is refused once the status is StatusOnline again.
+	Password *string `json:"password,omitempty"`
+	// Labels replace all current labels; an empty map that is not nil removes them.
+	Labels map[string]string `json:"labels,omitzero"`
 }
