@@ -28,20 +28,15 @@ type Factory[S, C any] struct {
 	// change. The context bounds the call, not the life of the client. An error is returned to all users for one second, then
 	// New is called again. Errors must not contain secrets.
 	New func(ctx context.Context, c Connection[S]) (C, error)
-
 	// Close frees a client that is no longer in use. Default: nothing.
 	Close func(C)
-
 	// Timeout bounds each HTTP request including its response. Default: 10 seconds.
 	Timeout time.Duration
-
 	// Idle is how long an unused client is kept. Default: 10 minutes.
 	Idle time.Duration
-
 	// Wrap adds a transport, for example one that counts requests, around the one that all clients share. It sees only
 	// requests that the limits let through. Default: nothing.
 	Wrap func(http.RoundTripper) http.RoundTripper
-
 	// ForbiddenIsRefusal treats HTTP status 403 like 401, for systems that answer 403 to unknown credentials.
 	ForbiddenIsRefusal bool
 }
@@ -50,21 +45,16 @@ type Factory[S, C any] struct {
 type Connection[S any] struct {
 	// Name of the ProviderConfig in messages, for example ProviderConfig "default".
 	Name string
-
 	// Settings are the spec of the ProviderConfig.
 	Settings S
-
 	// Credentials that spec.credentials refers to. Nil if it refers to none, or to a Secret without a key.
 	Credentials []byte
-
 	// Secret holds all keys of the Secret that spec.credentials refers to, so that the connection Secret of a managed resource
 	// can serve as credentials. Nil for credentials from another source.
 	Secret map[string][]byte
-
 	// HTTPClient applies the limits of the ProviderConfig and its circuit breaker. Its connections are shared by all clients of
 	// the Factory.
 	HTTPClient *http.Client
-
 	// Limiter does the same for clients that do not use HTTP: pass each call to its Do.
 	Limiter Limiter
 }

@@ -18,11 +18,9 @@ import (
 type Class struct {
 	// Claim is an empty claim of any kind, for example of the core (K37).
 	Claim resource.Claim
-
 	// Object is an empty class and Managed an empty managed resource, both of kinds of the provider.
 	Object  resource.Class
 	Managed resource.BindableManaged
-
 	// Configurators configure the managed resource of a claim, after claimbinding.NewObjectMetaConfigurator (R258, R259). Those
 	// that satisfy claimbinding.ManagedChecker also check existing managed resources that claims refer to.
 	Configurators []claimbinding.ManagedConfigurator

@@ -17,19 +17,16 @@ type ResourceClaimSpec struct {
 	// and without classRef and resourceRef, the default class is used.
 	// +optional
 	ClassSelector *metav1.LabelSelector `json:"classSelector,omitempty"`
-
 	// ClassReference names the class that decides what you get. You may leave it out: it is filled in with the class that
 	// classSelector chooses, or with the default class.
 	// +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && has(self.kind) && has(self.name)",message="a class is named by apiVersion, kind and name"
 	// +optional
 	ClassReference *corev1.ObjectReference `json:"classRef,omitempty"`
-
 	// ResourceReference names the managed resource that serves this claim. You may leave it out: it is filled in when one was
 	// created. Name an existing one to get that one, if the platform team allows your namespace to use it.
 	// +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && has(self.kind) && has(self.name)",message="a managed resource is named by apiVersion, kind and name"
 	// +optional
 	ResourceReference *corev1.ObjectReference `json:"resourceRef,omitempty"`
-
 	// WriteConnectionSecretToReference names the Secret of your namespace for the connection details: it is created when the claim is
 	// ready and follows every change, such as a new password. It must not exist before. Without it there is none.
 	// +optional
@@ -39,7 +36,6 @@ type ResourceClaimSpec struct {
 // A ResourceClaimStatus is the status of a claim (K31, K39).
 type ResourceClaimStatus struct {
 	ConditionedStatus `json:",inline"`
-
 	// BindingPhase is Unbound while the claim waits, and Bound when it has its managed resource.
 	// +optional
 	BindingPhase BindingPhase `json:"bindingPhase,omitempty"`
@@ -58,18 +54,15 @@ type ClassSpecTemplate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	WriteConnectionSecretsToNamespace string `json:"writeConnectionSecretsToNamespace"`
-
 	// ProviderConfigReference names the ProviderConfig that the managed resources use.
 	// +kubebuilder:default={"name": "default"}
 	// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind == 'ProviderConfig'",message="a cluster-scoped object uses a cluster-scoped ProviderConfig: leave kind out"
 	// +optional
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
-
 	// ReclaimPolicy is what happens to a managed resource, and to its external resource with all data, when the claim is deleted:
 	// Delete, the default, deletes both, Retain keeps them for an administrator (N4).
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
-
 	// Claims limits which namespaces may use the class, and how often. Default: no limits.
 	// +optional
 	Claims ClaimLimits `json:"claims,omitzero"`
@@ -80,7 +73,6 @@ type ClaimLimits struct {
 	// NamespaceSelector chooses, by their labels, the namespaces whose claims may use the class. Default: all namespaces.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-
 	// Max is how many claims may use the class at the same time. Default: no limit.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000

@@ -70,21 +70,16 @@ const (
 type Condition struct {
 	// Type of this condition. At most one condition of each type applies to an object.
 	Type ConditionType `json:"type"`
-
 	// Status of this condition: True, False or Unknown.
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	Status corev1.ConditionStatus `json:"status"`
-
 	// LastTransitionTime is when status, reason or message last changed.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
-
 	// Reason is a CamelCase code for why the condition has its status.
 	Reason ConditionReason `json:"reason"`
-
 	// Message is the reason in words, and what to do about it.
 	// +optional
 	Message string `json:"message,omitempty"`
-
 	// ObservedGeneration is the metadata.generation that the condition was set for.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

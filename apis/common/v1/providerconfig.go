@@ -9,13 +9,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type ProviderSpec struct {
 	// Credentials to authenticate to the external system with.
 	Credentials ProviderCredentials `json:"credentials"`
-
 	// PollInterval is how often the external resources of this configuration's users are observed, unless an object has
 	// the annotation crossplane.io/poll-interval. Default: that of the controller.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="pollInterval must be at least 1s"
 	// +optional
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
-
 	// Limits bound the calls to the external system that the users of this configuration make together.
 	// +optional
 	Limits *CallLimits `json:"limits,omitempty"`
@@ -27,12 +25,10 @@ type CallLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	CallsPerSecond *int32 `json:"callsPerSecond,omitempty"`
-
 	// Burst is how many calls may be made at once after a quiet time. Default: callsPerSecond.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Burst *int32 `json:"burst,omitempty"`
-
 	// InFlight is how many calls may wait for their answer at the same time. Default: no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
@@ -46,16 +42,13 @@ type CallLimits struct {
 type ProviderCredentials struct {
 	// Source of the credentials.
 	Source CredentialsSource `json:"source"`
-
 	// SecretRef selects the key of the Secret that holds the credentials. Only for source Secret.
 	// +optional
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
-
 	// Env names the environment variable of the controller that holds the credentials. Only for source Environment, and
 	// only variables that the controller was started to offer.
 	// +optional
 	Env *EnvSelector `json:"env,omitempty"`
-
 	// Fs names the file of the controller that holds the credentials. Only for source Filesystem, and only in folders
 	// that the controller was started to offer.
 	// +optional
@@ -97,7 +90,6 @@ const (
 // A ProviderConfigStatus is the common part of a ProviderConfig's status.
 type ProviderConfigStatus struct {
 	ConditionedStatus `json:",inline"`
-
 	// Users is how many managed resources use this configuration (N12).
 	// +optional
 	Users int64 `json:"users,omitempty"`

@@ -17,7 +17,6 @@ type ProviderConfigReference struct {
 	// Name of the ProviderConfig.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-
 	// Kind of the provider configuration. Default: ProviderConfig.
 	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
 	// +optional
@@ -31,7 +30,6 @@ type SecretReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
-
 	// Namespace of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -53,11 +51,9 @@ type SecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-
 	// Namespace of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Namespace string `json:"namespace"`
-
 	// Key of the Secret's data to use.
 	// +kubebuilder:validation:MinLength=1
 	Key string `json:"key"`
@@ -69,7 +65,6 @@ type LocalSecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-
 	// Key of the Secret's data to use.
 	// +kubebuilder:validation:MinLength=1
 	Key string `json:"key"`
@@ -106,7 +101,6 @@ type Policy struct {
 	// +kubebuilder:default=Required
 	// +optional
 	Resolution *ResolutionPolicy `json:"resolution,omitempty"`
-
 	// Resolve is when the reference is resolved: IfNotPresent, the default, does it once; Always follows the
 	// referenced object.
 	// +optional
@@ -129,7 +123,6 @@ type Reference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-
 	// Policy of the reference.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
@@ -141,11 +134,9 @@ type Selector struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +optional
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-
 	// MatchControllerRef chooses an object with the same controller reference as this one.
 	// +optional
 	MatchControllerRef *bool `json:"matchControllerRef,omitempty"`
-
 	// Policy of the selection.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
@@ -157,12 +148,10 @@ type NamespacedReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-
 	// Namespace of the referenced object. Default: the namespace of the referring object.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-
 	// Policy of the reference.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
@@ -174,16 +163,13 @@ type NamespacedSelector struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +optional
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-
 	// MatchControllerRef chooses an object with the same controller reference as this one.
 	// +optional
 	MatchControllerRef *bool `json:"matchControllerRef,omitempty"`
-
 	// Namespace of the selected object. Default: the namespace of the referring object.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-
 	// Policy of the selection.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`

@@ -12,13 +12,11 @@ type ResourceSpec struct {
 	// +kubebuilder:default={"*"}
 	// +optional
 	ManagementPolicies ManagementPolicies `json:"managementPolicies,omitzero"`
-
 	// ProviderConfigReference names the ProviderConfig with the address and credentials of the external system.
 	// +kubebuilder:default={"name": "default"}
 	// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind == 'ProviderConfig'",message="a cluster-scoped object uses a cluster-scoped ProviderConfig: leave kind out"
 	// +optional
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
-
 	// WriteConnectionSecretToReference names the Secret that receives the connection details of the external
 	// resource, such as its endpoint, user name and password. Without it none are published. What the external system
 	// returns only once, such as a generated password, is published at creation: name the Secret before, and do not delete
@@ -26,23 +24,19 @@ type ResourceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.name) == has(self.namespace)",message="give both name and namespace of the connection secret, or neither"
 	// +optional
 	WriteConnectionSecretToReference *SecretReference `json:"writeConnectionSecretToRef,omitempty"`
-
 	// DeletionPolicy is what happens to the external resource when this object is deleted: Delete deletes it too,
 	// Orphan leaves it as it is. It is deleted only if managementPolicies and reclaimPolicy permit it too.
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-
 	// ReclaimPolicy is what happens to the external resource when this object is deleted: Delete deletes it too, if
 	// the other policies permit it, Retain leaves it as it is. It is also what happens to this object when the claim
 	// that it is bound to is deleted.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
-
 	// ClaimReference is the claim that this object is bound to.
 	// +optional
 	ClaimReference *corev1.ObjectReference `json:"claimRef,omitempty"`
-
 	// ClassReference is the class that this object was created from.
 	// +optional
 	ClassReference *corev1.ObjectReference `json:"classRef,omitempty"`
@@ -55,20 +49,17 @@ type NamespacedResourceSpec struct {
 	// +kubebuilder:default={"*"}
 	// +optional
 	ManagementPolicies ManagementPolicies `json:"managementPolicies,omitzero"`
-
 	// ProviderConfigReference names the configuration with the address and credentials of the external system: a
 	// ProviderConfig of the same namespace or a ClusterProviderConfig.
 	// +kubebuilder:default={"kind": "ClusterProviderConfig", "name": "default"}
 	// +optional
 	ProviderConfigReference *ProviderConfigReference `json:"providerConfigRef,omitempty"`
-
 	// WriteConnectionSecretToReference names the Secret, in the object's own namespace, that receives the connection
 	// details of the external resource. Without it none are published. What the external system returns only once, such
 	// as a generated password, is published at creation: name the Secret before, and do not delete it.
 	// +kubebuilder:validation:XValidation:rule="!has(self.namespace)",message="the connection secret of a namespaced object is in its own namespace: leave namespace out"
 	// +optional
 	WriteConnectionSecretToReference *SecretReference `json:"writeConnectionSecretToRef,omitempty"`
-
 	// DeletionPolicy is what happens to the external resource when this object is deleted: Delete deletes it too,
 	// Orphan leaves it as it is. It is deleted only if managementPolicies permit it too.
 	// +kubebuilder:default=Delete
@@ -79,19 +70,16 @@ type NamespacedResourceSpec struct {
 // A ResourceStatus is the common part of a managed resource's status.
 type ResourceStatus struct {
 	ConditionedStatus `json:",inline"`
-
 	// Drift lists the settings in which the external resource differs from this object although the last pass did what
 	// it may. Values of secrets are not shown.
 	// +listType=atomic
 	// +optional
 	Drift []FieldDifference `json:"drift,omitempty"`
-
 	// SecretInputs lists the Secrets whose values the external resource was last given.
 	// +listType=map
 	// +listMapKey=field
 	// +optional
 	SecretInputs []SecretInput `json:"secretInputs,omitempty"`
-
 	// BindingPhase is whether this object is bound to a claim.
 	// +optional
 	BindingPhase BindingPhase `json:"bindingPhase,omitempty"`
@@ -101,11 +89,9 @@ type ResourceStatus struct {
 type FieldDifference struct {
 	// Path of the field below spec.forProvider, for example scalingConfig[0].maxSize.
 	Path string `json:"path"`
-
 	// Desired is the value that the managed resource declares, as JSON.
 	// +optional
 	Desired string `json:"desired,omitempty"`
-
 	// Observed is the value that the external resource has, as JSON.
 	// +optional
 	Observed string `json:"observed,omitempty"`
@@ -115,7 +101,6 @@ type FieldDifference struct {
 type SecretInput struct {
 	// Field below spec.forProvider that refers to the Secret, for example passwordSecretRef.
 	Field string `json:"field"`
-
 	// Version identifies the state of the Secret: its UID and resourceVersion.
 	Version string `json:"version"`
 }

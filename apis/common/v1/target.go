@@ -14,7 +14,6 @@ type TargetSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && has(self.kind) && has(self.name) && size(self.kind) > 0 && size(self.name) > 0",message="a managed resource is named by apiVersion, kind and name"
 	// +kubebuilder:validation:XValidation:rule="(!has(self.apiVersion) || size(self.apiVersion) <= 253) && (!has(self.kind) || size(self.kind) <= 63) && (!has(self.name) || size(self.name) <= 253) && (!has(self.uid) || size(self.uid) <= 63)",message="no managed resource has an apiVersion, kind, name or uid as long as this"
 	ResourceReference *corev1.ObjectReference `json:"clusterRef"`
-
 	// WriteConnectionSecretToReference names the Secret of your namespace for the connection details: it is created as soon as the
 	// managed resource has one, and follows every change, such as a new password. It must not exist before. You may leave it out:
 	// then the Secret has the UID of the target as its name, which is filled in here.

@@ -33,7 +33,7 @@ const dependentsPoll = 5 * time.Second
 func (r *Reconciler) awaitDependents(ctx context.Context, p *pass) outcome {
 	self := r.dependent(client.ObjectKeyFromObject(p.managed))
 	left := dependentsPatience - r.now().Sub(p.managed.GetDeletionTimestamp().Time)
-	if left > 0 && r.wakeups.work() { // where no controller runs, no other object is reconciled
+	if left > 0 && r.queue.Load() != nil { // where no controller runs, no other object is reconciled
 		first, found, err := r.references.FirstUnresolved(ctx, self)
 		if err != nil {
 			return failed(ReasonCannotDelete, failure.With(failure.InternalError, fmt.Errorf("looking for objects that may refer to this one: %w", err)))

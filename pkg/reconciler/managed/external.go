@@ -28,16 +28,13 @@ type TypedExternalConnecter[T resource.Managed] interface {
 type TypedExternalClient[T resource.Managed] interface {
 	// Observe looks the external resource up by the external name, and reports what it found.
 	Observe(ctx context.Context, mg T) (ExternalObservation, error)
-
 	// Create creates the external resource under the external name, or sets the external name that the external system
 	// chose (R65). It is called only after Observe reported that there is none, or again after its answer was lost.
 	// An error means that nothing was created, unless it is OutcomeUnknown or Accepted.
 	Create(ctx context.Context, mg T) (ExternalCreation, error)
-
 	// Update changes the external resource to match the managed resource. It is called only after Observe reported
 	// that it exists and is not up to date (R24).
 	Update(ctx context.Context, mg T) (ExternalUpdate, error)
-
 	// Delete begins to delete the external resource. It is called again until Observe reports it gone, and returns no
 	// error if it is gone already (R38).
 	Delete(ctx context.Context, mg T) error
@@ -56,35 +53,27 @@ type ConnectionDetails map[string][]byte
 type ExternalObservation struct {
 	// ResourceExists is true if there is an external resource of the external name.
 	ResourceExists bool
-
 	// ResourceUpToDate is true if the external resource matches the managed resource.
 	ResourceUpToDate bool
-
 	// Owner is the UID that the external resource's ownership label holds (meta.ExternalLabelUID), empty where it
 	// carries no such label. Nil means that resources of this kind cannot carry one (N23).
 	Owner *types.UID
-
 	// ResourceLateInitialized is true if Observe filled empty fields of spec.forProvider with values that the external
 	// system chose. The reconciler stores them if it may; a value that the user or initProvider set is never changed
 	// (R149 to R157).
 	ResourceLateInitialized bool
-
 	// Drift lists the fields in which the external resource differs from spec.forProvider, without secret values; package
 	// parameters compares. Where ResourceUpToDate is false and this is empty, users see that it differs, but not where.
 	// Where ResourceUpToDate is true the fields are such that no update settles them.
 	Drift []xpv1.FieldDifference
-
 	// Fixed lists the paths of Drift that no update settles, such as those of immutable fields. Failed is to say so, too.
 	Fixed []string
-
 	// Diff is for people: how the external resource differs, without secret values. It is shown where Drift is empty.
 	Diff string
-
 	// Failed is what the external system itself reports to be wrong with the resource, for example that it could not
 	// finish creating it in the background. Updates and deletion continue; otherwise the pass ends with it as its error.
 	// See package failure for what application teams read of it.
 	Failed error
-
 	// ConnectionDetails as far as they can be read. They are added to those already published (R208).
 	ConnectionDetails ConnectionDetails
 }

@@ -26,16 +26,13 @@ type memory struct {
 // the memory's lock.
 type record struct {
 	uid types.UID
-
 	// written is the resource version of our last write to the object, and when that was; echo is true until the watch
 	// brought it back.
 	written   string
 	writtenAt time.Time
 	echo      bool
-
 	// wakes counts the calls of Wake, so that a pass sees one that came meanwhile.
 	wakes int
-
 	// resolved is true once a pass has read the references of the object.
 	resolved atomic.Bool
 
@@ -43,45 +40,33 @@ type record struct {
 	settled  bool      // the last pass left nothing to do but to poll
 	failures int       // passes that failed in a row
 	updates  int       // passes in a row that had to update the external resource
-
 	// seen is true once the external resource was observed since its last creation (N20).
 	seen bool
-
 	// deleteNoted and disorderNoted are true once the events of the deletion, and of one out of order, were emitted.
 	deleteNoted, disorderNoted bool
-
 	// created is the external name of a creation whose success could not be recorded, begun at createdPending.
 	created        string
 	createdPending time.Time
-
 	// uncreated is when a creation began that is known to have created nothing.
 	uncreated time.Time
-
 	// throttled is since when every pass ended because the external system asked for fewer calls.
 	throttled time.Time
-
 	// inputs is when the secret inputs were last read.
 	inputs inputsRead
-
 	// given are the values of secret inputs that the external system may have: those that were last applied, and all that
 	// were read since. No later message shows them, though the Secrets may be deleted by then; nil if none were read.
 	given [][]byte
-
 	// rotated is true while the external resource has to be given secret inputs that were read.
 	rotated bool
 
 	refusal *refusal // of late initialization by the API server, nil for none
 	unfit   error    // why the API server refuses the status, nil for nothing
-
 	// awaitsReady is true for an object that was never Ready; it is determined by the first pass.
 	passed, awaitsReady bool
-
 	// operation is the call that runs in the background, nil for none.
 	operation *operation
-
 	// unpublished are connection details that the external system returned once and that could not be stored yet.
 	unpublished ConnectionDetails
-
 	// oneTimeKeys are the keys that the creation in progress returns.
 	oneTimeKeys []string
 }

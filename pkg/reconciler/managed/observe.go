@@ -14,7 +14,6 @@ import (
 type sighting struct {
 	observed    bool
 	observation ExternalObservation
-
 	// chosen are the parameters as Observe completed them with what the external system chose.
 	chosen tree
 }

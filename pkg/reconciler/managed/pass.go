@@ -26,19 +26,14 @@ type pass struct {
 	sighting
 	inputs inputsOfPass
 	ended  endedCall
-
 	// nameGiven is true if a user chose the external name, which is the consent to adopt an external resource.
 	nameGiven bool
-
 	// published is the connection Secret as last written in this pass.
 	published *corev1.Secret
-
 	// overtaken is true if another writer wrote to the object during the pass.
 	overtaken bool
-
 	// planning passes write nothing.
 	planning bool
-
 	// happened is what this pass did, in order.
 	happened []event.Event
 
@@ -126,10 +121,8 @@ func (p *pass) onlyObserves() bool {
 type object struct {
 	managed    resource.Managed
 	newManaged func() resource.Managed
-
 	// annotations are those in the API server; in memory there may be an external name that is not stored yet.
 	annotations map[string]string
-
 	// stored is the spec in the API server, spec the one that steps derived from it; see storeSpec.
 	stored any
 	spec   any

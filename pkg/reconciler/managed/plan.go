@@ -31,10 +31,8 @@ const (
 type Plan struct {
 	// Action that the pass would take.
 	Action PlannedAction
-
 	// Fields that the action would set, for Create and Update, where the client can tell. Secret values are not shown.
 	Fields []xpv1.FieldDifference
-
 	// Message is for people: why nothing would be done, where that is not because all is as declared, and what stays wrong with
 	// the external resource in spite of the action.
 	Message string

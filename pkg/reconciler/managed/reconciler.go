@@ -66,8 +66,8 @@ type Reconciler struct {
 
 	memory     *memory
 	references *References
-	resolved   atomic.Bool // the references of every object have been read once
-	wakeups    wakeups
+	resolved   atomic.Bool                  // the references of every object have been read once
+	queue      atomic.Pointer[requestQueue] // of the controller, once it runs
 }
 
 // NewReconciler returns a reconciler for managed resources of the given kind, which must be in the manager's scheme unless

@@ -74,22 +74,19 @@ func (r *Reconciler) secretsOfPass(ctx context.Context, p *pass) [][]byte {
 func (r *Reconciler) secretsOf(ctx context.Context, mg resource.Managed, external ExternalClient) [][]byte {
 	var secrets [][]byte
 	if keeper, ok := optional[SecretKeeper](external); ok {
-		secrets = append(secrets, r.valuesOf(ctx, mg, keeper)...)
+		func() { // whose panic must not keep a message from being written
+			defer func() {
+				if recover() != nil {
+					r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", "SecretValues", "stack", string(debug.Stack()))
+				}
+			}()
+			secrets = slices.Clone(keeper.SecretValues())
+		}()
 	}
 	if stored, err := r.secrets.Get(ctx, r.client, mg); err == nil && stored != nil {
 		secrets = append(secrets, redact.Details(stored.Data)...)
 	}
 	return secrets
-}
-
-// valuesOf asks a keeper. Its panic must not keep a message from being written.
-func (r *Reconciler) valuesOf(ctx context.Context, mg resource.Managed, keeper SecretKeeper) [][]byte {
-	defer func() {
-		if recover() != nil {
-			r.logOf(ctx, mg).Error(nil, "The provider's code panicked", "call", "SecretValues", "stack", string(debug.Stack()))
-		}
-	}()
-	return keeper.SecretValues()
 }
 
 // givenInputs returns the secret inputs that the external system may have been given. A process that has read none yet reads

@@ -44,7 +44,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) outcome {
 	}
 	if err != nil {
 		err = fmt.Errorf("resolving references: %w", err)
-		if (reference.IsUnresolved(err) || apimeta.IsNoMatchError(err)) && r.wakeups.work() {
+		if (reference.IsUnresolved(err) || apimeta.IsNoMatchError(err)) && r.queue.Load() != nil {
 			return rejected(ReasonCannotResolve, err) // the object that it refers to enqueues it, or the arrival of its kind
 		}
 		return failed(ReasonCannotResolve, err)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -31,27 +30,14 @@ import (
 	managedunstructured "github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
-// wakeups hold the queue of the reconciler's controller, once it runs.
-type wakeups struct {
-	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
-}
-
-// work is true once objects that are woken are enqueued at once.
-func (w *wakeups) work() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.queue != nil
-}
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Wakeups returns a source that enqueues objects of which nothing changed, but something that they depend on: an object that
 // they refer to, a connection Secret that lost something, or a call in the background. Add it to the reconciler's controller
 // with WatchesRawSource; without it such objects are reconciled at the next poll or retry.
 func (r *Reconciler) Wakeups() source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.wakeups.mu.Lock()
-		defer r.wakeups.mu.Unlock()
-		r.wakeups.queue = queue
+	return source.Func(func(ctx context.Context, queue requestQueue) error {
+		r.queue.Store(&queue)
 		go r.enqueueNotReady(ctx)
 		return r.watchSecrets(ctx)
 	})
@@ -116,10 +102,8 @@ func (r *Reconciler) Wake(req reconcile.Request) { r.memory.wake(req.NamespacedN
 func (r *Reconciler) WakeNow(key types.NamespacedName) {
 	req := reconcile.Request{NamespacedName: key}
 	r.Wake(req)
-	r.wakeups.mu.Lock()
-	defer r.wakeups.mu.Unlock()
-	if r.wakeups.queue != nil {
-		r.wakeups.queue.Add(req)
+	if queue := r.queue.Load(); queue != nil {
+		(*queue).Add(req)
 	}
 }
 
