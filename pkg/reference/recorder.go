@@ -27,7 +27,7 @@ type Recorder struct {
 
 // Get implements client.Reader.
 func (r *Recorder) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if _, err := r.record(o, key, awaits, raise); err != nil {
+	if _, err := r.record(o, key, awaits, true); err != nil {
 		return err
 	}
 	return r.client.Get(ctx, key, o, opts...)
@@ -46,7 +46,8 @@ func (r *Recorder) List(ctx context.Context, list client.ObjectList, opts ...cli
 	if selector == nil {
 		selector = labels.Everything()
 	}
-	r.tracker.recordChoice(r.dependent, r.pass, kind, r.namespace(kind, o.Namespace), selector)
+	r.tracker.recordSelection(r.dependent, scope{kind.GroupKind(), r.namespace(kind, o.Namespace)}, selector, r.pass)
+	r.tracker.noteKind(kind)
 	return r.client.List(ctx, list, opts...)
 }
 
@@ -68,24 +69,28 @@ func (r *Recorder) expect(o client.Object, key types.NamespacedName, m mode) mod
 	if r == nil {
 		return ignores
 	}
-	before, _ := r.record(o, key, m, raise)
+	before, _ := r.record(o, key, m, true)
 	return before
 }
 
 // settle sets the mode for a target. A nil recorder does nothing.
 func (r *Recorder) settle(o client.Object, key types.NamespacedName, m mode) {
 	if r != nil {
-		_, _ = r.record(o, key, m, replace)
+		_, _ = r.record(o, key, m, false)
 	}
 }
 
-func (r *Recorder) record(o client.Object, key types.NamespacedName, m mode, change func(before, m mode) mode) (mode, error) {
+func (r *Recorder) record(o client.Object, key types.NamespacedName, m mode, least bool) (mode, error) {
 	kind, err := r.client.GroupVersionKindFor(o)
 	if err != nil {
 		return ignores, fmt.Errorf("finding the kind of %T: %w", o, err)
 	}
 	key.Namespace = r.namespace(kind, key.Namespace)
-	return r.tracker.record(r.dependent, r.pass, kind, key, m, change), nil
+	before := r.tracker.record(r.dependent, named(kind, key), interest{m, r.pass}, least)
+	if m > holds {
+		r.tracker.noteKind(kind)
+	}
+	return before, nil
 }
 
 // namespace returns none for a cluster-scoped kind, whose events have none.
@@ -98,17 +103,3 @@ func (r *Recorder) namespace(kind schema.GroupVersionKind, namespace string) str
 	}
 	return namespace
 }
-
-// mode is the set of changes of a target that a dependent reacts to.
-type mode int
-
-const (
-	ignores mode = iota
-	holds        // none, but its deletion has to wait: the dependent has its value
-	awaits       // whether it exists and can be referred to
-	follows      // all
-)
-
-func raise(before, m mode) mode { return max(before, m) }
-
-func replace(_, m mode) mode { return m }

@@ -9,18 +9,20 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // A Dependent is an object that refers to others.
 type Dependent struct {
-	// Kind of the object.
 	Kind schema.GroupVersionKind
-	// Name of the object, and its namespace if it has one.
-	Name types.NamespacedName
+	Name types.NamespacedName // without a namespace for cluster-scoped kinds
 }
 
 // A Tracker records which objects refer to which: the dependents to enqueue after an event about a target, and those to delete
@@ -30,49 +32,41 @@ type Dependent struct {
 type Tracker struct {
 	watch func(schema.GroupVersionKind) bool
 
-	mu         sync.Mutex
-	passes     uint64
-	kinds      map[schema.GroupKind]struct{}
-	dependents map[Dependent]*record
-	targets    map[target]map[*record]struct{}
-	choices    map[scope]map[string]*choosers
+	mu        sync.Mutex
+	passes    uint64
+	kinds     sets.Set[schema.GroupKind]
+	interests map[Dependent]map[subject]interest
+	readers   map[subject]sets.Set[Dependent] // the reverse of interests
+	selectors map[scope]map[string]labels.Selector
 }
 
-// target is an object that is referred to, or will be once it exists.
-type target struct {
-	kind schema.GroupKind
-	name types.NamespacedName
-}
-
-// scope of a selector; an empty namespace means all.
+// scope of a read; an empty namespace means all.
 type scope struct {
 	kind      schema.GroupKind
 	namespace string
 }
 
-// choice is a selector, as text, and its scope.
-type choice struct {
+// subject is what a dependent reads: an object that is referred to, or will be once it exists, or without a name all objects that
+// a selector selects.
+type subject struct {
 	scope
-	labels string
-}
-
-// choosers are the dependents that use one selector in one scope.
-type choosers struct {
-	selector labels.Selector
-	records  map[*record]struct{}
-}
-
-// record is what one dependent read, and in which pass last.
-type record struct {
-	dependent Dependent
-	targets   map[target]interest
-	choices   map[choice]uint64
+	name, selector string
 }
 
 type interest struct {
 	mode mode
-	pass uint64
+	pass uint64 // in which it was last read
 }
+
+// mode is the set of changes of a target that a dependent reacts to.
+type mode int
+
+const (
+	ignores mode = iota
+	holds        // none, but its deletion has to wait: the dependent has its value
+	awaits       // whether it exists and can be referred to
+	follows      // all
+)
 
 // NewTracker returns a Tracker. It calls watch for each kind of targets before the first read, in the version that is read, so that
 // an informer that is started then, whose events go to Handle, misses none. If watch returns false, such as for a kind that is
@@ -82,11 +76,11 @@ func NewTracker(watch func(schema.GroupVersionKind) bool) *Tracker {
 		watch = func(schema.GroupVersionKind) bool { return true }
 	}
 	return &Tracker{
-		watch:      watch,
-		kinds:      map[schema.GroupKind]struct{}{},
-		dependents: map[Dependent]*record{},
-		targets:    map[target]map[*record]struct{}{},
-		choices:    map[scope]map[string]*choosers{},
+		watch:     watch,
+		kinds:     sets.Set[schema.GroupKind]{},
+		interests: map[Dependent]map[subject]interest{},
+		readers:   map[subject]sets.Set[Dependent]{},
+		selectors: map[scope]map[string]labels.Selector{},
 	}
 }
 
@@ -100,24 +94,15 @@ func (t *Tracker) Recorder(d Dependent, c client.Client) *Recorder {
 }
 
 // Forget removes a deleted object.
-func (t *Tracker) Forget(d Dependent) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if r, ok := t.dependents[d]; ok {
-		t.keep(r, func(uint64) bool { return false })
-		delete(t.dependents, d)
-	}
-}
+func (t *Tracker) Forget(d Dependent) { t.prune(d, 0) }
 
 // Dependents returns the objects that refer to a target by name, also through a selector, sorted by kind and name.
 func (t *Tracker) Dependents(kind schema.GroupVersionKind, name types.NamespacedName) []Dependent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := dependents(t.targets[target{kind.GroupKind(), name}])
-	slices.SortFunc(found, func(a, b Dependent) int {
+	return slices.SortedFunc(maps.Keys(t.readers[named(kind, name)]), func(a, b Dependent) int {
 		return cmp.Or(cmp.Compare(a.Kind.String(), b.Kind.String()), cmp.Compare(a.Name.String(), b.Name.String()))
 	})
-	return found
 }
 
 // Targets returns the targets of an object, without versions.
@@ -125,9 +110,9 @@ func (t *Tracker) Targets(d Dependent) []Dependent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []Dependent
-	if r, ok := t.dependents[d]; ok {
-		for at := range r.targets {
-			all = append(all, Dependent{Kind: at.kind.WithVersion(""), Name: at.name})
+	for s := range t.interests[d] {
+		if s.name != "" {
+			all = append(all, Dependent{s.kind.WithVersion(""), types.NamespacedName{Namespace: s.namespace, Name: s.name}})
 		}
 	}
 	return all
@@ -137,26 +122,13 @@ func (t *Tracker) Targets(d Dependent) []Dependent {
 func (t *Tracker) Waiting(kind schema.GroupVersionKind) []Dependent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	waiting := map[*record]struct{}{}
-	for at, records := range t.targets {
-		if at.kind != kind.GroupKind() {
-			continue
-		}
-		for r := range records {
-			if r.targets[at].mode > holds {
-				waiting[r] = struct{}{}
-			}
+	waiting := sets.Set[Dependent]{}
+	for s := range t.readers {
+		if s.kind == kind.GroupKind() {
+			t.wake(waiting, s, awaits)
 		}
 	}
-	for in, choices := range t.choices {
-		if in.kind != kind.GroupKind() {
-			continue
-		}
-		for _, c := range choices {
-			maps.Copy(waiting, c.records)
-		}
-	}
-	return dependents(waiting)
+	return waiting.UnsortedList()
 }
 
 // Handle takes an event of an informer: before is nil for a created object, after for a deleted one. It returns the dependents to
@@ -172,36 +144,145 @@ func (t *Tracker) Handle(kind schema.GroupVersionKind, before, after client.Obje
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	woken := map[*record]struct{}{}
-	name := target{kind.GroupKind(), client.ObjectKeyFromObject(o)}
-	for r := range t.targets[name] {
-		if i := r.targets[name]; i.mode >= changed {
-			woken[r] = struct{}{}
+	woken := sets.Set[Dependent]{}
+	t.wake(woken, named(kind, client.ObjectKeyFromObject(o)), changed)
+	if changed == follows {
+		return woken.UnsortedList()
+	}
+	for _, namespace := range []string{"", o.GetNamespace()} {
+		in := scope{kind.GroupKind(), namespace}
+		for text, selector := range t.selectors[in] {
+			if matched(selector, before) || matched(selector, after) {
+				t.wake(woken, subject{scope: in, selector: text}, awaits)
+			}
 		}
 	}
-	if changed == awaits {
-		t.wakeChoosers(scope{name.kind, ""}, before, after, woken)
-		if o.GetNamespace() != "" {
-			t.wakeChoosers(scope{name.kind, o.GetNamespace()}, before, after, woken)
+	return woken.UnsortedList()
+}
+
+// wake adds the dependents that react to a change of a subject.
+func (t *Tracker) wake(woken sets.Set[Dependent], s subject, changed mode) {
+	for d := range t.readers[s] {
+		if t.interests[d][s].mode >= changed {
+			woken.Insert(d)
 		}
 	}
-	return dependents(woken)
 }
 
-func dependents(of map[*record]struct{}) []Dependent {
-	var all []Dependent
-	for r := range of {
-		all = append(all, r.dependent)
+func named(kind schema.GroupVersionKind, name types.NamespacedName) subject {
+	return subject{scope: scope{kind.GroupKind(), name.Namespace}, name: name.Name}
+}
+
+// record notes that a dependent reads a subject, and returns its mode so far in this pass. least keeps that if it is higher.
+func (t *Tracker) record(d Dependent, s subject, i interest, least bool) (before mode) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last := t.interests[d][s]; last.pass == i.pass {
+		before = last.mode
 	}
-	return all
+	if least {
+		i.mode = max(i.mode, before)
+	}
+	if t.interests[d] == nil {
+		t.interests[d] = map[subject]interest{}
+	}
+	t.interests[d][s] = i
+	if t.readers[s] == nil {
+		t.readers[s] = sets.Set[Dependent]{}
+	}
+	t.readers[s].Insert(d)
+	return before
 }
 
-// wakeChoosers adds dependents whose selector matches the object before or after.
-func (t *Tracker) wakeChoosers(s scope, before, after client.Object, woken map[*record]struct{}) {
-	for _, c := range t.choices[s] {
-		if !matched(c.selector, before) && !matched(c.selector, after) {
+// recordSelection notes that a dependent selects objects.
+func (t *Tracker) recordSelection(d Dependent, in scope, selector labels.Selector, pass uint64) {
+	text := selector.String()
+	t.record(d, subject{scope: in, selector: text}, interest{awaits, pass}, true)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.selectors[in] == nil {
+		t.selectors[in] = map[string]labels.Selector{}
+	}
+	t.selectors[in][text] = selector
+}
+
+// noteKind calls watch without the lock, since it may call the tracker, and after the record, by which Waiting finds the dependent.
+func (t *Tracker) noteKind(kind schema.GroupVersionKind) {
+	t.mu.Lock()
+	known := t.kinds.Has(kind.GroupKind())
+	t.kinds.Insert(kind.GroupKind())
+	t.mu.Unlock()
+	if known || t.watch(kind) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kinds.Delete(kind.GroupKind())
+}
+
+// prune removes what a dependent did not read in a pass.
+func (t *Tracker) prune(d Dependent, pass uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s, i := range t.interests[d] {
+		if i.pass == pass {
 			continue
 		}
-		maps.Copy(woken, c.records)
+		delete(t.interests[d], s)
+		if t.readers[s].Delete(d); len(t.readers[s]) > 0 {
+			continue
+		}
+		delete(t.readers, s)
+		if s.name == "" {
+			delete(t.selectors[s.scope], s.selector)
+		}
+		if len(t.selectors[s.scope]) == 0 {
+			delete(t.selectors, s.scope)
+		}
 	}
+	if len(t.interests[d]) == 0 {
+		delete(t.interests, d)
+	}
+}
+
+// extent is the least mode that an event concerns: ignores if nothing changed, awaits if the change may decide whether the object is
+// a usable target or is selected, follows otherwise.
+func extent(before, after client.Object) mode {
+	switch {
+	case before == nil || after == nil || decisive(before, after):
+		return awaits
+	case before.GetResourceVersion() != after.GetResourceVersion():
+		return follows
+	}
+	return ignores
+}
+
+func decisive(before, after client.Object) bool {
+	return meta.WasDeleted(before) != meta.WasDeleted(after) ||
+		before.GetUID() != after.GetUID() ||
+		obstacleMarks(before) != obstacleMarks(after) ||
+		controllerOf(before) != controllerOf(after) ||
+		!maps.Equal(before.GetLabels(), after.GetLabels())
+}
+
+// obstacleMarks are the annotations that obstacle depends on.
+func obstacleMarks(o client.Object) [4]string {
+	annotations := o.GetAnnotations()
+	return [4]string{
+		annotations[meta.AnnotationKeyExternalName],
+		annotations[meta.AnnotationKeyExternalCreatePending],
+		annotations[meta.AnnotationKeyExternalCreateSucceeded],
+		annotations[meta.AnnotationKeyExternalCreateFailed],
+	}
+}
+
+func controllerOf(o client.Object) types.UID {
+	if controller := metav1.GetControllerOfNoCopy(o); controller != nil {
+		return controller.UID
+	}
+	return ""
+}
+
+func matched(s labels.Selector, o client.Object) bool {
+	return o != nil && s.Matches(labels.Set(o.GetLabels()))
 }
