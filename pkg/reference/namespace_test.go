@@ -55,63 +55,49 @@ func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	type request = reference.NamespacedResolutionRequest
 	p := newPlace(t)
+	type (
+		named    = xpv1.NamespacedReference
+		selected = xpv1.NamespacedSelector
+	)
 	cases := map[string]struct {
 		from string // namespace of the referring object
 		req  request
 		want result
 	}{
-		"same namespace by default (R172)": {
-			from: p.home,
-			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x"}},
-			want: result{Value: "home-x", Ref: "/x"},
-		},
-		"named namespace (R172)": {
-			from: p.home,
-			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x", Namespace: p.away}},
-			want: result{Value: "away-x", Ref: "AWAY/x"},
-		},
+		"same namespace by default (R172)": {from: p.home, req: request{To: toRoom, Reference: &named{Name: "x"}},
+			want: result{Value: "home-x", Ref: "/x"}},
+		"named namespace (R172)": {from: p.home, req: request{To: toRoom, Reference: &named{Name: "x", Namespace: p.away}},
+			want: result{Value: "away-x", Ref: "AWAY/x"}},
 		"namespace of the request (R172)": {
-			from: p.home,
-			req:  request{To: toRoom, Namespace: p.away, Reference: &xpv1.NamespacedReference{Name: "x"}},
+			from: p.home, req: request{To: toRoom, Namespace: p.away, Reference: &named{Name: "x"}},
 			want: result{Value: "away-x", Ref: "/x"},
 		},
 		"an empty selector matches all of the same namespace (R162, R172)": {
-			from: p.home,
-			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{}},
+			from: p.home, req: request{To: toRoom, Selector: &selected{}},
 			want: result{Value: "home-x", Ref: "/x"},
 		},
 		"a choice elsewhere says where (R165, R172)": {
-			from: p.home,
-			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{Namespace: p.away}},
+			from: p.home, req: request{To: toRoom, Selector: &selected{Namespace: p.away}},
 			want: result{Value: "away-x", Ref: "AWAY/x"},
 		},
 		"a cluster-scoped object names a namespace (R172)": {
-			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x", Namespace: p.home}},
+			req:  request{To: toRoom, Reference: &named{Name: "x", Namespace: p.home}},
 			want: result{Value: "home-x", Ref: "HOME/x"},
 		},
-		"a cluster-scoped object has to name a namespace (R172)": {
-			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "x"}},
-			want: result{Ref: "/x", Err: `Room "x" needs a namespace: set it in the reference`},
-		},
-		"a cluster-scoped object does not select everywhere (R172)": {
-			req:  request{To: toRoom, Selector: &xpv1.NamespacedSelector{}},
-			want: result{Err: "no Room can be selected without a namespace: set it in the selector"},
-		},
+		"a cluster-scoped object has to name a namespace (R172)": {req: request{To: toRoom, Reference: &named{Name: "x"}},
+			want: result{Ref: "/x", Err: `Room "x" needs a namespace: set it in the reference`}},
+		"a cluster-scoped object does not select everywhere (R172)": {req: request{To: toRoom, Selector: &selected{}},
+			want: result{Err: "no Room can be selected without a namespace: set it in the selector"}},
 		"a cluster-scoped target has no namespace (R172)": {
-			from: p.home,
-			req:  request{To: toNetwork, Reference: &xpv1.NamespacedReference{Name: p.p + "x", Namespace: p.away}},
+			from: p.home, req: request{To: toNetwork, Reference: &named{Name: p.p + "x", Namespace: p.away}},
 			want: result{Value: "net-x", Ref: "AWAY/HOME-x"},
 		},
 		"a cluster-scoped target is selected from a namespace (R172)": {
-			from: p.home,
-			req:  request{To: toNetwork, Selector: &xpv1.NamespacedSelector{MatchLabels: p.sel(nil).MatchLabels}},
+			from: p.home, req: request{To: toNetwork, Selector: &selected{MatchLabels: p.sel(nil).MatchLabels}},
 			want: result{Value: "net-x", Ref: "/HOME-x"},
 		},
-		"missing in a namespace (R167)": {
-			from: p.home,
-			req:  request{To: toRoom, Reference: &xpv1.NamespacedReference{Name: "y"}},
-			want: result{Ref: "/y", Err: `Room "y" in namespace "HOME" does not exist yet`},
-		},
+		"missing in a namespace (R167)": {from: p.home, req: request{To: toRoom, Reference: &named{Name: "y"}},
+			want: result{Ref: "/y", Err: `Room "y" in namespace "HOME" does not exist yet`}},
 	}
 	readable := strings.NewReplacer(p.away, "AWAY", p.home, "HOME")
 	for name, tc := range cases {

@@ -6,11 +6,16 @@ package reference
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,21 +27,8 @@ import (
 
 // A query is a request for any field: a single value is a list of at most one.
 type query struct {
-	values     []string
-	references []xpv1.NamespacedReference
-	selector   *xpv1.NamespacedSelector
-	many       bool // a selector selects all matches
-	to         To
-	extract    ExtractValueFn
-	namespace  string
-	field      string
-}
-
-// A result is kept if the field is unchanged. Otherwise it has at least one reference and one value.
-type result struct {
-	kept       bool
-	values     []string
-	references []xpv1.NamespacedReference
+	MultiNamespacedResolutionRequest
+	many bool // a selector selects all matches
 }
 
 // An objectReader resolves the fields of one object.
@@ -45,57 +37,60 @@ type objectReader struct {
 	from   resource.Managed
 }
 
-func (r objectReader) resolve(ctx context.Context, q query) (result, error) {
-	if q.to.Managed == nil {
-		return result{}, fmt.Errorf("resolving %s: the request has no kind", q.field)
+// resolve returns nil if the field is unchanged, otherwise at least one reference and one value.
+func (r objectReader) resolve(ctx context.Context, q query) (*MultiNamespacedResolutionResponse, error) {
+	if q.To.Managed == nil {
+		return nil, fmt.Errorf("resolving %s: the request has no kind", q.FieldPath)
 	}
-	if q.extract == nil {
-		q.extract = ExternalName()
+	if q.Extract == nil {
+		q.Extract = ExternalName()
 	}
 	if !q.unresolved() {
 		r.hold(q)
-		return result{kept: true}, nil
+		return nil, nil
 	}
-	references := q.references
-	if len(references) == 0 || q.selectsAlways() {
+	found := &MultiNamespacedResolutionResponse{ResolvedReferences: q.References}
+	if len(q.References) == 0 || q.selectsAlways() {
 		chosen, err := r.choose(ctx, q)
 		if err != nil {
-			return result{kept: true}, q.fatal(err, q.selector.Policy)
+			return nil, q.fatal(err, q.Selector.Policy)
 		}
-		references = chosen
+		found.ResolvedReferences = chosen
 	}
-	values := []string{}
-	for _, reference := range references {
+	for _, reference := range found.ResolvedReferences {
 		value, err := r.value(ctx, q, reference)
 		if err == nil {
-			values = append(values, value)
+			found.ResolvedValues = append(found.ResolvedValues, value)
 			continue
 		}
 		if failed := q.fatal(err, q.policy(reference)); failed != nil || q.outlives(err) {
-			return result{kept: true}, failed
+			return nil, failed
 		}
 	}
-	return result{values: values, references: references, kept: len(values) == 0}, nil
+	if len(found.ResolvedValues) == 0 {
+		return nil, nil
+	}
+	return found, nil
 }
 
 // unresolved is true if a value is missing or must be resolved in every pass.
 func (q query) unresolved() bool {
-	if len(q.references) == 0 && q.selector == nil {
+	if len(q.References) == 0 && q.Selector == nil {
 		return false
 	}
-	return len(q.values) == 0 || q.selectsAlways() || slices.ContainsFunc(q.references, followed)
+	return len(q.CurrentValues) == 0 || q.selectsAlways() || slices.ContainsFunc(q.References, followed)
 }
 
 func (q query) selectsAlways() bool {
-	return q.selector != nil && q.selector.Policy.IsResolvePolicyAlways()
+	return q.Selector != nil && q.Selector.Policy.IsResolvePolicyAlways()
 }
 
 func followed(r xpv1.NamespacedReference) bool { return r.Policy.IsResolvePolicyAlways() }
 
 // policy of a reference: its own, else that of the selector.
 func (q query) policy(r xpv1.NamespacedReference) *xpv1.Policy {
-	if r.Policy == nil && q.selector != nil {
-		return q.selector.Policy
+	if r.Policy == nil && q.Selector != nil {
+		return q.Selector.Policy
 	}
 	return r.Policy
 }
@@ -109,7 +104,7 @@ func (q query) fatal(err error, p *xpv1.Policy) error {
 }
 
 // outlives is true if the field keeps its values although their target is being deleted.
-func (q query) outlives(err error) bool { return isLeaving(err) && len(q.values) > 0 }
+func (q query) outlives(err error) bool { return isLeaving(err) && len(q.CurrentValues) > 0 }
 
 // hold records the references of values that are kept.
 func (r objectReader) hold(q query) {
@@ -117,23 +112,23 @@ func (r objectReader) hold(q query) {
 	if !ok {
 		return
 	}
-	for _, reference := range q.references {
-		recorder.expect(q.to.Managed, types.NamespacedName{Namespace: r.namespace(q, reference.Namespace), Name: reference.Name}, holds)
+	for _, reference := range q.References {
+		recorder.expect(q.To.Managed, types.NamespacedName{Namespace: r.namespace(q, reference.Namespace), Name: reference.Name}, holds)
 	}
 }
 
 // value returns the value of the target of a reference.
 func (r objectReader) value(ctx context.Context, q query, reference xpv1.NamespacedReference) (string, error) {
-	namespace, ok := r.scope(q.to.Managed, r.namespace(q, reference.Namespace))
+	namespace, ok := r.scope(q.To.Managed, r.namespace(q, reference.Namespace))
 	key := types.NamespacedName{Namespace: namespace, Name: reference.Name}
-	unresolved := &UnresolvedError{FieldPath: q.field, Kind: kindOf(q.to.Managed), Namespace: namespace, Name: key.Name}
+	unresolved := &UnresolvedError{FieldPath: q.FieldPath, Kind: kindOf(q.To.Managed), Namespace: namespace, Name: key.Name}
 	if !ok {
 		unresolved.Problem = "needs a namespace: set it in the reference"
 		return "", unresolved
 	}
-	target, ok := q.to.Managed.DeepCopyObject().(resource.Managed)
+	target, ok := q.To.Managed.DeepCopyObject().(resource.Managed)
 	if !ok {
-		return "", fmt.Errorf("%T does not copy to its own type", q.to.Managed)
+		return "", fmt.Errorf("%T does not copy to its own type", q.To.Managed)
 	}
 	recorder, _ := r.client.(*Recorder)
 	before := recorder.expect(target, key, follows) // until the value exists any change may produce it
@@ -153,7 +148,7 @@ func (r objectReader) value(ctx context.Context, q query, reference xpv1.Namespa
 		relax(awaits)
 		return "", unresolved
 	}
-	value := q.extract(target)
+	value := q.Extract(target)
 	if value == "" {
 		unresolved.Problem = "does not have the value of this field yet"
 		return "", unresolved
@@ -187,11 +182,11 @@ func obstacle(target resource.Managed) (problem string, leaving bool) {
 
 // choose returns references to the oldest match of the selector, or to all (R162 to R164, R169, R170).
 func (r objectReader) choose(ctx context.Context, q query) ([]xpv1.NamespacedReference, error) {
-	if q.to.List == nil {
-		return nil, fmt.Errorf("resolving %s: the request has no list of the kind", q.field)
+	if q.To.List == nil {
+		return nil, fmt.Errorf("resolving %s: the request has no list of the kind", q.FieldPath)
 	}
-	namespace, ok := r.scope(q.to.Managed, r.namespace(q, q.selector.Namespace))
-	unresolved := &UnresolvedError{FieldPath: q.field, Kind: kindOf(q.to.Managed), Namespace: namespace}
+	namespace, ok := r.scope(q.To.Managed, r.namespace(q, q.Selector.Namespace))
+	unresolved := &UnresolvedError{FieldPath: q.FieldPath, Kind: kindOf(q.To.Managed), Namespace: namespace}
 	if !ok {
 		unresolved.Problem = "can be selected without a namespace: set it in the selector"
 		return nil, unresolved
@@ -201,7 +196,7 @@ func (r objectReader) choose(ctx context.Context, q query) ([]xpv1.NamespacedRef
 		return nil, fmt.Errorf("listing objects of kind %s: %w", unresolved.Kind, advise(err))
 	}
 	if len(matches) == 0 {
-		unresolved.Problem, unresolved.leaving = describe(q.selector), leaving
+		unresolved.Problem, unresolved.leaving = describe(q.Selector), leaving
 		if leaving {
 			unresolved.Problem += ", except objects that are being deleted"
 		}
@@ -222,7 +217,7 @@ func (r objectReader) choose(ctx context.Context, q query) ([]xpv1.NamespacedRef
 
 // namespace of a target: the given one, else that of the request, else that of the referring object (R172).
 func (r objectReader) namespace(q query, named string) string {
-	return cmp.Or(named, q.namespace, r.from.GetNamespace())
+	return cmp.Or(named, q.Namespace, r.from.GetNamespace())
 }
 
 // scope returns the namespace for reading a kind: none for a cluster-scoped one. It is not ok if a namespaced kind has none, with
@@ -242,4 +237,131 @@ func (r objectReader) scope(kind client.Object, namespace string) (string, bool)
 		return "", true
 	}
 	return namespace, namespace != ""
+}
+
+// matches returns the objects that the selector matches and that are not being deleted; leaving is true if there are others. An
+// object never selects itself.
+func (r objectReader) matches(ctx context.Context, q query, namespace string) (found []client.Object, leaving bool, err error) {
+	list, ok := q.To.List.DeepCopyObject().(client.ObjectList)
+	if !ok {
+		return nil, false, fmt.Errorf("%T does not copy to its own type", q.To.List)
+	}
+	err = r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(q.Selector.MatchLabels))
+	if err != nil {
+		return nil, false, err
+	}
+	err = apimeta.EachListItem(list, func(item runtime.Object) error {
+		o, ok := item.(client.Object)
+		switch {
+		case !ok:
+			return fmt.Errorf("%T has items that are no objects", list)
+		case o.GetUID() == r.from.GetUID(), sameController(q.Selector) && !meta.HaveSameController(r.from, o):
+		case meta.WasDeleted(o):
+			leaving = true
+		default:
+			found = append(found, o)
+		}
+		return nil
+	})
+	return found, leaving, err
+}
+
+func sameController(s *xpv1.NamespacedSelector) bool {
+	return s.MatchControllerRef != nil && *s.MatchControllerRef
+}
+
+// describe completes "no Network ..." for a selector that selects nothing.
+func describe(s *xpv1.NamespacedSelector) string {
+	switch chosen := labels.Set(s.MatchLabels).String(); {
+	case chosen == "" && sameController(s):
+		return "has the same controller"
+	case chosen == "":
+		return "exists yet"
+	case sameController(s):
+		return "matches labels " + chosen + " and has the same controller"
+	default:
+		return "matches labels " + chosen
+	}
+}
+
+// older orders by age, then by name (R169).
+func older(a, b client.Object) int {
+	first, second := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	return cmp.Or(first.Compare(second.Time), byName(a, b))
+}
+
+func byName(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) }
+
+// kindOf names the kind of an object in messages. Typed objects often have no type metadata.
+func kindOf(o runtime.Object) string {
+	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		return kind
+	}
+	return reflect.Indirect(reflect.ValueOf(o)).Type().Name()
+}
+
+// An UnresolvedError reports a reference without a usable target (R167). Reconciliation resumes when the target or the reference
+// changes. The text is for users and has no times or counts, so that it does not change while the state is the same.
+type UnresolvedError struct {
+	FieldPath string // of the referring field; empty if the request did not say
+	Kind      string // of the target
+	Namespace string // of the target; empty if it has none
+	Name      string // of the target; empty if a selector found none
+	Problem   string // predicate of the message, whose subject is the target, or "no <Kind>" if a selector found none
+
+	leaving bool // the target is being deleted. Fields that have its value keep it
+}
+
+// Error returns, for example: spec.forProvider.networkId: Network "net-a" does not exist yet.
+func (e *UnresolvedError) Error() string {
+	subject := "no " + e.Kind
+	if e.Name != "" {
+		subject = fmt.Sprintf("%s %q", e.Kind, e.Name)
+	}
+	if e.Namespace != "" {
+		subject += fmt.Sprintf(" in namespace %q", e.Namespace)
+	}
+	if e.FieldPath != "" {
+		subject = e.FieldPath + ": " + subject
+	}
+	return subject + " " + e.Problem
+}
+
+// IsUnresolved is true for a reference without a usable target. Retry only after an event about the target or the object.
+func IsUnresolved(err error) bool {
+	_, ok := errors.AsType[*UnresolvedError](err)
+	return ok
+}
+
+// isLeaving is true if the target is being deleted.
+func isLeaving(err error) bool {
+	unresolved, ok := errors.AsType[*UnresolvedError](err)
+	return ok && unresolved.leaving
+}
+
+// An ExtractValueFn returns the value of a field from its target, empty if the target does not have it yet.
+type ExtractValueFn func(resource.Managed) string
+
+// ExternalName extracts the external name (R161).
+func ExternalName() ExtractValueFn {
+	return func(mg resource.Managed) string { return meta.GetExternalName(mg) }
+}
+
+// FieldPath extracts a text, number or boolean by the JSON names of the fields that lead to it, such as
+// status.atProvider.arn. Names that contain dots cannot be reached, nor can items of lists.
+func FieldPath(path string) ExtractValueFn {
+	names := strings.Split(path, ".")
+	return func(mg resource.Managed) string {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
+		if err != nil {
+			return "" // objects that come from an API server have a JSON form
+		}
+		value, _, _ := unstructured.NestedFieldNoCopy(content, names...)
+		switch value := value.(type) {
+		case string, bool, int64, float64:
+			return fmt.Sprint(value)
+		default:
+			return ""
+		}
+	}
 }

@@ -136,9 +136,13 @@ type request = reference.ResolutionRequest
 
 // A resolution asks for one field where the given objects exist.
 type resolution struct {
-	given objects
-	ask   func(s stage) request
-	want  result
+	given             objects
+	value, ref        string       // current value, and name of the reference
+	policy            *xpv1.Policy // of the reference
+	selects, siblings bool         // by label app, and by controller
+	sel               *xpv1.Policy // of the selector
+	path              string
+	want              result
 }
 
 func runResolutions(t *testing.T, cases map[string]resolution) {
@@ -147,7 +151,17 @@ func runResolutions(t *testing.T, cases map[string]resolution) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, tc.given...)
-			if diff := cmp.Diff(tc.want, s.resolve(t, tc.ask(s))); diff != "" {
+			req := request{CurrentValue: tc.value, FieldPath: tc.path}
+			if tc.ref != "" {
+				req.Reference = s.ref(tc.ref, tc.policy)
+			}
+			if tc.selects {
+				req.Selector = s.sel(tc.sel)
+			}
+			if tc.siblings {
+				req.Selector.MatchControllerRef = ptr(true)
+			}
+			if diff := cmp.Diff(tc.want, s.resolve(t, req)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -158,48 +172,22 @@ func runResolutions(t *testing.T, cases map[string]resolution) {
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	runResolutions(t, map[string]resolution{
-		"no reference, no value (R158)": {
-			ask: func(stage) request { return request{} },
-		},
+		"no reference, no value (R158)": {},
 		"value wins over reference and selector (R160, R168)": {
-			given: objects{network("a")},
-			ask: func(s stage) request {
-				return request{CurrentValue: "mine", Reference: s.ref("a", nil), Selector: s.sel(nil)}
-			},
+			given: objects{network("a")}, value: "mine", ref: "a", selects: true,
 			want: result{Value: "mine", Ref: "a"},
 		},
-		"by name (R161)": {
-			given: objects{network("a"), network("b")},
-			ask:   func(s stage) request { return request{Reference: s.ref("b", nil)} },
-			want:  result{Value: "ext-b", Ref: "b"},
-		},
-		"reference wins over selector (R168)": {
-			given: objects{network("a"), network("b")},
-			ask:   func(s stage) request { return request{Reference: s.ref("b", nil), Selector: s.sel(nil)} },
-			want:  result{Value: "ext-b", Ref: "b"},
-		},
-		"Always follows the reference (R168)": {
-			given: objects{network("a")},
-			ask:   func(s stage) request { return request{CurrentValue: "old", Reference: s.ref("a", always)} },
-			want:  result{Value: "ext-a", Ref: "a"},
-		},
-		"Always chooses anew (R168)": {
-			given: objects{network("a")},
-			ask: func(s stage) request {
-				return request{CurrentValue: "old", Reference: s.ref("z", nil), Selector: s.sel(always)}
-			},
-			want: result{Value: "ext-a", Ref: "a"},
-		},
-		"a value outlives its target (R168)": {
-			given: objects{network("a", leaving)},
-			ask:   func(s stage) request { return request{CurrentValue: "ext-a", Reference: s.ref("a", always)} },
-			want:  result{Value: "ext-a", Ref: "a"},
-		},
+		"by name (R161)": {given: objects{network("a"), network("b")}, ref: "b", want: result{Value: "ext-b", Ref: "b"}},
+		"reference wins over selector (R168)": {given: objects{network("a"), network("b")}, ref: "b", selects: true,
+			want: result{Value: "ext-b", Ref: "b"}},
+		"Always follows the reference (R168)": {given: objects{network("a")}, value: "old", ref: "a", policy: always,
+			want: result{Value: "ext-a", Ref: "a"}},
+		"Always chooses anew (R168)": {given: objects{network("a")}, value: "old", ref: "z", selects: true, sel: always,
+			want: result{Value: "ext-a", Ref: "a"}},
+		"a value outlives its target (R168)": {given: objects{network("a", leaving)}, value: "ext-a", ref: "a", policy: always,
+			want: result{Value: "ext-a", Ref: "a"}},
 		"a value outlives its selected target (R168)": {
-			given: objects{network("a", leaving)},
-			ask: func(s stage) request {
-				return request{CurrentValue: "ext-a", Reference: s.ref("a", nil), Selector: s.sel(always)}
-			},
+			given: objects{network("a", leaving)}, value: "ext-a", ref: "a", selects: true, sel: always,
 			want: result{Value: "ext-a", Ref: "a"},
 		},
 	})
@@ -209,35 +197,21 @@ func TestPrecedence(t *testing.T) {
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	runResolutions(t, map[string]resolution{
-		"by labels (R162, R165)": {
-			given: objects{network("b"), network("a", labelled("app", "other"))},
-			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
-			want:  result{Value: "ext-b", Ref: "b"},
-		},
+		"by labels (R162, R165)": {given: objects{network("b"), network("a", labelled("app", "other"))}, selects: true,
+			want: result{Value: "ext-b", Ref: "b"}},
 		"by controller (R163)": {
-			given: objects{network("a"), network("b", owned("owner")), network("c", owned("another"))},
-			ask: func(s stage) request {
-				return request{Selector: &xpv1.Selector{MatchControllerRef: ptr(true), MatchLabels: s.sel(nil).MatchLabels}}
-			},
+			given: objects{network("a"), network("b", owned("owner")), network("c", owned("another"))}, selects: true, siblings: true,
 			want: result{Value: "ext-b", Ref: "b"},
 		},
 		"labels and controller (R164)": {
-			given: objects{network("a", owned("another")), network("b", labelled("app", "other"), owned("owner"))},
-			ask: func(s stage) request {
-				return request{Selector: &xpv1.Selector{MatchLabels: s.sel(nil).MatchLabels, MatchControllerRef: ptr(true)}}
-			},
+			given:   objects{network("a", owned("another")), network("b", labelled("app", "other"), owned("owner"))},
+			selects: true, siblings: true,
 			want: result{Err: "no Network matches labels app=app and has the same controller"},
 		},
-		"waits for the choice (R169)": {
-			given: objects{network("a", pending)},
-			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
-			want:  result{Err: `Network "a" has no external name yet: it is still being created`},
-		},
-		"what is being deleted is not chosen (R169)": {
-			given: objects{network("a", leaving), network("b")},
-			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
-			want:  result{Value: "ext-b", Ref: "b"},
-		},
+		"waits for the choice (R169)": {given: objects{network("a", pending)}, selects: true,
+			want: result{Err: `Network "a" has no external name yet: it is still being created`}},
+		"what is being deleted is not chosen (R169)": {given: objects{network("a", leaving), network("b")}, selects: true,
+			want: result{Value: "ext-b", Ref: "b"}},
 	})
 }
 
@@ -245,66 +219,27 @@ func TestSelection(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	runResolutions(t, map[string]resolution{
-		"missing (R167)": {
-			ask: func(s stage) request {
-				return request{Reference: s.ref("net-a", nil), FieldPath: "spec.forProvider.networkId"}
-			},
-			want: result{Ref: "net-a", Err: `spec.forProvider.networkId: Network "net-a" does not exist yet`},
-		},
-		"no match (R167)": {
-			ask:  func(s stage) request { return request{Selector: s.sel(nil), FieldPath: "f"} },
-			want: result{Err: "f: no Network matches labels app=app"},
-		},
-		"unnamed (R167)": {
-			given: objects{network("a", unnamed)},
-			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
-			want:  result{Ref: "a", Err: `Network "a" has no external name yet: it is still being created`},
-		},
-		"name defaulted, creation pending (N36)": {
-			given: objects{network("a", pending)},
-			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
-			want:  result{Ref: "a", Err: `Network "a" has no external name yet: it is still being created`},
-		},
-		"name defaulted, creation failed (N36)": {
-			given: objects{network("a", pending, failed)},
-			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
-			want:  result{Ref: "a", Err: `Network "a" has no external name yet: its creation failed, see its conditions`},
-		},
-		"created (N36)": {
-			given: objects{network("a", pending, created)},
-			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
-			want:  result{Value: "ext-a", Ref: "a"},
-		},
-		"gone outside, created again in vain (N36)": {
-			given: objects{network("a", pending, created, again, againNot)},
-			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
-			want:  result{Ref: "a", Err: `Network "a" has no external name yet: its creation failed, see its conditions`},
-		},
-		"being deleted (R167)": {
-			given: objects{network("a", leaving)},
-			ask:   func(s stage) request { return request{Reference: s.ref("a", nil)} },
-			want:  result{Ref: "a", Err: `Network "a" is being deleted: refer to another object, or create it again after the deletion`},
-		},
-		"all matches are being deleted (R167)": {
-			given: objects{network("a", leaving)},
-			ask:   func(s stage) request { return request{Selector: s.sel(nil)} },
-			want:  result{Err: "no Network matches labels app=app, except objects that are being deleted"},
-		},
-		"optional reference (R167)": {
-			ask:  func(s stage) request { return request{Reference: s.ref("a", optional)} },
-			want: result{Ref: "a"},
-		},
-		"optional selector (R167)": {
-			ask: func(s stage) request { return request{Selector: s.sel(optional)} },
-		},
-		"choice of an optional selector (R167)": {
-			ask:  func(s stage) request { return request{Reference: s.ref("a", nil), Selector: s.sel(optional)} },
-			want: result{Ref: "a"},
-		},
-		"optional keeps a value that it cannot follow (R167)": {
-			ask:  func(s stage) request { return request{CurrentValue: "old", Reference: s.ref("a", both)} },
-			want: result{Value: "old", Ref: "a"},
-		},
+		"missing (R167)": {ref: "net-a", path: "spec.forProvider.networkId",
+			want: result{Ref: "net-a", Err: `spec.forProvider.networkId: Network "net-a" does not exist yet`}},
+		"no match (R167)": {selects: true, path: "f", want: result{Err: "f: no Network matches labels app=app"}},
+		"unnamed (R167)": {given: objects{network("a", unnamed)}, ref: "a",
+			want: result{Ref: "a", Err: `Network "a" has no external name yet: it is still being created`}},
+		"name defaulted, creation pending (N36)": {given: objects{network("a", pending)}, ref: "a",
+			want: result{Ref: "a", Err: `Network "a" has no external name yet: it is still being created`}},
+		"name defaulted, creation failed (N36)": {given: objects{network("a", pending, failed)}, ref: "a",
+			want: result{Ref: "a", Err: `Network "a" has no external name yet: its creation failed, see its conditions`}},
+		"created (N36)": {given: objects{network("a", pending, created)}, ref: "a", want: result{Value: "ext-a", Ref: "a"}},
+		"gone outside, created again in vain (N36)": {given: objects{network("a", pending, created, again, againNot)}, ref: "a",
+			want: result{Ref: "a", Err: `Network "a" has no external name yet: its creation failed, see its conditions`}},
+		"being deleted (R167)": {given: objects{network("a", leaving)}, ref: "a",
+			want: result{Ref: "a", Err: `Network "a" is being deleted: refer to another object, or create it again after the deletion`}},
+		"all matches are being deleted (R167)": {given: objects{network("a", leaving)}, selects: true,
+			want: result{Err: "no Network matches labels app=app, except objects that are being deleted"}},
+		"optional reference (R167)":             {ref: "a", policy: optional, want: result{Ref: "a"}},
+		"optional selector (R167)":              {selects: true, sel: optional},
+		"choice of an optional selector (R167)": {ref: "a", selects: true, sel: optional, want: result{Ref: "a"}},
+		"optional keeps a value that it cannot follow (R167)": {value: "old", ref: "a", policy: both,
+			want: result{Value: "old", Ref: "a"}},
 	})
 }
 
@@ -342,5 +277,93 @@ func TestOldest(t *testing.T) {
 	want := result{Value: "ext-b", Ref: "b"}
 	if diff := cmp.Diff(want, s.resolve(t, reference.ResolutionRequest{Selector: s.sel(nil)})); diff != "" {
 		t.Errorf("the oldest is chosen (R169): -want +got:\n%s", diff)
+	}
+}
+
+// A listing asks for a field that is a list where the given objects exist.
+type listing struct {
+	given        objects
+	values, refs []string     // current values, and names of the references
+	policy       *xpv1.Policy // of each reference
+	selects      bool
+	sel          *xpv1.Policy // of the selector
+	want         results
+}
+
+// results are what the resolution of a list came to; names in it are without the stage's prefix.
+type results struct {
+	Values, Refs []string
+	Err          string
+}
+
+func TestResolveMultiple(t *testing.T) {
+	t.Parallel()
+	runListings(t, map[string]listing{
+		"in the order of the references (R170)": {given: objects{network("a"), network("b")}, refs: []string{"b", "a"},
+			want: results{Values: []string{"ext-b", "ext-a"}, Refs: []string{"b", "a"}}},
+		"every match, by name (R170)": {given: objects{network("b"), network("a"), network("0", leaving)}, selects: true,
+			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}}},
+		"one is missing (R167, R170)": {given: objects{network("a")}, refs: []string{"a", "b"},
+			want: results{Refs: []string{"a", "b"}, Err: `Network "b" does not exist yet`}},
+		"one that is optional is missing (R167, R170)": {given: objects{network("b")}, refs: []string{"a", "b"}, policy: optional,
+			want: results{Values: []string{"ext-b"}, Refs: []string{"a", "b"}}},
+		"waits for every match (R167, R170)": {given: objects{network("a"), network("b", pending)}, selects: true,
+			want: results{Err: `Network "b" has no external name yet: it is still being created`}},
+	})
+}
+
+// What is chosen once stays, unless the policy is Always.
+func TestResolveMultipleAgain(t *testing.T) {
+	t.Parallel()
+	runListings(t, map[string]listing{
+		"values are kept (R168, R170)": {
+			given: objects{network("a")}, values: []string{"mine"}, refs: []string{"a"}, selects: true,
+			want: results{Values: []string{"mine"}, Refs: []string{"a"}},
+		},
+		"Always takes in new matches (R168, R170)": {
+			given: objects{network("a"), network("b")}, values: []string{"ext-a"}, refs: []string{"a"}, selects: true, sel: always,
+			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
+		},
+		"a later match is not taken in without Always (R168, R170)": {
+			given: objects{network("a"), network("b")}, values: []string{"ext-a"}, refs: []string{"a"}, selects: true,
+			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
+		},
+		"Always leaves out what no longer matches (R168, R170)": {
+			given:  objects{network("a"), network("b", labelled("app", "other")), network("c", leaving)},
+			values: []string{"ext-a", "ext-b", "ext-c"}, refs: []string{"a", "b", "c"}, selects: true, sel: always,
+			want: results{Values: []string{"ext-a"}, Refs: []string{"a"}},
+		},
+		"Always follows each reference (R168, R170)": {
+			given: objects{network("a"), network("b")}, values: []string{"old-a", "old-b"}, refs: []string{"a", "b"}, policy: always,
+			want: results{Values: []string{"ext-a", "ext-b"}, Refs: []string{"a", "b"}},
+		},
+	})
+}
+
+func runListings(t *testing.T, cases map[string]listing) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, tc.given...)
+			req := reference.MultiResolutionRequest{CurrentValues: tc.values, To: toNetwork}
+			for _, name := range tc.refs {
+				req.References = append(req.References, *s.ref(name, tc.policy))
+			}
+			if tc.selects {
+				req.Selector = s.sel(tc.sel)
+			}
+			rsp, err := reference.NewAPIResolver(s.Client, &Network{}).ResolveMultiple(t.Context(), req)
+			got := results{Values: rsp.ResolvedValues}
+			for _, ref := range rsp.ResolvedReferences {
+				got.Refs = append(got.Refs, strings.TrimPrefix(ref.Name, s.p))
+			}
+			if err != nil {
+				got.Err = strings.ReplaceAll(err.Error(), s.p, "")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

@@ -4,21 +4,24 @@
 package reference_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reference"
 )
 
@@ -227,46 +230,80 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// A watch on the referenced kind, begun by the first who waits, wakes the dependent as soon as its target can be used.
-func TestWake(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	woken := make(chan time.Time, 100)
-	var tracker *reference.Tracker
-	tracker = reference.NewTracker(func(kind schema.GroupVersionKind) bool {
-		w, err := s.Client.Watch(t.Context(), &NetworkList{})
-		if err != nil {
-			t.Error(err)
-			return false
-		}
-		t.Cleanup(w.Stop)
-		go func() {
-			known := map[string]client.Object{}
-			for e := range w.ResultChan() {
-				after, ok := e.Object.(client.Object)
-				if !ok {
-					continue
-				}
-				before := known[after.GetName()]
-				known[after.GetName()] = after
-				if len(tracker.Handle(kind, before, after)) > 0 {
-					woken <- time.Now()
-				}
-			}
-		}()
-		return true
-	})
-	s.look(t, tracker, "waiting", reference.ResolutionRequest{Reference: s.ref("a", nil)})
-	n := network("a", unnamed)(s.p).(*Network)
-	s.add(t, n)
-	<-woken
-	s.look(t, tracker, "waiting", reference.ResolutionRequest{Reference: s.ref("a", nil)})
-	named := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+meta.AnnotationKeyExternalName+`":"net"}}}`))
-	began := time.Now()
-	if err := s.Client.Patch(t.Context(), n.DeepCopyObject().(client.Object), named); err != nil {
-		t.Fatal(err)
+// nowhere is a client of an empty server that costs nothing, so that only the tracker is measured.
+type nowhere struct {
+	client.Client
+	scheme *runtime.Scheme
+	mapper apimeta.RESTMapper
+}
+
+func (n nowhere) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, error) {
+	return apiutil.GVKForObject(o, n.scheme)
+}
+func (n nowhere) RESTMapper() apimeta.RESTMapper { return n.mapper }
+func (n nowhere) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+func (n nowhere) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func newNowhere() nowhere {
+	mapper := apimeta.NewDefaultRESTMapper(nil)
+	mapper.Add(networkKind, apimeta.RESTScopeRoot)
+	return nowhere{scheme: scheme(), mapper: mapper}
+}
+
+const many = 10_000
+
+// Each of 10,000 dependents waits for an object of its own, and selects another with labels of its own.
+func populate(b *testing.B, c client.Client) *reference.Tracker {
+	b.Helper()
+	tracker := reference.NewTracker(nil)
+	for i := range many {
+		pass(b, tracker, c, i)
 	}
-	if took := (<-woken).Sub(began); took > time.Second {
-		t.Errorf("the dependent was woken after %s, want less than a second (R167)", took)
+	return tracker
+}
+
+func pass(b *testing.B, tracker *reference.Tracker, c client.Client, i int) {
+	b.Helper()
+	recorder := tracker.Recorder(dependent(fmt.Sprint(i)), c)
+	if err := recorder.Get(b.Context(), client.ObjectKey{Name: fmt.Sprint(i)}, &Network{}); err != nil {
+		b.Fatal(err)
+	}
+	if err := recorder.List(b.Context(), &NetworkList{}, client.MatchingLabels{"app": fmt.Sprint(i % 100)}); err != nil {
+		b.Fatal(err)
+	}
+	recorder.Done(nil)
+}
+
+func BenchmarkTrackerPass(b *testing.B) {
+	c := newNowhere()
+	tracker := populate(b, c)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		pass(b, tracker, c, i%many)
+	}
+}
+
+func BenchmarkTrackerNamedEvent(b *testing.B) {
+	tracker := populate(b, newNowhere())
+	before, after := network("", version("1"))("5").(*Network), network("", version("2"))("5").(*Network)
+	after.Annotations = nil
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := tracker.Handle(networkKind, before, after); len(got) != 1 {
+			b.Fatalf("woke %d", len(got))
+		}
+	}
+}
+
+func BenchmarkTrackerIrrelevantEvent(b *testing.B) {
+	tracker := populate(b, newNowhere())
+	before, after := network("", version("1"))("5"), network("", version("2"))("5")
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := tracker.Handle(networkKind, before, after); len(got) != 0 {
+			b.Fatalf("woke %d", len(got))
+		}
 	}
 }
