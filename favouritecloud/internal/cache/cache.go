@@ -19,7 +19,6 @@ package cache
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -52,46 +51,34 @@ type record = service.Record[Spec]
 
 // New returns a service that is not running yet. The search path has folders, or patterns of folders.
 func New(env service.Environment, searchPath []string) *Service {
-	installed := software(searchPath)
 	return service.New(env, service.Kind[Spec, api.CreateInstanceInput, api.UpdateInstanceInput]{
-		Noun: "cache instance", Update: update, Show: func(r record) any { return show(r) },
+		Noun: "cache instance", New: create, Update: update, Show: func(r record) any { return show(r) },
 		ShowCreated: func(r record) any {
 			return api.CreatedInstance{Instance: show(r), Credentials: sdk.Credentials{Password: r.Password}}
-		},
-		New: func(ctx context.Context, in api.CreateInstanceInput) (record, error) {
-			return create(ctx, installed, in)
 		},
 		Servers: &service.Servers[Spec]{
 			Prefix: "cache-", Ports: host.CachePorts,
 			Folder: host.Folder{ // A kill loses no data: the server has written all of it to files.
 				Stop: unix.SIGTERM, End: map[string]unix.Signal{serverProgram: unix.SIGKILL}, Marks: []string{" # "},
 			},
-			NewDriver: func(s service.Site[Spec]) service.Driver[Spec] { return &driver{Site: s, software: installed} },
+			Software: software(searchPath),
+			Version: refusal.Version{
+				Field: "engine_version", Program: "Redis", Pattern: `^[1-9][0-9]{0,3}\.[0-9]{1,4}$`, Form: "a major and minor version",
+				Example: "7.0",
+			},
+			NewDriver: func(s service.Site[Spec]) service.Driver[Spec] { return &driver{s} },
 		},
 	})
 }
 
-func create(ctx context.Context, installed host.Software, in api.CreateInstanceInput) (r record, err error) {
+func create(in api.CreateInstanceInput) (r record, err error) {
 	r.Name, r.Labels = in.Name, in.Labels
 	r.Version, r.Password = *cmp.Or(in.EngineVersion, new(string)), *cmp.Or(in.Password, new(service.NewPassword()))
 	r.Spec = Spec{
 		MemoryMegabytes: in.MemoryMegabytes, EvictionPolicy: *cmp.Or(in.EvictionPolicy, new(api.DefaultEvictionPolicy)),
 		Secret: service.NewPassword(),
 	}
-	if err := refusal.Name("name", in.Name); err != nil {
-		return r, err
-	}
-	if err := validate(r.Spec, in.Password); err != nil || in.EngineVersion == nil {
-		return r, err
-	}
-	programs, err := installed.Find(ctx)
-	if err != nil {
-		return r, err
-	}
-	return r, refusal.Version{
-		Field: "engine_version", Program: "Redis", Pattern: `^[1-9][0-9]{0,3}\.[0-9]{1,4}$`, Form: "a major and minor version",
-		Example: "7.0", Installed: host.Versions(programs),
-	}.Validate(r.Version)
+	return r, validate(r.Spec, in.Password)
 }
 
 func update(r *record, in api.UpdateInstanceInput) error {

@@ -52,23 +52,20 @@ func software(searchPath []string) host.Software {
 
 // choose returns the program of the version, or else the first one: later versions can read the data of earlier ones, and usually
 // only one is installed.
-func choose(programs []host.Program, version string) (host.Program, error) {
-	for _, p := range programs {
+func choose(installed []host.Program, version string) (host.Program, error) {
+	for _, p := range installed {
 		if p.Version == version {
 			return p, nil
 		}
 	}
-	if len(programs) == 0 {
+	if len(installed) == 0 {
 		return host.Program{}, &host.NotInstalledError{Program: fmt.Sprintf("Redis %d or later", oldestMajor), Package: "redis-server"}
 	}
-	return programs[0], nil
+	return installed[0], nil
 }
 
 // driver runs the Redis server of one instance.
-type driver struct {
-	service.Site[Spec]
-	software host.Software
-}
+type driver struct{ service.Site[Spec] }
 
 // Find returns the server that an earlier cloud started.
 func (d *driver) Find(ctx context.Context, r record) (*host.Server, error) {
@@ -102,12 +99,8 @@ func (d *driver) Find(ctx context.Context, r record) (*host.Server, error) {
 func (d *driver) Fits(*host.Server, record) bool { return true }
 
 // Prepare selects the program.
-func (d *driver) Prepare(ctx context.Context, r record) (start func(port int) (*host.Server, error), err error) {
-	programs, err := d.software.Find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	program, err := choose(programs, r.Version)
+func (d *driver) Prepare(_ context.Context, r record, installed []host.Program) (func(port int) (*host.Server, error), error) {
+	program, err := choose(installed, r.Version)
 	return func(port int) (*host.Server, error) { return d.start(program, port, r) }, err
 }
 

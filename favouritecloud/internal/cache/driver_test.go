@@ -82,7 +82,7 @@ func newDriver(t *testing.T) *driver {
 			t.Error(err)
 		}
 	})
-	return &driver{Site: service.Site[Spec]{Folder: &folder}, software: software(DefaultSearchPath())}
+	return &driver{service.Site[Spec]{Folder: &folder}}
 }
 
 func TestDriver(t *testing.T) {
@@ -93,7 +93,11 @@ func TestDriver(t *testing.T) {
 	if running, err := d.Find(t.Context(), r); running != nil || err != nil {
 		t.Errorf("in an empty folder runs %v, %v", running, err)
 	}
-	start, err := d.Prepare(t.Context(), r)
+	installed, err := software(DefaultSearchPath()).Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := d.Prepare(t.Context(), r, installed)
 	if err != nil {
 		t.Fatal(err)
 	}

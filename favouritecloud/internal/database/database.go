@@ -12,7 +12,6 @@ package database
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,14 +43,11 @@ type record = service.Record[Spec]
 // New returns a service that is not running yet. The search path has folders, or patterns of folders; parallel is how many data
 // folders are initialized at the same time.
 func New(env service.Environment, searchPath []string, parallel int) *Service {
-	installed, slots := software(searchPath), make(chan struct{}, parallel)
+	slots := make(chan struct{}, parallel)
 	return service.New(env, service.Kind[Spec, api.CreateInstanceInput, api.UpdateInstanceInput]{
-		Noun: "database instance", Update: update, Show: func(r record) any { return show(r) },
+		Noun: "database instance", New: create, Update: update, Show: func(r record) any { return show(r) },
 		ShowCreated: func(r record) any {
 			return api.CreatedInstance{Instance: show(r), Credentials: sdk.Credentials{Password: r.Password}}
-		},
-		New: func(ctx context.Context, in api.CreateInstanceInput) (record, error) {
-			return create(ctx, installed, in)
 		},
 		Servers: &service.Servers[Spec]{
 			Prefix: "database-", Ports: host.DatabasePorts,
@@ -60,30 +56,19 @@ func New(env service.Environment, searchPath []string, parallel int) *Service {
 				Stop: unix.SIGINT, End: map[string]unix.Signal{serverProgram: unix.SIGQUIT, initProgram: unix.SIGKILL},
 				Marks: []string{"FATAL:", "PANIC:", "error:"},
 			},
-			NewDriver: func(s service.Site[Spec]) service.Driver[Spec] {
-				return &driver{Site: s, software: installed, slots: slots}
+			Software: software(searchPath),
+			Version: refusal.Version{
+				Field: "version", Program: "PostgreSQL", Pattern: `^[1-9][0-9]{0,3}$`, Form: "a major version", Example: "15",
 			},
+			NewDriver: func(s service.Site[Spec]) service.Driver[Spec] { return &driver{Site: s, slots: slots} },
 		},
 	})
 }
 
-func create(ctx context.Context, installed host.Software, in api.CreateInstanceInput) (r record, err error) {
+func create(in api.CreateInstanceInput) (r record, err error) {
 	r.Name, r.Labels, r.Spec = in.Name, in.Labels, Spec{FancinessLevel: in.FancinessLevel}
 	r.Version, r.Password = *cmp.Or(in.Version, new(string)), *cmp.Or(in.Password, new(service.NewPassword()))
-	if err := refusal.Name("name", in.Name); err != nil {
-		return r, err
-	}
-	if err := validate(r.Spec.FancinessLevel, in.Password); err != nil || in.Version == nil {
-		return r, err
-	}
-	programs, err := installed.Find(ctx)
-	if err != nil {
-		return r, err
-	}
-	return r, refusal.Version{
-		Field: "version", Program: "PostgreSQL", Pattern: `^[1-9][0-9]{0,3}$`, Form: "a major version", Example: "15",
-		Installed: host.Versions(programs),
-	}.Validate(r.Version)
+	return r, validate(r.Spec.FancinessLevel, in.Password)
 }
 
 func update(r *record, in api.UpdateInstanceInput) error {

@@ -58,8 +58,8 @@ func software(searchPath []string) host.Software {
 }
 
 // choose returns the first program of the major version, of any version if that is empty.
-func choose(programs []host.Program, major string) (host.Program, error) {
-	for _, p := range programs {
+func choose(installed []host.Program, major string) (host.Program, error) {
+	for _, p := range installed {
 		if major == "" || p.Version == major {
 			return p, nil
 		}
@@ -74,8 +74,7 @@ func choose(programs []host.Program, major string) (host.Program, error) {
 // driver runs the PostgreSQL server of one instance.
 type driver struct {
 	service.Site[Spec]
-	software host.Software
-	slots    chan struct{} // one token per data folder that is being initialized
+	slots chan struct{} // one token per data folder that is being initialized
 }
 
 // Find returns the server that an earlier cloud started.
@@ -129,11 +128,7 @@ func setting(s *host.Server, name string) int {
 }
 
 // Prepare initializes the data folder if there is none.
-func (d *driver) Prepare(ctx context.Context, r record) (start func(port int) (*host.Server, error), err error) {
-	programs, err := d.software.Find(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d *driver) Prepare(ctx context.Context, r record, installed []host.Program) (func(port int) (*host.Server, error), error) {
 	exists, err := d.HasData()
 	if err != nil {
 		return nil, fmt.Errorf("checking data folder: %w", err)
@@ -144,7 +139,7 @@ func (d *driver) Prepare(ctx context.Context, r record) (start func(port int) (*
 			return nil, err
 		}
 	}
-	program, err := choose(programs, wanted)
+	program, err := choose(installed, wanted)
 	if err == nil && !exists {
 		err = d.initialize(ctx, program)
 	}

@@ -52,19 +52,13 @@ type Verdict struct {
 
 // Injector holds the rules and the counts. It is safe for concurrent use.
 type Injector struct {
-	now func() time.Time
-
 	mu    sync.Mutex
 	rules []*rule
 	calls map[sdk.CallCount]int // by all fields except Count
 }
 
 // New returns an injector without rules.
-func New() *Injector { return newInjector(time.Now) }
-
-func newInjector(now func() time.Time) *Injector {
-	return &Injector{now: now, calls: map[sdk.CallCount]int{}}
-}
+func New() *Injector { return &Injector{calls: map[sdk.CallCount]int{}} }
 
 // Set replaces all rules. If one is invalid, it changes nothing.
 func (i *Injector) Set(given []sdk.FaultRule) error {
@@ -101,7 +95,7 @@ func (i *Injector) Judge(c Call) Verdict {
 	var v Verdict
 	for _, r := range i.rules {
 		if r.matches(c) {
-			r.judge(c, i.now(), &v)
+			r.judge(c, time.Now(), &v)
 		}
 	}
 	return v

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,60 +25,47 @@ func set(t *testing.T, i *Injector, rules ...sdk.FaultRule) {
 
 func TestMatch(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		match *sdk.FaultMatch
-		call  Call
-		want  bool
-	}{
-		"all":           {nil, Call{Method: "GET", Service: "networks"}, true},
-		"empty":         {&sdk.FaultMatch{}, Call{Method: "GET", Service: "networks"}, true},
-		"method":        {&sdk.FaultMatch{Method: "GET"}, Call{Method: "GET", Service: "networks"}, true},
-		"other method":  {&sdk.FaultMatch{Method: "POST"}, Call{Method: "GET", Service: "networks"}, false},
-		"service":       {&sdk.FaultMatch{Service: "networks"}, Call{Method: "GET", Service: "networks"}, true},
-		"other service": {&sdk.FaultMatch{Service: "subnets"}, Call{Method: "GET", Service: "networks"}, false},
-		"half":          {&sdk.FaultMatch{Method: "GET", Service: "subnets"}, Call{Method: "GET", Service: "networks"}, false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := New()
-			set(t, i, sdk.FaultRule{Latency: "1s", Match: tc.match})
-			if got := i.Judge(tc.call).Latency == time.Second; got != tc.want {
-				t.Errorf("matches: %t", got)
-			}
-		})
+	call := Call{Method: "GET", Service: "networks"}
+	for match, want := range map[sdk.FaultMatch]bool{
+		{}: true, {Method: "GET"}: true, {Method: "POST"}: false, {Service: "networks"}: true, {Service: "subnets"}: false,
+		{Method: "GET", Service: "subnets"}: false, {Method: "GET", Service: "networks"}: true,
+	} {
+		i := New()
+		set(t, i, sdk.FaultRule{Latency: "1s", Match: &match}, sdk.FaultRule{Latency: "2s"})
+		if got := i.Judge(call).Latency == 3*time.Second; got != want {
+			t.Errorf("%+v matches: %t", match, got)
+		}
 	}
 }
 
 func TestBucketFillsWithTime(t *testing.T) {
 	t.Parallel()
-	now := time.Unix(0, 0)
-	i := newInjector(func() time.Time { return now })
-	set(t, i, sdk.FaultRule{CallsPerSecond: 2, Burst: 3, PerProject: true})
-	allowed := func(project string) (n int) {
-		for i.Judge(Call{Method: "GET", Project: project}).Refusal == nil {
-			n++
+	synctest.Test(t, func(t *testing.T) {
+		i := New()
+		set(t, i, sdk.FaultRule{CallsPerSecond: 2, Burst: 3, PerProject: true})
+		steps := []struct {
+			project string
+			later   time.Duration
+			want    int
+		}{
+			{"a", 0, 3}, {"a", 0, 0}, {"b", 0, 3}, {"a", 400 * time.Millisecond, 0}, {"a", 100 * time.Millisecond, 1},
+			{"a", time.Second, 2}, {"a", time.Hour, 3}, {"b", 0, 3},
 		}
-		return n
-	}
-	steps := []struct {
-		project string
-		later   time.Duration
-		want    int
-	}{
-		{"a", 0, 3}, {"a", 0, 0}, {"b", 0, 3}, {"a", 400 * time.Millisecond, 0}, {"a", 100 * time.Millisecond, 1},
-		{"a", time.Second, 2}, {"a", time.Hour, 3}, {"b", 0, 3},
-	}
-	for n, step := range steps {
-		now = now.Add(step.later)
-		if got := allowed(step.project); got != step.want {
-			t.Errorf("step %d: %d calls are allowed, want %d", n, got, step.want)
+		for n, step := range steps {
+			time.Sleep(step.later)
+			allowed := 0
+			for i.Judge(Call{Method: "GET", Project: step.project}).Refusal == nil {
+				allowed++
+			}
+			if allowed != step.want {
+				t.Errorf("step %d: %d calls are allowed, want %d", n, allowed, step.want)
+			}
 		}
-	}
-	refused, ok := errors.AsType[*refusal.Error](i.Judge(Call{Project: "a"}).Refusal)
-	if !ok || refused.Status != 429 || refused.RetryAfter != 500*time.Millisecond {
-		t.Errorf("refused with %+v", refused)
-	}
+		refused, ok := errors.AsType[*refusal.Error](i.Judge(Call{Project: "a"}).Refusal)
+		if !ok || refused.Status != 429 || refused.RetryAfter != 500*time.Millisecond {
+			t.Errorf("refused with %+v", refused)
+		}
+	})
 }
 
 func TestSeedDecides(t *testing.T) {
@@ -134,27 +122,21 @@ func TestRulesAreChecked(t *testing.T) {
 	i := New()
 	good := sdk.FaultRule{Latency: "1s"}
 	set(t, i, good)
-	cases := map[string]struct {
-		rule sdk.FaultRule
-		want string
-	}{
-		"no duration":    {sdk.FaultRule{Latency: "soon"}, `latency "soon" is not a duration such as "200ms"`},
-		"past":           {sdk.FaultRule{StaleReads: "-1s"}, "stale_reads"},
-		"for ever":       {sdk.FaultRule{Latency: "1m"}, "more than 20s"},
-		"error rate":     {sdk.FaultRule{ErrorRate: 1.1}, "error_rate 1.1 is not between 0 and 1"},
-		"drop rate":      {sdk.FaultRule{DropRate: -0.1}, "drop_rate -0.1"},
-		"status":         {sdk.FaultRule{ErrorRate: 1, ErrorStatus: 404}, "error_status 404"},
-		"calls":          {sdk.FaultRule{CallsPerSecond: -1}, "negative"},
-		"burst":          {sdk.FaultRule{CallsPerSecond: 1, Burst: -1}, "negative"},
-		"burst of zilch": {sdk.FaultRule{Burst: 5}, "calls_per_second"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			err := i.Set([]sdk.FaultRule{good, tc.rule})
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "rule 2: ") {
-				t.Errorf("error %v, want %q", err, tc.want)
-			}
-		})
+	for want, rule := range map[string]sdk.FaultRule{
+		`latency "soon" is not a duration such as "200ms"`: {Latency: "soon"},
+		"stale_reads":                           {StaleReads: "-1s"},
+		"more than 20s":                         {Latency: "1m"},
+		"error_rate 1.1 is not between 0 and 1": {ErrorRate: 1.1},
+		"drop_rate -0.1":                        {DropRate: -0.1},
+		"error_status 404":                      {ErrorRate: 1, ErrorStatus: 404},
+		"calls_per_second -1":                   {CallsPerSecond: -1},
+		"burst -1":                              {CallsPerSecond: 1, Burst: -1},
+		"burst and per_project need calls_per_second": {Burst: 5},
+	} {
+		err := i.Set([]sdk.FaultRule{good, rule})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "rule 2: ") {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 	if diff := cmp.Diff([]sdk.FaultRule{good}, i.Rules()); diff != "" {
 		t.Errorf("rules that were refused are kept, -want +got:\n%s", diff)

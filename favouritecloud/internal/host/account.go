@@ -27,21 +27,19 @@ func FindAccount() (Account, error) {
 	if os.Geteuid() != 0 {
 		return accountOf(os.Geteuid(), os.Getegid()), nil
 	}
-	var problems []error
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		uid, uidErr := strconv.Atoi(u.Uid)
-		gid, gidErr := strconv.Atoi(u.Gid)
-		if err := errors.Join(uidErr, gidErr); err != nil {
-			return Account{}, fmt.Errorf("reading account %s: %w", name, err)
-		}
-		return Account{Name: name, UID: uid, GID: gid}, nil
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
 	}
-	return Account{}, fmt.Errorf("finding an account for servers, which must not run as root: %w", errors.Join(problems...))
+	if err != nil {
+		return Account{}, fmt.Errorf("finding an account for servers, which must not run as root: %w", err)
+	}
+	uid, uidErr := strconv.Atoi(u.Uid)
+	gid, gidErr := strconv.Atoi(u.Gid)
+	if err := errors.Join(uidErr, gidErr); err != nil {
+		return Account{}, fmt.Errorf("reading account %s: %w", u.Username, err)
+	}
+	return Account{Name: u.Username, UID: uid, GID: gid}, nil
 }
 
 func accountOf(uid, gid int) Account {

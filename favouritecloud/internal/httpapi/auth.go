@@ -106,21 +106,15 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
 	if err := refusal.Name("project", project); err != nil {
 		return err
 	}
-	id, secret := randomHex(keyIDBytes), randomHex(keySecretBytes)
-	created := sdk.APIKey{
-		Project: project, ID: id, Key: keyPrefix + id + "_" + secret,
-		CreatedAt: time.Now().UTC().Truncate(time.Second),
-	}
+	random := make([]byte, keyIDBytes+keySecretBytes)
+	rand.Read(random) // never fails
+	id, secret := hex.EncodeToString(random[:keyIDBytes]), hex.EncodeToString(random[keyIDBytes:])
+	now := time.Now().UTC().Truncate(time.Second)
+	created := sdk.APIKey{Project: project, ID: id, Key: keyPrefix + id + "_" + secret, CreatedAt: now}
 	kept := apiKey{Project: project, Hash: sha256.Sum256([]byte(created.Key)), CreatedAt: created.CreatedAt}
 	if err := a.Store.Write(func(tx *store.Tx) error { return keys.Put(tx, "", id, kept) }); err != nil {
 		return err
 	}
 	a.Log.Info("API key created", "project", project, "key", id)
 	return respondJSON(w, http.StatusCreated, created)
-}
-
-func randomHex(n int) string {
-	random := make([]byte, n)
-	rand.Read(random) // never fails
-	return hex.EncodeToString(random)
 }

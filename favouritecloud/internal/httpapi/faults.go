@@ -17,24 +17,31 @@ import (
 
 // addFaultRoutes adds the routes of the administrator.
 func (a *API) addFaultRoutes() {
-	a.handle("GET /admin/v1/faults", a.forAdmin(a.getFaults))
-	a.handle("PUT /admin/v1/faults", a.forAdmin(a.setFaults))
-	a.handle("DELETE /admin/v1/faults", a.forAdmin(a.clearFaults))
-	a.handle("GET /admin/v1/stats", a.forAdmin(func(w http.ResponseWriter, _ *http.Request) error {
-		return respondJSON(w, http.StatusOK, a.Faults.Stats())
-	}))
-	a.handle("DELETE /admin/v1/stats", a.forAdmin(func(w http.ResponseWriter, _ *http.Request) error {
+	add := func(pattern string, do func(r *http.Request) error, show func() any) {
+		a.handle(pattern, a.forAdmin(func(w http.ResponseWriter, r *http.Request) error {
+			if err := do(r); err != nil {
+				return err
+			}
+			return respondJSON(w, http.StatusOK, show())
+		}))
+	}
+	nothing := func(*http.Request) error { return nil }
+	rules, stats := func() any { return sdk.Faults{Rules: a.Faults.Rules()} }, func() any { return a.Faults.Stats() }
+	add("GET /admin/v1/faults", nothing, rules)
+	add("PUT /admin/v1/faults", a.setFaults, rules)
+	add("DELETE /admin/v1/faults", func(*http.Request) error {
+		a.Log.Info("faults cleared")
+		return a.Faults.Set(nil)
+	}, rules)
+	add("GET /admin/v1/stats", nothing, stats)
+	add("DELETE /admin/v1/stats", func(*http.Request) error {
 		a.Faults.ResetStats()
-		return respondJSON(w, http.StatusOK, a.Faults.Stats())
-	}))
-}
-
-func (a *API) getFaults(w http.ResponseWriter, _ *http.Request) error {
-	return respondJSON(w, http.StatusOK, sdk.Faults{Rules: a.Faults.Rules()})
+		return nil
+	}, stats)
 }
 
 // setFaults accepts {"rules": […]}, or a single rule.
-func (a *API) setFaults(w http.ResponseWriter, r *http.Request) error {
+func (a *API) setFaults(r *http.Request) error {
 	var in struct {
 		sdk.FaultRule
 		Rules []sdk.FaultRule `json:"rules"`
@@ -48,23 +55,15 @@ func (a *API) setFaults(w http.ResponseWriter, r *http.Request) error {
 		}
 		in.Rules = []sdk.FaultRule{single}
 	}
-	if err := a.Faults.Set(in.Rules); err != nil {
-		return err
-	}
 	rules, err := json.Marshal(in.Rules)
 	if err != nil {
 		return err
 	}
-	a.Log.Info("faults set", "rules", string(rules))
-	return a.getFaults(w, r)
-}
-
-func (a *API) clearFaults(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Faults.Set(nil); err != nil {
+	if err := a.Faults.Set(in.Rules); err != nil {
 		return err
 	}
-	a.Log.Info("faults cleared")
-	return a.getFaults(w, r)
+	a.Log.Info("faults set", "rules", string(rules))
+	return nil
 }
 
 // faultyCall returns the call of a request. Fault rules do not apply to requests of the administrator, such as creating API keys.
@@ -104,20 +103,15 @@ func (a *API) serveWithFaults(w http.ResponseWriter, r *http.Request, call fault
 	case verdict.Drop:
 		a.routes.ServeHTTP(discard{header: http.Header{}}, r)
 		a.Faults.Count(call, verdict.Outcome)
-		a.disconnect(w, r)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			a.respondError(w, r, err)
+			return
+		}
+		_ = conn.Close() // The client gets an error in any case.
 	default:
 		a.routes.ServeHTTP(&statusRecorder{ResponseWriter: w, before: func(status int) { a.Faults.Count(call, outcome(status)) }}, r)
 	}
-}
-
-// disconnect closes the connection without an answer.
-func (a *API) disconnect(w http.ResponseWriter, r *http.Request) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		a.respondError(w, r, err)
-		return
-	}
-	_ = conn.Close() // The client gets an error in any case.
 }
 
 // outcome returns how a call without a fault is counted.

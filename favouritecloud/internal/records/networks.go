@@ -9,7 +9,6 @@ package records
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -79,7 +78,7 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(random)
 }
 
-func newNetwork(_ context.Context, in network.CreateNetworkInput) (r service.Record[network.Network], err error) {
+func newNetwork(in network.CreateNetworkInput) (r service.Record[network.Network], err error) {
 	r.Name, r.Labels = newID("net-"), in.Labels
 	r.Spec = network.Network{
 		CIDRBlock: in.CIDRBlock, Description: *cmp.Or(in.Description, new(string)), DNSServers: in.DNSServers,
@@ -137,7 +136,7 @@ func parseCIDR(block string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-func newSubnet(_ context.Context, in subnet.CreateSubnetInput) (r service.Record[subnet.Subnet], err error) {
+func newSubnet(in subnet.CreateSubnetInput) (r service.Record[subnet.Subnet], err error) {
 	r.Name, r.Labels = newID("sub-"), in.Labels
 	r.Spec = subnet.Subnet{NetworkID: in.NetworkID, CIDRBlock: in.CIDRBlock, Zone: *cmp.Or(in.Zone, new(string))}
 	if _, err := parseCIDR(in.CIDRBlock); err != nil {

@@ -29,15 +29,12 @@ type NodeGroups struct {
 }
 
 // newGroup returns the group that a request describes, with defaults.
-func newGroup(_ context.Context, in api.CreateNodeGroupInput) (r service.Record[group], err error) {
+func newGroup(in api.CreateNodeGroupInput) (r service.Record[group], err error) {
 	r.Name, r.Labels = in.Name, in.Labels
 	g := &r.Spec
 	g.SubnetIDs, g.InstanceType = in.SubnetIDs, *cmp.Or(in.InstanceType, new(api.DefaultInstanceType))
 	g.Upgrade = changedUpgrade(nil, *cmp.Or(in.Upgrade, &api.UpgradeInput{}))
 	g.Repair = changedRepair(nil, *cmp.Or(in.Repair, &api.RepairInput{}))
-	if err := refusal.Name("name", in.Name); err != nil {
-		return r, err
-	}
 	if len(in.SubnetIDs) == 0 || len(in.SubnetIDs) > maxSubnets {
 		return r, refusal.Invalid("subnet_ids must have 1 to %d ids of subnets, not %d", maxSubnets, len(in.SubnetIDs))
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
 )
 
 const (
@@ -84,24 +86,26 @@ func Password(password *string) error {
 	return nil
 }
 
-// Version describes the versions of a program that a request may ask for.
+// Version has the rules for the versions of a program.
 type Version struct {
 	// Field is the field of the request, Program the name of the program.
 	Field, Program string
-	// Installed are the versions that are installed.
-	Installed []string
 	// Pattern matches well-formed versions. Form and Example describe them in messages.
 	Pattern, Form, Example string
 }
 
 // Validate refuses a version that is not installed. If none is installed, it accepts every well-formed version: the status of the
 // instance then names the package to install, and the instance starts once that is done.
-func (v Version) Validate(version string) error {
+func (v Version) Validate(version string, installed []host.Program) error {
+	var versions []string
+	for _, p := range installed {
+		versions = append(versions, p.Version)
+	}
 	switch {
-	case slices.Contains(v.Installed, version):
+	case slices.Contains(versions, version):
 		return nil
-	case len(v.Installed) > 0:
-		return Invalid("%s %q is not available: this cloud has %s %s", v.Field, version, v.Program, strings.Join(v.Installed, ", "))
+	case len(versions) > 0:
+		return Invalid("%s %q is not available: this cloud has %s %s", v.Field, version, v.Program, strings.Join(versions, ", "))
 	case !regexp.MustCompile(v.Pattern).MatchString(version):
 		return Invalid("%s %q is not valid: it must be %s of %s such as %q", v.Field, version, v.Form, v.Program, v.Example)
 	}

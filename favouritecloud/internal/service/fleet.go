@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/host"
+	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/store"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
@@ -42,8 +43,24 @@ type Servers[Spec any] struct {
 	Ports host.PortRange
 	// Folder has the programs of the servers. The service sets path and owner.
 	Folder host.Folder
+	// Software has the program of the servers.
+	Software host.Software
+	// Version has the rules for requests of a version.
+	Version refusal.Version
 	// NewDriver returns the Driver of a server.
 	NewDriver func(Site[Spec]) Driver[Spec]
+}
+
+// checkVersion refuses a request for a version that is not available. No version is valid, also for resources that are records only.
+func (s *Servers[Spec]) checkVersion(ctx context.Context, version string) error {
+	if version == "" {
+		return nil
+	}
+	programs, err := s.Software.Find(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Version.Validate(version, programs)
 }
 
 // A Site is what a Driver needs of its service.
@@ -61,9 +78,9 @@ type Driver[Spec any] interface {
 	Find(ctx context.Context, r Record[Spec]) (*host.Server, error)
 	// Fits reports whether the server can continue to run, or must be restarted to match the record.
 	Fits(s *host.Server, r Record[Spec]) bool
-	// Prepare makes sure that a server can be started, and returns the function that starts it. The current server, if any, is
-	// stopped in between.
-	Prepare(ctx context.Context, r Record[Spec]) (start func(port int) (*host.Server, error), err error)
+	// Prepare makes sure that one of the programs can be started, and returns the function that starts it. The current server, if
+	// any, is stopped in between.
+	Prepare(ctx context.Context, r Record[Spec], installed []host.Program) (start func(port int) (*host.Server, error), err error)
 	// Settle waits until the server accepts connections and applies the rest of the record to it.
 	Settle(ctx context.Context, s *host.Server, r Record[Spec]) (Seen, error)
 }

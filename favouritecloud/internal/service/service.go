@@ -11,6 +11,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -79,8 +80,8 @@ func NewPassword() string { return (rand.Text() + rand.Text())[:32] }
 type Kind[Spec, In, Change any] struct {
 	// Noun names a resource in messages, and the tables of the service.
 	Noun string
-	// New validates a request and returns its record: Name, Labels, Server and Spec.
-	New func(ctx context.Context, in In) (Record[Spec], error)
+	// New returns the record of a request: Name, Labels, Server and Spec. It validates the Spec and the password.
+	New func(in In) (Record[Spec], error)
 	// Place, if any, checks a new record against other records.
 	Place func(tx *store.Tx, r *Record[Spec]) error
 	// Update applies a change and validates the result.
@@ -135,11 +136,8 @@ func (s *Service[Spec, In, Change]) Create(ctx context.Context, project, key str
 	if err := decode(&in); err != nil {
 		return created, err
 	}
-	r, err := s.Kind.New(ctx, in)
-	if err == nil {
-		err = refusal.Labels(r.Labels)
-	}
-	if err != nil {
+	r, err := s.Kind.New(in)
+	if err := cmp.Or(refusal.Name("name", r.Name), err, refusal.Labels(r.Labels), s.servers.checkVersion(ctx, r.Version)); err != nil {
 		return created, err
 	}
 	r.Project, r.IdempotencyKey, r.CreatedAt, r.Status = project, key, time.Now(), sdk.StatusAvailable

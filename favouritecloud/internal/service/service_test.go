@@ -23,7 +23,7 @@ type idle struct{}
 
 func (idle) Find(context.Context, Record[int]) (*host.Server, error) { return nil, nil }
 func (idle) Fits(*host.Server, Record[int]) bool                     { return true }
-func (idle) Prepare(context.Context, Record[int]) (func(int) (*host.Server, error), error) {
+func (idle) Prepare(context.Context, Record[int], []host.Program) (func(int) (*host.Server, error), error) {
 	return nil, errors.New("no luck")
 }
 func (idle) Settle(context.Context, *host.Server, Record[int]) (Seen, error) { return Seen{}, nil }
@@ -43,7 +43,7 @@ func newTestWorker(t *testing.T, status string) *worker[int] {
 	env := Environment{Store: state, Folder: t.TempDir(), RetryInterval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
 	s := New(env, Kind[int, int, int]{
 		Noun: "thing", Show: func(r Record[int]) any { return r.ID },
-		New:     func(context.Context, int) (Record[int], error) { return Record[int]{Name: "a"}, nil },
+		New:     func(int) (Record[int], error) { return Record[int]{Name: "a"}, nil },
 		Servers: &Servers[int]{Prefix: "thing-", NewDriver: func(Site[int]) Driver[int] { return idle{} }},
 	})
 	if created, err := s.Create(t.Context(), "p", "", func(any) error { return nil }); err != nil || string(created.Body) != "1" {

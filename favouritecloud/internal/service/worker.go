@@ -180,7 +180,11 @@ func (w *worker[Spec]) provide(ctx context.Context, r Record[Spec]) error {
 }
 
 func (w *worker[Spec]) restart(ctx context.Context, r Record[Spec]) error {
-	start, err := w.driver.Prepare(ctx, r)
+	installed, err := w.fleet.servers.Software.Find(ctx)
+	if err != nil {
+		return err
+	}
+	start, err := w.driver.Prepare(ctx, r, installed)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ package host
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,72 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+func TestCanReach(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := Account{UID: 54321, GID: 54321}
+	private, open := filepath.Join(root, "private"), filepath.Join(root, "open")
+	for _, f := range []struct {
+		path string
+		mode os.FileMode
+	}{{filepath.Dir(root), 0o711}, {root, 0o711}, {private, 0o700}, {open, 0o711}} {
+		if err := errors.Join(os.MkdirAll(f.path, 0o700), os.Chmod(f.path, f.mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]bool{
+		private: false, filepath.Join(private, "new"): false, open: true, filepath.Join(open, "new", "er"): true,
+	} {
+		if got, err := stranger.CanReach(path); err != nil || got != want {
+			t.Errorf("%s: got %t, %v", path, got, err)
+		}
+	}
+	if got, err := (Account{UID: os.Geteuid()}).CanReach(private); err != nil || !got {
+		t.Errorf("ourselves: got %t, %v", got, err)
+	}
+}
+
+func TestFree(t *testing.T) {
+	t.Parallel()
+	for _, r := range []PortRange{DatabasePorts, CachePorts} {
+		first, err := r.Free(func(int) bool { return false })
+		if err != nil || first < r.First || first >= r.End {
+			t.Fatalf("got %d, %v", first, err)
+		}
+		if _, err := r.Free(func(int) bool { return true }); err == nil {
+			t.Error("found a port though all are taken")
+		}
+	}
+	if DatabasePorts.End > CachePorts.First {
+		t.Error("services may choose the same port")
+	}
+}
+
+func TestLastCause(t *testing.T) {
+	t.Parallel()
+	postgres, redis := []string{"FATAL:", "PANIC:", "error:"}, []string{" # "}
+	cases := map[string]struct {
+		output string
+		marks  []string
+		want   string
+	}{
+		"fatal":         {"2026 LOG:  starting\n2026 UTC [1] FATAL:  could not bind\n2026 LOG:  shut down\n", postgres, "could not bind"},
+		"initdb":        {"creating ...\ninitdb: error: directory exists\ninitdb: hint: remove it", postgres, "directory exists"},
+		"warning":       {"7:M 21 Nov 2026 # Failed listening on port 1 (TCP), aborting.\n7:M 21 Nov 2026 * bye\n", redis, "Failed listening on port 1 (TCP), aborting."},
+		"configuration": {"*** FATAL CONFIG FILE ERROR (Redis 7.0.15) ***\n>>> 'x'\nBad directive\n", redis, "Bad directive"},
+		"nothing":       {"", redis, ""},
+		"other":         {"one\ntwo\n", postgres, "two"},
+	}
+	for name, tc := range cases {
+		if got := LastCause(tc.output, tc.marks...); got != tc.want {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
 
 func TestWorksIn(t *testing.T) {
 	t.Parallel()
@@ -29,11 +96,9 @@ func TestWorksIn(t *testing.T) {
 		"another's folder": {Info{Command: "postgres", Dir: "/a", Args: []string{"-D", "/a"}}, false},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := worksIn(tc.info, "/a/b", []string{"postgres", "initdb"}); got != tc.want {
-				t.Errorf("got %t", got)
-			}
-		})
+		if got := worksIn(tc.info, "/a/b", []string{"postgres", "initdb"}); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }
 
@@ -115,11 +180,4 @@ func ignoreExit(err error) error {
 		return nil
 	}
 	return err
-}
-
-func TestStartOfWhatDoesNotExist(t *testing.T) {
-	t.Parallel()
-	if _, err := Start(exec.Command(filepath.Join(t.TempDir(), "nothing"))); err == nil {
-		t.Error("started nothing")
-	}
 }
