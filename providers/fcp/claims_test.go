@@ -5,114 +5,77 @@ package fcp_test
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
-	"github.com/bowline-dev/bowline/pkg/provider"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	cachev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/cache/v1alpha3"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 )
 
-// configured makes what a claim gets from a class, by the provider's own configurators.
-func configured(t *testing.T, claim resource.Claim, class resource.Class, mg resource.BindableManaged) error {
-	t.Helper()
-	for _, c := range fcp.Provider().Classes {
-		if reflect.TypeOf(c.Claim) == reflect.TypeOf(claim) && reflect.TypeOf(c.Object) == reflect.TypeOf(class) {
-			for _, configurator := range c.Configurators {
-				if err := configurator.Configure(t.Context(), claim, class, mg); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	t.Fatalf("no class turns a %T into a %T", claim, mg)
-	return nil
-}
-
-// What becomes of what the claim says and what the class says.
-func TestClaimsOfDatabases(t *testing.T) {
+// A managed resource is configured by a claim and its class.
+func TestClaims(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		claimed, classed *string // versions
-		name             string  // in the class
-		password         bool    // in the class
-		want             *string
-		refused          string
+	for name, tc := range map[string]struct {
+		claimed, classed, want *string // versions
+		named, password        bool    // the class has them
+		refused                string
 	}{
-		"the claim's version (R283)": {claimed: ptr.To("15"), want: ptr.To("15")},
-		"the class's version (R258)": {classed: ptr.To("14"), want: ptr.To("14")},
-		"both say the same (R283)":   {claimed: ptr.To("14"), classed: ptr.To("14"), want: ptr.To("14")},
-		"nobody says one (R258)":     {},
-		"the class stands for another (D27)": {
-			claimed: ptr.To("15"), classed: ptr.To("14"), refused: "is 15, but the class has 14",
-		},
-		"a class that gives all claims one and the same (R274)": {name: "one-for-all", refused: "forProvider.name, which no two"},
-		"a class that gives all claims one password (R274)":     {password: true, refused: "forProvider.passwordSecretRef, which no two"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			class := &databasev1alpha3.FavouriteDBInstanceClass{}
-			class.SpecTemplate.ForProvider = databasev1alpha3.FavouriteDBInstanceParameters{
-				FancinessLevel: 40, Version: tc.classed, Name: tc.name,
-			}
-			if tc.password {
-				class.SpecTemplate.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: "platform", Name: "all", Key: "password"}
-			}
-			before := class.DeepCopy()
-			for field, claim := range map[string]resource.Claim{
-				"spec.engineVersion": &databasev1alpha1.PostgreSQLInstance{Spec: databasev1alpha1.PostgreSQLInstanceSpec{EngineVersion: tc.claimed}},
-				"spec.version":       &databasev1alpha1.FancySQLInstance{Spec: databasev1alpha1.FancySQLInstanceSpec{Version: tc.claimed}},
-			} {
-				mg := &databasev1alpha3.FavouriteDBInstance{}
-				err := configured(t, claim, class, mg)
-				if tc.refused != "" {
-					if err == nil || !strings.Contains(err.Error(), tc.refused) || tc.claimed != nil && !strings.Contains(err.Error(), field) {
-						t.Errorf("%s: %v, want %q", field, err, tc.refused)
-					}
-					continue
-				}
-				want := databasev1alpha3.FavouriteDBInstanceParameters{FancinessLevel: 40, Version: tc.want}
-				if diff := cmp.Diff(want, mg.Spec.ForProvider); err != nil || diff != "" {
-					t.Errorf("%s: %v, -want +got:\n%s", field, err, diff)
-				}
-			}
-			if diff := cmp.Diff(before, class); diff != "" {
-				t.Errorf("the class was changed:\n%s", diff)
-			}
-		})
-	}
-}
-
-// Every configurator of every class refuses what is of another kind than its own.
-func TestClaimsOfOtherKinds(t *testing.T) {
-	t.Parallel()
-	for _, c := range fcp.Provider().Classes {
-		var class resource.Class = &cachev1alpha3.CacheInstanceClass{}
-		var mg resource.BindableManaged = &cachev1alpha3.CacheInstance{}
-		if _, same := c.Managed.(*cachev1alpha3.CacheInstance); same {
-			class, mg = &databasev1alpha3.FavouriteDBInstanceClass{}, &databasev1alpha3.FavouriteDBInstance{}
+		"version of the claim (R283)":                 {claimed: new("15"), want: new("15")},
+		"version of the class (R258)":                 {classed: new("14"), want: new("14")},
+		"same version of both (R283)":                 {claimed: new("14"), classed: new("14"), want: new("14")},
+		"no version (R258)":                           {},
+		"version that the class does not have (D27)":  {claimed: new("15"), classed: new("14"), refused: "ersion is 15, but the class has 14"},
+		"one name of the class for all claims (R274)": {named: true, refused: "forProvider.name, which no two"},
+		"one password of the class for claims (R274)": {password: true, refused: "forProvider.passwordSecretRef, which no two"},
+	} {
+		database := databasev1alpha3.FavouriteDBInstanceParameters{FancinessLevel: 40, Version: tc.classed}
+		cache := cachev1alpha3.CacheInstanceParameters{MemoryMegabytes: new(8), EngineVersion: tc.classed}
+		if tc.named {
+			database.Name, cache.Name = "one-for-all", new("one-for-all")
 		}
-		for name, wrong := range map[string]provider.Class{
-			"claim (R260)":            {Claim: &databasev1alpha1.MySQLInstance{}, Object: c.Object, Managed: c.Managed},
-			"class (R260)":            {Claim: c.Claim, Object: class, Managed: c.Managed},
-			"managed resource (R260)": {Claim: c.Claim, Object: c.Object, Managed: mg},
-		} {
-			t.Run(fmt.Sprintf("%s for %T", name, c.Claim), func(t *testing.T) {
-				t.Parallel()
-				for _, configurator := range c.Configurators {
-					if err := configurator.Configure(t.Context(), wrong.Claim, wrong.Object, wrong.Managed); err == nil {
-						t.Error("it is accepted")
-					}
+		if tc.password {
+			database.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: "platform", Name: "all", Key: "password"}
+			cache.PasswordSecretRef = database.PasswordSecretRef
+		}
+		wantDatabase, wantCache := database, cache
+		wantDatabase.Version, wantCache.EngineVersion = tc.want, tc.want
+		for _, c := range fcp.Provider().Classes {
+			claim, class, mg := c.Claim.DeepCopyObject(), c.Object.DeepCopyObject().(resource.Class), c.Managed.DeepCopyObject().(resource.BindableManaged)
+			switch claim := claim.(type) {
+			case *databasev1alpha1.FancySQLInstance:
+				claim.Spec.Version = tc.claimed
+			case *databasev1alpha1.PostgreSQLInstance:
+				claim.Spec.EngineVersion = tc.claimed
+			case *cachev1alpha1.RedisCluster:
+				claim.Spec.EngineVersion = tc.claimed
+			}
+			var got, want any
+			switch class := class.(type) {
+			case *databasev1alpha3.FavouriteDBInstanceClass:
+				class.SpecTemplate.ForProvider = database
+				got, want = &mg.(*databasev1alpha3.FavouriteDBInstance).Spec.ForProvider, &wantDatabase
+			case *cachev1alpha3.CacheInstanceClass:
+				class.SpecTemplate.ForProvider = cache
+				got, want = &mg.(*cachev1alpha3.CacheInstance).Spec.ForProvider, &wantCache
+			}
+			t.Run(fmt.Sprintf("%s of %T", name, claim), func(t *testing.T) {
+				before := class.DeepCopyObject()
+				err := c.Configurators[0].Configure(t.Context(), claim.(resource.Claim), class, mg)
+				switch {
+				case tc.refused != "" && (err == nil || !strings.Contains(err.Error(), tc.refused)):
+					t.Errorf("got error %v, want %q", err, tc.refused)
+				case tc.refused == "" && (err != nil || !cmp.Equal(want, got)):
+					t.Errorf("%v, -want +got:\n%s", err, cmp.Diff(want, got))
+				}
+				if diff := cmp.Diff(before, class); diff != "" {
+					t.Errorf("the class was changed:\n%s", diff)
 				}
 			})
 		}

@@ -10,16 +10,106 @@ import (
 	"testing"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providertest"
 )
 
-// drifts has every kind of every scope.
-func (w *world) drifts(t *testing.T) map[string]providertest.Drift {
+// driftOf returns the drift of an object after an update by others; state returns what the update changes.
+func driftOf[T, Change any](
+	mg resource.Managed, get func(context.Context, string) (*T, error), state func(*T) any,
+	update func(context.Context, string, Change) (*T, error), theirs Change,
+) providertest.Drift {
+	return providertest.Drift{
+		Object: mg,
+		Change: func(ctx context.Context) error {
+			_, err := update(ctx, meta.GetExternalName(mg), theirs)
+			return err
+		},
+		State: func(ctx context.Context) (any, error) {
+			have, err := get(ctx, meta.GetExternalName(mg))
+			if err != nil {
+				return nil, err
+			}
+			return state(have), nil
+		},
+	}
+}
+
+func (w *world) databaseDrift() providertest.Drift {
+	db, c := w.database("drifting"), database.NewClient(w.cloud)
+	d := driftOf(db, c.Get, func(i *database.Instance) any { return i.FancinessLevel },
+		c.Update, database.UpdateInstanceInput{FancinessLevel: new(20)})
+	d.Declared, d.Creates = 10, []string{"fancinessLevel"}
+	d.Want = []xpv1.FieldDifference{{Path: "fancinessLevel", Desired: "10", Observed: "20"}}
+	d.Taken = func() any { return db.Spec.ForProvider.Version }
+	return d
+}
+
+func (w *world) cacheDrift() providertest.Drift {
+	i, c := w.cache("drifting"), cache.NewClient(w.cloud)
+	d := driftOf(i, c.Get, func(i *cache.Instance) any { return fmt.Sprint(i.EvictionPolicy, " ", i.MemoryMegabytes) },
+		c.Update, cache.UpdateInstanceInput{MemoryMegabytes: new(9), EvictionPolicy: new("noeviction")})
+	d.Declared, d.Creates = "volatile-lru 8", []string{"memoryMegabytes"}
+	d.Want = []xpv1.FieldDifference{
+		{Path: "evictionPolicy", Desired: `"volatile-lru"`, Observed: `"noeviction"`},
+		{Path: "memoryMegabytes", Desired: "8", Observed: "9"},
+	}
+	d.Taken = func() any { return i.Spec.ForProvider.EvictionPolicy }
+	return d
+}
+
+func (w *world) networkDrift(n networkObject) providertest.Drift {
+	n.Parameters().Description = new("ours")
+	d := driftOf(n, w.networks.Get, func(n *network.Network) any { return fmt.Sprint(n.Description, " ", n.MTU) },
+		w.networks.Update, network.UpdateNetworkInput{Description: new("theirs"), MTU: new(1400)})
+	d.Declared, d.Creates = fmt.Sprint("ours ", network.DefaultMTU), []string{"cidrBlock", "description"}
+	d.Want = []xpv1.FieldDifference{
+		{Path: "description", Desired: `"ours"`, Observed: `"theirs"`},
+		{Path: "mtu", Desired: fmt.Sprint(network.DefaultMTU), Observed: "1400"},
+	}
+	d.Taken = func() any { return n.Parameters().MTU }
+	return d
+}
+
+func (w *world) subnetDrift(networkID string) providertest.Drift {
+	s := w.subnet("drifting", networkID, "10.1.2.0/24")
+	s.Spec.ForProvider.Labels = map[string]string{"tier": "web"}
+	theirs := func(ctx context.Context, id, tier string) (*subnet.Subnet, error) {
+		have, err := w.subnets.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		have.Labels["tier"] = tier
+		return w.subnets.Update(ctx, id, subnet.UpdateSubnetInput{Labels: have.Labels})
+	}
+	d := driftOf(s, w.subnets.Get, func(s *subnet.Subnet) any { return s.Labels["tier"] }, theirs, "data")
+	d.Declared, d.Creates = "web", []string{"cidrBlock", "labels.tier", "networkId"}
+	d.Want = []xpv1.FieldDifference{{Path: "labels.tier", Desired: `"web"`, Observed: `"data"`}}
+	d.Taken = func() any { return s.Spec.ForProvider.Zone }
+	return d
+}
+
+func (w *world) nodeGroupDrift(subnetID string) providertest.Drift {
+	g := w.nodeGroup("drifting", subnetID)
+	g.Spec.InitProvider.InstanceType = new("large")
+	d := driftOf(g, w.groups.Get, func(g *nodegroup.NodeGroup) any { return g.ScalingConfig[0].MaxSize },
+		w.groups.Update, nodegroup.UpdateNodeGroupInput{ScalingConfig: &[]nodegroup.ScalingConfigInput{{MaxSize: new(6)}}})
+	d.Declared, d.Creates = 4, []string{"instanceType", "scalingConfig[0]", "subnetIds"}
+	d.Want = []xpv1.FieldDifference{{Path: "scalingConfig[0].maxSize", Desired: "4", Observed: "6"}}
+	d.Taken = func() any { return g.Spec.ForProvider.Upgrade }
+	d.Left = func() any { return g.Spec.ForProvider.InstanceType }
+	return d
+}
+
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
 	n, err := w.networks.Create(t.Context(), network.CreateNetworkInput{CIDRBlock: "10.1.0.0/16"})
 	if err != nil {
 		t.Fatal(err)
@@ -28,125 +118,16 @@ func (w *world) drifts(t *testing.T) map[string]providertest.Drift {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, namespaced := w.clusterNetwork(), w.network("drifting")
-	return map[string]providertest.Drift{
-		"FavouriteDBInstance": w.databaseDrift(),
-		"CacheInstance":       w.cacheDrift(),
-		"cluster Network":     w.networkDrift(cluster),
-		"Network":             w.networkDrift(namespaced),
-		"Subnet":              w.subnetDrift(n.ID),
-		"NodeGroup":           w.nodeGroupDrift(s.ID),
-	}
-}
-
-func (w *world) databaseDrift() providertest.Drift {
-	db, instances := w.database("drifting"), database.NewClient(w.cloud)
-	return providertest.Drift{
-		Object:  db,
-		Creates: []string{"fancinessLevel"},
-		Taken:   func() any { return db.Spec.ForProvider.Version },
-		Change: func(ctx context.Context) error {
-			_, err := instances.Update(ctx, meta.GetExternalName(db), database.UpdateInstanceInput{FancinessLevel: new(20)})
-			return err
-		},
-		Want: []xpv1.FieldDifference{{Path: "fancinessLevel", Desired: "10", Observed: "20"}},
-		State: func(ctx context.Context) (any, error) {
-			have, err := instances.Get(ctx, meta.GetExternalName(db))
-			if err != nil {
-				return nil, err
-			}
-			return have.FancinessLevel, nil
-		},
-		Declared: 10,
-	}
-}
-
-// networkDrift has somebody change what was declared, and what was taken over.
-func (w *world) networkDrift(n networkObject) providertest.Drift {
-	n.Parameters().Description = new("ours")
-	return providertest.Drift{
-		Object:  n,
-		Creates: []string{"cidrBlock", "description"},
-		Taken:   func() any { return n.Parameters().MTU },
-		Change: func(ctx context.Context) error {
-			theirs := network.UpdateNetworkInput{Description: new("theirs"), MTU: new(1400)}
-			_, err := w.networks.Update(ctx, meta.GetExternalName(n), theirs)
-			return err
-		},
-		Want: []xpv1.FieldDifference{
-			{Path: "description", Desired: `"ours"`, Observed: `"theirs"`},
-			{Path: "mtu", Desired: fmt.Sprint(network.DefaultMTU), Observed: "1400"},
-		},
-		State: func(ctx context.Context) (any, error) {
-			have, err := w.networks.Get(ctx, meta.GetExternalName(n))
-			if err != nil {
-				return nil, err
-			}
-			return fmt.Sprint(have.Description, " ", have.MTU), nil
-		},
-		Declared: fmt.Sprint("ours ", network.DefaultMTU),
-	}
-}
-
-// subnetDrift has somebody change a label: there is nothing else to change.
-func (w *world) subnetDrift(networkID string) providertest.Drift {
-	s := w.subnet("drifting", networkID, "10.1.2.0/24")
-	s.Spec.ForProvider.Labels = map[string]string{"tier": "web"}
-	return providertest.Drift{
-		Object:  s,
-		Creates: []string{"cidrBlock", "labels.tier", "networkId"},
-		Taken:   func() any { return s.Spec.ForProvider.Zone },
-		Change: func(ctx context.Context) error {
-			have, err := w.subnets.Get(ctx, meta.GetExternalName(s))
-			if err != nil {
-				return err
-			}
-			have.Labels["tier"] = "data"
-			_, err = w.subnets.Update(ctx, have.ID, subnet.UpdateSubnetInput{Labels: have.Labels})
-			return err
-		},
-		Want: []xpv1.FieldDifference{{Path: "labels.tier", Desired: `"web"`, Observed: `"data"`}},
-		State: func(ctx context.Context) (any, error) {
-			have, err := w.subnets.Get(ctx, meta.GetExternalName(s))
-			if err != nil {
-				return nil, err
-			}
-			return have.Labels["tier"], nil
-		},
-		Declared: "web",
-	}
-}
-
-func (w *world) nodeGroupDrift(subnetID string) providertest.Drift {
-	g := w.nodeGroup("drifting", subnetID)
-	g.Spec.InitProvider.InstanceType = new("large")
-	return providertest.Drift{
-		Object:  g,
-		Creates: []string{"instanceType", "scalingConfig[0]", "subnetIds"},
-		Taken:   func() any { return g.Spec.ForProvider.Upgrade },
-		Left:    func() any { return g.Spec.ForProvider.InstanceType },
-		Change: func(ctx context.Context) error {
-			theirs := []nodegroup.ScalingConfigInput{{MaxSize: new(6)}}
-			_, err := w.groups.Update(ctx, meta.GetExternalName(g), nodegroup.UpdateNodeGroupInput{ScalingConfig: &theirs})
-			return err
-		},
-		Want: []xpv1.FieldDifference{{Path: "scalingConfig[0].maxSize", Desired: "4", Observed: "6"}},
-		State: func(ctx context.Context) (any, error) {
-			have, err := w.groups.Get(ctx, meta.GetExternalName(g))
-			if err != nil {
-				return nil, err
-			}
-			return have.ScalingConfig[0].MaxSize, nil
-		},
-		Declared: 4,
-	}
-}
-
-func TestDrift(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.TestDrift(t, func(ctx context.Context) (any, error) {
+	writes := func(ctx context.Context) (any, error) {
 		stats, err := w.admin.Stats(ctx)
 		return stats.Count("", "", "") - stats.Count(http.MethodGet, "", ""), err
-	}, w.drifts(t))
+	}
+	w.TestDrift(t, writes, map[string]providertest.Drift{
+		"FavouriteDBInstance": w.databaseDrift(),
+		"CacheInstance":       w.cacheDrift(),
+		"cluster Network":     w.networkDrift(w.clusterNetwork()),
+		"Network":             w.networkDrift(w.network("drifting")),
+		"Subnet":              w.subnetDrift(n.ID),
+		"NodeGroup":           w.nodeGroupDrift(s.ID),
+	})
 }

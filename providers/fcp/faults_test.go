@@ -5,16 +5,35 @@ package fcp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// lostAnswers has a cloud that does the work and never answers: nothing is made twice.
-func lostAnswers(t *testing.T) {
+// faults replaces the faults of the cloud.
+func (w *world) faults(t *testing.T, rules ...sdk.FaultRule) {
+	t.Helper()
+	if err := w.admin.SetFaults(t.Context(), rules...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The cloud creates what it is asked for and does not answer, and then answers and creates nothing.
+func TestFaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.network("first")
 	w.Create(t, first)
@@ -22,60 +41,123 @@ func lostAnswers(t *testing.T) {
 	s := w.subnet("first", meta.GetExternalName(first), "10.0.1.0/24")
 	w.Create(t, s)
 	w.Settled(t, s)
-
-	deaf := sdk.FaultRule{DropRate: 1, Match: &sdk.FaultMatch{Method: http.MethodPost}}
-	if err := w.admin.SetFaults(t.Context(), deaf); err != nil {
-		t.Fatal(err)
+	creates := &sdk.FaultMatch{Method: http.MethodPost}
+	only := func(t *testing.T, mg resource.Managed) {
+		t.Helper()
+		found, err := w.networks.List(t.Context(), map[string]string{meta.ExternalLabelUID: string(mg.GetUID())})
+		if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(mg) {
+			t.Errorf("networks %+v, %v; external name %q", found, err, meta.GetExternalName(mg))
+		}
 	}
-	n := w.network("network")
-	w.Create(t, n)
-	w.Settled(t, n)
-	found, err := w.networks.List(t.Context(), map[string]string{meta.ExternalLabelUID: string(n.UID)})
-	if err != nil || len(found) != 1 || found[0].ID != meta.GetExternalName(n) {
-		t.Errorf("networks %+v, %v; external name %q (N5)", found, err, meta.GetExternalName(n))
-	}
-
-	g := w.nodeGroup("workers", meta.GetExternalName(s))
-	w.Create(t, g)
-	w.Eventually(t, "the cloud has the node group", func(ctx context.Context) error {
-		_, err := w.groups.Get(ctx, "workers")
-		return err
+	t.Run("a network whose answer is lost is found (N5)", func(t *testing.T) {
+		w.faults(t, sdk.FaultRule{DropRate: 1, Match: creates})
+		n := w.network("network")
+		w.Create(t, n)
+		w.Settled(t, n)
+		only(t, n)
 	})
-	if err := w.admin.ClearFaults(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	w.Settled(t, g)
-	if meta.ExternalCreateIncomplete(g) {
-		t.Error("the answer to the repeated creation was not recorded (N22)")
-	}
+	t.Run("the creation of a node group is repeated until its answer is recorded (N22)", func(t *testing.T) {
+		g := w.nodeGroup("workers", meta.GetExternalName(s))
+		w.Create(t, g)
+		w.Eventually(t, "the cloud has the node group", func(ctx context.Context) error {
+			_, err := w.groups.Get(ctx, "workers")
+			return err
+		})
+		w.faults(t)
+		w.Settled(t, g)
+		if meta.ExternalCreateIncomplete(g) {
+			t.Error("the answer to the repeated creation was not recorded")
+		}
+	})
+	t.Run("nothing is created again before its absence is certain (N5 N26)", func(t *testing.T) {
+		w.faults(t, sdk.FaultRule{ErrorRate: 1, ErrorStatus: http.StatusInternalServerError, Match: creates})
+		n := w.network("failing")
+		w.Create(t, n)
+		w.says(t, n, "cannot create network")
+		if meta.GetExternalName(n) != "" || !meta.ExternalCreateIncomplete(n) {
+			t.Errorf("the creation counts as failed: %v", n.Annotations)
+		}
+		w.faults(t)
+		w.Settled(t, n)
+		only(t, n)
+	})
 }
 
-// failedCreation has a cloud that fails at a creation, and so may have done the work: nothing is created again before it
-// is sure that it has not.
-func failedCreation(t *testing.T) {
-	w := newWorld(t)
-	failing := sdk.FaultRule{ErrorRate: 1, ErrorStatus: http.StatusInternalServerError, Match: &sdk.FaultMatch{Method: http.MethodPost}}
-	if err := w.admin.SetFaults(t.Context(), failing); err != nil {
-		t.Fatal(err)
-	}
-	n := w.network("network")
+// Objects that refer to each other are created in the wrong order and deleted at the same time. Only watches reconcile them.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
+	g := w.nodeGroup("workers")
+	g.Spec.ForProvider.SubnetIDRefs = []xpv1.Reference{{Name: "part"}}
+	w.Create(t, g)
+	w.says(t, g, `spec.forProvider.subnetIds: Subnet "part"`)
+	s := w.subnet("part", "", "10.0.1.0/24")
+	s.Spec.ForProvider.NetworkIDSelector = &xpv1.Selector{MatchLabels: map[string]string{"app": "shop"}}
+	w.Create(t, s)
+	w.says(t, s, "app=shop")
+	w.says(t, g, "has no external name yet")
+	n := w.network("shop")
+	n.Labels = map[string]string{"app": "shop"}
+	before, err := w.admin.Stats(t.Context())
 	w.Create(t, n)
-	w.Eventually(t, "the creation failed", func(ctx context.Context) error {
-		stats, err := w.admin.Stats(ctx)
-		if err == nil && stats.Count(http.MethodPost, "networks", "") == 0 {
-			err = fmt.Errorf("no creation was tried")
+	t.Run("references are resolved before calls and in any order (R158 R161 R162 R165 R166 R170)", func(t *testing.T) {
+		if err != nil || before.Count("", "", "") > 0 {
+			t.Errorf("the cloud was called before: %+v, %v", before, err)
 		}
-		return err
+		w.Settled(t, n, s, g)
+		have, err := w.groups.Get(t.Context(), "workers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		network, subnets := meta.GetExternalName(n), []string{meta.GetExternalName(s)}
+		want := []any{&network, &xpv1.Reference{Name: "shop"}, subnets, subnets}
+		p := s.Spec.ForProvider
+		if diff := cmp.Diff(want, []any{p.NetworkID, p.NetworkIDRef, g.Spec.ForProvider.SubnetIDs, have.SubnetIDs}); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
 	})
-	w.says(t, n, "cannot create network")
-	if meta.GetExternalName(n) != "" || !meta.ExternalCreateIncomplete(n) {
-		t.Errorf("the creation counts as failed: %v (N5)", n.Annotations)
-	}
-	if err := w.admin.ClearFaults(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	w.Settled(t, n)
-	if all, err := w.networks.List(t.Context(), nil); err != nil || len(all) != 1 || all[0].Status != sdk.StatusAvailable {
-		t.Errorf("networks %+v, %v (N26)", all, err)
-	}
+	t.Run("every change is reconciled, also of labels and annotations (T42)", func(t *testing.T) {
+		for round := range 2 { // reads that follow the creation may count in the first round
+			for what, change := range map[string]func(){
+				"a label":       func() { n.Labels["round"] = fmt.Sprint(round) },
+				"an annotation": func() { metav1.SetMetaDataAnnotation(&n.ObjectMeta, "example.org/round", fmt.Sprint(round)) },
+			} {
+				if err := w.admin.ResetStats(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				before := n.DeepCopy()
+				change()
+				if err := w.Client.Patch(t.Context(), n, client.MergeFrom(before)); err != nil {
+					t.Fatal(err)
+				}
+				w.Eventually(t, "the network is observed after a change of "+what, func(ctx context.Context) error {
+					stats, err := w.admin.Stats(ctx)
+					if err == nil && stats.Count(http.MethodGet, "networks", sdk.OutcomeOK) == 0 {
+						err = errors.New("it is not")
+					}
+					return err
+				})
+			}
+		}
+	})
+	t.Run("objects are deleted before those that they refer to (N32)", func(t *testing.T) {
+		w.faults(t, sdk.FaultRule{Latency: "300ms", Match: &sdk.FaultMatch{Method: http.MethodDelete, Service: "node-groups"}})
+		all := []resource.Managed{g, s, n}
+		for _, o := range all {
+			if err := w.Client.Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Eventually(t, "all are deleted", func(ctx context.Context) error {
+			for _, o := range all {
+				if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+					return fmt.Errorf("%s still exists: %v, %v", o.GetName(), err, o.GetCondition(xpv1.TypeSynced))
+				}
+			}
+			return nil
+		})
+		if stats, err := w.admin.Stats(t.Context()); err != nil || stats.Count(http.MethodDelete, "", sdk.OutcomeRefused) > 0 {
+			t.Errorf("deleted in the wrong order: %+v, %v", stats, err)
+		}
+	})
 }

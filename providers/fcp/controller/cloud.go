@@ -50,14 +50,14 @@ type service[Object, Created, In, Change any] interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// kindOf returns the kind of the objects of a service, whose names are chosen. answer converts an object to the answer to its create
+// kindOf returns the kind of the objects of a service. answer converts an object to the answer to its create
 // request. create and update, which may be nil, complete requests where fields of the same names do not suffice.
 func kindOf[P, O, Object, Created, In, Change any, S service[Object, Created, In, Change]](
-	open func(*sdk.Client) S, answer func(*Object) *Created,
+	identity kind.Identity, open func(*sdk.Client) S, answer func(*Object) *Created,
 	create func(*kind.Request[P, Created], *In), update func(*kind.Request[P, Created], *Change),
 ) kind.Kind[*sdk.Client, P, O, Created] {
 	return kind.Kind[*sdk.Client, P, O, Created]{
-		Identity: kind.ByToken,
+		Identity: identity,
 		States: map[string]kind.State{
 			sdk.StatusCreating: kind.Creating, sdk.StatusAvailable: kind.Ready, sdk.StatusOnline: kind.Ready,
 			sdk.StatusDeleting: kind.Deleting, sdk.StatusFailed: kind.Failed,
@@ -74,6 +74,9 @@ func kindOf[P, O, Object, Created, In, Change any, S service[Object, Created, In
 			in := kind.Input[In](r)
 			if create != nil {
 				create(r, &in)
+			}
+			if identity != kind.ByToken { // net/http repeats requests that have a key, which the service would ignore
+				return open(c).Create(ctx, in)
 			}
 			return open(c).Create(ctx, in, sdk.WithIdempotencyKey(r.Token))
 		},

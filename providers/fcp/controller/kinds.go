@@ -41,8 +41,8 @@ func Kinds() []provider.Kind {
 }
 
 func networks() kind.Kind[*sdk.Client, networkv1alpha3.NetworkParameters, networkv1alpha3.NetworkObservation, network.Network] {
-	k := kindOf[networkv1alpha3.NetworkParameters, networkv1alpha3.NetworkObservation](network.NewClient, same, nil, nil)
-	k.Identity, k.ID = kind.ByLabel, func(n *network.Network) string { return n.ID }
+	k := kindOf[networkv1alpha3.NetworkParameters, networkv1alpha3.NetworkObservation](kind.ByLabel, network.NewClient, same, nil, nil)
+	k.ID = func(n *network.Network) string { return n.ID }
 	k.List = func(ctx context.Context, c *sdk.Client, labels map[string]string) ([]network.Network, error) {
 		return network.NewClient(c).List(ctx, labels)
 	}
@@ -52,8 +52,8 @@ func networks() kind.Kind[*sdk.Client, networkv1alpha3.NetworkParameters, networ
 func subnets() kind.Kind[
 	*sdk.Client, namespacednetworkv1alpha3.SubnetParameters, namespacednetworkv1alpha3.SubnetObservation, subnet.Subnet,
 ] {
-	k := kindOf[namespacednetworkv1alpha3.SubnetParameters, namespacednetworkv1alpha3.SubnetObservation](subnet.NewClient, same, nil, nil)
-	k.Identity, k.ID = kind.ByLabel, func(s *subnet.Subnet) string { return s.ID }
+	k := kindOf[namespacednetworkv1alpha3.SubnetParameters, namespacednetworkv1alpha3.SubnetObservation](kind.ByLabel, subnet.NewClient, same, nil, nil)
+	k.ID = func(s *subnet.Subnet) string { return s.ID }
 	k.List = func(ctx context.Context, c *sdk.Client, labels map[string]string) ([]subnet.Subnet, error) {
 		return subnet.NewClient(c).List(ctx, labels)
 	}
@@ -61,7 +61,7 @@ func subnets() kind.Kind[
 }
 
 func nodeGroups() kind.Kind[*sdk.Client, computev1alpha3.NodeGroupParameters, computev1alpha3.NodeGroupObservation, nodegroup.NodeGroup] {
-	return kindOf[computev1alpha3.NodeGroupParameters, computev1alpha3.NodeGroupObservation](nodegroup.NewClient, same, nil, nil)
+	return kindOf[computev1alpha3.NodeGroupParameters, computev1alpha3.NodeGroupObservation](kind.ByToken, nodegroup.NewClient, same, nil, nil)
 }
 
 type cacheRequest = kind.Request[cachev1alpha3.CacheInstanceParameters, cache.CreatedInstance]
@@ -70,7 +70,7 @@ type cacheRequest = kind.Request[cachev1alpha3.CacheInstanceParameters, cache.Cr
 func cacheInstances() kind.Kind[
 	*sdk.Client, cachev1alpha3.CacheInstanceParameters, cachev1alpha3.CacheInstanceObservation, cache.CreatedInstance,
 ] {
-	k := kindOf[cachev1alpha3.CacheInstanceParameters, cachev1alpha3.CacheInstanceObservation](cache.NewClient,
+	k := kindOf[cachev1alpha3.CacheInstanceParameters, cachev1alpha3.CacheInstanceObservation](kind.ByToken, cache.NewClient,
 		func(i *cache.Instance) *cache.CreatedInstance { return &cache.CreatedInstance{Instance: *i} },
 		func(r *cacheRequest, in *cache.CreateInstanceInput) { in.Name, in.Password = r.Name, chosenPassword(r) },
 		func(r *cacheRequest, in *cache.UpdateInstanceInput) { in.Password = chosenPassword(r) })
@@ -93,7 +93,7 @@ type databaseRequest = kind.Request[databasev1alpha3.FavouriteDBInstanceParamete
 func favouriteDBInstances() kind.Kind[
 	*sdk.Client, databasev1alpha3.FavouriteDBInstanceParameters, databasev1alpha3.FavouriteDBInstanceObservation, database.CreatedInstance,
 ] {
-	k := kindOf[databasev1alpha3.FavouriteDBInstanceParameters, databasev1alpha3.FavouriteDBInstanceObservation](database.NewClient,
+	k := kindOf[databasev1alpha3.FavouriteDBInstanceParameters, databasev1alpha3.FavouriteDBInstanceObservation](kind.ByToken, database.NewClient,
 		func(i *database.Instance) *database.CreatedInstance { return &database.CreatedInstance{Instance: *i} },
 		func(r *databaseRequest, in *database.CreateInstanceInput) {
 			in.Name, in.Password = r.Name, chosenPassword(r)
