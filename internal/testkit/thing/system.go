@@ -4,14 +4,18 @@
 package thing
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/pkg/kind/parameters"
+	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
 // A Resource is an external resource.
@@ -39,8 +43,6 @@ type System struct {
 	// Sent are the parameters that each Create and Update was called with.
 	Sent map[string][]Parameters
 
-	// AsService returns clients of package kind instead of those that are written out.
-	AsService bool
 	// VendorNames: the system chooses names.
 	VendorNames bool
 	// Unlabelled: the system stores no owner.
@@ -72,16 +74,18 @@ type System struct {
 	Failed error
 	// Fault, if set, is called at each call: refuse is returned instead of its work, lose after it. See fault.Process.Request.
 	Fault func(verb string) (refuse, lose error)
+	// Observed, Created, Updated and Deleted, if set, change what a client returns, and its object. Functions ignores them.
+	Observed func(*Thing, *managed.ExternalObservation)
+	Created  func(*Thing, *managed.ExternalCreation) error
+	Updated  func(*Thing, *managed.ExternalUpdate)
+	Deleted  func(*Thing)
 
 	created int
 }
 
-// ServiceVariable is the environment variable that sets AsService of new systems.
-const ServiceVariable = "BOWLINE_TEST_SERVICES"
-
 // NewSystem returns an empty system.
 func NewSystem() *System {
-	return &System{Resources: map[string]Resource{}, Sent: map[string][]Parameters{}, Endpoint: "there", AsService: os.Getenv(ServiceVariable) != ""}
+	return &System{Resources: map[string]Resource{}, Sent: map[string][]Parameters{}, Endpoint: "there"}
 }
 
 // Do changes the system between calls.
@@ -92,10 +96,9 @@ func (s *System) Do(change func(*System)) {
 }
 
 // Snapshot returns a copy of the resources.
-func (s *System) Snapshot() map[string]Resource {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.Resources)
+func (s *System) Snapshot() (all map[string]Resource) {
+	s.Do(func(s *System) { all = maps.Clone(s.Resources) })
+	return all
 }
 
 // Called returns how often a verb was called since the calls were last taken.
@@ -111,11 +114,8 @@ func (s *System) Called(verb string) (n int) {
 }
 
 // TakeCalls returns the calls so far and forgets them.
-func (s *System) TakeCalls() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	calls := s.Calls
-	s.Calls = nil
+func (s *System) TakeCalls() (calls []string) {
+	s.Do(func(s *System) { calls, s.Calls = s.Calls, nil })
 	return calls
 }
 
@@ -140,6 +140,46 @@ func (s *System) call(ctx context.Context, verb string, work func() error) error
 	return lose
 }
 
+// get returns a resource, and whether it exists and shows.
+func (s *System) get(ctx context.Context, name string) (have Resource, exists bool, err error) {
+	err = s.call(ctx, "Observe", func() error {
+		have, exists = s.Resources[name]
+		exists = exists && !s.Hidden
+		return nil
+	})
+	return have, exists, err
+}
+
+// create creates a resource like want, or returns the one that its token created, and its name.
+func (s *System) create(ctx context.Context, name string, want Resource, sent Parameters) (have Resource, as string, err error) {
+	s.Do(func(s *System) { s.Sent["Create"] = append(s.Sent["Create"], *sent.DeepCopy()) })
+	err = s.call(ctx, "Create", func() error {
+		if s.VendorNames {
+			name = s.vendorName(want.Token)
+		}
+		if first, exists := s.Resources[name]; exists {
+			if !s.Replays || first.Token != want.Token {
+				return errors.New("name is taken")
+			}
+			have, as = first, name
+			return nil
+		}
+		s.created++
+		have = want
+		have.Zone, have.Tags = s.Zone, s.Tags
+		have.Password = cmp.Or(s.Password, want.Password, fmt.Sprintf("password-%d", s.created))
+		if s.Unlabelled {
+			have.Owner = ""
+		}
+		if err := have.take(sent); err != nil {
+			return err
+		}
+		s.Resources[name], as = have, name
+		return nil
+	})
+	return have, as, err
+}
+
 // vendorName returns a new name, or that of an earlier creation with the token.
 func (s *System) vendorName(token string) string {
 	for name, have := range s.Resources {
@@ -148,4 +188,72 @@ func (s *System) vendorName(token string) string {
 		}
 	}
 	return fmt.Sprintf("vendor-%d", s.created+1)
+}
+
+// update changes what is set of a resource.
+func (s *System) update(ctx context.Context, name string, owner types.UID, password string, sent Parameters) error {
+	s.Do(func(s *System) { s.Sent["Update"] = append(s.Sent["Update"], *sent.DeepCopy()) })
+	return s.call(ctx, "Update", func() error {
+		if s.Stubborn {
+			return nil
+		}
+		have := s.Resources[name]
+		have.Owner = cmp.Or(owner, have.Owner)
+		have.Password = cmp.Or(s.Password, password, have.Password)
+		err := have.take(sent)
+		s.Resources[name] = have
+		return err
+	})
+}
+
+func (s *System) remove(ctx context.Context, name string) error {
+	return s.call(ctx, "Delete", func() error {
+		if !s.SlowDelete {
+			delete(s.Resources, name)
+		}
+		return nil
+	})
+}
+
+func (s *System) find(ctx context.Context, owner types.UID) (name string, err error) {
+	err = s.call(ctx, "FindCreated", func() error {
+		for found, have := range s.Resources {
+			if have.Owner == owner && !s.Hidden {
+				name = found
+			}
+		}
+		return nil
+	})
+	return name, err
+}
+
+// parameters are those of the resource.
+func (r Resource) parameters() Parameters {
+	p := Parameters{Size: r.Size, ScalingConfig: r.Scaling, Tags: r.Tags,
+		Zone: optional(r.Zone), AccessToken: optional(r.AccessToken), Neighbour: optional(r.Neighbour)}
+	return *p.DeepCopy()
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// take applies the parameters that are set.
+func (r *Resource) take(sent Parameters) error {
+	desired, errDesired := parameters.Tree(sent)
+	have, errHave := parameters.Tree(r.parameters())
+	all, err := parameters.Typed[Parameters](parameters.Overlay(desired, have))
+	if err := errors.Join(errDesired, errHave, err); err != nil {
+		return err
+	}
+	r.Size, r.Scaling, r.Tags = all.Size, all.ScalingConfig, all.Tags
+	for field, set := range map[*string]*string{&r.Zone: all.Zone, &r.Neighbour: all.Neighbour, &r.AccessToken: all.AccessToken} {
+		if set != nil {
+			*field = *set
+		}
+	}
+	return nil
 }

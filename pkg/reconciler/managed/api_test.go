@@ -5,117 +5,96 @@ package managed_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/bowline-dev/bowline/internal/testkit"
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// guide is a client and a connecter exactly as the documents write them.
-type guide struct{}
-
-func (guide) Connect(context.Context, resource.Managed) (managed.ExternalClient, error) {
-	return guide{}, nil
+// A shelf is a client and a connecter exactly as the documents write them, without a Go type of its own.
+type shelf struct {
+	mu   sync.Mutex
+	made map[types.UID]bool
+	err  error // with which it connects
 }
 
-func (guide) Observe(context.Context, resource.Managed) (managed.ExternalObservation, error) {
+func newShelf() *shelf { return &shelf{made: map[types.UID]bool{}} }
+
+// The names of the documents, used as the documents use them: what changes here breaks every provider.
+var (
+	_ managed.ExternalConnecter = &shelf{}
+	_ managed.ExternalClient    = &shelf{}
+	_ reconcile.Reconciler      = &managed.Reconciler{}
+	_ map[string][]byte         = managed.ConnectionDetails{}
+
+	_ func(manager.Manager, resource.ManagedKind, ...managed.ReconcilerOption) *managed.Reconciler = managed.NewReconciler
+	_ func(managed.ExternalConnecter) managed.ReconcilerOption                                     = managed.WithExternalConnecter
+)
+
+func (s *shelf) Connect(context.Context, resource.Managed) (managed.ExternalClient, error) {
+	return s, s.err
+}
+
+func (s *shelf) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	if s.err != nil {
+		panic("a client that came with an error is used (R20)")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mg.SetConditions(xpv1.Available())
 	return managed.ExternalObservation{
-		ResourceExists:          true,
+		ResourceExists:          s.made[mg.GetUID()],
 		ResourceUpToDate:        true,
 		ResourceLateInitialized: false,
 		ConnectionDetails:       managed.ConnectionDetails{"username": []byte("admin")},
 	}, nil
 }
 
-func (guide) Create(context.Context, resource.Managed) (managed.ExternalCreation, error) {
+func (s *shelf) Create(_ context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made[mg.GetUID()] = true
 	return managed.ExternalCreation{ConnectionDetails: managed.ConnectionDetails{"password": []byte("secret")}}, nil
 }
 
-func (guide) Update(context.Context, resource.Managed) (managed.ExternalUpdate, error) {
+func (s *shelf) Update(context.Context, resource.Managed) (managed.ExternalUpdate, error) {
 	return managed.ExternalUpdate{ConnectionDetails: managed.ConnectionDetails{"port": []byte("5432")}}, nil
 }
 
-func (guide) Delete(context.Context, resource.Managed) error { return nil }
-
-// The names of the documents, used as the documents use them: what changes here breaks every provider. That they do what
-// they should is proven elsewhere; here each is called or assigned once.
-func TestAPI(t *testing.T) {
-	t.Parallel()
-	for name, use := range map[string]func(*testing.T) bool{
-		"NewReconciler (A50)": func(*testing.T) bool {
-			var f func(manager.Manager, resource.ManagedKind, ...managed.ReconcilerOption) *managed.Reconciler = managed.NewReconciler
-			return f != nil
-		},
-		"Reconciler (A51)": func(t *testing.T) bool {
-			var r reconcile.Reconciler = newReconciler(t, newStage(t, nil).env.Config, managed.WithExternalConnecter(guide{}))
-			gone := reconcile.Request{NamespacedName: client.ObjectKey{Name: "nobody"}}
-			result, err := r.Reconcile(t.Context(), gone)
-			return err == nil && result == reconcile.Result{}
-		},
-		"WithExternalConnecter (A52)": func(*testing.T) bool {
-			var f func(managed.ExternalConnecter) managed.ReconcilerOption = managed.WithExternalConnecter
-			return f != nil
-		},
-		"ExternalConnecter (A53, A45)": func(t *testing.T) bool {
-			var c managed.ExternalConnecter = guide{}
-			external, err := c.Connect(t.Context(), &thing.Thing{})
-			return external == guide{} && err == nil
-		},
-		"ExternalClient (A54, A45)": func(t *testing.T) bool {
-			var c managed.ExternalClient = guide{}
-			return c.Delete(t.Context(), &thing.Thing{}) == nil
-		},
-		"ExternalObservation (A55)": func(t *testing.T) bool {
-			o, err := guide{}.Observe(t.Context(), &thing.Thing{})
-			return o.ResourceExists && o.ResourceUpToDate && !o.ResourceLateInitialized && len(o.ConnectionDetails) == 1 && err == nil
-		},
-		"ExternalCreation and ExternalUpdate (A56)": func(t *testing.T) bool {
-			c, createErr := guide{}.Create(t.Context(), &thing.Thing{})
-			u, updateErr := guide{}.Update(t.Context(), &thing.Thing{})
-			return len(c.ConnectionDetails) == 1 && len(u.ConnectionDetails) == 1 && createErr == nil && updateErr == nil
-		},
-		"ConnectionDetails (A57)": func(*testing.T) bool {
-			var data map[string][]byte = managed.ConnectionDetails{"endpoint": []byte("there")}
-			return string(data["endpoint"]) == "there"
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if !use(t) {
-				t.Error("it does not do what a caller expects of it")
-			}
-		})
-	}
+func (s *shelf) Delete(_ context.Context, mg resource.Managed) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.made, mg.GetUID())
+	return nil
 }
 
-// The parts of the reconciler are options, each of which may be left out.
-func TestOptions(t *testing.T) {
-	t.Parallel()
-	t.Run("every part but the connecter is optional (A58)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		s.options = []managed.ReconcilerOption{managed.WithTypedExternalConnecter[*thing.Thing](s.system)}
-		s.restart(s.env.Config)
-		s.pass()
-		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-			t.Errorf("the user sees %s", got)
-		}
-	})
-	t.Run("all parts together (A58)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		events := &testkit.Events{}
-		s.options = []managed.ReconcilerOption{
-			managed.WithTypedExternalConnecter[*thing.Thing](s.system),
+type other struct{ thing.Thing }
+
+type otherConnecter struct{}
+
+func (otherConnecter) Connect(context.Context, *other) (managed.TypedExternalClient[*other], error) {
+	return nil, errors.New("should not be reached")
+}
+
+func TestAPI(t *testing.T) {
+	only := func(o ...managed.ReconcilerOption) act { return func(s *stage) { s.options = o } }
+	everything := func(s *stage) {
+		s.options = append(s.options,
 			managed.WithClient(s.env.Client),
 			managed.WithNewManaged(func() resource.Managed { return &thing.Thing{} }),
 			managed.WithDefaultName(func(mg resource.Managed) string { return "by-option-" + mg.GetName() }),
@@ -126,46 +105,43 @@ func TestOptions(t *testing.T) {
 			managed.WithSecretInputInterval(time.Minute),
 			managed.WithManagementPolicies(true),
 			managed.WithBackoff(time.Second, time.Minute),
-			managed.WithRecorder(events),
 			managed.WithLogger(logr.Discard()),
-			managed.WithClock(func() time.Time { return s.clock }),
-			managed.WithRandom(func() float64 { return 0.5 }),
-		}
-		s.restart(s.env.Config)
-		after := s.pass()
-		_, made := s.system.Snapshot()["by-option-"+s.key.Name]
-		if told := events.Take(); !made || after < 50*time.Minute || len(told) != 1 || told[0] != managed.ReasonCreated {
-			t.Errorf("made %t, comes back after %s, told %v", made, after, told)
-		}
-	})
-}
-
-// A kind that nobody registered, and a reconciler without a connecter, are found out.
-func TestMistakesOfCallers(t *testing.T) {
-	t.Parallel()
-	t.Run("a kind that the scheme does not know (A50)", func(t *testing.T) {
-		t.Parallel()
-		config := newStage(t, nil).env.Config
-		defer func() {
-			if recover() == nil {
-				t.Error("made a reconciler of a kind that nobody registered")
-			}
-		}()
-		mgr, err := manager.New(config, manager.Options{Scheme: newScheme(t), Logger: logr.Discard()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		managed.NewReconciler(mgr, resource.ManagedKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Nothing"}))
-	})
-	t.Run("no connecter (A52)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		s.options = []managed.ReconcilerOption{managed.WithRecorder(s.events)}
-		s.restart(s.env.Config)
-		s.pass()
-		s.wantMessage("without an external connecter")
-		if told := s.events.Take(); len(told) != 1 || told[0] != managed.ReasonCannotConnect {
-			t.Errorf("told %v", told)
-		}
+			managed.WithRandom(func() float64 { return 0.5 }))
+	}
+	play(t, scripts{
+		"a client of the documents (A45, A50, A51, A52, A53, A54, A55, A56, A57, R48, R212)": {
+			with(managed.WithExternalConnecter(newShelf())), pass, sees(ready),
+			publishes(map[string]string{"username": "admin", "password": "secret"}), deleted, pass, sees(gone)},
+		"every part but the connecter is optional (A58)": {func(s *stage) { s.options = s.options[1:2] }, pass, sees(ready)},
+		"all parts together (A58)": {everything, pass, requeued(50*time.Minute, 70*time.Minute), told(managed.ReasonCreated),
+			func(s *stage) { s.play(named("by-option-" + s.key.Name)) }},
+		"a kind that the scheme does not know (A50)": {func(s *stage) {
+			defer func() {
+				if recover() == nil {
+					s.t.Error("created a reconciler of a kind that nobody registered")
+				}
+			}()
+			managed.NewReconciler(s.manager(cache.Options{}),
+				resource.ManagedKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Nothing"}))
+		}},
+		"without a connecter (A52)": {func(s *stage) { s.options = s.options[:1] }, pass, says("without an external connecter"),
+			told(managed.ReasonCannotConnect)},
+		"a client that comes with an error is not used (R20)": {only(managed.WithExternalConnecter(&shelf{err: errors.New("no credentials")})),
+			pass, says("no credentials")},
+		"a client of another type is refused (R29)": {only(managed.WithTypedExternalConnecter[*other](otherConnecter{})), pass,
+			says("managed resource is not a other")},
+		"source, type, reason and count of events in the API server (R9, R85, R201, R202, R203, R204, R205)": {defaultEvents, vendorNames,
+			createPending, pass, pauses["annotation"].pause, pass, pauses["annotation"].resume, pass,
+			pauses["annotation"].pause, pass, pauses["annotation"].resume, pass, func(s *stage) {
+				list, got := &corev1.EventList{}, map[string]string{}
+				s.must(s.env.Client.List(s.t.Context(), list, client.MatchingFields{"involvedObject.name": s.key.Name}))
+				for _, e := range list.Items {
+					got[e.Reason] = fmt.Sprintf("%s from %s x%d", e.Type, e.Source.Component, e.Count)
+				}
+				s.equal("events", map[string]string{
+					"CannotInitializeManagedResource": "Warning from managed/thing.test.bowline.dev x3",
+					"ReconcilePaused":                 "Normal from managed/thing.test.bowline.dev x2",
+				}, got)
+			}},
 	})
 }

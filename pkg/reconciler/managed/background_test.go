@@ -12,212 +12,189 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// background is what the user sees of calls in the background.
-func (s *stage) background() string {
+// operation is what the user sees of calls in the background.
+func (s *stage) operation() string {
 	s.t.Helper()
 	mg := s.thing()
 	if mg == nil {
-		return "gone"
+		return gone
 	}
 	return fmt.Sprintf("%s %s", mg.GetCondition(xpv1.TypeAsyncOperation).Reason, mg.GetCondition(xpv1.TypeLastAsyncOperation).Reason)
 }
 
-// passUntil reconciles until the user sees the given state of calls in the background.
-func (s *stage) passUntil(want string) {
-	s.t.Helper()
-	s.env.Eventually(s.t, want, func(context.Context) error {
-		if _, err := s.tryPass(); err != nil {
-			return err
-		}
-		if got := s.background(); got != want {
-			return fmt.Errorf("the user sees %s", got)
-		}
-		return nil
-	})
+func untilOperation(want string) act {
+	return until(want, func(s *stage) bool { return s.operation() == want })
 }
 
-// hold makes calls of a verb take until release is called, and then end in the given error.
-func (s *stage) hold(verb string, refuse error) (release func()) {
-	held := make(chan struct{})
-	s.system.Do(func(sys *thing.System) {
-		sys.Fault = func(called string) (error, error) {
-			if called != verb {
-				return nil, nil
-			}
-			<-held
-			return refuse, nil
-		}
-	})
-	return func() { close(held) }
+func operation(want string) act {
+	return func(s *stage) { s.t.Helper(); s.equal("operation", want, s.operation()) }
 }
 
-func inBackground(t *testing.T, o ...managed.ReconcilerOption) *stage {
-	t.Helper()
-	return newStage(t, nil, append(o, managed.WithBackgroundOperations(time.Minute))...)
+// untilTold passes until an event of a reason was emitted, and no further.
+func untilTold(reason event.Reason) act {
+	return until(string(reason), func(s *stage) bool { return slices.Contains(s.events.Take(), reason) })
 }
 
-func TestBackgroundCreate(t *testing.T) {
-	t.Parallel()
-	s := inBackground(t)
-	release := s.hold("Create", nil)
-	t.Run("the pass ends while the call goes on (R197, R189, T53)", func(t *testing.T) {
-		s.pass()
-		if got := s.background() + " " + s.state(); got != "Ongoing  Ready=Creating Synced=ReconcileSuccess" {
-			t.Errorf("the user sees %s", got)
-		}
-		before := s.thing().ResourceVersion
-		s.pass()
-		if after := s.thing().ResourceVersion; after != before {
-			t.Error("waiting is written again (N13)")
-		}
-	})
-	release()
-	t.Run("its end is acted on (R188, R190, R207)", func(t *testing.T) {
-		s.passUntil("Finished Success")
-		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-			t.Errorf("the user sees %s", got)
-		}
-		if got := s.connection()["password"]; got != "password-1" {
-			t.Errorf("the secret's password is %q", got)
-		}
-		if created := s.system.Called("Create"); created != 1 {
-			t.Errorf("created %d times", created)
-		}
-	})
-}
-
-func TestBackgroundFailures(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		verb   string
-		act    func(*stage)
-		want   string
-		reason event.Reason
-	}{
-		"a refused creation (R191)": {verb: "Create", act: func(*stage) {}, want: "Finished ApplyFailure", reason: managed.ReasonCannotCreate},
-		"a refused update shows in Synced (R191, R27)": {verb: "Update", act: func(s *stage) {
-			s.passUntil("Finished Success")
-			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
-		}, want: "Finished ApplyFailure", reason: managed.ReasonCannotUpdate},
-		"a refused deletion (R192, R60)": {verb: "Delete", act: func(s *stage) {
-			s.passUntil("Finished Success")
-			s.delete()
-		}, want: "Finished DestroyFailure", reason: managed.ReasonCannotDelete},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := inBackground(t)
-			tc.act(s)
-			s.events.Take()
-			release := s.hold(tc.verb, errors.New("over quota"))
-			release()
-			s.passUntil(tc.want)
-			s.wantMessage("over quota")
-			if got := s.thing().GetCondition(xpv1.TypeSynced).Reason; got != xpv1.ReasonReconcileError {
-				t.Errorf("Synced is %s", got)
+// eventually waits for what a call in the background does.
+func eventually(what string, ok func(*stage) bool) act {
+	return func(s *stage) {
+		s.t.Helper()
+		testkit.Eventually(s.t, what, func() error {
+			if !ok(s) {
+				return fmt.Errorf("resources %+v, calls %v", s.system.Snapshot(), s.system.Calls)
 			}
-			if events := s.events.Take(); len(events) != 1 || events[0] != tc.reason {
-				t.Errorf("events %v, want %s", events, tc.reason)
-			}
-			s.system.Do(func(sys *thing.System) { sys.Fault = nil })
-			if tc.verb == "Delete" {
-				s.passUntil("gone")
-				return
-			}
-			s.passUntil("Finished Success")
-			if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-				t.Errorf("the user sees %s", got)
-			}
+			return nil
 		})
 	}
 }
 
-// A process that dies while a creation runs in the background leaves it pending, and the next one follows the same rules
-// as after any creation that was cut off.
-func TestBackgroundCrash(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		options []managed.ReconcilerOption
-		want    string
-	}{
-		"a name that is known is found (R197, N5)":    {want: "Ready=Available Synced=ReconcileSuccess"},
-		"a name that nobody knows is not (R197, R84)": {options: []managed.ReconcilerOption{managed.WithVendorNames()}, want: "ReconcileError"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := inBackground(t, tc.options...)
-			s.system.Unlabelled, s.system.VendorNames = true, len(tc.options) > 0
-			release := s.hold("Create", nil)
-			s.pass()
-			s.restart(s.env.Config) // what the dead process asked for is done all the same, and nobody hears of it
-			release()
-			s.env.Eventually(t, "the resource exists", func(context.Context) error {
-				if n := len(s.system.Snapshot()); n != 1 {
-					return fmt.Errorf("%d resources", n)
-				}
-				return nil
-			})
-			s.pass()
-			if got := s.state(); !strings.HasSuffix(got, tc.want) {
-				t.Errorf("the user sees %s: %s", got, s.message())
-			}
-			if n := len(s.system.Snapshot()); n != 1 {
-				t.Errorf("%d resources", n)
-			}
-		})
+// held makes calls of a verb last until the acts are over.
+func held(verb string, acts ...act) act {
+	return func(s *stage) {
+		release := make(chan struct{})
+		defer close(release)
+		s.play(during(verb, func(*stage) { <-release }))
+		s.play(acts...)
 	}
 }
 
-// The provider's code must not end the process, whose other objects are well, and whoever looks at the object has to know.
+func TestBackground(t *testing.T) {
+	done := untilOperation("Finished Success")
+	stores := then(done, sees(ready), publishes(map[string]string{"endpoint": "there", "password": "password-1"}), calls("Create", 1))
+	crashed := then(inBackground, system(func(sys *thing.System) { sys.Unlabelled = true }),
+		held("Create", pass, restarted), // what the dead process asked for is done all the same
+		eventually("the resource exists", func(s *stage) bool { return len(s.system.Snapshot()) == 1 }), pass, resources(1))
+	spins := func(verb string) act {
+		return then(forget, untilOperation("Ongoing Success"), done,
+			eventually("one call", func(s *stage) bool { return s.system.Called(verb) == 1 }))
+	}
+	refused := func(verb, want string, reason event.Reason, given ...act) []act {
+		end := then(done, sees(ready))
+		if verb == "Delete" {
+			end = untilOperation(gone)
+		}
+		return slices.Concat([]act{inBackground}, given, []act{forget, refuseAll(verb, errors.New("over quota")), untilOperation(want),
+			says("over quota"), holds("Synced", func(s *stage) bool { return strings.HasSuffix(s.state(), "Synced=ReconcileError") }),
+			told(reason), mended, end})
+	}
+	play(t, scripts{
+		"the pass ends while a call goes on, and waiting is written once (R197, R189, T53, N13)": {inBackground, held("Create",
+			pass, operation("Ongoing "), sees("Ready=Creating Synced=ReconcileSuccess"), func(s *stage) { s.writes = nil }, pass, wrote(0))},
+		"the end of a call is acted on (R188, R190, R207)": {inBackground, stores},
+		"a refused creation (R191)":                        refused("Create", "Finished ApplyFailure", managed.ReasonCannotCreate),
+		"a refused update shows in Synced (R191, R27)":     refused("Update", "Finished ApplyFailure", managed.ReasonCannotUpdate, done, size(2)),
+		"a refused deletion (R192, R60)":                   refused("Delete", "Finished DestroyFailure", managed.ReasonCannotDelete, done, deleted),
+		// A process that dies leaves the creation pending, and the next one follows the same rules as after any interrupted create.
+		"after a crash a known name is found (R197, N5)":         {crashed, sees(ready)},
+		"after a crash an unknown name is not found (R197, R84)": {vendorNames, crashed, sees("Ready=Creating Synced=ReconcileError")},
+		// While the vendor works on it, another call follows at the next poll, not at once.
+		"an Update is not repeated at once (R55, R197, N8)": {inBackground, done, stubborn, size(2), spins("Update")},
+		"a Delete is not repeated at once (R55, R197, N8)": {inBackground, done, system(func(sys *thing.System) { sys.SlowDelete = true }),
+			deleted, spins("Delete")},
+		"a newer spec is sent by the pass that takes up the end of the update (R24, R197)": {inBackground, done, size(2),
+			held("Update", pass, size(3)), untilTold(managed.ReasonUpdated), operation("Ongoing Success"),
+			eventually("the resource has the newer size", func(s *stage) bool { return s.has().Size == 3 })},
+		// An object does not say for ever that a call goes on that nobody knows of any more.
+		"an end that is lost with its process (R188, R197)": {inBackground, held("Create", pass, operation("Ongoing ")),
+			restarted, pass, operation("Finished ")},
+		"an end that is lost in a status that could not be written (R188, R197)": {inBackground, held("Create", pass, operation("Ongoing ")),
+			statusAway, eventually("the end is taken up", func(s *stage) bool { return s.tryPass() != nil }),
+			func(s *stage) { s.fault = nil }, pass, operation("Finished ")},
+	})
+}
+
+// A pause lets what runs in the background end, and forgets nothing of it.
+func TestBackgroundPause(t *testing.T) {
+	all := scripts{}
+	for name, by := range pauses {
+		all["a creation, by "+name+" (R98, R100, R197, N22)"] = []act{inBackground, vendorNames,
+			held("Create", pass, by.pause, pass, requeued(0, 0), sees("Ready=Creating Synced=ReconcilePaused")),
+			untilOperation("Finished Success"),
+			holds("it is paused", func(s *stage) bool { return strings.HasSuffix(s.state(), "Synced=ReconcilePaused") }),
+			named("vendor-1"), holds("the password is stored", func(s *stage) bool { return s.connection()["password"] == "password-1" }),
+			restarted, by.resume, later(time.Hour), pass, sees(ready), resources(1)}
+	}
+	play(t, all)
+}
+
+// What a call in the background sets in the status counts as if the call had been made within the pass.
+func TestBackgroundStatus(t *testing.T) {
+	sets := system(func(sys *thing.System) {
+		sys.Created = func(mg *thing.Thing, _ *managed.ExternalCreation) error {
+			queued := xpv1.Condition{Type: "Progress", Status: "True", Reason: "Queued", LastTransitionTime: metav1.Now()}
+			mg.SetConditions(queued, xpv1.Unavailable())
+			mg.Status.AtProvider.Size = 99
+			return nil
+		}
+	})
+	shows := func(bound xpv1.BindingPhase) act {
+		return then(sees(ready), object("Observe has the last word", func(mg *thing.Thing) bool {
+			return mg.GetCondition("Progress").Reason == "Queued" && mg.Status.AtProvider.Size == 1 && mg.GetBindingPhase() == bound
+		}))
+	}
+	bind := func(s *stage) {
+		s.editStatus(s.key, func(mg *thing.Thing) { mg.SetBindingPhase(xpv1.BindingPhaseBound) })
+	}
+	play(t, scripts{
+		"within the pass (R30, R32)": {sets, pass, shows("")},
+		"in the background, while somebody else writes (R30, R32, R197)": {sets, inBackground, held("Create", pass, bind),
+			untilTold(managed.ReasonCreated), shows(xpv1.BindingPhaseBound)},
+	})
+}
+
+// The provider's code must not end the process, and the object reports the panic.
 func TestPanic(t *testing.T) {
-	t.Parallel()
-	stumble := func(s *stage) {
-		s.system.Do(func(sys *thing.System) {
-			sys.Fault = func(verb string) (error, error) {
-				if verb == "Create" {
-					var nobody *thing.Thing
-					nobody.Name = "a mistake of the provider"
-				}
-				return nil, nil
-			}
-		})
-	}
-	t.Run("in the background (R197, R185)", func(t *testing.T) {
-		t.Parallel()
-		s := inBackground(t)
-		stumble(s)
-		s.passUntil("Finished ApplyFailure")
-		s.wantMessage("panicked during create")
-		if got := s.events.Take(); !slices.Contains(got, managed.ReasonPanicked) {
-			t.Errorf("the events are %v (R185)", got)
-		}
-		if got := xpv1.FailureOf(s.thing()); got.Reason != failure.ProviderPanicked {
-			t.Errorf("the failure is %+v", got)
-		}
+	stumble := during("Create", func(*stage) {
+		var nobody *thing.Thing
+		nobody.Name = "a mistake of the provider"
 	})
-	t.Run("in a pass, and all goes well once it is mended (R185)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		registry := s.measure()
-		stumble(s)
-		s.pass()
-		s.wantMessage("the provider's code panicked")
-		if calls := counted(t, registry, "bowline_external_call_duration_seconds"); calls["unknown create"] != 1 {
-			t.Errorf("the calls are %v", calls)
-		}
-		s.system.Do(func(sys *thing.System) { sys.Fault = nil })
-		s.clock = s.clock.Add(time.Minute)
-		s.pass()
-		if n := len(s.system.Snapshot()); n != 1 {
-			t.Errorf("%d resources", n)
-		}
+	playBoth(t, scripts{
+		"in the background (R197, R185)": {inBackground, stumble, untilOperation("Finished ApplyFailure"), says("panicked during create"),
+			told(managed.ReasonPanicked), object("the failure", func(mg *thing.Thing) bool {
+				return xpv1.FailureOf(mg).Reason == failure.ProviderPanicked
+			})},
+		"in a pass, and all goes well once it is mended (R185)": {measured, stumble, pass, says("the provider's code panicked"),
+			counts("bowline_external_call_duration_seconds", "unknown create", 1), mended, later(time.Minute), pass, resources(1)},
 	})
 }
+
+// Nor must code that is called beside the verbs.
+func TestPanicBeside(t *testing.T) {
+	rude := then(func(s *stage) {
+		s.options = append(s.options, managed.WithTypedExternalConnecter[*thing.Thing](rudeSystem{s.system}))
+	}, refuse("Create", (*brokenError)(nil)), until("the error", func(s *stage) bool { return strings.Contains(s.state(), "ReconcileError") }))
+	play(t, scripts{
+		"within the pass (R16)":   {rude},
+		"in the background (R16)": {inBackground, rude},
+	})
+}
+
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+// A rudeSystem is one whose clients panic in all that is asked of them beside the calls.
+type rudeSystem struct{ *thing.System }
+
+func (r rudeSystem) Connect(ctx context.Context, mg *thing.Thing) (managed.TypedExternalClient[*thing.Thing], error) {
+	external, err := r.System.Connect(ctx, mg)
+	return rudeClient{external}, err
+}
+
+type rudeClient struct {
+	managed.TypedExternalClient[*thing.Thing]
+}
+
+func (rudeClient) SecretValues() [][]byte { panic("no secrets") }
+
+func (rudeClient) Disconnect(context.Context) error { panic("no hanging up") }

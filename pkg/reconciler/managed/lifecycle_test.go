@@ -6,361 +6,312 @@ package managed_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/connection"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// A moment is something that happens to an object, and what follows.
-type moment struct {
-	name   string
-	act    func()
-	calls  []string
-	state  string
-	events []event.Reason
-}
+const (
+	creates = "Connect Observe Create Observe"
+	updates = "Connect Observe Update Observe"
+	deletes = "Connect Observe Delete Observe"
+)
 
-// The life of one object, step by step: what is called outside, what the user sees, which events there are.
+// The life of one object, whatever its client: what is called outside, what the user sees, what is written.
 func TestLife(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	for _, m := range life(s) {
-		m.act()
-		s.clock = s.clock.Add(time.Second)
-		s.pass()
-		if diff := cmp.Diff(m.calls, s.system.TakeCalls()); diff != "" {
-			t.Errorf("%s: calls -want +got:\n%s", m.name, diff)
-		}
-		if got := s.state(); got != m.state {
-			t.Errorf("%s: the user sees %s, want %s", m.name, got, m.state)
-		}
-		if diff := cmp.Diff(m.events, s.events.Take()); diff != "" {
-			t.Errorf("%s: events -want +got:\n%s", m.name, diff)
-		}
-	}
+	live(t, map[string]act{"client": func(*stage) {}, "functions": functions, "without a Go type": untyped}, life)
 }
 
-func life(s *stage) []moment {
+func life() []moment {
+	var atCreate *thing.Thing // as stored when Create was called
 	return []moment{
-		{
-			name:   "a missing resource is created and looked at in the same pass (R22, R44, R63, R181)",
-			act:    func() {},
-			calls:  []string{"Connect", "Observe", "Create", "Observe"},
-			state:  "Ready=Available Synced=ReconcileSuccess",
-			events: []event.Reason{managed.ReasonCreated},
-		},
-		{
-			name:  "what is as declared is only observed (R25, N13)",
-			act:   func() {},
-			calls: []string{"Connect", "Observe"},
-			state: "Ready=Available Synced=ReconcileSuccess",
-		},
-		{
-			name:   "a changed spec updates the resource (R24)",
-			act:    func() { s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 }) },
-			calls:  []string{"Connect", "Observe", "Update", "Observe"},
-			state:  "Ready=Available Synced=ReconcileSuccess",
-			events: []event.Reason{managed.ReasonUpdated},
-		},
-		{
-			name: "a change made outside is reverted (R40)",
-			act: func() {
-				s.system.Do(func(sys *thing.System) {
-					have := sys.Resources[s.key.Name]
-					have.Size = 99
-					sys.Resources[s.key.Name] = have
-				})
-			},
-			calls:  []string{"Connect", "Observe", "Update", "Observe"},
-			state:  "Ready=Available Synced=ReconcileSuccess",
-			events: []event.Reason{managed.ReasonUpdated},
-		},
-		{
-			name:   "a resource deleted outside is created anew, without grace once it was seen (R90)",
-			act:    func() { s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
-			calls:  []string{"Connect", "Observe", "Create", "Observe"},
-			state:  "Ready=Available Synced=ReconcileSuccess",
-			events: []event.Reason{managed.ReasonCreated},
-		},
-		{
-			name: "deletion begins outside while the object stays, and nothing is updated (R53, R61, R182)",
-			act: func() {
-				s.system.Do(func(sys *thing.System) { sys.SlowDelete = true })
-				s.resize(100)
-				s.delete()
-			},
-			calls:  []string{"Connect", "Observe", "Delete", "Observe"},
-			state:  "Ready=Deleting Synced=ReconcileSuccess",
-			events: []event.Reason{managed.ReasonDeleted},
-		},
-		{
-			name:  "while the vendor is deleting it is asked again, without another event (R55)",
-			act:   func() {},
-			calls: []string{"Connect", "Observe", "Delete", "Observe"},
-			state: "Ready=Deleting Synced=ReconcileSuccess",
-		},
-		{
-			name:  "the object goes once the resource is gone, without grace (R54, N20)",
-			act:   func() { s.system.Do(func(sys *thing.System) { clear(sys.Resources) }) },
-			calls: []string{"Connect", "Observe"},
-			state: "gone",
-		},
+		{"a missing resource is created and observed in the same pass (R18, R21, R22, R23, R44, R49, R63, R181, R201)", []act{
+			during("Create", func(s *stage) { atCreate = s.thing() }), pass, mended, called(creates), sees(ready), told(managed.ReasonCreated)}},
+		{"what is stored when Create is called (R51, R52, R62, R63, R72, R73, R75, R76, R77)", []act{func(s *stage) {
+			s.equal("annotations", map[string]string{"crossplane.io/external-name": s.key.Name,
+				"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}, atCreate.Annotations)
+			s.equal("finalizers", []string{"finalizer.managedresource.crossplane.io"}, atCreate.Finalizers)
+		}}},
+		{"what is stored afterwards (R75, R79, R87)", []act{annotations(map[string]string{"crossplane.io/external-name": "NAME",
+			"crossplane.io/external-create-pending": pending, "crossplane.io/external-create-succeeded": pending,
+			connection.AnnotationKeyCreatedKeys: "endpoint,password"})}},
+		{"what is written: the details first, the status last and once (R180, R184, R199, N14, R200, R217)", []act{func(s *stage) {
+			object := "PATCH /apis/test.bowline.dev/v1/things/" + s.key.Name
+			secrets := "POST /api/v1/namespaces/" + s.secret.Namespace + "/secrets"
+			s.equal("writes", []string{object, secrets, object, object + "/status"}, s.writes)
+			for _, of := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
+				if c := s.thing().GetCondition(of); c.Status != "True" {
+					s.t.Errorf("condition %+v", c)
+				}
+			}
+		}}},
+		{"what is as declared is only observed (R1, R18, R25, R220, N13)", []act{nothingNew}},
+		{"a change of whatever setting is an update and nothing else (R24, R45, R176)", []act{edit(func(mg *thing.Thing) {
+			mg.Spec.ForProvider = thing.Parameters{Size: 9, Zone: new("zone-b"), Tags: map[string]string{"a": "b"}, AccessToken: new("secret")}
+		}), pass, called(updates), sees(ready), told(managed.ReasonUpdated)}},
+		{"a change made outside is reverted (R40)", []act{resize(99), pass, called(updates), sees(ready), told(managed.ReasonUpdated), sized(9)}},
+		{"a status that is lost is reproduced (R30, R41, R43)", []act{statusLost}},
+		{"a resource deleted outside is created anew, without grace once it was seen (R90)", []act{
+			wiped, forget, pass, called(creates), sees(ready), told(managed.ReasonCreated)}},
+		{"deletion begins outside while the object stays, and nothing is updated (R53, R61, R182)", []act{
+			system(func(sys *thing.System) { sys.SlowDelete = true }), resize(100), deleted, pass,
+			called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), told(managed.ReasonDeleted)}},
+		{"while the vendor is deleting it is asked again, without another event (R55)", []act{
+			pass, called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), told()}},
+		{"the object goes once the resource is gone, without grace (R54, N20)", []act{wiped, pass, called("Connect Observe"), sees(gone), told()}},
 	}
 }
 
-// What was seen once is deleted at once: no grace is left, though no time went by.
-func TestYoungObjectIsDeletedAtOnce(t *testing.T) {
-	t.Parallel()
-	t.Run("in one pass, within the grace period (N20, R54)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		s.pass()
-		s.delete()
-		s.system.TakeCalls()
-		s.pass()
-		if diff := cmp.Diff([]string{"Connect", "Observe", "Delete", "Observe"}, s.system.TakeCalls()); diff != "" || s.state() != "gone" {
-			t.Errorf("the user sees %s, calls -want +got:\n%s", s.state(), diff)
-		}
+func statusLost(s *stage) {
+	before := s.thing().Status
+	s.editStatus(s.key, func(mg *thing.Thing) { mg.Status = thing.Status{} })
+	s.play(forget, restarted, pass, called("Connect Observe"))
+	diff := cmp.Diff(before, s.thing().Status, cmpopts.IgnoreTypes(metav1.Time{}),
+		cmpopts.SortSlices(func(a, b xpv1.Condition) bool { return a.Type < b.Type }))
+	if diff != "" {
+		s.t.Errorf("status -before +after:\n%s", diff)
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	goes := func(calls string, acts ...act) []act {
+		return append(append([]act{finalizer}, acts...), forget, deleted, pass, called(calls), sees(gone))
+	}
+	play(t, scripts{
+		"it never existed (R59, R61)":                     goes("Connect Observe"),
+		"its creation failed (R59, R61)":                  goes("Connect Observe", refuse("Create", errors.New("no room left")), pass),
+		"creation was turned away (R59, R95)":             goes("Connect Observe", refuse("Create", busy{}), pass),
+		"it was removed outside (R54, R61)":               goes("Connect Observe", pass, wiped),
+		"it goes while we ask (R38, R54)":                 goes(deletes, pass, during("Delete", func(s *stage) { clear(s.system.Resources) })),
+		"in one pass, within the grace period (N20, R54)": goes(deletes, pass),
+		"a failed resource (R31)": goes(deletes, system(func(sys *thing.System) { sys.Failed = errors.New("no room left, buy a disk") }), pass,
+			says("no room left, buy a disk"), told(managed.ReasonCreated, managed.ReasonExternalFailed),
+			publishes(map[string]string{"endpoint": "there", "password": "password-1"})),
+		"an orphan stays (R57)": {edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
+			pass, deleted, forget, pass, called(""), sees(gone), resources(1)},
+		// Each poll sees the resource as available first.
+		"while the vendor deletes, polls write nothing and come more seldom (N13, R195)": {pass,
+			system(func(sys *thing.System) { sys.SlowDelete = true }), deleted, func(s *stage) { s.clock = time.Now() }, pass, forget,
+			later(20 * time.Second), pass, requeued(5*time.Second, time.Minute), wrote(0)},
 	})
 }
 
 // Every verb that fails shows on the object, keeps the rest of its status, calls nothing further and is retried.
 func TestErrors(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		verb    string
-		prepare func(*stage)
-		calls   []string
-		event   event.Reason
-		ready   xpv1.ConditionReason
-		message string
-		size    int // in status.atProvider
-	}{
-		"Connect (R27, R185, R198)": {verb: "Connect", prepare: (*stage).settled, calls: []string{"Connect"}, event: managed.ReasonCannotConnect,
-			ready: xpv1.ReasonAvailable, size: 1, message: "connecting to the provider: boom"},
-		"Connect of a new object (R27)": {verb: "Connect", prepare: func(*stage) {}, calls: []string{"Connect"},
-			event: managed.ReasonCannotConnect, message: "connecting to the provider: boom"},
-		"Observe (R26, R185, R196, R198)": {verb: "Observe", prepare: (*stage).settled, calls: []string{"Connect", "Observe"},
-			event: managed.ReasonCannotObserve, ready: xpv1.ReasonAvailable, size: 1, message: "observing the external resource: boom"},
-		"Observe of a new object (R26)": {verb: "Observe", prepare: func(*stage) {}, calls: []string{"Connect", "Observe"},
-			event: managed.ReasonCannotObserve, message: "observing the external resource: boom"},
-		"Create (R33, R181, R185, R196)": {verb: "Create", prepare: func(*stage) {}, calls: []string{"Connect", "Observe", "Create"},
-			event: managed.ReasonCannotCreate, ready: xpv1.ReasonCreating, message: "creating the external resource: boom"},
-		"Update, with the latest status (R27, R178, R185, R196, R198)": {verb: "Update", prepare: func(s *stage) { s.settled(); s.resize(7) },
-			calls: []string{"Connect", "Observe", "Update"}, event: managed.ReasonCannotUpdate, ready: xpv1.ReasonAvailable, size: 7,
-			message: "updating the external resource: boom"},
-		"Delete (R37, R60, R182, R185)": {verb: "Delete", prepare: func(s *stage) { s.settled(); s.delete() },
-			calls: []string{"Connect", "Observe", "Delete"}, event: managed.ReasonCannotDelete, ready: xpv1.ReasonDeleting, size: 1,
-			message: "deleting the external resource: boom"},
+	failing := func(verb string, calls string, reason event.Reason, ready xpv1.ConditionReason, size int, message string, given ...act) []act {
+		var first time.Duration
+		return append(given, forget, refuseAll(verb, errors.New("boom")), pass, called(calls),
+			object("the failure", func(mg *thing.Thing) bool {
+				synced, cause := mg.GetCondition(xpv1.TypeSynced), xpv1.FailureOf(mg)
+				return synced.Status == "False" && synced.Reason == xpv1.ReasonReconcileError && synced.Message == message+": boom" &&
+					mg.GetCondition(xpv1.TypeReady).Reason == ready && mg.Status.AtProvider.Size == size &&
+					cause.Reason != "" && cause.Message == "" && !cause.Stalled
+			}),
+			holds("the status is written once", func(s *stage) bool { return s.wroteStatus() == 1 }),
+			func(s *stage) { first, s.writes = s.requeue, nil },
+			later(time.Minute), pass, told(reason),
+			holds("delays grow", func(s *stage) bool { return 0 < first && first < s.requeue }),
+			holds("it is written once", func(s *stage) bool { return verb == "Create" || len(s.writes) == 0 }),
+			mended, pass, holds("recovered", func(s *stage) bool { return s.state() == gone || s.state() == healthy(s) }))
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil)
-			tc.prepare(s)
-			s.system.TakeCalls()
-			s.events.Take()
-			writes := s.countWrites()
-			s.system.Do(func(sys *thing.System) {
-				sys.Fault = func(verb string) (error, error) {
-					if verb == tc.verb {
-						return errors.New("boom"), nil
-					}
+	play(t, scripts{
+		"Connect (R27, R185, R198)": failing("Connect", "Connect", managed.ReasonCannotConnect, xpv1.ReasonAvailable, 1,
+			"connecting to the provider", pass),
+		"Connect of a new object (R27)": failing("Connect", "Connect", managed.ReasonCannotConnect, "", 0, "connecting to the provider"),
+		"Observe (R26, R185, R196, R198, R199, N13)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve, xpv1.ReasonAvailable, 1,
+			"observing the external resource", pass),
+		"Observe of a new object (R26)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve, "", 0, "observing the external resource"),
+		"Create (R33, R95, R181, R185, R196)": failing("Create", "Connect Observe Create", managed.ReasonCannotCreate, xpv1.ReasonCreating, 0,
+			"creating the external resource"),
+		"Update, with the latest status (R27, R178, R185, R196, R198, R200)": failing("Update", "Connect Observe Update",
+			managed.ReasonCannotUpdate, xpv1.ReasonAvailable, 7, "updating the external resource", pass, resize(7)),
+		"Delete (R37, R60, R182, R185)": failing("Delete", "Connect Observe Delete", managed.ReasonCannotDelete, xpv1.ReasonDeleting, 1,
+			"deleting the external resource", pass, deleted),
+	})
+}
+
+// healthy returns the state ready, if there is no failure.
+func healthy(s *stage) string {
+	if xpv1.FailureOf(s.thing()).Reason != "" {
+		return "a failure"
+	}
+	return ready
+}
+
+// wroteStatus returns how often the status was written.
+func (s *stage) wroteStatus() int {
+	return strings.Count(strings.Join(s.writes, "\n"), "/status")
+}
+
+// No call outlives the pass.
+func TestTimeout(t *testing.T) {
+	hangs := func(verb string, reason event.Reason, given act) []act {
+		return []act{with(managed.WithTimeout(300 * time.Millisecond)), pass, given, forget, system(func(sys *thing.System) { sys.Hang = verb }),
+			func(s *stage) {
+				if began := time.Now(); s.pass() < 0 || time.Since(began) > 10*time.Second {
+					s.t.Errorf("the pass took %s", time.Since(began))
+				}
+			}, says(context.DeadlineExceeded.Error()), told(reason)}
+	}
+	play(t, scripts{
+		"Connect that hangs (R47, R49)": hangs("Connect", managed.ReasonCannotConnect, forget),
+		"Observe that hangs (R47, R49)": hangs("Observe", managed.ReasonCannotObserve, forget),
+		"Update that hangs (R47, R49)":  hangs("Update", managed.ReasonCannotUpdate, size(2)),
+		"Delete that hangs (R47, R49)":  hangs("Delete", managed.ReasonCannotDelete, deleted),
+	})
+}
+
+// What else brings an object back, or does not.
+func TestRequests(t *testing.T) {
+	request := func(s *stage) { s.must(s.request(s.key)) } // not woken
+	play(t, scripts{
+		"a request for an object that is gone ends quietly (R16)": {func(s *stage) { s.begin(); strike(s.env, s.thing()) }, pass,
+			requeued(0, 0), called("")},
+		"a status that could not be written is no success (R17, R199)": {statusAway, func(s *stage) {
+			if s.tryPass() == nil {
+				s.t.Error("the pass should be repeated")
+			}
+		}},
+		"somebody else's write is read afresh (R17)": {pass, resize(2), during("Update", size(5)), pass, mended,
+			request, sized(5), object("size 5 in status", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Size == 5 })},
+		"our own write brings nothing new (R1, N13)":       {pass, forget, request, called(""), requeued(time.Second, time.Hour)},
+		"nothing is created from an outdated object (R78)": {during("Observe", size(5)), pass, calls("Create", 0), mended, pass, sized(5)},
+		"a process that stops in the middle of a call reports nothing (R16)": {pass, forget, func(s *stage) {
+			ctx, cancel := context.WithCancel(s.t.Context())
+			s.system.Fault = func(string) (error, error) {
+				cancel()
+				return ctx.Err(), nil
+			}
+			req := reconcile.Request{NamespacedName: s.key}
+			s.reconciler.Wake(req)
+			_, err := s.reconciler.Reconcile(ctx, req)
+			s.must(err)
+		}, sees(ready), told()},
+		"a removed name is shown again (R63, R72)": {pass, annotate(meta.AnnotationKeyExternalName, ""), pass,
+			func(s *stage) { s.play(named(s.key.Name)) }},
+		"conditions of the author are stored and stay (R30, R32, R193)": {system(func(sys *thing.System) {
+			sys.Observed = func(mg *thing.Thing, _ *managed.ExternalObservation) {
+				warm := xpv1.Unavailable()
+				warm.Reason = "WarmingUp"
+				mg.SetConditions(warm, xpv1.Condition{Type: "Backup", Status: "True", Reason: "Done", LastTransitionTime: warm.LastTransitionTime})
+			}
+		}), pass, refuse("Observe", errors.New("boom")), pass, sees("Ready=WarmingUp Synced=ReconcileError"),
+			object("condition Backup", func(mg *thing.Thing) bool { return mg.GetCondition("Backup").Reason == "Done" })},
+	})
+}
+
+// statusAway makes the API server refuse to write the status.
+func statusAway(s *stage) {
+	s.fault = func(request string) (refuse, lose error) {
+		if strings.HasSuffix(request, "/status") {
+			return errors.New("the API server is away"), nil
+		}
+		return nil, nil
+	}
+}
+
+// What is known only after Create is kept whatever fails then.
+func TestAfterCreate(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "thing", errors.New("somebody wrote"))
+	away, no := apierrors.NewServiceUnavailable("starting"), errors.New("no")
+	failing := func(request string, times int, err error) []act {
+		return []act{vendorNames, func(s *stage) {
+			s.fault = func(sent string) (error, error) {
+				if s.system.Called("Create") == 0 || times == 0 || !strings.HasPrefix(sent, request) && !strings.HasSuffix(sent, request) {
 					return nil, nil
 				}
-			})
-			first := s.pass()
-			if diff := cmp.Diff(tc.calls, s.system.TakeCalls()); diff != "" {
-				t.Errorf("calls -want +got:\n%s", diff)
+				times--
+				return err, nil
 			}
-			mg := s.thing()
-			if got := mg.GetCondition(xpv1.TypeSynced); got.Status != "False" || got.Reason != xpv1.ReasonReconcileError || got.Message != tc.message {
-				t.Errorf("Synced %s %s: %s", got.Status, got.Reason, got.Message)
-			}
-			if got := mg.GetCondition(xpv1.TypeReady).Reason; got != tc.ready || mg.Status.AtProvider.Size != tc.size {
-				t.Errorf("Ready %s, atProvider %+v", got, mg.Status.AtProvider)
-			}
-			if got := xpv1.FailureOf(mg); got.Reason == "" || got.Message != "" || got.Stalled {
-				t.Errorf("the failure is %+v", got)
-			}
-			if n := len(slices.DeleteFunc(*writes, func(w string) bool { return !strings.HasSuffix(w, "/status") })); n != 1 {
-				t.Errorf("the status was written %d times (R199)", n)
-			}
-			s.clock = s.clock.Add(time.Minute)
-			if second := s.pass(); first <= 0 || second <= first {
-				t.Errorf("delays should grow: %s, then %s", first, second)
-			}
-			if diff := cmp.Diff([]event.Reason{tc.event}, s.events.Take()); diff != "" {
-				t.Errorf("the same failure is one event -want +got:\n%s", diff)
-			}
-			if after := s.thing().ResourceVersion; tc.verb != "Create" && after != mg.ResourceVersion {
-				t.Error("the same failure again was written (N13)")
-			}
-			s.system.Do(func(sys *thing.System) { sys.Fault = nil })
-			s.pass()
-			if got := s.state(); got != "gone" && (got != "Ready=Available Synced=ReconcileSuccess" || xpv1.FailureOf(s.thing()).Reason != "") {
-				t.Errorf("recovered, the user sees %s: %s (R95, R196, R200)", got, s.message())
-			}
-		})
+		}, try, named("vendor-1"), object("the creation ended", func(mg *thing.Thing) bool { return !meta.ExternalCreateIncomplete(mg) }),
+			func(s *stage) { s.fault = nil }, try, resources(1), publishes(map[string]string{"endpoint": "there", "password": "password-1"})}
 	}
-}
-
-func TestFailedResource(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	s.system.Do(func(sys *thing.System) { sys.Failed = errors.New("no room left, buy a disk") })
-	s.pass()
-	s.wantMessage("no room left, buy a disk")
-	if diff := cmp.Diff([]event.Reason{managed.ReasonCreated, managed.ReasonExternalFailed}, s.events.Take()); diff != "" {
-		t.Errorf("events -want +got:\n%s", diff)
-	}
-	if s.connection() == nil {
-		t.Error("what is known is published even where the resource failed")
-	}
-	s.delete()
-	s.pass()
-	if got := s.state(); got != "gone" {
-		t.Errorf("a failed resource can be deleted, the user sees %s", got)
-	}
-}
-
-func TestOrphan(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
-	s.pass()
-	s.delete()
-	s.system.TakeCalls()
-	s.pass()
-	if calls := s.system.TakeCalls(); calls != nil || s.state() != "gone" || len(s.system.Snapshot()) != 1 {
-		t.Errorf("the object goes and the resource stays: calls %v, user sees %s, resources %v (R57)", calls, s.state(), s.system.Snapshot())
-	}
-}
-
-func TestConnectionSecret(t *testing.T) {
-	t.Parallel()
-	t.Run("details of Create and Observe are merged (R206, R207, R208, R213)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		s.pass()
-		s.clock = s.clock.Add(time.Minute)
-		s.pass()
-		want := map[string]string{"endpoint": "there", "password": "password-1"}
-		if diff := cmp.Diff(want, s.connection()); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
-		secret := &corev1.Secret{}
-		if err := s.env.Client.Get(t.Context(), s.secret, secret); err != nil {
-			t.Fatal(err)
-		}
-		if !metav1.IsControlledBy(secret, s.thing()) || secret.Type != xpv1.SecretTypeConnection {
-			t.Errorf("the secret should be of type %s and belong to the object: %+v", xpv1.SecretTypeConnection, secret.ObjectMeta)
-		}
-	})
-	t.Run("nothing is published where nobody asked (R210)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{} })
-		s.pass()
-		if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" {
-			t.Errorf("the user sees %s", got)
-		}
-	})
-	t.Run("somebody else's secret is not overwritten (R214)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}}
-		if err := s.env.Client.Create(t.Context(), theirs); err != nil {
-			t.Fatal(err)
-		}
-		s.pass()
-		s.wantMessage("does not belong to this object", "writeConnectionSecretToRef")
-		if got := s.connection(); len(got) != 0 {
-			t.Errorf("the secret now holds %v", got)
-		}
-		if err := s.env.Client.Delete(t.Context(), theirs); err != nil {
-			t.Fatal(err)
-		}
-		s.pass()
-		want := map[string]string{"endpoint": "there", "password": "password-1"}
-		if diff := cmp.Diff(want, s.connection()); diff != "" {
-			t.Errorf("details that could not be published are kept until they can -want +got:\n%s", diff)
-		}
-	})
-	t.Run("somebody else's secret does not hold up a deletion (N32)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, func(mg *thing.Thing) {
-			mg.Finalizers = []string{managed.Finalizer}
-			mg.Annotations = map[string]string{meta.AnnotationKeyExternalCreatePending: "2025-01-01T00:00:00Z"}
-		})
-		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}}
-		if err := s.env.Client.Create(t.Context(), theirs); err != nil {
-			t.Fatal(err)
-		}
-		s.delete()
-		s.pass()
-		if got := s.state(); got != "gone" {
-			t.Errorf("the user sees %s: %s", got, s.message())
-		}
+	play(t, scripts{
+		"the details cannot be stored (R74)":              failing("POST", 100, no),
+		"the status cannot be written (R74, R217)":        failing("/status", 100, no),
+		"the success meets a conflict (R74, R79, R93)":    failing("PATCH", 2, conflict),
+		"the API server is away a moment (R74, R79, R93)": failing("PATCH", 3, away),
+		"the details meet a moment's outage (R93, R217)":  failing("POST", 3, away),
 	})
 }
 
-// While the vendor deletes, polls write nothing and come more and more seldom, although each of them sees the resource
-// as available first (N13, R195).
-func TestSlowDeletion(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	s.pass()
-	s.system.SlowDelete = true
-	s.delete()
-	s.clock = time.Now()
-	s.pass()
-	version := s.thing().ResourceVersion
-	s.clock = s.clock.Add(20 * time.Second)
-	if after := s.pass(); after < 5*time.Second || s.thing().ResourceVersion != version {
-		t.Errorf("after 20 s comes back after %s; status written: %t", after, s.thing().ResourceVersion != version)
+// When an error is tried again, and whether the user is told.
+func TestRepetition(t *testing.T) {
+	broken := errors.New("out of order")
+	at := func(err error, since, least, most time.Duration, shows bool) act {
+		return func(s *stage) {
+			begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			s.clock = begin.Add(since)
+			s.play(forget, refuse("Observe", fmt.Errorf("calling: %w", err)), pass, requeued(least, most),
+				holds(fmt.Sprintf("the error shows: %t", shows), func(s *stage) bool {
+					return shows == (strings.Contains(s.message(), "out of order") || strings.Contains(s.message(), "too many calls"))
+				}),
+				holds("what does not show is not written", func(s *stage) bool { return shows || len(s.writes) == 0 }))
+		}
 	}
+	repeated := func(acts ...act) []act {
+		return slices.Concat([]act{pass}, acts, []act{func(s *stage) {
+			if !strings.HasPrefix(s.state(), "Ready=Available") {
+				s.t.Errorf("the user sees %s (R198)", s.state())
+			}
+		}, pass, sees(ready), holds("no message", func(s *stage) bool { return s.message() == "" })})
+	}
+	const poll, second = time.Minute, time.Second
+	terminal, marked := failure.Terminal(broken), reconcile.TerminalError(broken)
+	play(t, scripts{
+		"an error: later each time (R222, R196, R200)": repeated(at(broken, 0, 0, second, true), at(broken, second, second, 2*second, true)),
+		"one that cannot heal: at the poll (R222, O29)": repeated(
+			at(terminal, 0, 54*second, 66*second, true), at(terminal, poll, 54*second, 66*second, true)),
+		"marked as controller-runtime does (R222, O29)": repeated(at(marked, 0, 54*second, 66*second, true)),
+		"too many calls: when asked, quietly for ten seconds (O29)": repeated(size(2), at(busy{}, 0, 4*second, 6*second, false),
+			at(busy{}, 9*second, 4*second, 6*second, false), at(busy{}, 10*second, 4*second, 6*second, true)),
+		"too many calls and nothing to do: quietly until the next poll (O29)": repeated(at(busy{}, 0, 4*second, 6*second, false),
+			at(busy{}, 59*second, 4*second, 6*second, false), at(busy{}, poll, 4*second, 6*second, true)),
+		// Patience ends with the first answer.
+		"being busy now and then is no news (O29)": {pass, forget, refuse("Observe", busy{}), pass, later(6 * second), pass,
+			refuse("Observe", busy{}), pass, later(6 * second), pass, refuse("Observe", busy{}), pass, told()},
+	})
 }
 
-// A process that stops in the middle of a call blames nobody.
-func TestStopDuringCall(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	s.pass()
-	s.events.Take()
-	ctx, cancel := context.WithCancel(t.Context())
-	s.system.Fault = func(string) (error, error) {
-		cancel()
-		return ctx.Err(), nil
-	}
-	req := reconcile.Request{NamespacedName: s.key}
-	s.reconciler.Wake(req)
-	if _, err := s.reconciler.Reconcile(ctx, req); err != nil {
-		t.Error(err)
-	}
-	if got := s.state(); got != "Ready=Available Synced=ReconcileSuccess" || s.events.Take() != nil {
-		t.Errorf("the user sees %s", got)
-	}
-}
+// busy is the error of a system that asks for four seconds of peace.
+type busy struct{}
 
-// A removed name is shown again (R63, R72).
-func TestNameIsShownAgain(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, nil)
-	s.pass()
-	s.annotate(meta.AnnotationKeyExternalName, "")
-	s.pass()
-	if got := meta.GetExternalName(s.thing()); got != s.key.Name {
-		t.Errorf("external name %q", got)
+func (busy) Error() string { return "too many calls" }
+
+func (busy) RetryAfter() time.Duration { return 4 * time.Second }
+
+// How often a settled object is polled: as the object asks, else its client, else the reconciler.
+func TestPollInterval(t *testing.T) {
+	every := func(want time.Duration, annotation string, client time.Duration) []act {
+		return []act{annotate(meta.AnnotationKeyPollInterval, annotation), system(func(sys *thing.System) { sys.Poll = client }),
+			pass, requeued(want-want/10, want+want/10), pass, requeued(want-want/10, want+want/10)}
 	}
+	play(t, scripts{
+		"a minute by default (R224)":            every(time.Minute, "", 0),
+		"an option (R224, R48)":                 append([]act{with(managed.WithPollInterval(time.Hour))}, every(time.Hour, "", 0)...),
+		"the object asks":                       every(10*time.Minute, "10m", 0),
+		"the object asks for too much":          every(time.Minute, "10ms", 0),
+		"the object asks for nonsense":          every(time.Minute, "often", 0),
+		"the client chooses":                    every(5*time.Minute, "", 5*time.Minute),
+		"the client does not choose":            every(time.Minute, "", -time.Minute),
+		"the object wins over the client":       every(10*time.Minute, "10m", 5*time.Minute),
+		"nonsense does not win over the client": every(5*time.Minute, "often", 5*time.Minute),
+	})
 }

@@ -5,6 +5,7 @@ package managed_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,195 +17,105 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// planCases are states of an object, and what a pass would do.
-var planCases = map[string]struct {
-	prepare func(*stage)
-	want    managed.PlannedAction
-	fields  []string
-	message string
-	fails   string
-}{
-	"a new object (N8)": {
-		prepare: func(*stage) {}, want: managed.PlanCreate, fields: []string{"size"},
-	},
-	"nothing changed (N8)": {
-		prepare: func(s *stage) { s.pass() }, want: managed.PlanNothing,
-	},
-	"a changed object (N8, P80)": {
-		prepare: func(s *stage) {
-			s.pass()
-			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
-		},
-		want: managed.PlanUpdate,
-	},
-	"a changed object that must not be updated (N8, R114)": {
-		prepare: func(s *stage) {
-			s.pass()
-			s.edit(func(mg *thing.Thing) {
-				mg.Spec.ForProvider.Size = 2
-				mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"}
+// Whatever the state of an object, a plan returns what a pass would do, and does nothing.
+func TestPlan(t *testing.T) {
+	plan := func(check func(s *stage, plan managed.Plan, err error) bool) act {
+		return func(s *stage) {
+			before, outside, given := s.thing(), s.system.Snapshot(), s.thing()
+			forget(s)
+			plan, err := s.reconciler.Plan(s.t.Context(), given)
+			if !check(s, plan, err) {
+				s.t.Errorf("plan %+v, error %v", plan, err)
+			}
+			if calls := s.system.TakeCalls(); slices.ContainsFunc(calls, func(c string) bool { return c != "Connect" && c != "Observe" }) {
+				s.t.Errorf("it called %v", calls)
+			}
+			s.equal("external resources", outside, s.system.Snapshot())
+			s.equal("object", before, s.thing())
+			s.equal("given object", before, given)
+			s.play(wrote(0), told())
+		}
+	}
+	plans := func(action managed.PlannedAction, message string, fields ...string) act {
+		return plan(func(_ *stage, plan managed.Plan, err error) bool {
+			missing := slices.DeleteFunc(slices.Clone(fields), func(field string) bool {
+				return slices.ContainsFunc(plan.Fields, func(d xpv1.FieldDifference) bool { return d.Path == field })
 			})
-		},
-		want: managed.PlanNothing, message: "do not let it be updated",
-	},
-	"a missing resource that must not be created (N8, R132)": {
-		prepare: func(s *stage) {
-			s.edit(func(mg *thing.Thing) { mg.Spec.ManagementPolicies = xpv1.ManagementPolicies{"Observe"} })
-		},
-		want: managed.PlanNothing, message: "does not exist",
-	},
-	"a deleted object (N8)": {
-		prepare: func(s *stage) { s.pass(); s.delete() }, want: managed.PlanDelete,
-	},
-	"a deleted object that leaves its resource (N8, R57)": {
-		prepare: func(s *stage) {
-			s.pass()
-			s.edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan })
-			s.delete()
-		},
-		want: managed.PlanNothing, message: "leave the external resource",
-	},
-	"a paused object (N8, R96)": {
-		prepare: func(s *stage) { s.annotate(meta.AnnotationKeyReconciliationPaused, "true") },
-		want:    managed.PlanNothing, message: "Paused",
-	},
-	"somebody else's resource (N8, N24)": {
-		prepare: func(s *stage) {
-			s.system.Resources[s.key.Name] = thing.Resource{Size: 1, Owner: "another"}
-		},
-		fails: "belongs to another object",
-	},
+			return err == nil && plan.Action == action && strings.Contains(plan.Message, message) && len(missing) == 0
+		})
+	}
+	playBoth(t, scripts{
+		"a new object (N8)":                                      {plans(managed.PlanCreate, "", "size")},
+		"nothing changed (N8)":                                   {pass, plans(managed.PlanNothing, "")},
+		"a changed object (N8, P80)":                             {pass, size(2), plans(managed.PlanUpdate, "", "size")},
+		"a changed object that must not be updated (N8, R114)":   {pass, size(2), allow("Observe"), plans(managed.PlanNothing, "do not let it be updated")},
+		"a missing resource that must not be created (N8, R132)": {allow("Observe"), plans(managed.PlanNothing, "does not exist")},
+		"a deleted object (N8)":                                  {pass, deleted, plans(managed.PlanDelete, "")},
+		"a deleted object that leaves its resource (N8, R57)": {pass, edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
+			deleted, plans(managed.PlanNothing, "leave the external resource")},
+		"a paused object (N8, R96)": {annotate(meta.AnnotationKeyReconciliationPaused, "true"), plans(managed.PlanNothing, "Paused")},
+		"somebody else's resource (N8, N24)": {alter(func(r *thing.Resource) { r.Size, r.Owner = 1, "another" }),
+			plan(func(_ *stage, _ managed.Plan, err error) bool {
+				return err != nil && strings.Contains(err.Error(), "belongs to another object")
+			})},
+	})
 }
 
-// A plan says what no update settles, and sets none of it.
+// A plan reports what no update settles, and sets none of it.
 func TestPlanOfWhatCannotChange(t *testing.T) {
-	t.Parallel()
 	const fails = "the external resource is not as it should be: "
 	size := xpv1.FieldDifference{Path: "size", Desired: "2", Observed: "1"}
 	zone := xpv1.FieldDifference{Path: "zone", Desired: `"a"`, Observed: `"b"`}
 	cannot := errors.New("zone differs and cannot change")
-	for name, tc := range map[string]struct {
-		observed managed.ExternalObservation
-		want     managed.Plan
-	}{
-		"only what cannot change differs (N8, P70)": {
-			observed: managed.ExternalObservation{
-				ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}, Fixed: []string{"zone"}, Failed: cannot},
-			want: managed.Plan{Action: managed.PlanNothing, Message: fails + "zone differs and cannot change"},
-		},
-		"and nobody says why (N8, P70)": {
-			observed: managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}},
-			want: managed.Plan{Action: managed.PlanNothing,
-				Message: "The external resource differs from spec.forProvider in zone: see status.drift."},
-		},
-		"other fields differ, too (N8, P70)": {
-			observed: managed.ExternalObservation{Drift: []xpv1.FieldDifference{size, zone}, Fixed: []string{"zone"}, Failed: cannot},
-			want: managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size},
-				Message: fails + "zone differs and cannot change"},
-		},
-		"a resource that failed (N8, R31)": {
-			observed: managed.ExternalObservation{ResourceUpToDate: true, Failed: errors.New("out of disk")},
-			want:     managed.Plan{Action: managed.PlanNothing, Message: fails + "out of disk"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil)
-			s.pass()
-			s.alter(func(_ *thing.Thing, o *managed.ExternalObservation) {
-				*o = tc.observed
-				o.ResourceExists = true
-			})
-			plan, err := s.reconciler.Plan(t.Context(), s.thing())
-			if diff := cmp.Diff(tc.want, plan); diff != "" || err != nil {
-				t.Errorf("error %v, plan -want +got:\n%s", err, diff)
+	plans := func(observed managed.ExternalObservation, want managed.Plan) []act {
+		observed.ResourceExists = true
+		return []act{pass, system(func(sys *thing.System) {
+			sys.Observed = func(_ *thing.Thing, o *managed.ExternalObservation) { *o = observed }
+		}), func(s *stage) {
+			plan, err := s.reconciler.Plan(s.t.Context(), s.thing())
+			if diff := cmp.Diff(want, plan); diff != "" || err != nil {
+				s.t.Errorf("error %v, plan -want +got:\n%s", err, diff)
 			}
-		})
+		}}
 	}
+	play(t, scripts{
+		"only what cannot change differs (N8, P70)": plans(
+			managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}, Fixed: []string{"zone"}, Failed: cannot},
+			managed.Plan{Action: managed.PlanNothing, Message: fails + "zone differs and cannot change"}),
+		"and without a reason (N8, P70)": plans(
+			managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}},
+			managed.Plan{Action: managed.PlanNothing, Message: "The external resource differs from spec.forProvider in zone: see status.drift."}),
+		"other fields differ, too (N8, P70)": plans(
+			managed.ExternalObservation{Drift: []xpv1.FieldDifference{size, zone}, Fixed: []string{"zone"}, Failed: cannot},
+			managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size}, Message: fails + "zone differs and cannot change"}),
+		"a resource that failed (N8, R31)": plans(
+			managed.ExternalObservation{ResourceUpToDate: true, Failed: errors.New("out of disk")},
+			managed.Plan{Action: managed.PlanNothing, Message: fails + "out of disk"}),
+	})
 }
 
-// Whatever the state of an object, a plan says what a pass would do, and does nothing.
-func TestPlan(t *testing.T) {
-	t.Parallel()
-	for name, tc := range planCases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil)
-			tc.prepare(s)
-			before, outside := s.thing(), s.system.Snapshot()
-			s.system.TakeCalls()
-			given := s.thing()
-			plan, err := s.reconciler.Plan(t.Context(), given)
-			if tc.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.fails) {
-					t.Errorf("error %v, want %q", err, tc.fails)
-				}
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			if plan.Action != tc.want || !strings.Contains(plan.Message, tc.message) {
-				t.Errorf("plan %+v", plan)
-			}
-			var fields []string
-			for _, f := range plan.Fields {
-				fields = append(fields, f.Path)
-			}
-			for _, want := range tc.fields {
-				if !strings.Contains(strings.Join(fields, " "), want) {
-					t.Errorf("fields %v, want %s among them", fields, want)
-				}
-			}
-			for _, call := range s.system.TakeCalls() {
-				if call != "Connect" && call != "Observe" {
-					t.Errorf("a plan calls %s", call)
-				}
-			}
-			if diff := cmp.Diff(outside, s.system.Snapshot()); diff != "" {
-				t.Errorf("a plan changes the external system:\n%s", diff)
-			}
-			if after := s.thing(); after.ResourceVersion != before.ResourceVersion || len(s.events.Take()) != 0 && tc.want == managed.PlanCreate {
-				t.Error("a plan writes to the API server")
-			}
-			if diff := cmp.Diff(before, given); diff != "" {
-				t.Errorf("a plan changes what it is given:\n%s", diff)
-			}
-		})
-	}
-}
-
-// What a plan resolves is nobody's reference: only passes decide for whom a deletion waits.
+// Only passes decide for which dependents a deletion waits.
 func TestPlanRegistersNothing(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct{ stored, planned, waits bool }{
-		"a reference that is planned (N8, N32)":       {planned: true},
-		"a plan without one that is stored (N8, N32)": {stored: true, waits: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil)
-			s.pass()
-			refers := func(does bool) func(*thing.Thing) {
-				if does {
-					return refersTo(s.key.Name)
-				}
-				return func(mg *thing.Thing) { mg.Spec.ForProvider.NeighbourRef = nil }
+	planned := func(stored, planned bool, want string) []act {
+		refers := func(s *stage, does bool) func(*thing.Thing) {
+			if does {
+				return refersTo(s.key.Name)
 			}
-			key := s.neighbour("dependent", refers(tc.stored))
+			return func(mg *thing.Thing) { mg.Spec.ForProvider.NeighbourRef = nil }
+		}
+		return []act{pass, func(s *stage) {
+			key := s.neighbour("dependent", refers(s, stored))
 			s.passOver(key)
-			planned := &thing.Thing{}
-			if err := s.env.Client.Get(t.Context(), key, planned); err != nil {
-				t.Fatal(err)
-			}
-			refers(tc.planned)(planned)
-			if _, err := s.reconciler.Plan(t.Context(), planned); err != nil {
-				t.Fatal(err)
-			}
+			mg := &thing.Thing{}
+			s.must(s.env.Client.Get(s.t.Context(), key, mg))
+			refers(s, planned)(mg)
+			_, err := s.reconciler.Plan(s.t.Context(), mg)
+			s.must(err)
 			s.remove(key)
-			s.delete()
-			s.pass()
-			if waits := s.state() != "gone"; waits != tc.waits {
-				t.Errorf("the deletion waits %t, want %t", waits, tc.waits)
-			}
-		})
+		}, deleted, pass, holds(want, func(s *stage) bool { return (s.state() == gone) == (want == gone) })}
 	}
+	play(t, scripts{
+		"a reference that is planned (N8, N32)":       planned(false, true, gone),
+		"a plan without one that is stored (N8, N32)": planned(true, false, "it waits"),
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -37,22 +36,18 @@ func BenchmarkSettledPass(b *testing.B) {
 
 func benchmarkSettledPass(b *testing.B, o ...managed.ReconcilerOption) {
 	b.Helper()
-	scheme := runtime.NewScheme()
-	if err := thing.AddToScheme(scheme); err != nil {
-		b.Fatal(err)
-	}
-	env := controlplanetest.NewWithScheme(b, scheme)
+	env := controlplanetest.NewWithScheme(b, scheme())
 	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: env.Prefix + "settled"}}
 	mg.Spec.ForProvider.Size = 1
 	mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: env.Namespace, Name: "settled"}
 	if err := env.Client.Create(b.Context(), mg); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { strike(env, mg.Name) })
+	b.Cleanup(func() { strike(env, mg) })
 	options := managed.CacheOptions()
 	options.ByObject[&thing.Thing{}] = cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, mg.Name)}
 	mgr, err := manager.New(env.Config, manager.Options{
-		Scheme: scheme, Cache: options, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		Scheme: scheme(), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -7,229 +7,226 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
-	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// What ends up in the connection secret, and what does not.
+// details of a resource of which Observe reports the endpoint.
+func details(endpoint, password string) map[string]string {
+	d := map[string]string{"endpoint": endpoint}
+	if password != "" {
+		d["password"] = password
+	}
+	return d
+}
+
+func endpoint(to string) act { return system(func(sys *thing.System) { sys.Endpoint = to }) }
+
+// unwanted is an object that wants no connection Secret.
+func unwanted(s *stage) {
+	s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
+}
+
+// What ends up in the connection Secret, and what does not.
 func TestPublishing(t *testing.T) {
-	t.Parallel()
-	created := map[string]string{"endpoint": "there", "password": "password-1"}
-	cases := map[string]struct {
-		act  func(*stage)
-		want map[string]string
-	}{
-		"what Create and Observe tell (R206, R207, R217)": {act: (*stage).settled, want: created},
-		"what changed is overwritten, the rest stays (R208)": {act: func(s *stage) { s.settled(); s.system.Endpoint = "elsewhere"; s.pass() },
-			want: map[string]string{"endpoint": "elsewhere", "password": "password-1"}},
-		"not what comes with an error of Observe (R218)": {want: created, act: func(s *stage) {
-			s.settled()
-			s.system.Endpoint = "elsewhere"
-			s.failOnce("Observe", nil, errors.New("boom"))
-			s.pass()
-		}},
-		"not what comes with an error of Create (R218)": {act: func(s *stage) { s.failOnce("Create", nil, errors.New("boom")); s.pass() }},
-		"a creation that is repeated has no other password (R34, R219, N22)": {want: created, act: func(s *stage) {
-			s.system.Replays = true
-			s.failOnce("Create", nil, context.DeadlineExceeded)
-			s.pass()
-			s.restart(s.env.Config)
-			s.pass()
-			if n := s.system.Called("Create"); n != 2 {
-				s.t.Errorf("Create was called %d times", n)
+	boom := errors.New("boom")
+	theirs := func(s *stage) { s.store(s.secret, nil) }
+	told := then(system(func(sys *thing.System) {
+		sys.Updated = func(_ *thing.Thing, u *managed.ExternalUpdate) {
+			u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("told-once")}
+		}
+	}), until("created", func(s *stage) bool { return s.has().Size == 1 && s.operation() != "Ongoing " }), size(2), forget, func(s *stage) {
+		s.play(faults(func(verb string) (error, error) {
+			if verb == "Observe" && slices.Contains(s.system.Calls, "Update") {
+				return boom, nil
 			}
-		}},
-		"creating anew replaces the password (R90, R208)": {want: map[string]string{"endpoint": "there", "password": "password-2"}, act: func(s *stage) {
-			s.settled()
-			s.system.Do(func(sys *thing.System) { clear(sys.Resources) })
-			s.pass()
-		}},
-		"what Observe tells, though the update is refused (R206, R27)": {want: map[string]string{"endpoint": "elsewhere", "password": "password-1"},
-			act: func(s *stage) {
-				s.settled()
-				s.resize(2)
-				s.system.Endpoint = "elsewhere"
-				s.failOnce("Update", errors.New("boom"), nil)
-				s.pass()
+			return nil, nil
+		}))
+	}, until("Observe fails", func(s *stage) bool { return s.message() == "observing the external resource: boom" }),
+		publishes(map[string]string{"endpoint": "there", "password": "password-1", "token": "told-once"}))
+	play(t, scripts{
+		"what Create and Observe return is merged (R206, R207, R213, R214, R217)": {pass, later(time.Minute), pass,
+			publishes(details("there", "password-1")), func(s *stage) {
+				secret := &corev1.Secret{}
+				s.must(s.env.Client.Get(s.t.Context(), s.secret, secret))
+				if !metav1.IsControlledBy(secret, s.thing()) || secret.Type != "connection.crossplane.io/v1alpha1" {
+					s.t.Errorf("type %s, %+v", secret.Type, secret.ObjectMeta)
+				}
 			}},
-		"nothing where nobody asked (R210)": {act: func(s *stage) {
-			s.edit(func(mg *thing.Thing) { mg.Spec.WriteConnectionSecretToReference = nil })
-			s.pass()
-		}},
+		"what changed is overwritten, the rest stays (R208)": {pass, endpoint("elsewhere"), pass, publishes(details("elsewhere", "password-1"))},
+		"not what comes with an error of Observe (R218)":     {pass, endpoint("elsewhere"), lose("Observe", boom), pass, publishes(details("there", "password-1"))},
+		"not what comes with an error of Create (R218)":      {lose("Create", boom), pass, publishes(nil)},
+		"a creation that is repeated has no other password (R34, R219, N22)": {replays, lose("Create", context.DeadlineExceeded), pass,
+			restarted, pass, publishes(details("there", "password-1")), calls("Create", 2)},
+		"creating anew replaces the password (R90, R208)": {pass, wiped, pass, publishes(details("there", "password-2"))},
+		"what Observe returns, though the update is refused (R206, R27)": {pass, resize(2), endpoint("elsewhere"), refuse("Update", boom), pass,
+			publishes(details("elsewhere", "password-1"))},
+		"nothing where nobody asked (R210)": {unwanted, pass, publishes(nil), sees(ready)},
+		"nothing where the name is missing (R210)": {edit(func(mg *thing.Thing) {
+			mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{}
+		}), pass, publishes(nil), sees(ready)},
+		"unchanged details are not written, nor by a new process (R220, N13)": {pass, restarted, forget, pass, wrote(0)},
+		"somebody else's Secret is not overwritten, and details are kept (R214)": {theirs, pass,
+			says("does not belong to this object", "writeConnectionSecretToRef"), publishes(map[string]string{}),
+			func(s *stage) { s.editSecret(nil) }, pass, publishes(details("there", "password-1"))},
+		"somebody else's Secret does not hold up a deletion (N32)": {finalizer, theirs,
+			annotate("crossplane.io/external-create-pending", "2025-01-01T00:00:00Z"), deleted, pass, sees(gone)},
+		// Details that only an update returns are stored before anything else may fail.
+		"details of an update, within the pass (R208, N22, R217)":   {told},
+		"details of an update, in the background (R208, N22, R197)": {inBackground, told},
+		// A resource that lost its password, which was chosen at creation, gets it back from the connection Secret.
+		"a stored password is set again (P65)": {system(func(sys *thing.System) { sys.Chooses = true }), pass,
+			func(s *stage) {
+				s.editSecret(func(secret *corev1.Secret) { secret.Data["password"] = []byte("stored") })
+			},
+			alter(func(r *thing.Resource) { r.Size, r.Password = 7, "" }), pass, sized(1),
+			holds("the password", func(s *stage) bool { return s.has().Password == "stored" })},
+		"where none is stored, none is set (P65)": {unwanted, system(func(sys *thing.System) { sys.Chooses = true }), pass,
+			alter(func(r *thing.Resource) { r.Size, r.Password = 7, "" }), pass, sized(1),
+			holds("no password", func(s *stage) bool { return s.has().Password == "" })},
+		// Which keys the creation returned.
+		"no keys are recorded where no Secret is wanted (R208, N22)": {unwanted, pass, object("no keys", func(mg *thing.Thing) bool {
+			_, recorded := mg.Annotations[connection.AnnotationKeyCreatedKeys]
+			return !recorded
+		})},
+		"keys that a process stored before it was cut off are recorded (R208, N22)": {pass, annotate(connection.AnnotationKeyCreatedKeys, ""),
+			annotate("crossplane.io/external-create-succeeded", ""), restarted, pass, object("keys", func(mg *thing.Thing) bool {
+				return mg.Annotations[connection.AnnotationKeyCreatedKeys] == "endpoint,password"
+			})},
+	})
+}
+
+// Connection details that people delete, or leave behind in another Secret, are reported, and nothing else happens.
+func TestLostDetails(t *testing.T) {
+	removed := func(s *stage) { s.editSecret(nil) }
+	without := func(key string) act {
+		return func(s *stage) { s.editSecret(func(secret *corev1.Secret) { delete(secret.Data, key) }) }
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil)
-			tc.act(s)
-			if diff := cmp.Diff(tc.want, s.connection()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+	moved := func(s *stage) {
+		s.secret = types.NamespacedName{Namespace: controlplanetest.NewWithScheme(s.t, scheme()).Namespace, Name: "moved"}
+		s.edit(func(mg *thing.Thing) {
+			mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: s.secret.Namespace, Name: s.secret.Name}
 		})
 	}
-	t.Run("unchanged details are not written, nor by a new process (R220, N13)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		s.pass()
-		writes := s.countWrites()
-		s.pass()
-		if made, _ := s.take(writes); len(made) != 0 {
-			t.Errorf("wrote %v", made)
-		}
-	})
-	t.Run("the secret is the object's, and of our type (R213, R214)", func(t *testing.T) {
-		t.Parallel()
-		s := newStage(t, nil)
-		s.pass()
-		secret := &corev1.Secret{}
-		if err := s.env.Client.Get(t.Context(), s.secret, secret); err != nil {
-			t.Fatal(err)
-		}
-		owner := metav1.GetControllerOf(secret)
-		if owner == nil || owner.UID != s.thing().UID || owner.Kind != "Thing" || secret.Type != "connection.crossplane.io/v1alpha1" {
-			t.Errorf("type %s, controller %+v", secret.Type, owner)
-		}
+	reported := func(s *stage) {
+		want := xpv1.CurrentFailure{Reason: failure.ConnectionDetailsLost, Stalled: true}
+		s.equal("failure", want, xpv1.FailureOf(s.thing()))
+		s.play(sees(notSynced), says(s.secret.String(), "password", connection.AnnotationKeyCreatedKeys))
+	}
+	lost := func(acts ...act) []act {
+		return slices.Concat([]act{pass, forget}, acts, []act{pass, reported, pass, reported, told(managed.ReasonDetailsLost),
+			calls("Update", 0), calls("Create", 0), holds("the resource is as it was", func(s *stage) bool { return s.has().Password != "" }),
+			publishes(details("there", ""))})
+	}
+	// An object whose connection Secret loses something is enqueued at once. What Observe reports is published again.
+	noticed := func(lose act, reason failure.Reason, want map[string]string) []act {
+		var enqueued act
+		return []act{pass, func(s *stage) { enqueued = s.watchSecrets() }, pass, lose, func(s *stage) { s.play(enqueued) },
+			func(s *stage) { s.must(s.request(s.key)) }, publishes(want),
+			object("reason", func(mg *thing.Thing) bool { return xpv1.FailureOf(mg).Reason == reason })}
+	}
+	play(t, scripts{
+		"the Secret is deleted (R208, N22)":                     lost(removed),
+		"the Secret is deleted while no process runs (N22)":     lost(removed, restarted),
+		"the key is deleted (R208, N22)":                        lost(without("password")),
+		"the object names another Secret (P65, N22)":            lost(moved),
+		"the object names another Secret after a restart (P65)": lost(moved, restarted),
+		"a client that chooses passwords sets no other one (P65)": append(
+			[]act{system(func(s *thing.System) { s.Chooses = true })}, lost(removed)...),
+		"noticed at once: the Secret is deleted (R208, N22)":            noticed(removed, failure.ConnectionDetailsLost, details("there", "")),
+		"noticed at once: a key of the creation is deleted (R208, N22)": noticed(without("password"), failure.ConnectionDetailsLost, details("there", "")),
+		"noticed at once: a key that Observe reports is deleted (R208)": noticed(without("endpoint"), "", details("there", "password-1")),
+		"noticed at once: the Secret loses its owner (R214)": noticed(
+			func(s *stage) { s.editSecret(func(secret *corev1.Secret) { secret.OwnerReferences = nil }) },
+			failure.ConnectionSecretUnavailable, details("there", "password-1")),
+		"people add them again (R208, N22)": {pass, removed, pass, func(s *stage) {
+			s.editSecret(func(secret *corev1.Secret) { secret.Data["password"] = []byte("password-1") })
+		}, pass, func(s *stage) { s.play(sees(healthy(s))) }},
+		"people do without them (R208, N22)": {pass, removed, pass, annotate(connection.AnnotationKeyCreatedKeys, ""), pass,
+			func(s *stage) { s.play(sees(healthy(s))) }},
 	})
 }
 
-// Details that only an update tells are stored before anything else may fail.
-func TestDetailsOfUpdate(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		options []managed.ReconcilerOption
-		created string // what the user sees of calls in the background then
-	}{
-		"within the pass (R208, N22, R217)": {created: " "},
-		"in the background (R208, N22, R197)": {created: "Finished Success",
-			options: []managed.ReconcilerOption{managed.WithBackgroundOperations(time.Minute)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, nil, tc.options...)
-			s.through(altering{updated: func(_ *thing.Thing, u *managed.ExternalUpdate) {
-				u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("told-once")}
-			}})
-			s.passUntil(tc.created)
-			s.edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Size = 2 })
-			s.system.TakeCalls()
-			s.system.Do(func(sys *thing.System) {
-				sys.Fault = func(verb string) (error, error) {
-					if verb == "Observe" && slices.Contains(sys.Calls, "Update") {
-						return errors.New("the look afterwards fails"), nil
-					}
-					return nil, nil
-				}
-			})
-			s.env.Eventually(t, "the look fails", func(context.Context) error {
-				if _, err := s.tryPass(); err != nil || strings.Contains(s.message(), "the look afterwards fails") {
-					return err
-				}
-				return errors.New("not yet")
-			})
-			want := map[string]string{"endpoint": "there", "password": "password-1", "token": "told-once"}
-			if diff := cmp.Diff(want, s.connection()); diff != "" {
-				t.Errorf("if the process dies now the secret holds -want +got:\n%s", diff)
+// newQueue returns a queue that ends with the stage.
+func (s *stage) newQueue() workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	s.whole.Cleanup(queue.ShutDown)
+	return queue
+}
+
+// watchSecrets replaces the reconciler by one that watches the Secrets of the stage, while the test makes the passes. enqueued
+// waits until the Thing is enqueued.
+func (s *stage) watchSecrets() (enqueued act) {
+	s.t.Helper()
+	mgr := s.manager(cache.Options{DefaultNamespaces: map[string]cache.Config{s.env.Namespace: {}}})
+	s.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(s.kind), s.options...)
+	queue := s.newQueue()
+	s.must(s.reconciler.Wakeups().Start(s.t.Context(), queue))
+	go func() { _ = mgr.GetCache().Start(s.whole.Context()) }()
+	if !mgr.GetCache().WaitForCacheSync(s.t.Context()) { // a change before that is no event
+		s.t.Fatal("the cache does not start")
+	}
+	return func(s *stage) {
+		defer time.AfterFunc(30*time.Second, queue.ShutDown).Stop()
+		for {
+			req, down := queue.Get()
+			if down {
+				s.t.Fatal("the Thing is not enqueued")
 			}
-		})
-	}
-}
-
-// A local stage is a namespaced Thing, and its namesake in another namespace that nobody reconciles.
-type localStage struct {
-	client.Client
-	system     *thing.System
-	reconciler *managed.Reconciler
-	key        types.NamespacedName
-	namesake   types.NamespacedName
-}
-
-func newLocalStage(t *testing.T) *localStage {
-	t.Helper()
-	if err := controlplanetest.Install(t.Context(), controlplanetest.Config(t), thing.LocalCRD()); err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	if err := thing.AddLocalToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	env, elsewhere := controlplanetest.NewWithScheme(t, scheme), controlplanetest.NewWithScheme(t, scheme)
-	mgr := testkit.NewManager(t, env.Config, manager.Options{Scheme: scheme})
-	s := &localStage{Client: env.Client, system: thing.NewSystem(),
-		key:      types.NamespacedName{Namespace: env.Namespace, Name: "local"},
-		namesake: types.NamespacedName{Namespace: elsewhere.Namespace, Name: "local"}}
-	s.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(thing.LocalGroupVersionKind),
-		managed.WithTypedExternalConnecter[*thing.Thing](s.system))
-	for _, key := range []types.NamespacedName{s.key, s.namesake} {
-		mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		mg.Spec.ForProvider.Size = 1
-		mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "connection"}
-		if err := s.Create(t.Context(), mg); err != nil {
-			t.Fatal(err)
+			if queue.Done(req); req.NamespacedName == s.key {
+				return
+			}
 		}
-	}
-	return s
-}
-
-func (s *localStage) pass(t *testing.T) {
-	t.Helper()
-	req := reconcile.Request{NamespacedName: s.key}
-	s.reconciler.Wake(req)
-	if _, err := s.reconciler.Reconcile(t.Context(), req); err != nil {
-		t.Fatal(err)
 	}
 }
 
 func TestNamespacedKind(t *testing.T) {
 	t.Parallel()
-	s := newLocalStage(t)
-	mg, ctx := &thing.Thing{}, t.Context()
-	t.Run("it is created, and its namesake is another object (N1, R50, R22)", func(t *testing.T) {
-		s.pass(t)
-		if err := s.Get(ctx, s.key, mg); err != nil || mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable {
-			t.Errorf("conditions %+v, %v", mg.Status.Conditions, err)
-		}
-		other := &thing.Thing{}
-		if err := s.Get(ctx, s.namesake, other); err != nil || len(other.Status.Conditions)+len(other.Finalizers) != 0 {
-			t.Errorf("namesake %+v, %v", other, err)
-		}
-	})
-	t.Run("its secret is in its own namespace (N2, R209)", func(t *testing.T) {
-		secret := &corev1.Secret{}
-		key := types.NamespacedName{Namespace: s.key.Namespace, Name: "connection"}
-		if err := s.Get(ctx, key, secret); err != nil || string(secret.Data["password"]) != "password-1" || !metav1.IsControlledBy(secret, mg) {
-			t.Errorf("secret %+v, %v", secret, err)
-		}
-	})
-	t.Run("its events are in its own namespace (N1, R50, R204)", func(t *testing.T) {
-		events := &corev1.EventList{}
-		if err := s.List(ctx, events, client.InNamespace(s.key.Namespace)); err != nil || len(events.Items) != 1 {
-			t.Errorf("events %+v, %v", events.Items, err)
-		}
-	})
-	t.Run("it is deleted (N1, R50, R54)", func(t *testing.T) {
-		if err := s.Client.Delete(ctx, mg); err != nil {
-			t.Fatal(err)
-		}
-		s.pass(t)
-		if err := s.Get(ctx, s.key, mg); client.IgnoreNotFound(err) != nil || err == nil || len(s.system.Snapshot()) != 0 {
-			t.Errorf("resources %v, %v", s.system.Snapshot(), err)
-		}
-	})
+	local := runtime.NewScheme()
+	if err := thing.AddLocalToScheme(local); err != nil {
+		t.Fatal(err)
+	}
+	s := stageIn(t, controlplanetest.NewWithScheme(t, local))
+	defaultEvents(s)
+	s.kind, s.key.Namespace, s.draft.Namespace = thing.LocalGroupVersionKind, s.env.Namespace, s.env.Namespace
+	s.draft.Spec.WriteConnectionSecretToReference.Namespace = ""
+	namesake := s.draft.DeepCopy()
+	namesake.Namespace = controlplanetest.NewWithScheme(t, local).Namespace
+	s.create(namesake)
+	for _, m := range []moment{
+		{"it is created, and its namesake is another object (N1, R50, R22)", []act{pass, sees(ready), func(s *stage) {
+			s.must(s.env.Client.Get(s.t.Context(), client.ObjectKeyFromObject(namesake), namesake))
+			if len(namesake.Status.Conditions)+len(namesake.Finalizers) != 0 {
+				s.t.Errorf("namesake %+v", namesake)
+			}
+		}}},
+		{"its Secret is in its own namespace (N2, R209)", []act{publishes(details("there", "password-1"))}},
+		{"its events are in its own namespace (N1, R50, R204)", []act{func(s *stage) {
+			events := &corev1.EventList{}
+			s.must(s.env.Client.List(s.t.Context(), events, client.InNamespace(s.key.Namespace)))
+			if len(events.Items) != 1 {
+				s.t.Errorf("events %+v", events.Items)
+			}
+		}}},
+		{"it is deleted (N1, R50, R54)", []act{deleted, pass, sees(gone), resources(0)}},
+	} {
+		t.Run(m.name, func(t *testing.T) { s.t = t; s.play(m.acts...) })
+	}
 }

@@ -5,19 +5,23 @@ package managed_test
 
 import (
 	"context"
-	"flag"
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -28,104 +32,144 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/internal/testkit/thing"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// withServices are the tests that run once more, in a process of its own, with clients that package kind makes of four
-// functions: those of what these clients do themselves, such as late initialization, drift and recovery.
-const withServices = "^Test(Conformance|Life|LateInitialization|InitProvider|DriftWithoutUpdate|SecretInputRotation|FindsCreated|CutOffCreation|Plan|Panic)$"
-
-func TestMain(m *testing.M) {
-	code := controlplanetest.Main(m, thing.CRD())
-	if pattern := flag.Lookup("test.run").Value.String(); code == 0 && os.Getenv(thing.ServiceVariable) == "" && pattern == "" {
-		again := exec.Command(os.Args[0], append(os.Args[1:], "-test.run="+withServices)...)
-		again.Env = append(os.Environ(), thing.ServiceVariable+"=yes")
-		again.Stdout, again.Stderr = os.Stdout, os.Stderr
-		if err := again.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "with services:", err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m, thing.CRD(), thing.LocalCRD())) }
 
 // A stage is one Thing on the shared API server, an external system, and a reconciler that the test calls by hand, so
-// that nothing races.
+// that nothing races. Thing and reconciler are created when they are first needed.
 type stage struct {
-	t      *testing.T
+	t      *testing.T // of the current moment
+	whole  *testing.T // ends when the stage is removed
 	env    *controlplanetest.Env
-	system *thing.System
+	config *rest.Config // of the reconciler
+	kind   schema.GroupVersionKind
+	prefix string // of the names of objects
 	key    types.NamespacedName
 	secret types.NamespacedName
 	clock  time.Time
+	system *thing.System
 	events *testkit.Events
 
-	reconciler *managed.Reconciler
+	draft      *thing.Thing // until it is created
 	options    []managed.ReconcilerOption
+	wrap       func(client.Client) client.Client // that the reconciler gets
+	reconciler *managed.Reconciler
+	metrics    *prometheus.Registry                        // if it is measured
+	spans      *tracetest.SpanRecorder                     // if it is traced
+	log        *logLines                                   // if it is logged
+	requeue    time.Duration                               // that the last pass asked for
+	writes     []string                                    // of the reconciler to the API server, as METHOD path
+	fault      func(request string) (refuse, lose error)   // of its writes
+	intercept  func(*http.Request) (*http.Response, error) // what the API server answers it instead; both nil to send the request
 }
 
-// newStage puts a Thing of size 1 that wants a connection secret on stage; change may alter it first.
-func newStage(t *testing.T, change func(*thing.Thing), o ...managed.ReconcilerOption) *stage {
+// newStage prepares a Thing of size 1 that wants a connection Secret.
+func newStage(t *testing.T, o ...managed.ReconcilerOption) *stage {
 	t.Helper()
-	env := controlplanetest.NewWithScheme(t, newScheme(t))
+	return stageIn(t, controlplanetest.NewWithScheme(t, scheme()), o...)
+}
+
+// stageIn is newStage in an environment that stages share.
+func stageIn(t *testing.T, env *controlplanetest.Env, o ...managed.ReconcilerOption) *stage {
+	t.Helper()
+	own := strings.ToLower(rand.Text()[:8])
 	s := &stage{
-		t:      t,
-		env:    env,
-		system: thing.NewSystem(),
-		key:    types.NamespacedName{Name: env.Prefix + "thing"},
-		secret: types.NamespacedName{Namespace: env.Namespace, Name: "connection"},
-		clock:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		events: &testkit.Events{},
+		t: t, whole: t, env: env, kind: thing.GroupVersionKind, system: thing.NewSystem(), events: &testkit.Events{},
+		config: rest.CopyConfig(env.Config), prefix: env.Prefix + own + "-",
+		clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
+	s.key = types.NamespacedName{Name: s.prefix + "thing"}
+	s.secret = types.NamespacedName{Namespace: env.Namespace, Name: own + "-connection"}
 	s.options = append([]managed.ReconcilerOption{
+		managed.WithRecorder(s.events), // first: see defaultEvents
 		managed.WithTypedExternalConnecter[*thing.Thing](s.system),
-		managed.WithRecorder(s.events),
 		managed.WithClock(func() time.Time { return s.clock }),
 		managed.WithRandom(func() float64 { return 0 }),
 	}, o...)
-	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: s.key.Name}}
-	mg.Spec.ForProvider.Size = 1
-	mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: s.secret.Namespace, Name: s.secret.Name}
-	if change != nil {
-		change(mg)
-	}
-	if err := env.Client.Create(t.Context(), mg); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { strike(env, s.key.Name) })
-	s.restart(env.Config)
+	s.draft = s.newThing("thing")
+	s.draft.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: s.secret.Namespace, Name: s.secret.Name}
 	return s
 }
 
-// strike removes a Thing from the shared server.
-func strike(env *controlplanetest.Env, name string) {
-	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	_ = client.IgnoreNotFound(env.Client.Patch(context.Background(), mg, unhold))
-	_ = client.IgnoreNotFound(env.Client.Delete(context.Background(), mg))
+// defaultEvents leaves the recorder of events to the reconciler.
+func defaultEvents(s *stage) { s.options = s.options[1:] }
+
+func (s *stage) newThing(name string) *thing.Thing {
+	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: s.prefix + name, Annotations: map[string]string{}}}
+	mg.Spec.ForProvider.Size = 1
+	return mg
 }
 
-// restart replaces the reconciler by a fresh one that remembers nothing, as after a crash.
-func (s *stage) restart(config *rest.Config) {
+// create creates a Thing that is removed with the stage.
+func (s *stage) create(mg *thing.Thing) {
 	s.t.Helper()
-	s.reconciler = newReconciler(s.t, config, s.options...)
+	s.must(s.env.Client.Create(s.t.Context(), mg))
+	s.whole.Cleanup(func() { strike(s.env, mg) })
 }
 
-func newReconciler(t *testing.T, config *rest.Config, o ...managed.ReconcilerOption) *managed.Reconciler {
-	t.Helper()
-	return managed.NewReconciler(byHand(t, config, cache.Options{}), resource.ManagedKind(thing.GroupVersionKind), o...)
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
-func byHand(t *testing.T, config *rest.Config, watched cache.Options) manager.Manager {
-	t.Helper()
-	return testkit.NewManager(t, config, manager.Options{
-		Scheme: newScheme(t),
+// strike removes an object from the shared server. The test's own context may have ended.
+func strike(env *controlplanetest.Env, o client.Object) {
+	unhold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	_ = env.Client.Patch(context.Background(), o, unhold)
+	_ = env.Client.Delete(context.Background(), o)
+}
+
+// begin creates what is not created yet.
+func (s *stage) begin() {
+	s.t.Helper()
+	if s.draft != nil {
+		s.create(s.draft)
+		s.draft = nil
+	}
+	if s.reconciler == nil {
+		mgr, o := s.manager(cache.Options{}), s.options
+		if s.wrap != nil {
+			o = append(slices.Clip(o), managed.WithClient(s.wrap(mgr.GetClient())))
+		}
+		s.reconciler = managed.NewReconciler(mgr, resource.ManagedKind(s.kind), o...)
+	}
+}
+
+// manager returns a manager whose requests the stage sees.
+func (s *stage) manager(watched cache.Options) manager.Manager {
+	s.t.Helper()
+	config := fault.InterceptWrites(s.config, func(request string) (refuse, lose error) {
+		s.writes = append(s.writes, request)
+		if s.fault != nil {
+			return s.fault(request)
+		}
+		return nil, nil
+	})
+	config = fault.Intercept(config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if s.intercept != nil {
+			if answer, err := s.intercept(r); answer != nil || err != nil {
+				return answer, err
+			}
+		}
+		return next.RoundTrip(r)
+	})
+	return testkit.NewManager(s.t, config, manager.Options{
+		Scheme: s.env.Scheme,
 		Cache:  watched,
 		MapperProvider: func(*rest.Config, *http.Client) (apimeta.RESTMapper, error) {
+			scope := apimeta.RESTScopeRoot
+			if s.key.Namespace != "" {
+				scope = apimeta.RESTScopeNamespace
+			}
 			mapper := apimeta.NewDefaultRESTMapper(nil) // spares each restart the discovery of kinds
-			mapper.Add(thing.GroupVersionKind, apimeta.RESTScopeRoot)
+			mapper.Add(s.kind, scope)
 			mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), apimeta.RESTScopeNamespace)
 			mapper.Add(corev1.SchemeGroupVersion.WithKind("Event"), apimeta.RESTScopeNamespace)
 			return mapper, nil
@@ -136,70 +180,121 @@ func byHand(t *testing.T, config *rest.Config, watched cache.Options) manager.Ma
 // pass reconciles once and returns when the reconciler wants to come back.
 func (s *stage) pass() time.Duration {
 	s.t.Helper()
-	result, err := s.tryPass()
-	if err != nil {
-		s.t.Fatalf("reconciling: %v", err)
-	}
-	return result.RequeueAfter
+	s.must(s.tryPass())
+	return s.requeue
 }
 
-func (s *stage) tryPass() (reconcile.Result, error) {
-	req := reconcile.Request{NamespacedName: s.key}
-	s.reconciler.Wake(req)
-	return s.reconciler.Reconcile(s.t.Context(), req)
+func (s *stage) tryPass() error {
+	s.begin()
+	s.reconciler.Wake(reconcile.Request{NamespacedName: s.key})
+	return s.request(s.key)
+}
+
+// request reconciles an object as its controller does.
+func (s *stage) request(key types.NamespacedName) error {
+	result, err := s.reconciler.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: key})
+	s.requeue = result.RequeueAfter
+	return err
+}
+
+// passOver reconciles another Thing than the one on stage.
+func (s *stage) passOver(key types.NamespacedName) {
+	s.t.Helper()
+	s.begin()
+	s.reconciler.Wake(reconcile.Request{NamespacedName: key})
+	s.must(s.request(key))
 }
 
 // thing returns the Thing as stored, nil if it is gone.
 func (s *stage) thing() *thing.Thing {
 	s.t.Helper()
+	s.begin()
 	mg := &thing.Thing{}
-	if err := s.env.Client.Get(s.t.Context(), s.key, mg); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			s.t.Fatal(err)
-		}
+	err := s.env.Client.Get(s.t.Context(), s.key, mg)
+	if err != nil {
+		s.must(client.IgnoreNotFound(err))
 		return nil
 	}
 	return mg
 }
 
-// edit changes the stored Thing as a user would.
+// edit changes the Thing as a user would.
 func (s *stage) edit(change func(*thing.Thing)) {
 	s.t.Helper()
-	mg := s.thing()
-	change(mg)
-	if err := s.env.Client.Update(s.t.Context(), mg); err != nil {
-		s.t.Fatal(err)
+	if s.draft != nil {
+		change(s.draft)
+		return
 	}
-}
-
-func (s *stage) annotate(key, value string) {
-	s.t.Helper()
-	s.edit(func(mg *thing.Thing) {
-		if mg.Annotations == nil {
-			mg.Annotations = map[string]string{}
-		}
-		mg.Annotations[key] = value
-		if value == "" {
-			delete(mg.Annotations, key)
-		}
-	})
+	mg := s.thing()
+	if mg.Annotations == nil {
+		mg.Annotations = map[string]string{}
+	}
+	change(mg)
+	s.must(s.env.Client.Update(s.t.Context(), mg))
 }
 
 func (s *stage) delete() {
 	s.t.Helper()
-	if err := s.env.Client.Delete(s.t.Context(), s.thing()); err != nil {
-		s.t.Fatal(err)
-	}
+	s.must(s.env.Client.Delete(s.t.Context(), s.thing()))
 }
 
-// connection returns the data of the connection secret as text, nil if there is none.
+// neighbour puts another Thing beside the one on stage; change may alter it first.
+func (s *stage) neighbour(name string, change func(*thing.Thing)) types.NamespacedName {
+	s.t.Helper()
+	mg := s.newThing(name)
+	if change != nil {
+		change(mg)
+	}
+	s.create(mg)
+	return client.ObjectKeyFromObject(mg)
+}
+
+func (s *stage) patch(key types.NamespacedName, with string) {
+	s.t.Helper()
+	mg := &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
+	s.must(s.env.Client.Patch(s.t.Context(), mg, client.RawPatch(types.MergePatchType, []byte(with))))
+}
+
+func (s *stage) remove(key types.NamespacedName) {
+	s.t.Helper()
+	s.must(s.env.Client.Delete(s.t.Context(), &thing.Thing{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}))
+}
+
+// editStatus changes the status of a Thing as somebody else than the reconciler.
+func (s *stage) editStatus(key types.NamespacedName, change func(*thing.Thing)) {
+	s.t.Helper()
+	mg := &thing.Thing{}
+	s.must(s.env.Client.Get(s.t.Context(), key, mg))
+	change(mg)
+	s.must(s.env.Client.Status().Update(s.t.Context(), mg))
+}
+
+// editSecret changes the connection Secret as a person does; nil deletes it.
+func (s *stage) editSecret(change func(*corev1.Secret)) {
+	s.t.Helper()
+	secret := &corev1.Secret{}
+	s.must(s.env.Client.Get(s.t.Context(), s.secret, secret))
+	if change == nil {
+		s.must(s.env.Client.Delete(s.t.Context(), secret))
+		return
+	}
+	change(secret)
+	s.must(s.env.Client.Update(s.t.Context(), secret))
+}
+
+// store creates a Secret that is not the object's.
+func (s *stage) store(key types.NamespacedName, data map[string]string) {
+	s.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, StringData: data}
+	s.must(s.env.Client.Create(s.t.Context(), secret))
+}
+
+// connection returns the data of the connection Secret as text, nil if there is none.
 func (s *stage) connection() map[string]string {
 	s.t.Helper()
 	secret := &corev1.Secret{}
 	if err := s.env.Client.Get(s.t.Context(), s.secret, secret); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			s.t.Fatal(err)
-		}
+		s.must(client.IgnoreNotFound(err))
 		return nil
 	}
 	data := map[string]string{}
@@ -222,36 +317,19 @@ func (s *stage) state() string {
 // message is the message of condition Synced.
 func (s *stage) message() string {
 	s.t.Helper()
-	return s.thing().GetCondition(xpv1.TypeSynced).Message
-}
-
-func (s *stage) wantMessage(parts ...string) {
-	s.t.Helper()
-	for _, part := range parts {
-		if got := s.message(); !strings.Contains(got, part) {
-			s.t.Errorf("the message of condition Synced should say %q, it says %q", part, got)
-		}
+	if mg := s.thing(); mg != nil {
+		return mg.GetCondition(xpv1.TypeSynced).Message
 	}
+	return ""
 }
 
-// failOnce makes the next call of a verb fail.
-func (s *stage) failOnce(verb string, refuse, lose error) {
-	s.system.Do(func(sys *thing.System) {
-		sys.Fault = func(called string) (error, error) {
-			if called != verb {
-				return nil, nil
-			}
-			sys.Fault = nil
-			return refuse, lose
-		}
-	})
-}
+// has returns the resource of the object's external name.
+func (s *stage) has() thing.Resource { return s.system.Snapshot()[s.key.Name] }
 
-func newScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := thing.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+var scheme = sync.OnceValue(func() *runtime.Scheme {
+	known := runtime.NewScheme()
+	if err := thing.AddToScheme(known); err != nil {
+		panic(err)
 	}
-	return scheme
-}
+	return known
+})
