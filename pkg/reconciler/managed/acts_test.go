@@ -191,6 +191,19 @@ func stubborn(s *stage) { s.play(system(func(sys *thing.System) { sys.Stubborn =
 func hidden(s *stage)   { s.play(system(func(sys *thing.System) { sys.Hidden = true })) }
 func shown(s *stage)    { s.play(system(func(sys *thing.System) { sys.Hidden = false })) }
 
+// failed is a failure that the external system reports of its resources.
+func failed(err error) act { return system(func(sys *thing.System) { sys.Failed = err }) }
+
+func chooses(s *stage)    { s.play(system(func(sys *thing.System) { sys.Chooses = true })) }
+func unlabelled(s *stage) { s.play(system(func(sys *thing.System) { sys.Unlabelled = true })) }
+func slowDelete(s *stage) { s.play(system(func(sys *thing.System) { sys.SlowDelete = true })) }
+func cooperates(s *stage) { s.play(system(func(sys *thing.System) { sys.Stubborn = false })) }
+
+// observed changes what Observe returns.
+func observed(change func(*thing.Thing, *managed.ExternalObservation)) act {
+	return system(func(sys *thing.System) { sys.Observed = change })
+}
+
 // wiped loses all external resources.
 func wiped(s *stage) { s.play(system(func(sys *thing.System) { clear(sys.Resources) })) }
 

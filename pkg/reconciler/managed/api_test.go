@@ -130,7 +130,8 @@ func TestAPI(t *testing.T) {
 			pass, says("no credentials")},
 		"a client of another type is refused (R29)": {only(managed.WithTypedExternalConnecter[*other](otherConnecter{})), pass,
 			says("managed resource is not a other")},
-		"source, type, reason and count of events in the API server (R9, R85, R201, R202, R203, R204, R205)": {defaultEvents, vendorNames,
+		"source, type, reason and count of events in the API server (R9, R85, R201, R202, R203, R204, R205)": {defaultEvents,
+			vendorNames,
 			createPending, pass, pauses["annotation"].pause, pass, pauses["annotation"].resume, pass,
 			pauses["annotation"].pause, pass, pauses["annotation"].resume, pass, func(s *stage) {
 				list, got := &corev1.EventList{}, map[string]string{}

@@ -70,8 +70,9 @@ func held(verb string, acts ...act) act {
 
 func TestBackground(t *testing.T) {
 	done := untilOperation("Finished Success")
-	stores := then(done, sees(ready), publishes(map[string]string{"endpoint": "there", "password": "password-1"}), calls("Create", 1))
-	crashed := then(inBackground, system(func(sys *thing.System) { sys.Unlabelled = true }),
+	stores := then(done, sees(ready), publishes(map[string]string{"endpoint": "there", "password": "password-1"}),
+		calls("Create", 1))
+	crashed := then(inBackground, unlabelled,
 		held("Create", pass, restarted), // what the dead process asked for is done all the same
 		eventually("the resource exists", func(s *stage) bool { return len(s.system.Snapshot()) == 1 }), pass, resources(1))
 	spins := func(verb string) act {
@@ -89,17 +90,21 @@ func TestBackground(t *testing.T) {
 	}
 	play(t, scripts{
 		"the pass ends while a call goes on, and waiting is written once (R197, R189, T53, N13)": {inBackground, held("Create",
-			pass, operation("Ongoing "), sees("Ready=Creating Synced=ReconcileSuccess"), func(s *stage) { s.writes = nil }, pass, wrote(0))},
+			pass, operation("Ongoing "), sees("Ready=Creating Synced=ReconcileSuccess"), func(s *stage) { s.writes = nil },
+			pass, wrote(0))},
 		"the end of a call is acted on (R188, R190, R207)": {inBackground, stores},
 		"a refused creation (R191)":                        refused("Create", "Finished ApplyFailure", managed.ReasonCannotCreate),
-		"a refused update shows in Synced (R191, R27)":     refused("Update", "Finished ApplyFailure", managed.ReasonCannotUpdate, done, size(2)),
-		"a refused deletion (R192, R60)":                   refused("Delete", "Finished DestroyFailure", managed.ReasonCannotDelete, done, deleted),
+		"a refused update shows in Synced (R191, R27)": refused("Update", "Finished ApplyFailure", managed.ReasonCannotUpdate,
+			done, size(2)),
+		"a refused deletion (R192, R60)": refused("Delete", "Finished DestroyFailure", managed.ReasonCannotDelete,
+			done, deleted),
 		// A process that dies leaves the creation pending, and the next one follows the same rules as after any interrupted create.
 		"after a crash a known name is found (R197, N5)":         {crashed, sees(ready)},
 		"after a crash an unknown name is not found (R197, R84)": {vendorNames, crashed, sees("Ready=Creating Synced=ReconcileError")},
 		// While the vendor works on it, another call follows at the next poll, not at once.
 		"an Update is not repeated at once (R55, R197, N8)": {inBackground, done, stubborn, size(2), spins("Update")},
-		"a Delete is not repeated at once (R55, R197, N8)": {inBackground, done, system(func(sys *thing.System) { sys.SlowDelete = true }),
+		"a Delete is not repeated at once (R55, R197, N8)": {inBackground, done,
+			slowDelete,
 			deleted, spins("Delete")},
 		"a newer spec is sent by the pass that takes up the end of the update (R24, R197)": {inBackground, done, size(2),
 			held("Update", pass, size(3)), untilTold(managed.ReasonUpdated), operation("Ongoing Success"),
@@ -107,7 +112,8 @@ func TestBackground(t *testing.T) {
 		// An object does not say for ever that a call goes on that nobody knows of any more.
 		"an end that is lost with its process (R188, R197)": {inBackground, held("Create", pass, operation("Ongoing ")),
 			restarted, pass, operation("Finished ")},
-		"an end that is lost in a status that could not be written (R188, R197)": {inBackground, held("Create", pass, operation("Ongoing ")),
+		"an end that is lost in a status that could not be written (R188, R197)": {inBackground,
+			held("Create", pass, operation("Ongoing ")),
 			statusAway, eventually("the end is taken up", func(s *stage) bool { return s.tryPass() != nil }),
 			func(s *stage) { s.fault = nil }, pass, operation("Finished ")},
 	})
@@ -159,7 +165,8 @@ func TestPanic(t *testing.T) {
 		nobody.Name = "a mistake of the provider"
 	})
 	playBoth(t, scripts{
-		"in the background (R197, R185)": {inBackground, stumble, untilOperation("Finished ApplyFailure"), says("panicked during create"),
+		"in the background (R197, R185)": {inBackground, stumble, untilOperation("Finished ApplyFailure"),
+			says("panicked during create"),
 			told(managed.ReasonPanicked), object("the failure", func(mg *thing.Thing) bool {
 				return xpv1.FailureOf(mg).Reason == failure.ProviderPanicked
 			})},
@@ -172,7 +179,9 @@ func TestPanic(t *testing.T) {
 func TestPanicBeside(t *testing.T) {
 	rude := then(func(s *stage) {
 		s.options = append(s.options, managed.WithTypedExternalConnecter[*thing.Thing](rudeSystem{s.system}))
-	}, refuse("Create", (*brokenError)(nil)), until("the error", func(s *stage) bool { return strings.Contains(s.state(), "ReconcileError") }))
+	}, refuse("Create", (*brokenError)(nil)), until("the error", func(s *stage) bool {
+		return strings.HasSuffix(s.state(), "ReconcileError")
+	}))
 	play(t, scripts{
 		"within the pass (R16)":   {rude},
 		"in the background (R16)": {inBackground, rude},

@@ -57,7 +57,8 @@ func (f *fleet) control(t *testing.T, o ...managed.ReconcilerOption) (r *managed
 }
 
 // control runs a controller of the Things of a label, whatever their Go type, on a manager of its own.
-func control(t *testing.T, on *rest.Config, scheme *runtime.Scheme, of client.Object, label map[string]string, o ...managed.ReconcilerOption,
+func control(t *testing.T, on *rest.Config, scheme *runtime.Scheme, of client.Object, label map[string]string,
+	o ...managed.ReconcilerOption,
 ) (r *managed.Reconciler, stop func()) {
 	t.Helper()
 	options := managed.CacheOptions()
@@ -197,7 +198,8 @@ type requestLog struct {
 func (l *requestLog) of(config *rest.Config) *rest.Config {
 	return fault.Intercept(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		path := req.URL.Path
-		discovery := path == "/api" || path == "/apis" || path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/")
+		discovery := path == "/api" || path == "/apis" || path == "/api/v1" ||
+			strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/")
 		if !fault.IsWatch(req) && !discovery {
 			l.mu.Lock()
 			l.seen = append(l.seen, req.Method+" "+path)
@@ -273,7 +275,7 @@ func TestControllers(t *testing.T) {
 				t.Errorf("%d passes at a time", most.Load())
 			}
 		},
-		"what refers to another goes on when that can be used, although it polls once an hour (R161, R162, R165)": func(t *testing.T, f *fleet) {
+		"what refers to another goes on when that can be used (R161, R162, R165)": func(t *testing.T, f *fleet) {
 			f.control(t, hourly)
 			target := f.env.Prefix + "target"
 			byName := f.add("by-name", refersTo(target))
@@ -293,7 +295,7 @@ func TestControllers(t *testing.T) {
 				}
 			}
 		},
-		"a process that starts among deletions observes all objects before it deletes what they refer to (N32, N5)": deletionAfterRestart,
+		"a process that starts among deletions deletes what refers to others first (N32, N5)": deletionAfterRestart,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,7 +53,6 @@ func TestOwnership(t *testing.T) {
 				s.equal("resources", map[string]thing.Resource{s.key.Name: {Size: 7, Owner: owner}}, s.system.Snapshot())
 			})
 	}
-	unlabelled := system(func(sys *thing.System) { sys.Unlabelled = true })
 	play(t, scripts{
 		"unknown owner: a default name takes over nothing (N24)":   refused(nobody, unlabelled),
 		"nobody's, created by hand (R35, N6, N24)":                 refused(nobody),
@@ -108,15 +107,17 @@ func TestExternalName(t *testing.T) {
 	}
 	// A name that a careless client sets on the object is not kept, not even for the rest of the pass.
 	set := func(change func(*thing.System)) []act {
-		return []act{pass, func(s *stage) { s.system.Resources["other"] = thing.Resource{Size: 5} }, size(2), system(change), pass, sized(2),
+		return []act{pass, func(s *stage) { s.system.Resources["other"] = thing.Resource{Size: 5} }, size(2), system(change), pass,
+			sized(2),
 			holds("the name and the other resource stay", func(s *stage) bool {
 				mg := s.thing()
 				return s.system.Snapshot()["other"].Size == 5 && meta.GetExternalName(mg) == s.key.Name && mg.Status.AtProvider.Size == 2
 			})}
 	}
 	play(t, scripts{
-		"the object's name by default (R63, R67, R73)":              {under(creates, "NAME", "NAME")},
-		"a name that was given (R64, R67, R68)":                     {annotate(meta.AnnotationKeyExternalName, "custom"), under(creates, "custom", "custom")},
+		"the object's name by default (R63, R67, R73)": {under(creates, "NAME", "NAME")},
+		"a name that was given (R64, R67, R68)": {annotate(meta.AnnotationKeyExternalName, "custom"),
+			under(creates, "custom", "custom")},
 		"a name that was given, of what exists (R64, R68, R70, N6)": {exists("custom"), under(updates, "", "custom")},
 		"the vendor's (R65, R66, R69, R71, R72)":                    {vendorNames, under("Connect Create Observe", "", "vendor-1")},
 		"the vendor's, given (R64, R70, R71)":                       {vendorNames, exists("vendor-7"), under(updates, "", "vendor-7")},
@@ -145,8 +146,10 @@ func TestCreation(t *testing.T) {
 		"pending as old as the failure (R95)": {vendorNames, createPending, failed, atOnce},
 		"nothing was ever begun (R83)":        {vendorNames, atOnce},
 		// An error that leaves open whether the resource was created does not prove that it was not; a refusal does.
-		"a timeout needs manual intervention (R84)":         {vendorNames, timesOut, pass, later(time.Hour), pass, interrupted, resources(1)},
-		"an internal error needs manual intervention (R84)": {vendorNames, lose("Create", unknown), pass, later(time.Hour), pass, interrupted, resources(1)},
+		"a timeout needs manual intervention (R84)": {vendorNames, timesOut, pass, later(time.Hour), pass, interrupted,
+			resources(1)},
+		"an internal error needs manual intervention (R84)": {vendorNames, lose("Create", unknown), pass, later(time.Hour), pass,
+			interrupted, resources(1)},
 		"a refusal is retried (R95)": {vendorNames, refuse("Create", errors.New("quota exceeded")), pass, later(time.Hour), pass,
 			sees(ready), resources(1)},
 		"the time of a failure is recorded and the next pass may create (R75, R76, R80, R87, R95)": {
@@ -162,7 +165,8 @@ func TestCreation(t *testing.T) {
 		})), pass, mended, pass, named("vendor-1"), resources(1),
 			holds("it has the new size", func(s *stage) bool { return s.system.Snapshot()["vendor-1"].Size == 5 })},
 		// A creation whose answer would be asked for again has ended all the same.
-		"nothing is replayed if the user names another resource (N22, N6, R70)": {replays, refuse("Create", errors.New("over quota")), pass,
+		"nothing is replayed if the user names another resource (N22, N6, R70)": {replays, refuse("Create", errors.New("over quota")),
+			pass,
 			func(s *stage) { s.system.Resources["other"] = thing.Resource{Size: 1} }, annotate(meta.AnnotationKeyExternalName, "other"),
 			forget, pass, sees(ready), calls("Create", 0), ended, named("other"), resources(1)},
 		"nothing is replayed if the policies lack Create (N22, R110)": {replays, timesOut, pass, allow("Observe", "Update", "Delete"),
@@ -174,7 +178,8 @@ func TestCreation(t *testing.T) {
 				return nil
 			}
 		}), pass, requeued(0, 0), says("bug in the provider", meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending),
-			told(managed.ReasonCannotCreate), later(time.Hour), pass, requeued(0, 0), later(time.Hour), pass, requeued(0, 0), calls("Create", 1),
+			told(managed.ReasonCannotCreate), later(time.Hour), pass, requeued(0, 0), later(time.Hour), pass, requeued(0, 0),
+			calls("Create", 1),
 			annotate(meta.AnnotationKeyExternalName, "vendor-1"), annotate(meta.AnnotationKeyExternalCreatePending, ""),
 			pass, sees(ready), resources(1)},
 		"details that cannot be stored do not keep the resource from being deleted (N22, N32, R214)": {vendorNames, replays,
@@ -194,7 +199,7 @@ func acceptedThenFailed(s *stage) {
 		until("the error shows", func(s *stage) bool { return strings.Contains(s.message(), "waited in vain") }),
 		holds("the password is stored", func(s *stage) bool { return s.connection()["password"] == "password-1" }),
 		restarted, later(time.Minute), pass, named("vendor-1"), resources(1),
-		object("the creation ended", func(mg *thing.Thing) bool { return !meta.ExternalCreateIncomplete(mg) }))
+		complete)
 }
 
 // A creation that was cut off may still be under way; only a client that repeats its answer may ask at once.

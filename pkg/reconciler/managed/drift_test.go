@@ -41,7 +41,8 @@ func TestDriftWithoutUpdate(t *testing.T) {
 		zone := func(z *string) act { return edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Zone = z }) }
 		return []moment{
 			{"there is none to begin with (P81)", []act{allow("Create", "Observe", "Delete"), pass, drift(asDeclared)}},
-			{"it shows with both values (N8, P80, P81, R135)", []act{resize(9), shows("False Drifted [size 9->1]", 1, managed.ReasonDrifted)}},
+			{"it shows with both values (N8, P80, P81, R135)",
+				[]act{resize(9), shows("False Drifted [size 9->1]", 1, managed.ReasonDrifted)}},
 			{"it is no news at the next poll (N8, N13)", []act{shows("False Drifted [size 9->1]", 0)}},
 			{"nor after a restart (N8, N13)", []act{restarted, shows("False Drifted [size 9->1]", 0)}},
 			{"another value shows, without an event (N8)", []act{resize(8), shows("False Drifted [size 8->1]", 1)}},
@@ -62,7 +63,8 @@ func TestUpdatesThatNeverSettle(t *testing.T) {
 			{"from then on nothing is written or reported (N13, R24, R205, N8)", []act{quiet, quiet, quiet}},
 			{"nor after a restart (N13, R24, R205)", []act{restarted, quiet, quiet, quiet}},
 			{"a user's change is news once (R204, R205)", []act{size(5), pass, told(managed.ReasonUpdated), pass, told()}},
-			{"it is gone once an update settles it (P81)", []act{system(func(sys *thing.System) { sys.Stubborn = false }), pass, drift(asDeclared)}},
+			{"it is gone once an update settles it (P81)",
+				[]act{cooperates, pass, drift(asDeclared)}},
 			{"a later update is news again (R204)", []act{size(3), forget, pass, told(managed.ReasonUpdated)}},
 		}
 	})
@@ -72,15 +74,14 @@ func TestDrift(t *testing.T) {
 	const differs = "The external resource differs from spec.forProvider"
 	refused := then(refuse("Update", errors.New("not now")), pass)
 	coarse := func(diff, want string) []act {
-		return []act{allow("Observe"), system(func(sys *thing.System) {
-			sys.Observed = func(_ *thing.Thing, o *managed.ExternalObservation) { o.Drift, o.Diff = nil, diff }
-		}), give(thing.Resource{Size: 5}), pass, object(want, func(mg *thing.Thing) bool {
+		return []act{allow("Observe"), observed(func(_ *thing.Thing, o *managed.ExternalObservation) { o.Drift, o.Diff = nil, diff }), give(thing.Resource{Size: 5}), pass, object(want, func(mg *thing.Thing) bool {
 			c := mg.GetCondition(xpv1.TypeInSync)
 			return c.Reason == xpv1.ReasonDrifted && c.Message == want
 		})}
 	}
 	secret := func(actions ...xpv1.ManagementAction) []act {
-		return []act{allow(actions...), edit(func(mg *thing.Thing) { mg.Spec.ForProvider.AccessToken = new("swordfish-new") }), stubborn,
+		return []act{allow(actions...), edit(func(mg *thing.Thing) { mg.Spec.ForProvider.AccessToken = new("swordfish-new") }),
+			stubborn,
 			give(thing.Resource{Size: 1, AccessToken: "swordfish-old"}), passes(3), holds("only its path shows", func(s *stage) bool {
 				mg := s.thing()
 				shown, err := json.Marshal([]any{mg.Status.Drift, mg.Status.Conditions, s.events.All()})
@@ -89,17 +90,16 @@ func TestDrift(t *testing.T) {
 			})}
 	}
 	play(t, scripts{
-		"an update that failed is none that does not settle (N8, P81)":    {pass, stubborn, size(2), refused, refused, refused, pass, drift(asDeclared)},
+		"an update that failed is none that does not settle (N8, P81)": {pass, stubborn, size(2), refused, refused, refused, pass,
+			drift(asDeclared)},
 		"secrets do not show in drift that may not be settled (R234, N8)": secret("Observe", "Create"),
 		"secrets do not show in drift that no update settles (R234, N8)":  secret("*"),
 		"a client that reports a text (P80, P81)":                         coarse("size too small", differs+": size too small"),
 		"a client that reports nothing (P80, P81)":                        coarse("", differs+"."),
-		"in a field that cannot change (N8, P81)": {system(func(sys *thing.System) {
-			sys.Observed = func(_ *thing.Thing, o *managed.ExternalObservation) {
-				if o.ResourceExists {
-					o.ResourceUpToDate, o.Failed = true, errors.New("region cannot change")
-					o.Drift = []xpv1.FieldDifference{{Path: "region", Desired: `"a"`, Observed: `"b"`}}
-				}
+		"in a field that cannot change (N8, P81)": {observed(func(_ *thing.Thing, o *managed.ExternalObservation) {
+			if o.ResourceExists {
+				o.ResourceUpToDate, o.Failed = true, errors.New("region cannot change")
+				o.Drift = []xpv1.FieldDifference{{Path: "region", Desired: `"a"`, Observed: `"b"`}}
 			}
 		}), pass, calls("Update", 0), drift(`False Drifted [region "b"->"a"]`)},
 	})

@@ -29,7 +29,8 @@ func (s *stage) input() types.NamespacedName {
 // refersToInput has the Thing take its password from a Secret that need not exist.
 func refersToInput(s *stage) {
 	s.edit(func(mg *thing.Thing) {
-		mg.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: s.input().Namespace, Name: s.input().Name, Key: "password"}
+		mg.Spec.ForProvider.PasswordSecretRef = &xpv1.SecretKeySelector{Namespace: s.input().Namespace, Name: s.input().Name,
+			Key: "password"}
 	})
 }
 
@@ -47,7 +48,8 @@ func rotate(to string) act {
 }
 
 func inputRemoved(s *stage) {
-	s.must(s.env.Client.Delete(s.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.input().Namespace, Name: s.input().Name}}))
+	s.must(s.env.Client.Delete(s.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.input().Namespace,
+		Name: s.input().Name}}))
 }
 
 func hasPassword(want string) act {
@@ -73,8 +75,9 @@ func TestMissingSecretInput(t *testing.T) {
 				says("spec.forProvider.passwordSecretRef", "does not exist", "-input")}},
 			{"nor while it lacks the key (P66)", []act{func(s *stage) { s.store(s.input(), map[string]string{"other": "value"}) },
 				pass, says(`no key "password"`), called("Connect")}},
-			{"it goes on when the key is there, and nothing shows the value (P61, R234)", []act{rotate("first"), pass, hasPassword("first"),
-				object("no password", func(mg *thing.Thing) bool { return !strings.Contains(fmt.Sprintf("%+v", mg), "first") })}},
+			{"it goes on when the key is there, and nothing shows the value (P61, R234)",
+				[]act{rotate("first"), pass, hasPassword("first"),
+					object("no password", func(mg *thing.Thing) bool { return !strings.Contains(fmt.Sprintf("%+v", mg), "first") })}},
 		}
 	})
 }
@@ -88,7 +91,8 @@ func TestSecretInputRotation(t *testing.T) {
 		}
 		const observes = "Connect Observe"
 		return []moment{
-			{"it is set at creation (P61)", []act{password("first"), pass, hasPassword("first"), func(s *stage) { reads = s.countInputReads() }}},
+			{"it is set at creation (P61)", []act{password("first"), pass, hasPassword("first"),
+				func(s *stage) { reads = s.countInputReads() }}},
 			{"after a restart the Secret is read once, and nothing is updated (O21)", []act{restarted, reaches(observes, "first", 1)}},
 			{"a minute later it is not read (N30)", []act{later(time.Minute), reaches(observes, "first", 0)}},
 			{"ten minutes later a changed one reaches the external system (P61, O21)", []act{rotate("second"), later(10 * time.Minute),
@@ -116,7 +120,8 @@ func TestRefusedRotation(t *testing.T) {
 	refused := func(text string) act {
 		return then(later(11*time.Minute), until(text, func(s *stage) bool { return strings.Contains(s.message(), text) }))
 	}
-	neither := then(unwanted, password("first"), until("created", func(s *stage) bool { return s.has().Size == 1 && s.state() == ready }),
+	neither := then(unwanted, password("first"), until("created",
+		func(s *stage) bool { return s.has().Size == 1 && s.state() == ready }),
 		rotate("second"), refuseAll("Update", errors.New("cannot replace first by second")),
 		refused("cannot replace (sensitive) by (sensitive)"), refused("cannot replace (sensitive) by (sensitive)"))
 	// What keeps secrets out of errors is remembered: a pass that fails reads no Secret for it.

@@ -91,7 +91,8 @@ func (s *street) installHouses() {
 	crd := thing.CRD()
 	crd.Name = "houses." + s.houses.Group
 	crd.Spec.Group = s.houses.Group
-	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "House", ListKind: "HouseList", Plural: "houses", Singular: "house"}
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "House", ListKind: "HouseList", Plural: "houses",
+		Singular: "house"}
 	if err := controlplanetest.Install(s.t.Context(), s.env.Config, crd); err != nil {
 		s.t.Fatal(err)
 	}
@@ -109,7 +110,8 @@ func (s *street) controlLodgers(o ...managed.ReconcilerOption) {
 		}
 		return resp, err
 	})
-	control(s.t, counted, s.scheme, &lodger{}, s.label, append(o, managed.WithExternalConnecter(newShelf()), managed.WithPollInterval(time.Hour))...)
+	control(s.t, counted, s.scheme, &lodger{}, s.label,
+		append(o, managed.WithExternalConnecter(newShelf()), managed.WithPollInterval(time.Hour))...)
 }
 
 // add creates a lodger or a house; change may alter it first.
@@ -143,7 +145,8 @@ func (s *street) addHouse(change func(*thing.Thing)) *thing.Thing {
 func (s *street) sees(mg resource.Managed, text string) {
 	s.t.Helper()
 	waitFor(s.t, s.env, mg, text, func(mg resource.Managed) bool {
-		return strings.Contains(fmt.Sprint(mg.GetCondition(xpv1.TypeReady).Reason, ": ", mg.GetCondition(xpv1.TypeSynced).Message), text)
+		return strings.Contains(fmt.Sprint(mg.GetCondition(xpv1.TypeReady).Reason, ": ", mg.GetCondition(xpv1.TypeSynced).Message),
+			text)
 	})
 }
 

@@ -43,7 +43,8 @@ func life() []moment {
 	var atCreate *thing.Thing // as stored when Create was called
 	return []moment{
 		{"a missing resource is created and observed in the same pass (R18, R21, R22, R23, R44, R49, R63, R181, R201)", []act{
-			during("Create", func(s *stage) { atCreate = s.thing() }), pass, mended, called(creates), sees(ready), told(managed.ReasonCreated)}},
+			during("Create", func(s *stage) { atCreate = s.thing() }), pass, mended,
+			called(creates), sees(ready), told(managed.ReasonCreated)}},
 		{"what is stored when Create is called (R51, R52, R62, R63, R72, R73, R75, R76, R77)", []act{func(s *stage) {
 			s.equal("annotations", map[string]string{"crossplane.io/external-name": s.key.Name,
 				"crossplane.io/external-create-pending": "2026-01-01T00:00:00Z"}, atCreate.Annotations)
@@ -64,18 +65,21 @@ func life() []moment {
 		}}},
 		{"what is as declared is only observed (R1, R18, R25, R220, N13)", []act{nothingNew}},
 		{"a change of whatever setting is an update and nothing else (R24, R45, R176)", []act{edit(func(mg *thing.Thing) {
-			mg.Spec.ForProvider = thing.Parameters{Size: 9, Zone: new("zone-b"), Tags: map[string]string{"a": "b"}, AccessToken: new("secret")}
+			mg.Spec.ForProvider = thing.Parameters{Size: 9, Zone: new("zone-b"), Tags: map[string]string{"a": "b"},
+				AccessToken: new("secret")}
 		}), pass, called(updates), sees(ready), told(managed.ReasonUpdated)}},
-		{"a change made outside is reverted (R40)", []act{resize(99), pass, called(updates), sees(ready), told(managed.ReasonUpdated), sized(9)}},
+		{"a change made outside is reverted (R40)", []act{resize(99), pass, called(updates), sees(ready), told(managed.ReasonUpdated),
+			sized(9)}},
 		{"a status that is lost is reproduced (R30, R41, R43)", []act{statusLost}},
 		{"a resource deleted outside is created anew, without grace once it was seen (R90)", []act{
 			wiped, forget, pass, called(creates), sees(ready), told(managed.ReasonCreated)}},
 		{"deletion begins outside while the object stays, and nothing is updated (R53, R61, R182)", []act{
-			system(func(sys *thing.System) { sys.SlowDelete = true }), resize(100), deleted, pass,
+			slowDelete, resize(100), deleted, pass,
 			called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), told(managed.ReasonDeleted)}},
 		{"while the vendor is deleting it is asked again, without another event (R55)", []act{
 			pass, called(deletes), sees("Ready=Deleting Synced=ReconcileSuccess"), told()}},
-		{"the object goes once the resource is gone, without grace (R54, N20)", []act{wiped, pass, called("Connect Observe"), sees(gone), told()}},
+		{"the object goes once the resource is gone, without grace (R54, N20)",
+			[]act{wiped, pass, called("Connect Observe"), sees(gone), told()}},
 	}
 }
 
@@ -95,27 +99,30 @@ func TestDeletion(t *testing.T) {
 		return append(append([]act{finalizer}, acts...), forget, deleted, pass, called(calls), sees(gone))
 	}
 	play(t, scripts{
-		"it never existed (R59, R61)":                     goes("Connect Observe"),
-		"its creation failed (R59, R61)":                  goes("Connect Observe", refuse("Create", errors.New("no room left")), pass),
-		"creation was turned away (R59, R95)":             goes("Connect Observe", refuse("Create", busy{}), pass),
-		"it was removed outside (R54, R61)":               goes("Connect Observe", pass, wiped),
-		"it goes while we ask (R38, R54)":                 goes(deletes, pass, during("Delete", func(s *stage) { clear(s.system.Resources) })),
+		"it never existed (R59, R61)":         goes("Connect Observe"),
+		"its creation failed (R59, R61)":      goes("Connect Observe", refuse("Create", errors.New("no room left")), pass),
+		"creation was turned away (R59, R95)": goes("Connect Observe", refuse("Create", busy{}), pass),
+		"it was removed outside (R54, R61)":   goes("Connect Observe", pass, wiped),
+		"it goes while we ask (R38, R54)": goes(deletes, pass,
+			during("Delete", func(s *stage) { clear(s.system.Resources) })),
 		"in one pass, within the grace period (N20, R54)": goes(deletes, pass),
-		"a failed resource (R31)": goes(deletes, system(func(sys *thing.System) { sys.Failed = errors.New("no room left, buy a disk") }), pass,
+		"a failed resource (R31)": goes(deletes,
+			failed(errors.New("no room left, buy a disk")), pass,
 			says("no room left, buy a disk"), told(managed.ReasonCreated, managed.ReasonExternalFailed),
 			publishes(map[string]string{"endpoint": "there", "password": "password-1"})),
 		"an orphan stays (R57)": {edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
 			pass, deleted, forget, pass, called(""), sees(gone), resources(1)},
 		// Each poll sees the resource as available first.
 		"while the vendor deletes, polls write nothing and come more seldom (N13, R195)": {pass,
-			system(func(sys *thing.System) { sys.SlowDelete = true }), deleted, func(s *stage) { s.clock = time.Now() }, pass, forget,
+			slowDelete, deleted, func(s *stage) { s.clock = time.Now() }, pass, forget,
 			later(20 * time.Second), pass, requeued(5*time.Second, time.Minute), wrote(0)},
 	})
 }
 
 // Every verb that fails shows on the object, keeps the rest of its status, calls nothing further and is retried.
 func TestErrors(t *testing.T) {
-	failing := func(verb string, calls string, reason event.Reason, ready xpv1.ConditionReason, size int, message string, given ...act) []act {
+	failing := func(verb string, calls string, reason event.Reason, ready xpv1.ConditionReason, size int, message string,
+		given ...act) []act {
 		var first time.Duration
 		return append(given, forget, refuseAll(verb, errors.New("boom")), pass, called(calls),
 			object("the failure", func(mg *thing.Thing) bool {
@@ -134,11 +141,15 @@ func TestErrors(t *testing.T) {
 	play(t, scripts{
 		"Connect (R27, R185, R198)": failing("Connect", "Connect", managed.ReasonCannotConnect, xpv1.ReasonAvailable, 1,
 			"connecting to the provider", pass),
-		"Connect of a new object (R27)": failing("Connect", "Connect", managed.ReasonCannotConnect, "", 0, "connecting to the provider"),
-		"Observe (R26, R185, R196, R198, R199, N13)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve, xpv1.ReasonAvailable, 1,
+		"Connect of a new object (R27)": failing("Connect", "Connect", managed.ReasonCannotConnect, "", 0,
+			"connecting to the provider"),
+		"Observe (R26, R185, R196, R198, R199, N13)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve,
+			xpv1.ReasonAvailable, 1,
 			"observing the external resource", pass),
-		"Observe of a new object (R26)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve, "", 0, "observing the external resource"),
-		"Create (R33, R95, R181, R185, R196)": failing("Create", "Connect Observe Create", managed.ReasonCannotCreate, xpv1.ReasonCreating, 0,
+		"Observe of a new object (R26)": failing("Observe", "Connect Observe", managed.ReasonCannotObserve, "", 0,
+			"observing the external resource"),
+		"Create (R33, R95, R181, R185, R196)": failing("Create", "Connect Observe Create", managed.ReasonCannotCreate,
+			xpv1.ReasonCreating, 0,
 			"creating the external resource"),
 		"Update, with the latest status (R27, R178, R185, R196, R198, R200)": failing("Update", "Connect Observe Update",
 			managed.ReasonCannotUpdate, xpv1.ReasonAvailable, 7, "updating the external resource", pass, resize(7)),
@@ -163,7 +174,8 @@ func (s *stage) wroteStatus() int {
 // No call outlives the pass.
 func TestTimeout(t *testing.T) {
 	hangs := func(verb string, reason event.Reason, given act) []act {
-		return []act{with(managed.WithTimeout(300 * time.Millisecond)), pass, given, forget, system(func(sys *thing.System) { sys.Hang = verb }),
+		return []act{with(managed.WithTimeout(300 * time.Millisecond)), pass, given, forget,
+			system(func(sys *thing.System) { sys.Hang = verb }),
 			func(s *stage) {
 				if began := time.Now(); s.pass() < 0 || time.Since(began) > 10*time.Second {
 					s.t.Errorf("the pass took %s", time.Since(began))
@@ -191,8 +203,9 @@ func TestRequests(t *testing.T) {
 		}},
 		"somebody else's write is read afresh (R17)": {pass, resize(2), during("Update", size(5)), pass, mended,
 			request, sized(5), object("size 5 in status", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Size == 5 })},
-		"our own write brings nothing new (R1, N13)":       {pass, forget, request, called(""), requeued(time.Second, time.Hour)},
-		"nothing is created from an outdated object (R78)": {during("Observe", size(5)), pass, calls("Create", 0), mended, pass, sized(5)},
+		"our own write brings nothing new (R1, N13)": {pass, forget, request, called(""), requeued(time.Second, time.Hour)},
+		"nothing is created from an outdated object (R78)": {during("Observe", size(5)), pass, calls("Create", 0), mended, pass,
+			sized(5)},
 		"a process that stops in the middle of a call reports nothing (R16)": {pass, forget, func(s *stage) {
 			ctx, cancel := context.WithCancel(s.t.Context())
 			s.system.Fault = func(string) (error, error) {
@@ -206,12 +219,11 @@ func TestRequests(t *testing.T) {
 		}, sees(ready), told()},
 		"a removed name is shown again (R63, R72)": {pass, annotate(meta.AnnotationKeyExternalName, ""), pass,
 			func(s *stage) { s.play(named(s.key.Name)) }},
-		"conditions of the author are stored and stay (R30, R32, R193)": {system(func(sys *thing.System) {
-			sys.Observed = func(mg *thing.Thing, _ *managed.ExternalObservation) {
-				warm := xpv1.Unavailable()
-				warm.Reason = "WarmingUp"
-				mg.SetConditions(warm, xpv1.Condition{Type: "Backup", Status: "True", Reason: "Done", LastTransitionTime: warm.LastTransitionTime})
-			}
+		"conditions of the author are stored and stay (R30, R32, R193)": {observed(func(mg *thing.Thing, _ *managed.ExternalObservation) {
+			warm := xpv1.Unavailable()
+			warm.Reason = "WarmingUp"
+			mg.SetConditions(warm, xpv1.Condition{Type: "Backup", Status: "True", Reason: "Done",
+				LastTransitionTime: warm.LastTransitionTime})
 		}), pass, refuse("Observe", errors.New("boom")), pass, sees("Ready=WarmingUp Synced=ReconcileError"),
 			object("condition Backup", func(mg *thing.Thing) bool { return mg.GetCondition("Backup").Reason == "Done" })},
 	})
@@ -240,8 +252,7 @@ func TestAfterCreate(t *testing.T) {
 				times--
 				return err, nil
 			}
-		}, try, named("vendor-1"), object("the creation ended", func(mg *thing.Thing) bool { return !meta.ExternalCreateIncomplete(mg) }),
-			func(s *stage) { s.fault = nil }, try, resources(1), publishes(map[string]string{"endpoint": "there", "password": "password-1"})}
+		}, try, named("vendor-1"), complete, func(s *stage) { s.fault = nil }, try, resources(1), publishes(details("there", "password-1"))}
 	}
 	play(t, scripts{
 		"the details cannot be stored (R74)":              failing("POST", 100, no),
@@ -276,7 +287,8 @@ func TestRepetition(t *testing.T) {
 	const poll, second = time.Minute, time.Second
 	terminal, marked := failure.Terminal(broken), reconcile.TerminalError(broken)
 	play(t, scripts{
-		"an error: later each time (R222, R196, R200)": repeated(at(broken, 0, 0, second, true), at(broken, second, second, 2*second, true)),
+		"an error: later each time (R222, R196, R200)": repeated(at(broken, 0, 0, second, true),
+			at(broken, second, second, 2*second, true)),
 		"one that cannot heal: at the poll (R222, O29)": repeated(
 			at(terminal, 0, 54*second, 66*second, true), at(terminal, poll, 54*second, 66*second, true)),
 		"marked as controller-runtime does (R222, O29)": repeated(at(marked, 0, 54*second, 66*second, true)),

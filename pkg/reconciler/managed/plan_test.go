@@ -45,13 +45,15 @@ func TestPlan(t *testing.T) {
 		})
 	}
 	playBoth(t, scripts{
-		"a new object (N8)":                                      {plans(managed.PlanCreate, "", "size")},
-		"nothing changed (N8)":                                   {pass, plans(managed.PlanNothing, "")},
-		"a changed object (N8, P80)":                             {pass, size(2), plans(managed.PlanUpdate, "", "size")},
-		"a changed object that must not be updated (N8, R114)":   {pass, size(2), allow("Observe"), plans(managed.PlanNothing, "do not let it be updated")},
+		"a new object (N8)":          {plans(managed.PlanCreate, "", "size")},
+		"nothing changed (N8)":       {pass, plans(managed.PlanNothing, "")},
+		"a changed object (N8, P80)": {pass, size(2), plans(managed.PlanUpdate, "", "size")},
+		"a changed object that must not be updated (N8, R114)": {pass, size(2), allow("Observe"),
+			plans(managed.PlanNothing, "do not let it be updated")},
 		"a missing resource that must not be created (N8, R132)": {allow("Observe"), plans(managed.PlanNothing, "does not exist")},
 		"a deleted object (N8)":                                  {pass, deleted, plans(managed.PlanDelete, "")},
-		"a deleted object that leaves its resource (N8, R57)": {pass, edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
+		"a deleted object that leaves its resource (N8, R57)": {pass,
+			edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
 			deleted, plans(managed.PlanNothing, "leave the external resource")},
 		"a paused object (N8, R96)": {annotate(meta.AnnotationKeyReconciliationPaused, "true"), plans(managed.PlanNothing, "Paused")},
 		"somebody else's resource (N8, N24)": {alter(func(r *thing.Resource) { r.Size, r.Owner = 1, "another" }),
@@ -67,11 +69,9 @@ func TestPlanOfWhatCannotChange(t *testing.T) {
 	size := xpv1.FieldDifference{Path: "size", Desired: "2", Observed: "1"}
 	zone := xpv1.FieldDifference{Path: "zone", Desired: `"a"`, Observed: `"b"`}
 	cannot := errors.New("zone differs and cannot change")
-	plans := func(observed managed.ExternalObservation, want managed.Plan) []act {
-		observed.ResourceExists = true
-		return []act{pass, system(func(sys *thing.System) {
-			sys.Observed = func(_ *thing.Thing, o *managed.ExternalObservation) { *o = observed }
-		}), func(s *stage) {
+	plans := func(found managed.ExternalObservation, want managed.Plan) []act {
+		found.ResourceExists = true
+		return []act{pass, observed(func(_ *thing.Thing, o *managed.ExternalObservation) { *o = found }), func(s *stage) {
 			plan, err := s.reconciler.Plan(s.t.Context(), s.thing())
 			if diff := cmp.Diff(want, plan); diff != "" || err != nil {
 				s.t.Errorf("error %v, plan -want +got:\n%s", err, diff)
@@ -80,14 +80,17 @@ func TestPlanOfWhatCannotChange(t *testing.T) {
 	}
 	play(t, scripts{
 		"only what cannot change differs (N8, P70)": plans(
-			managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}, Fixed: []string{"zone"}, Failed: cannot},
+			managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}, Fixed: []string{"zone"},
+				Failed: cannot},
 			managed.Plan{Action: managed.PlanNothing, Message: fails + "zone differs and cannot change"}),
 		"and without a reason (N8, P70)": plans(
 			managed.ExternalObservation{ResourceUpToDate: true, Drift: []xpv1.FieldDifference{zone}},
-			managed.Plan{Action: managed.PlanNothing, Message: "The external resource differs from spec.forProvider in zone: see status.drift."}),
+			managed.Plan{Action: managed.PlanNothing,
+				Message: "The external resource differs from spec.forProvider in zone: see status.drift."}),
 		"other fields differ, too (N8, P70)": plans(
 			managed.ExternalObservation{Drift: []xpv1.FieldDifference{size, zone}, Fixed: []string{"zone"}, Failed: cannot},
-			managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size}, Message: fails + "zone differs and cannot change"}),
+			managed.Plan{Action: managed.PlanUpdate, Fields: []xpv1.FieldDifference{size},
+				Message: fails + "zone differs and cannot change"}),
 		"a resource that failed (N8, R31)": plans(
 			managed.ExternalObservation{ResourceUpToDate: true, Failed: errors.New("out of disk")},
 			managed.Plan{Action: managed.PlanNothing, Message: fails + "out of disk"}),

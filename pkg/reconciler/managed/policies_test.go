@@ -54,7 +54,8 @@ func TestPolicies(t *testing.T) {
 		}
 		create := then(wiped, forget, pass) // also once more if deleted outside (R90, R122)
 		once := holds("created as allowed", func(s *stage) bool { return (s.system.Called("Create") == 1) == (did == c) })
-		all[tc.name] = []act{allow(tc.policies...), create, does(c, func(s *stage) bool { return s.system.Called("Create") == 1 }), create, once,
+		all[tc.name] = []act{allow(tc.policies...), create, does(c, func(s *stage) bool { return s.system.Called("Create") == 1 }),
+			create, once,
 			give(thing.Resource{Size: 1, Zone: "zone-a"}), size(2), forget, pass, sees(ready),
 			does(u, func(s *stage) bool { return s.has().Size == 2 && s.system.Called("Update") > 0 }),
 			does(f, func(s *stage) bool { return s.thing().Spec.ForProvider.Zone != nil }),
@@ -66,7 +67,7 @@ func TestPolicies(t *testing.T) {
 		seen := func(r *thing.Resource) { r.Tags = map[string]string{"seen": "later"} }
 		all[fmt.Sprintf("what exists shows with %v (R131, R30, R43, R113, R135)", allowed)] = []act{allow(allowed...),
 			give(thing.Resource{Size: 1, Zone: "zone-a"}), pass, alter(seen),
-			system(func(sys *thing.System) { sys.Endpoint, sys.Failed = "elsewhere", errors.New("out of order") }), pass, says("out of order"),
+			endpoint("elsewhere"), failed(errors.New("out of order")), pass, says("out of order"),
 			object("atProvider", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Tags["seen"] == "later" }),
 			publishes(map[string]string{"endpoint": "elsewhere"})}
 	}
@@ -75,7 +76,8 @@ func TestPolicies(t *testing.T) {
 
 // What pauses, and how to end it.
 var pauses = map[string]struct{ pause, resume act }{
-	"annotation":     {annotate(meta.AnnotationKeyReconciliationPaused, "true"), annotate(meta.AnnotationKeyReconciliationPaused, "")},
+	"annotation": {annotate(meta.AnnotationKeyReconciliationPaused, "true"),
+		annotate(meta.AnnotationKeyReconciliationPaused, "")},
 	"empty policies": {allow(), allow("*")},
 }
 
@@ -100,9 +102,11 @@ func TestPauses(t *testing.T) {
 				after.SetConditions(before.GetCondition(xpv1.TypeSynced))
 				s.equal("rest of the status", before, after)
 			},
-			deleted, quiet, says("Deletion is paused", "orphan-on-delete"), resources(1), sized(1), by.resume, pass, sees(gone), resources(0)}
+			deleted, quiet, says("Deletion is paused", "orphan-on-delete"), resources(1), sized(1),
+			by.resume, pass, sees(gone), resources(0)}
 	}
-	for value, state := range map[string]string{"true": "Ready= Synced=ReconcilePaused", "True": ready, "1": ready, "false": ready, " true": ready} {
+	values := map[string]string{"true": "Ready= Synced=ReconcilePaused", "True": ready, "1": ready, "false": ready, " true": ready}
+	for value, state := range values {
 		all[fmt.Sprintf("crossplane.io/paused: %q (R97)", value)] = []act{annotate("crossplane.io/paused", value), pass, sees(state)}
 	}
 	play(t, all)
@@ -139,7 +143,8 @@ func TestRefusedPolicies(t *testing.T) {
 // Every policy that is present has a say in whether the external resource is deleted.
 func TestDeletionNeedsAllPolicies(t *testing.T) {
 	all := scripts{}
-	for _, management := range []xpv1.ManagementPolicies{policies("*"), policies("Observe", "Delete"), policies("Observe", "Create", "Update")} {
+	for _, management := range []xpv1.ManagementPolicies{policies("*"), policies("Observe", "Delete"),
+		policies("Observe", "Create", "Update")} {
 		for _, deletion := range []xpv1.DeletionPolicy{"", xpv1.DeletionDelete, xpv1.DeletionOrphan} {
 			for _, reclaim := range []xpv1.ReclaimPolicy{"", xpv1.ReclaimDelete, xpv1.ReclaimRetain} {
 				end := then(resources(1), called("")) // it is not even observed

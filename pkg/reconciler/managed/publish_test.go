@@ -70,13 +70,16 @@ func TestPublishing(t *testing.T) {
 					s.t.Errorf("type %s, %+v", secret.Type, secret.ObjectMeta)
 				}
 			}},
-		"what changed is overwritten, the rest stays (R208)": {pass, endpoint("elsewhere"), pass, publishes(details("elsewhere", "password-1"))},
-		"not what comes with an error of Observe (R218)":     {pass, endpoint("elsewhere"), lose("Observe", boom), pass, publishes(details("there", "password-1"))},
-		"not what comes with an error of Create (R218)":      {lose("Create", boom), pass, publishes(nil)},
+		"what changed is overwritten, the rest stays (R208)": {pass, endpoint("elsewhere"), pass,
+			publishes(details("elsewhere", "password-1"))},
+		"not what comes with an error of Observe (R218)": {pass, endpoint("elsewhere"), lose("Observe", boom), pass,
+			publishes(details("there", "password-1"))},
+		"not what comes with an error of Create (R218)": {lose("Create", boom), pass, publishes(nil)},
 		"a creation that is repeated has no other password (R34, R219, N22)": {replays, lose("Create", context.DeadlineExceeded), pass,
 			restarted, pass, publishes(details("there", "password-1")), calls("Create", 2)},
 		"creating anew replaces the password (R90, R208)": {pass, wiped, pass, publishes(details("there", "password-2"))},
-		"what Observe returns, though the update is refused (R206, R27)": {pass, resize(2), endpoint("elsewhere"), refuse("Update", boom), pass,
+		"what Observe returns, though the update is refused (R206, R27)": {pass, resize(2), endpoint("elsewhere"),
+			refuse("Update", boom), pass,
 			publishes(details("elsewhere", "password-1"))},
 		"nothing where nobody asked (R210)": {unwanted, pass, publishes(nil), sees(ready)},
 		"nothing where the name is missing (R210)": {edit(func(mg *thing.Thing) {
@@ -92,13 +95,13 @@ func TestPublishing(t *testing.T) {
 		"details of an update, within the pass (R208, N22, R217)":   {told},
 		"details of an update, in the background (R208, N22, R197)": {inBackground, told},
 		// A resource that lost its password, which was chosen at creation, gets it back from the connection Secret.
-		"a stored password is set again (P65)": {system(func(sys *thing.System) { sys.Chooses = true }), pass,
+		"a stored password is set again (P65)": {chooses, pass,
 			func(s *stage) {
 				s.editSecret(func(secret *corev1.Secret) { secret.Data["password"] = []byte("stored") })
 			},
 			alter(func(r *thing.Resource) { r.Size, r.Password = 7, "" }), pass, sized(1),
 			holds("the password", func(s *stage) bool { return s.has().Password == "stored" })},
-		"where none is stored, none is set (P65)": {unwanted, system(func(sys *thing.System) { sys.Chooses = true }), pass,
+		"where none is stored, none is set (P65)": {unwanted, chooses, pass,
 			alter(func(r *thing.Resource) { r.Size, r.Password = 7, "" }), pass, sized(1),
 			holds("no password", func(s *stage) bool { return s.has().Password == "" })},
 		// Which keys the creation returned.
@@ -106,7 +109,8 @@ func TestPublishing(t *testing.T) {
 			_, recorded := mg.Annotations[connection.AnnotationKeyCreatedKeys]
 			return !recorded
 		})},
-		"keys that a process stored before it was cut off are recorded (R208, N22)": {pass, annotate(connection.AnnotationKeyCreatedKeys, ""),
+		"keys that a process stored before it was cut off are recorded (R208, N22)": {pass,
+			annotate(connection.AnnotationKeyCreatedKeys, ""),
 			annotate("crossplane.io/external-create-succeeded", ""), restarted, pass, object("keys", func(mg *thing.Thing) bool {
 				return mg.Annotations[connection.AnnotationKeyCreatedKeys] == "endpoint,password"
 			})},
@@ -132,7 +136,8 @@ func TestLostDetails(t *testing.T) {
 	}
 	lost := func(acts ...act) []act {
 		return slices.Concat([]act{pass, forget}, acts, []act{pass, reported, pass, reported, told(managed.ReasonDetailsLost),
-			calls("Update", 0), calls("Create", 0), holds("the resource is as it was", func(s *stage) bool { return s.has().Password != "" }),
+			calls("Update", 0), calls("Create", 0), holds("the resource is as it was",
+				func(s *stage) bool { return s.has().Password != "" }),
 			publishes(details("there", ""))})
 	}
 	// An object whose connection Secret loses something is enqueued at once. What Observe reports is published again.
@@ -149,10 +154,13 @@ func TestLostDetails(t *testing.T) {
 		"the object names another Secret (P65, N22)":            lost(moved),
 		"the object names another Secret after a restart (P65)": lost(moved, restarted),
 		"a client that chooses passwords sets no other one (P65)": append(
-			[]act{system(func(s *thing.System) { s.Chooses = true })}, lost(removed)...),
-		"noticed at once: the Secret is deleted (R208, N22)":            noticed(removed, failure.ConnectionDetailsLost, details("there", "")),
-		"noticed at once: a key of the creation is deleted (R208, N22)": noticed(without("password"), failure.ConnectionDetailsLost, details("there", "")),
-		"noticed at once: a key that Observe reports is deleted (R208)": noticed(without("endpoint"), "", details("there", "password-1")),
+			[]act{chooses}, lost(removed)...),
+		"noticed at once: the Secret is deleted (R208, N22)": noticed(removed, failure.ConnectionDetailsLost,
+			details("there", "")),
+		"noticed at once: a key of the creation is deleted (R208, N22)": noticed(without("password"), failure.ConnectionDetailsLost,
+			details("there", "")),
+		"noticed at once: a key that Observe reports is deleted (R208)": noticed(without("endpoint"), "",
+			details("there", "password-1")),
 		"noticed at once: the Secret loses its owner (R214)": noticed(
 			func(s *stage) { s.editSecret(func(secret *corev1.Secret) { secret.OwnerReferences = nil }) },
 			failure.ConnectionSecretUnavailable, details("there", "password-1")),

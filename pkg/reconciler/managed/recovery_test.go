@@ -61,20 +61,23 @@ func TestFindsCreated(t *testing.T) {
 	const window = 10 * time.Minute
 	started := then(findable, suspected, with(managed.WithConsistencyWindow(window)))
 	before, after := later(window-time.Second), later(window+time.Second)
-	soon := then(requeued(1, time.Minute+time.Minute/10), object("still incomplete", incomplete))
-	ended := then(sees(ready), requeued(1, time.Minute+time.Minute/10), resources(1),
-		object("complete", func(mg *thing.Thing) bool { return !meta.ExternalCreateIncomplete(mg) }))
+	soon := then(requeued(1, time.Minute+time.Minute/10), incomplete)
+	ended := then(sees(ready), requeued(1, time.Minute+time.Minute/10), resources(1), complete)
 	const waiting = "Ready= Synced=ReconcileSuccess"
 	playBoth(t, scripts{
 		"found (N5)":                     {started, leave, pass, called("Connect FindCreated Observe"), ended, named("left-behind")},
 		"absent, too soon to tell (N26)": {started, before, pass, called("Connect FindCreated"), sees(waiting), soon, named("")},
-		"proven absent (N5, N26)":        {started, after, pass, called("Connect FindCreated Create Observe"), ended, named("vendor-1")},
+		"proven absent (N5, N26)": {started, after, pass, called("Connect FindCreated Create Observe"), ended,
+			named("vendor-1")},
 		"found in deletion (N5, R61)": {started, leave, deleted, pass, called("Connect FindCreated Observe Delete Observe"), sees(gone),
 			resources(0)},
-		"absent in deletion, too soon to tell (N26, R94)": {started, deleted, before, pass, called("Connect FindCreated"), sees(waiting), soon},
-		"proven absent in deletion (N5, R59, R61)":        {started, deleted, after, pass, called("Connect FindCreated"), sees(gone), resources(0)},
+		"absent in deletion, too soon to tell (N26, R94)": {started, deleted, before, pass, called("Connect FindCreated"),
+			sees(waiting), soon},
+		"proven absent in deletion (N5, R59, R61)": {started, deleted, after, pass, called("Connect FindCreated"), sees(gone),
+			resources(0)},
 		"a lookup that fails proves nothing and is repeated (N5, N26, R27)": {findable, suspected, later(time.Hour),
-			refuse("FindCreated", errors.New("search is down")), pass, requeued(1, time.Second), says("search is down"), calls("Create", 0),
+			refuse("FindCreated", errors.New("search is down")), pass, requeued(1, time.Second), says("search is down"), calls("Create",
+				0),
 			leave, pass, named("left-behind")},
 	})
 }
@@ -115,13 +118,13 @@ func TestNotSeenYet(t *testing.T) {
 	play(t, scripts{
 		"it is not created twice, also after a restart (R88, R89, N20)": {unseen, later(29 * time.Second), pass, stillOnce,
 			restarted, pass, stillOnce, shown, pass, sees(ready)},
-		"after the grace period it is created anew (R90)":    {unseen, wiped, later(31 * time.Second), pass, calls("Create", 2)},
-		"its deletion waits, and then deletes it (R94, N20)": {unseen, deleted, pass, requeued(1, 30*time.Second), object("it waits", func(mg *thing.Thing) bool { return mg != nil }), shown, pass, sees(gone), resources(0)},
-		"after the grace period the object goes (R94)":       {unseen, deleted, later(31 * time.Second), pass, sees(gone)},
-		"in the background, without grace (R88, R197, N5)": {vendorNames, inBackground, with(managed.WithCreationGracePeriod(0)), hidden,
-			untilOperation("Finished Success"), calls("Create", 1), object("the creation ended", func(mg *thing.Thing) bool {
-				return !meta.ExternalCreateIncomplete(mg)
-			}), shown, pass, sees(ready), resources(1)},
+		"after the grace period it is created anew (R90)": {unseen, wiped, later(31 * time.Second), pass, calls("Create", 2)},
+		"its deletion waits, and then deletes it (R94, N20)": {unseen, deleted, pass, requeued(1, 30*time.Second),
+			object("it waits", func(mg *thing.Thing) bool { return mg != nil }), shown, pass, sees(gone), resources(0)},
+		"after the grace period the object goes (R94)": {unseen, deleted, later(31 * time.Second), pass, sees(gone)},
+		"in the background, without grace (R88, R197, N5)": {vendorNames, inBackground, with(managed.WithCreationGracePeriod(0)),
+			hidden,
+			untilOperation("Finished Success"), calls("Create", 1), complete, shown, pass, sees(ready), resources(1)},
 	})
 }
 
@@ -135,9 +138,9 @@ type offer struct {
 // offers are those that make a difference to creates; some make none to what follows.
 var offers = map[string]offer{
 	"tokens":                  {given: replays, keepsPassword: true},
-	"chosen credentials":      {given: system(func(s *thing.System) { s.Chooses = true }), keepsPassword: true},
+	"chosen credentials":      {given: chooses, keepsPassword: true},
 	"labels only":             {given: func(*stage) {}},
-	"no labels":               {given: system(func(s *thing.System) { s.Unlabelled = true })},
+	"no labels":               {given: unlabelled},
 	"tokens and vendor names": {given: then(vendorNames, replays), keepsPassword: true},
 	"vendor names, findable":  {given: findable},
 	"vendor names":            {given: vendorNames, mayNeedHuman: true},
@@ -243,7 +246,10 @@ func (s *crashStage) check() error {
 	return nil
 }
 
-func incomplete(mg *thing.Thing) bool { return meta.ExternalCreateIncomplete(mg) }
+var (
+	incomplete = object("the creation has no result", func(mg *thing.Thing) bool { return meta.ExternalCreateIncomplete(mg) })
+	complete   = object("the creation has a result", func(mg *thing.Thing) bool { return !meta.ExternalCreateIncomplete(mg) })
+)
 
 // A write that landed although its answer was lost begins no creation that anybody would have to ask about.
 func TestLostAnswerOfBegin(t *testing.T) {
@@ -256,7 +262,7 @@ func TestLostAnswerOfBegin(t *testing.T) {
 			defer func() { lost = nil }()
 			return nil, lost
 		}
-	}, pass, calls("Create", 0), object("incomplete", incomplete), pass, sees(ready), resources(1))
+	}, pass, calls("Create", 0), incomplete, pass, sees(ready), resources(1))
 	play(t, scripts{
 		"cannot find (R77, R84, N5)": {vendorNames, begun},
 		"can find (R77, N26)":        {findable, begun},

@@ -118,7 +118,8 @@ func quiet(s *stage) {
 		}()
 	}
 	exposition := httptest.NewRecorder()
-	promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}).ServeHTTP(exposition, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}).ServeHTTP(exposition,
+		httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	spans := ""
 	for _, span := range s.spans.Ended() {
 		spans += fmt.Sprintf("%s %v %+v %+v\n", span.Name(), span.Attributes(), span.Status(), span.Events())
@@ -168,14 +169,16 @@ func TestCanary(t *testing.T) {
 		"names that the system chooses (R234, N8)": {vendorNames, life},
 		"drift, a failed resource, and details that are no secrets (R211, R234, N8)": {canaries, quiet, stubborn, resize(7), quiet,
 			object("drift", func(mg *thing.Thing) bool { return mg.GetCondition(xpv1.TypeInSync).Status == "False" }),
-			system(func(sys *thing.System) { sys.Failed = errors.New("broken by " + indiscreet()) }), quiet, says("broken by (sensitive)"),
-			system(func(sys *thing.System) { sys.Failed = errors.New("apt-get install postgresql") }), quiet, says("apt-get install postgresql")},
+			failed(errors.New("broken by " + indiscreet())), quiet, says("broken by (sensitive)"),
+			failed(errors.New("apt-get install postgresql")), quiet, says("apt-get install postgresql")},
 		"a secret input whose Secret is gone before the object (R234)": {canaries, passes(2), inputRemoved, deleted,
 			refuseAll("Delete", errors.New("password "+canaryInput+" is still in use")), pass, says("password (sensitive) is still in use"), quiet},
-		"a panic within the pass (R234)":   {canaries, pass, panics("Observe", indiscreet()), pass, says("the provider's code panicked"), quiet},
+		"a panic within the pass (R234)": {canaries, pass, panics("Observe", indiscreet()), pass,
+			says("the provider's code panicked"), quiet},
 		"a panic in the background (R234)": {inBackground, canaries, panics("Create", canaryInput+canaryCredential), quiet},
 		// The call uses up its time, so that its context reads nothing any more.
-		"a call in the background that takes too long (R234)": {with(managed.WithBackgroundOperations(300 * time.Millisecond)), canaries,
+		"a call in the background that takes too long (R234)": {with(managed.WithBackgroundOperations(300 * time.Millisecond)),
+			canaries,
 			untilOperation("Finished Success"), func(s *stage) {
 				s.play(faults(func(verb string) (error, error) {
 					if verb != "Delete" {
@@ -188,11 +191,9 @@ func TestCanary(t *testing.T) {
 				said := mg.GetCondition(xpv1.TypeLastAsyncOperation).Message
 				return strings.Contains(said, "too late for (sensitive)") && leaked(said+mg.GetCondition(xpv1.TypeSynced).Message) == ""
 			})},
-		"a condition of the author (R234)": {canaries, pass, system(func(sys *thing.System) {
-			sys.Observed = func(mg *thing.Thing, _ *managed.ExternalObservation) {
-				mg.SetConditions(xpv1.Condition{Type: "Backup", Status: "False", Reason: "Failed", Message: "signing in with " + canaryInput,
-					LastTransitionTime: metav1.Now()})
-			}
+		"a condition of the author (R234)": {canaries, pass, observed(func(mg *thing.Thing, _ *managed.ExternalObservation) {
+			mg.SetConditions(xpv1.Condition{Type: "Backup", Status: "False", Reason: "Failed", Message: "signing in with " + canaryInput,
+				LastTransitionTime: metav1.Now()})
 		}), pass, object("condition Backup", func(mg *thing.Thing) bool {
 			return mg.GetCondition("Backup").Message == "signing in with (sensitive)"
 		})},
@@ -208,10 +209,8 @@ func TestCanaryPlan(t *testing.T) {
 		}
 	}
 	differs := func(of managed.ExternalObservation) []act {
-		return []act{canaries, pass, system(func(sys *thing.System) {
-			sys.Observed = func(_ *thing.Thing, o *managed.ExternalObservation) {
-				o.ResourceUpToDate, o.Diff, o.Drift = false, of.Diff, of.Drift
-			}
+		return []act{canaries, pass, observed(func(_ *thing.Thing, o *managed.ExternalObservation) {
+			o.ResourceUpToDate, o.Diff, o.Drift = false, of.Diff, of.Drift
 		}), allow("Observe"), forget, quiet, told(managed.ReasonDrifted), func(s *stage) {
 			mg := s.thing()
 			if drift := mg.Status.Drift; len(drift) > 0 && drift[0].Observed != "begins with (sensitive)…" {
@@ -224,7 +223,8 @@ func TestCanaryPlan(t *testing.T) {
 	}
 	fails := func(text string) act {
 		return func(s *stage) {
-			if _, err := s.reconciler.Plan(s.t.Context(), s.thing()); err == nil || leaked(err.Error()) != "" || !strings.Contains(err.Error(), text) {
+			if _, err := s.reconciler.Plan(s.t.Context(),
+				s.thing()); err == nil || leaked(err.Error()) != "" || !strings.Contains(err.Error(), text) {
 				s.t.Errorf("the plan ends with %v", err)
 			}
 		}
@@ -238,7 +238,8 @@ func TestCanaryPlan(t *testing.T) {
 			mg.Spec.ForProvider.Tags = map[string]string{"hint": canaryInput}
 			plans(s, mg, managed.PlanCreate)
 		}},
-		"a plan that fails (R234, N8)":    {canaries, pass, refuseAll("Observe", errors.New("refused, since "+indiscreet())), fails("refused")},
+		"a plan that fails (R234, N8)": {canaries, pass, refuseAll("Observe", errors.New("refused, since "+indiscreet())),
+			fails("refused")},
 		"a plan of code that panics (N8)": {canaries, pass, during("Observe", func(*stage) { panic("at a loss") }), fails("panicked")},
 	})
 }

@@ -105,8 +105,9 @@ func TestDeletionOrder(t *testing.T) {
 		func(s *stage) { s.passOver(types.NamespacedName{Name: s.prefix + "dependent"}) }, pass, sees(gone), disorder(false))
 	goesFirst := then(forget, deleted, pass, sees(gone), disorder(true))
 	play(t, scripts{
-		"one that is being deleted (N32)":                              {withDependent(isDeleted), waits},
-		"one that stays (N32)":                                         {withDependent(), forget, deleted, pass, sees(gone), disorder(false)},
+		"one that is being deleted (N32)": {withDependent(isDeleted), waits},
+		"one that stays (N32)": {withDependent(), forget, deleted, pass, sees(gone),
+			disorder(false)},
 		"a paused one (N32)":                                           {withDependent(isPaused, isDeleted), goesFirst},
 		"a paused one after a restart (N32)":                           {withDependent(isPaused, isDeleted, restarts), goesFirst},
 		"one that needs manual intervention (N32)":                     {withDependent(cutOff, stalled, isDeleted), goesFirst},
@@ -131,9 +132,10 @@ func TestDeletionBehindUnreadableReference(t *testing.T) {
 		}, deleted, pass, sees(gone))
 	}
 	play(t, scripts{
-		"an abandoned one (N31, R173)": goes(annotate(meta.AnnotationKeyReconciliationPaused, "true"), annotate(meta.AnnotationKeyOrphanOnDelete, "true")),
-		"an orphan (R57, R173)":        goes(allow("Observe")),
-		"another (R53, R173)":          goes(),
+		"an abandoned one (N31, R173)": goes(annotate(meta.AnnotationKeyReconciliationPaused, "true"),
+			annotate(meta.AnnotationKeyOrphanOnDelete, "true")),
+		"an orphan (R57, R173)": goes(allow("Observe")),
+		"another (R53, R173)":   goes(),
 	})
 }
 
@@ -173,7 +175,8 @@ func TestStrangers(t *testing.T) {
 	play(t, scripts{
 		"one deleted after another deletion (N32)": {withDependent(), now, other("other"), atWork, remove("other"), passOver("other"),
 			remove("dependent"), waits},
-		"one that was paused when it was observed (N32)": {withDependent(isPaused), now, atWork, passOver("dependent"), remove("dependent"), waits},
+		"one that was paused when it was observed (N32)": {withDependent(isPaused), now, atWork, passOver("dependent"),
+			remove("dependent"), waits},
 		"one that goes, and one without an external resource (N32)": {withDependent(), now, func(s *stage) {
 			s.neighbour("without", func(mg *thing.Thing) { mg.Finalizers = []string{"test.bowline.dev/other"} })
 		}, atWork, remove("dependent"), remove("without"), waits, func(s *stage) {
@@ -181,7 +184,8 @@ func TestStrangers(t *testing.T) {
 			mg.Name = s.prefix + "dependent"
 			strike(s.env, mg)
 		}, pass, sees(gone)},
-		"the user is told of the same one each time (N32, N9)": {withDependent(), now, then(many...), remove("dependent"), atWork, waits, unchanged,
+		"the user is told of the same one each time (N32, N9)": {withDependent(), now, then(many...), remove("dependent"), atWork,
+			waits, unchanged,
 			says("dependent")},
 	})
 }

@@ -62,7 +62,8 @@ func TestInitProvider(t *testing.T) {
 			{"an update because of something else does not send it (R144, R36)", []act{size(2),
 				updated(thing.Parameters{Size: 2, ScalingConfig: limits(1, 4, nil)})}},
 			{"what forProvider sets beside it is enforced (R137, R40)", []act{
-				alter(func(r *thing.Resource) { r.Scaling[0].MaxSize = new(9) }), pass, holds("4", func(s *stage) bool { return max(s) == 4 })}},
+				alter(func(r *thing.Resource) { r.Scaling[0].MaxSize = new(9) }), pass, holds("4",
+					func(s *stage) bool { return max(s) == 4 })}},
 			{"creating anew applies it again, as it is now (R148)", []act{wiped, forgetSent, pass,
 				sent("Create", thing.Parameters{Size: 2, Zone: new("zone-c"), ScalingConfig: limits(1, 4, new(2))})}},
 		}
@@ -76,9 +77,7 @@ func TestInitProviderOnce(t *testing.T) {
 		"a creation that is refused (R42, D46)":        {nodeGroup, keepsSpec(refuse("Create", errors.New("no room left")), passes(2))},
 		"a creation whose answer is lost (R42, D46)":   {nodeGroup, keepsSpec(lose("Create", unknown), passes(2))},
 		"a creation with the vendor's name (R65, D46)": {nodeGroup, vendorNames, keepsSpec(passes(2)), named("vendor-1")},
-		"an update in the same pass (R42, R144, D46)": {nodeGroup, system(func(sys *thing.System) {
-			sys.Observed = func(_ *thing.Thing, o *managed.ExternalObservation) { o.ResourceUpToDate = false }
-		}), keepsSpec(pass), sent("Update", thing.Parameters{Size: 1, ScalingConfig: limits(1, 4, nil)})},
+		"an update in the same pass (R42, R144, D46)":  {nodeGroup, observed(func(_ *thing.Thing, o *managed.ExternalObservation) { o.ResourceUpToDate = false }), keepsSpec(pass), sent("Update", thing.Parameters{Size: 1, ScalingConfig: limits(1, 4, nil)})},
 		// What the vendor requires may be given in either place, and must be in one.
 		"required, in initProvider only (R147)": {edit(func(mg *thing.Thing) {
 			mg.Spec.ForProvider, mg.Spec.InitProvider = thing.Parameters{}, &thing.Parameters{Size: 7}
@@ -147,30 +146,36 @@ func TestFilledField(t *testing.T) {
 	}
 	play(t, scripts{
 		"a creation costs one write more where there is something to fill (R150)": {zoneOf("zone-a"), pass, wrote(5), pass, wrote(0)},
-		"none where the user set all (R149, N13)":                                 {setZone("zone-a"), zoneOf("zone-a"), pass, wrote(4), pass, wrote(0)},
-		"none where the system reports nothing to fill in (R149, N13)":            {pass, wrote(4), pass, wrote(0)},
-		"the status of the pass that fills is kept (R156, R199)": {zoneOf("zone-a"), pass, sees(ready), object("all of it", func(mg *thing.Thing) bool {
-			for _, c := range mg.Status.Conditions {
-				if c.ObservedGeneration != mg.Generation {
-					return false
+		"none where the user set all (R149, N13)": {setZone("zone-a"), zoneOf("zone-a"), pass,
+			wrote(4), pass, wrote(0)},
+		"none where the system reports nothing to fill in (R149, N13)": {pass, wrote(4), pass, wrote(0)},
+		"the status of the pass that fills is kept (R156, R199)": {zoneOf("zone-a"), pass, sees(ready),
+			object("all of it", func(mg *thing.Thing) bool {
+				for _, c := range mg.Status.Conditions {
+					if c.ObservedGeneration != mg.Generation {
+						return false
+					}
 				}
-			}
-			return mg.Spec.ForProvider.Zone != nil && mg.Status.AtProvider.Zone != nil
-		})},
+				return mg.Spec.ForProvider.Zone != nil && mg.Status.AtProvider.Zone != nil
+			})},
 		"filling causes no Update, and what is filled is enforced (R137, R153, R154)": {zoneOf("zone-a"), passes(2), calls("Update", 0),
-			alter(func(r *thing.Resource) { r.Zone = "zone-b" }), pass, holds("zone-a", func(s *stage) bool { return s.has().Zone == "zone-a" })},
+			alter(func(r *thing.Resource) { r.Zone = "zone-b" }), pass, holds("zone-a",
+				func(s *stage) bool { return s.has().Zone == "zone-a" })},
 		// What is sent is what the object shows, whether the call succeeds or not.
 		"stored before a creation that fails (R42)": {edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Tags = map[string]string{"mine": "yes"} }),
 			refuse("Create", errors.New("no room left")), pass, stored("Create")},
-		"stored before an update that fails in the pass that fills (R42, R150, R67)": {zone, refuse("Update", errors.New("not now")), pass,
+		"stored before an update that fails in the pass that fills (R42, R150, R67)": {zone, refuse("Update", errors.New("not now")),
+			pass,
 			stored("Update"), pass, resources(1), sized(1), holds("zone-a", func(s *stage) bool { return s.has().Zone == "zone-a" })},
 		"nothing is sent if the spec could not be stored (R42, R78)": {zone, func(s *stage) {
 			s.fault = func(string) (refuse, lose error) { return errors.New("the API server is away"), nil }
 		}, try, sent("Update")},
-		"somebody else's change wins over filling (R156, R17)": {zone, during("Observe", setZone("zone-b")), pass, sent("Update"), mended, pass,
+		"somebody else's change wins over filling (R156, R17)": {zone, during("Observe", setZone("zone-b")), pass, sent("Update"),
+			mended, pass,
 			sees(ready), object("zone-b", func(mg *thing.Thing) bool { return *mg.Spec.ForProvider.Zone == "zone-b" })},
-		"what a reference resolves to is stored while up to date (R161, R42)":         {allow("*"), next},
-		"what a reference resolves to is stored, nothing is filled (R161, R42, R112)": {allow("Observe", "Create", "Update", "Delete"), next},
+		"what a reference resolves to is stored while up to date (R161, R42)": {allow("*"), next},
+		"what a reference resolves to is stored, nothing is filled (R161, R42, R112)": {allow("Observe", "Create", "Update",
+			"Delete"), next},
 	})
 }
 
@@ -196,7 +201,8 @@ func TestRefusedFilling(t *testing.T) {
 				endpoint("elsewhere"), tries(1, refused, managed.ReasonUpdated, managed.ReasonCannotFill)}},
 			{"it is not tried again at once (N13)", []act{tries(0, refused)}},
 			{"nor with an update (R24)", []act{resize(7), tries(0, "late initialization of zone", managed.ReasonUpdated)}},
-			{"it is tried again at the poll (R150)", []act{later(66 * time.Second), tries(1, "leave LateInitialize out of managementPolicies")}},
+			{"it is tried again at the poll (R150)", []act{later(66 * time.Second),
+				tries(1, "leave LateInitialize out of managementPolicies")}},
 			{"and when the spec changes (R150)", []act{size(2), tries(1, refused, managed.ReasonUpdated)}},
 			{"until the user sets the field (R149, R196)", []act{setZone("zone-b"), tries(0, "", managed.ReasonUpdated)}},
 		}
@@ -206,13 +212,13 @@ func TestRefusedFilling(t *testing.T) {
 func TestRefusedFillingOfNewResource(t *testing.T) {
 	play(t, scripts{
 		"a resource that is not usable yet is polled as soon as any (R44, R181, R150)": {zoneOf("zone-with-a-long-name"),
-			system(func(sys *thing.System) {
-				sys.Observed = func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.SetConditions(xpv1.Creating()) }
-			}), func(s *stage) { s.clock = time.Now() }, // conditions have the time of the process
-			pass, requeued(1, time.Second), sees("Ready=Creating Synced=ReconcileError"), object("it is created", func(mg *thing.Thing) bool {
-				return !meta.ExternalCreateIncomplete(mg) && mg.Status.AtProvider.Zone != nil
-			})},
-		"a refusal shows no sensitive value (R234, R150)": {give(thing.Resource{Size: 1, AccessToken: "hunter2-hunter2-hunter2-hunter2-hunter2"}), pass,
+			observed(func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.SetConditions(xpv1.Creating()) }), func(s *stage) { s.clock = time.Now() }, // conditions have the time of the process
+			pass, requeued(1, time.Second), sees("Ready=Creating Synced=ReconcileError"), object("it is created",
+				func(mg *thing.Thing) bool {
+					return !meta.ExternalCreateIncomplete(mg) && mg.Status.AtProvider.Zone != nil
+				})},
+		"a refusal shows no sensitive value (R234, R150)": {give(thing.Resource{Size: 1,
+			AccessToken: "hunter2-hunter2-hunter2-hunter2-hunter2"}), pass,
 			says("late initialization of accessToken", "not shown here"), holds("no token", func(s *stage) bool {
 				return !strings.Contains(s.message()+fmt.Sprint(s.events.All()), "hunter2")
 			})},

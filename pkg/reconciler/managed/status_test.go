@@ -21,12 +21,10 @@ import (
 func TestStatusThatTheSchemaRefuses(t *testing.T) {
 	const field = "status.atProvider.neighbourRef.policy.resolution, which"
 	observed := func(size int, resolution xpv1.ResolutionPolicy, failed error) act {
-		return system(func(sys *thing.System) {
-			sys.Observed = func(mg *thing.Thing, o *managed.ExternalObservation) {
-				if o.ResourceExists {
-					o.Failed, mg.Status.AtProvider.Size = failed, size
-					mg.Status.AtProvider.NeighbourRef = &xpv1.Reference{Name: "any", Policy: &xpv1.Policy{Resolution: &resolution}}
-				}
+		return observed(func(mg *thing.Thing, o *managed.ExternalObservation) {
+			if o.ResourceExists {
+				o.Failed, mg.Status.AtProvider.Size = failed, size
+				mg.Status.AtProvider.NeighbourRef = &xpv1.Reference{Name: "any", Policy: &xpv1.Policy{Resolution: &resolution}}
 			}
 		})
 	}
@@ -40,10 +38,12 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 		return []moment{
 			{"the first pass shows conditions (R184, R186, R234)", []act{observed(7, "Whatever", nil),
 				shows(notSynced, field, 0, 2, managed.ReasonCreated, managed.ReasonCannotUpdateMR), requeued(50*time.Second, time.Hour)}},
-			{"it is told and stored once (N13)", []act{later(time.Minute), shows(notSynced, field, 0, 1), requeued(50*time.Second, time.Hour)}},
+			{"it is told and stored once (N13)", []act{later(time.Minute), shows(notSynced, field, 0, 1),
+				requeued(50*time.Second, time.Hour)}},
 			{"also after a restart (N13)", []act{restarted, shows(notSynced, field, 0, 1)}},
 			{"what fits is stored (R184)", []act{observed(8, "Optional", nil), shows(ready, "", 8, 1)}},
-			{"what does not stays as it was (R184)", []act{observed(9, "Whatever", nil), shows(notSynced, field, 8, 2, managed.ReasonCannotUpdateMR)}},
+			{"what does not stays as it was (R184)", []act{observed(9, "Whatever", nil),
+				shows(notSynced, field, 8, 2, managed.ReasonCannotUpdateMR)}},
 			{"another error shows, too (R185)", []act{observed(9, "Whatever", errors.New("out of order")),
 				shows(notSynced, "out of order; the schema", 8, 2, managed.ReasonExternalFailed, managed.ReasonExternalFailed)}},
 			{"and that once (N13)", []act{shows(notSynced, field, 8, 1)}},
@@ -69,9 +69,7 @@ func TestStatusThatAPolicyRefuses(t *testing.T) {
 		}
 	}, told())
 	play(t, scripts{
-		"by an admission policy (R27, R184, N13)": {pass, forget, system(func(sys *thing.System) {
-			sys.Observed = func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.Status.AtProvider.Size = 7 }
-		}), func(s *stage) { s.intercept = denies }, denied, denied, func(s *stage) { s.intercept = nil }, restarted, pass, sees(ready),
+		"by an admission policy (R27, R184, N13)": {pass, forget, observed(func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.Status.AtProvider.Size = 7 }), func(s *stage) { s.intercept = denies }, denied, denied, func(s *stage) { s.intercept = nil }, restarted, pass, sees(ready),
 			object("size 7", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Size == 7 })},
 	})
 }

@@ -121,16 +121,15 @@ func TestReconcileMetrics(t *testing.T) {
 // The time until an object is Ready is measured once in its life, however often the process restarts.
 func TestTimeToReady(t *testing.T) {
 	takes := func(times float64, acts ...act) []act {
-		return []act{measured, func(s *stage) { s.clock = s.thing().CreationTimestamp.Add(42 * time.Second) }, then(acts...), func(s *stage) {
-			count, seconds := counted(s.t, s.metrics, "bowline_time_to_ready_seconds")
-			if count[""] != times || seconds[""] != 42*times {
-				s.t.Errorf("measured %v times, %v seconds", count[""], seconds[""])
-			}
-		}}
+		return []act{measured, func(s *stage) { s.clock = s.thing().CreationTimestamp.Add(42 * time.Second) }, then(acts...),
+			func(s *stage) {
+				count, seconds := counted(s.t, s.metrics, "bowline_time_to_ready_seconds")
+				if count[""] != times || seconds[""] != 42*times {
+					s.t.Errorf("measured %v times, %v seconds", count[""], seconds[""])
+				}
+			}}
 	}
-	broken := system(func(sys *thing.System) {
-		sys.Observed = func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.SetConditions(xpv1.Unavailable()) }
-	})
+	broken := observed(func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.SetConditions(xpv1.Unavailable()) })
 	whole := system(func(sys *thing.System) { sys.Observed = nil })
 	again := then(pass, wiped, later(10*time.Minute), during("Create", func(s *stage) { s.system.Hidden = true }), pass,
 		sees("Ready=Creating Synced=ReconcileSuccess")) // it is created again, and not seen yet
@@ -160,7 +159,7 @@ func TestDriftMetrics(t *testing.T) {
 		return []act{measured, pass, drifted(0), stubborn, resize(5), passes(4), drifted(1), then(acts...), drifted(0)}
 	}
 	play(t, scripts{
-		"mended":                   until(system(func(sys *thing.System) { sys.Stubborn = false }), resize(1), passes(2)),
+		"mended":                   until(cooperates, resize(1), passes(2)),
 		"deleted":                  until(deleted, pass),
 		"deleted by somebody else": until(func(s *stage) { strike(s.env, s.thing()) }, pass),
 	})
@@ -200,7 +199,8 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	object := "patch things.test.bowline.dev"
-	s.equal("names", []string{"connect", "observe", object, "create", "create secrets", object, "observe", object + "/status"}, names)
+	s.equal("names", []string{"connect", "observe", object, "create", "create secrets", object, "observe", object + "/status"},
+		names)
 	s.equal("name", "reconcile Thing", last.Name())
 
 	pass := failed[len(failed)-1]

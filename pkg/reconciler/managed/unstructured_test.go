@@ -20,7 +20,8 @@ import (
 // bridge serves objects without a Go type by the external system of Things.
 type bridge struct{ system *thing.System }
 
-func (b bridge) Connect(ctx context.Context, _ *unstructured.Managed) (managed.TypedExternalClient[*unstructured.Managed], error) {
+func (b bridge) Connect(ctx context.Context, _ *unstructured.Managed) (managed.TypedExternalClient[*unstructured.Managed],
+	error) {
 	c, err := b.system.Connect(ctx, nil)
 	return bridged{c}, err
 }
@@ -66,7 +67,8 @@ func newUnstructured() resource.Managed { return unstructured.New(thing.GroupVer
 // untyped has the Thing reconciled without its Go type.
 func untyped(s *stage) {
 	s.wrap = unstructured.NewClient
-	s.play(with(managed.WithNewManaged(newUnstructured), managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{s.system})))
+	s.play(with(managed.WithNewManaged(newUnstructured),
+		managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{s.system})))
 }
 
 // What users set in the common fields counts for a kind without a Go type, too. See also TestLife.
@@ -74,9 +76,10 @@ func TestUntyped(t *testing.T) {
 	play(t, scripts{
 		"no actions: paused, and they stay none (R104, R106)": {untyped, allow(), pass, sees("Ready= Synced=ReconcilePaused"),
 			object("no actions", func(mg *thing.Thing) bool { return mg.Spec.ManagementPolicies.Empty() })},
-		"what the system chose is stored (R150)": {untyped, zoneOf("north"), pass, sees(ready), object("zone", func(mg *thing.Thing) bool {
-			return mg.Spec.ForProvider.Zone != nil && *mg.Spec.ForProvider.Zone == "north"
-		})},
+		"what the system chose is stored (R150)": {untyped, zoneOf("north"), pass, sees(ready),
+			object("zone", func(mg *thing.Thing) bool {
+				return mg.Spec.ForProvider.Zone != nil && *mg.Spec.ForProvider.Zone == "north"
+			})},
 		"without Update drift shows (R135, N8)": {untyped, allow("Observe", "Create"), pass, size(2), pass, sees(ready),
 			drift("False Drifted [size 1->2]")},
 		"orphaned (R57, N3)": {untyped, edit(func(mg *thing.Thing) { mg.Spec.DeletionPolicy = xpv1.DeletionOrphan }),
