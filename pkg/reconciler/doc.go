@@ -13,4 +13,6 @@
 //   - secret: copies of connection Secrets, by connection/copies.
 //   - target: access of further namespaces to a managed resource.
 //   - providerconfig: the use of ProviderConfigs.
+//
+// The tests of all controllers from claim to target are here, on one stage: claims_*, classes_*, copies_*, secrets_* and targets_*.
 package reconciler

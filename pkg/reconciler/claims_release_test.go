@@ -1,0 +1,256 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+)
+
+// What becomes of a managed resource when its claim goes.
+func TestReclaim(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		prepare func(*claimStage)
+		kept    bool
+	}{
+		"made for the claim, no policy in the class: deleted (R279, N4)": {prepare: func(s *claimStage) { s.bound(nil) }},
+		"Retain: kept (R279)": {prepare: func(s *claimStage) {
+			_, item := s.bound(nil)
+			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+		}, kept: true},
+		"static without policy: kept (R279, N4)": {prepare: func(s *claimStage) { s.boundStatic("") }, kept: true},
+		"static, to be deleted: deleted (R279)":  {prepare: func(s *claimStage) { s.boundStatic(xpv1.ReclaimDelete) }},
+		"deleted before it could be bound (R279)": {prepare: func(s *claimStage) {
+			s.create(s.newClass(nil), s.newClaim("orders", nil))
+			s.pass()
+		}},
+		"the claim does not name it yet (R279, N11)": {prepare: func(s *claimStage) { s.unreferred() }},
+		"its class and its resource are gone (R279)": {prepare: func(s *claimStage) {
+			_, item := s.bound(nil)
+			s.delete(item)
+			s.delete(s.newClass(nil))
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newClaimStage(t)
+			tc.prepare(s)
+			s.events.Take()
+			s.delete(s.claimOf("orders"))
+			s.pass()
+			if s.get("orders", &shop.ItemClaim{}) {
+				t.Error("the claim is still there")
+			}
+			if !tc.kept {
+				if left := s.items(); len(left) > 0 {
+					t.Errorf("%d managed resources are left", len(left))
+				}
+				return
+			}
+			item := s.item()
+			if item.Status.BindingPhase != xpv1.BindingPhaseReleased || item.Spec.ClaimReference == nil {
+				t.Errorf("phase %q, claimRef %v", item.Status.BindingPhase, item.Spec.ClaimReference)
+			}
+			source := s.source(item)
+			if to := meta.PropagatesTo(source); len(to) > 0 || len(source.Data) == 0 {
+				t.Errorf("the Secret of what was kept has %d keys and goes on to %v", len(source.Data), to)
+			}
+			s.wantEvents(claimbinding.ReasonReleased)
+		})
+	}
+}
+
+// unreferred is the state after a crash between the creation of the managed resource and recording it on the claim.
+func (s *claimStage) unreferred() {
+	s.t.Helper()
+	s.create(s.newClass(nil), s.newClaim("orders", nil))
+	s.crashedAfter(1)
+	if s.claimOf("orders").Spec.ResourceReference != nil {
+		s.t.Fatal("the claim names it already")
+	}
+	_ = s.item()
+}
+
+// crashedAfter makes a pass whose process crashes after so many attempts to create an item.
+func (s *claimStage) crashedAfter(attempts int) {
+	s.t.Helper()
+	s.restart(fault.InterceptWrites(s.Config, func(request string) (error, error) {
+		if attempts == 0 {
+			return fault.ErrCrashed, nil
+		}
+		if request == "POST /apis/shop.test.bowline.dev/v1/items" {
+			attempts--
+		}
+		return nil, nil
+	}))
+	_, _ = s.tryPass("orders")
+	s.restart(s.Config)
+}
+
+// A claim never reaches what it has no right to, neither by going nor by coming again.
+func TestReclaimIsLimited(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"deleting a claim that was refused touches nothing (R279, N27)": func(s *claimStage) {
+			item := s.newItem("legacy", func(item *shop.Item) { item.Spec.ReclaimPolicy = xpv1.ReclaimDelete })
+			s.create(item)
+			s.ready(item)
+			claim := s.newClaim("orders", static(item.Name))
+			claim.Finalizers = []string{claimbinding.Finalizer} // forged
+			s.create(claim)
+			s.pass()
+			before := s.item()
+			s.delete(claim)
+			s.pass()
+			if diff := cmp.Diff(before, s.item()); diff != "" || s.get("orders", &shop.ItemClaim{}) {
+				s.t.Errorf("-before +after:\n%s", diff)
+			}
+		},
+		"a new claim of the same name does not get what the old one had (R274, R279)": func(s *claimStage) {
+			_, old := s.bound(nil)
+			s.edit(old, func() { old.Spec.ReclaimPolicy = xpv1.ReclaimRetain; s.toNamespace(old) })
+			s.delete(s.claimOf("orders"))
+			s.pass()
+			s.create(s.newClaim("orders", nil), s.newClaim("thief", static(old.Name)))
+			s.pass()
+			s.passOf("thief")
+			s.refused("thief", xpv1.ReasonNotAllowed)
+			if items := s.items(); len(items) != 2 || s.claimOf("orders").Spec.ResourceReference.Name == old.Name {
+				s.t.Errorf("%d managed resources; the new claim has %v", len(items), s.claimOf("orders").Spec.ResourceReference)
+			}
+		},
+	})
+	for name, give := range map[string]func(*claimStage, *shop.Item){
+		"cleared": func(s *claimStage, item *shop.Item) { item.Spec.ClaimReference = nil; s.toNamespace(item) },
+		"changed": func(s *claimStage, item *shop.Item) { s.toClaim("again")(item) },
+		"without its UID": func(s *claimStage, item *shop.Item) {
+			item.Spec.ClaimReference.UID = ""
+			item.Spec.ClaimReference.Name = "again"
+		},
+	} {
+		t.Run("a released one can be bound again once its claimRef is "+name+" (R279)", func(t *testing.T) {
+			t.Parallel()
+			s := newClaimStage(t)
+			_, item := s.bound(nil)
+			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+			s.delete(s.claimOf("orders"))
+			s.pass()
+			s.create(s.newClaim("again", static(item.Name)))
+			s.passOf("again")
+			s.refused("again", xpv1.ReasonNotAllowed)
+			s.edit(item, func() { give(s, item) })
+			s.passOf("again")
+			s.isBound("again")
+			if got := s.text("again-connection")["password"]; got != "hunter2" {
+				t.Errorf("password %q", got)
+			}
+		})
+	}
+}
+
+// Managed resources that nobody released.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"what was made for a claim whose finalizer somebody removed goes (R268, R279)": func(s *claimStage) {
+			_, old := s.bound(nil)
+			s.tear("orders")
+			s.create(s.newClaim("orders", nil)) // at once, and so the pass is over this one
+			s.pass()
+			if s.get(old.Name, old) || s.item().Spec.ClaimReference.UID != s.claimOf("orders").UID {
+				s.t.Error("it is there")
+			}
+		},
+		"what existed before is kept, and goes on to nobody (R268, R279)": func(s *claimStage) {
+			s.boundStatic(xpv1.ReclaimDelete)
+			s.tear("orders")
+			s.pass()
+			if err := s.checkReleased(); err != nil {
+				s.t.Error(err)
+			}
+		},
+		"nothing goes while nobody can say whether the claim is there (R268, R279)": func(s *claimStage) {
+			s.bound(nil)
+			s.restart(unserved(s.Config, "/itemclaims/"))
+			if _, err := s.tryPass("orders"); err == nil || s.item().Status.BindingPhase != xpv1.BindingPhaseBound {
+				s.t.Errorf("error %v, phase %s", err, s.item().Status.BindingPhase)
+			}
+		},
+		"what was made goes if the claim names another one meanwhile (R268)": func(s *claimStage) {
+			s.unreferred()
+			claim := s.claimOf("orders")
+			s.edit(claim, func() { static("nothing")(claim) })
+			s.pass()
+			s.refused("orders", xpv1.ReasonBinding, "does not exist")
+			if left := s.items(); len(left) > 0 {
+				s.t.Errorf("%d managed resources are left", len(left))
+			}
+		},
+		"what was made and is being deleted is not what the claim gets (R268)": func(s *claimStage) {
+			s.unreferred()
+			old := s.item()
+			s.edit(old, func() { old.Finalizers = []string{"test.bowline.dev/hold"} })
+			s.delete(old)
+			claim := s.claimOf("orders")
+			s.pass()
+			s.waits("orders", xpv1.ReasonBinding, "being deleted")
+			s.edit(claim, func() { claim.Finalizers = nil }) // as if it were the first pass
+			s.pass()
+			s.waits("orders", xpv1.ReasonBinding, "being deleted")
+			s.edit(old, func() { old.Finalizers = nil })
+			s.pass()
+			if s.item().UID == old.UID || s.claimOf("orders").Spec.ResourceReference == nil {
+				s.t.Error("nothing else was made")
+			}
+		},
+		"nothing of a kind that is gone is waited for (R279)": func(s *claimStage) {
+			claim := s.newClaim("orders", nil)
+			claim.Finalizers = []string{claimbinding.Finalizer}
+			s.create(s.newClass(nil), claim)
+			s.delete(claim)
+			s.restart(unserved(s.Config, "/items/"))
+			s.pass()
+			if s.get("orders", claim) {
+				s.t.Error("the claim cannot go")
+			}
+		},
+		"what was made before the class was changed goes (R268, R281)": func(s *claimStage) {
+			s.unreferred()
+			claim := s.claimOf("orders")
+			s.edit(claim, func() { claim.Spec.ClassReference.Kind = shop.GadgetClassKind })
+			s.pass()
+			if left := s.items(); len(left) > 0 {
+				s.t.Errorf("%d managed resources are left", len(left))
+			}
+			if len(s.claimOf("orders").Finalizers) == 0 {
+				s.t.Error("the claim is another controller's, and was touched")
+			}
+		},
+	})
+}
+
+// unserved is a server that does not know a kind.
+func unserved(config *rest.Config, path string) *rest.Config {
+	return fault.Intercept(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !strings.Contains(req.URL.Path+"/", path) {
+			return next.RoundTrip(req)
+		}
+		answer := httptest.NewRecorder()
+		http.NotFound(answer, req)
+		return answer.Result(), nil
+	})
+}

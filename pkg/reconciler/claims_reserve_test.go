@@ -1,0 +1,225 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+)
+
+// How many claims may use a class.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"a claim beyond the limit waits, and has the place of one that goes (N10)": func(s *claimStage) {
+			s.create(s.limited(1), s.newClaim("orders", nil), s.newClaim("others", nil))
+			s.pass()
+			if rest := s.passOf("others"); rest.RequeueAfter == 0 {
+				s.t.Error("nobody comes back")
+			}
+			s.waits("orders", xpv1.ReasonBinding)
+			s.waits("others", xpv1.ReasonLimitReached, "1 claims", "Wait")
+			if len(s.items()) != 1 || len(s.claimOf("others").Finalizers) > 0 {
+				s.t.Errorf("%d managed resources", len(s.items()))
+			}
+			s.delete(s.claimOf("orders"))
+			s.pass()
+			if got := s.places(); got != "" {
+				s.t.Errorf("the class still counts %s", got)
+			}
+			s.passOf("others")
+			s.waits("others", xpv1.ReasonBinding)
+		},
+		"teams that read the class learn nothing of others (N10, N27)": func(s *claimStage) {
+			s.create(s.limited(1), s.newClaim("orders", nil))
+			s.pass()
+			if got := s.places(); !strings.Contains(got, string(s.claimOf("orders").UID)) || strings.Contains(got, "orders") ||
+				strings.Contains(got, s.Namespace) {
+				s.t.Errorf("the class says %s", got)
+			}
+		},
+		"raising the limit lets it in, lowering it throws nobody out (N10)": func(s *claimStage) {
+			class := s.limited(0)
+			s.create(class, s.newClaim("orders", nil), s.newClaim("others", nil))
+			s.pass()
+			s.waits("orders", xpv1.ReasonLimitReached)
+			s.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(2)) })
+			s.pass()
+			s.passOf("others")
+			s.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(1)) })
+			for _, item := range s.items() {
+				s.ready(&item)
+			}
+			s.pass()
+			s.passOf("others")
+			s.isBound("orders")
+			s.isBound("others")
+		},
+		"claims count that were served before there was a limit (N10)": func(s *claimStage) {
+			_, item := s.bound(nil)
+			class := s.newClass(nil)
+			s.edit(class, func() { class.SpecTemplate.Claims.Max = new(int64(1)) })
+			s.create(s.newClaim("others", nil))
+			s.passOf("others")
+			s.waits("others", xpv1.ReasonLimitReached)
+			s.edit(item, func() { item.Spec.ReclaimPolicy = xpv1.ReclaimRetain })
+			s.delete(s.claimOf("orders"))
+			s.pass()
+			s.passOf("others")
+			s.waits("others", xpv1.ReasonLimitReached, "left a managed resource that is kept", "spec.claimRef")
+			s.edit(item, func() { item.Spec.ClaimReference = nil })
+			s.passOf("others")
+			s.waits("others", xpv1.ReasonBinding)
+		},
+	})
+}
+
+// Claims that somebody tears away.
+func TestTorn(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []xpv1.ReclaimPolicy{xpv1.ReclaimDelete, xpv1.ReclaimRetain} {
+		t.Run("nobody exceeds it by tearing claims away, with policy "+string(policy)+" (N10, R279)", func(t *testing.T) {
+			t.Parallel()
+			s := newClaimStage(t)
+			class := s.limited(1)
+			class.SpecTemplate.ReclaimPolicy = policy
+			s.create(class)
+			for _, name := range []string{"a", "b", "c"} {
+				s.create(s.newClaim(name, nil))
+				s.passOf(name)
+				claim := s.claimOf(name)
+				s.edit(claim, func() { claim.Finalizers = nil })
+				s.delete(claim)
+				s.passOf(name)
+				if made := len(s.items()); made != 0 && policy == xpv1.ReclaimDelete || made != 1 && policy == xpv1.ReclaimRetain {
+					t.Errorf("%d managed resources after claim %s", made, name)
+				}
+			}
+		})
+	}
+}
+
+// The count of a class is right whatever happens to it.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"places of claims that are gone, or use another class, heal (N10)": func(s *claimStage) {
+			class := s.limited(2)
+			moved := s.newClaim("moved", func(c *shop.ItemClaim) { c.Spec.ClassReference = reference(shop.ItemClassKind, "another") })
+			s.create(class, moved, s.newClaim("orders", nil), s.newClaim("others", nil))
+			of := func(kind string) string { return fmt.Sprintf(`"%s.shop.test.bowline.dev"`, kind) }
+			s.edit(class, func() {
+				class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: fmt.Sprintf(`{"gone":%s,"before":%s,%q:%s}`,
+					of(shop.OtherClaimKind), of(shop.ItemClaimKind), moved.UID, of(shop.ItemClaimKind))}
+			})
+			s.pass()
+			s.passOf("others")
+			if got := s.places(); len(s.items()) != 2 || strings.Contains(got, "gone") || strings.Contains(got, string(moved.UID)) {
+				s.t.Errorf("%d managed resources; the class counts %s", len(s.items()), got)
+			}
+		},
+		"as many entries as a limit can allow fit into the class (N10)": func(s *claimStage) {
+			class := s.limited(1000)
+			var entries []string
+			for i := range 999 {
+				entries = append(entries, fmt.Sprintf(`"%036d":"StrangeInstance.database.crossplane.io"`, i))
+			}
+			class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: "{" + strings.Join(entries, ",") + "}"}
+			s.create(class, s.newClaim("orders", nil), s.newClaim("others", nil))
+			s.pass()
+			s.waits("orders", xpv1.ReasonBinding)
+			s.passOf("others")
+			s.waits("others", xpv1.ReasonLimitReached)
+		},
+		"a damaged count serves nobody and says what to do (N10)": func(s *claimStage) {
+			class := s.limited(2)
+			class.Annotations = map[string]string{claimbinding.AnnotationKeyClaims: "2"}
+			s.create(class, s.newClaim("orders", nil))
+			s.pass()
+			s.refused("orders", xpv1.ReasonLimitReached, claimbinding.AnnotationKeyClaims, "remove")
+		},
+		"no race exceeds the limit (N10)": func(s *claimStage) {
+			s.create(s.limited(3))
+			var work sync.WaitGroup
+			begin := make(chan struct{})
+			for i := range 12 {
+				name := fmt.Sprintf("claim-%d", i)
+				s.create(s.newClaim(name, nil))
+				racer := *s
+				racer.restart(s.Config) // a process of its own
+				work.Go(func() {
+					<-begin
+					for range 6 {
+						_, _ = racer.tryPass(name)
+					}
+				})
+			}
+			close(begin)
+			work.Wait()
+			if got := len(s.items()); got != 3 {
+				s.t.Errorf("%d managed resources, want 3; the class counts %s", got, s.places())
+			}
+		},
+	})
+}
+
+// Which namespaces may use a class.
+func TestClaimNamespaces(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		selector *metav1.LabelSelector
+		ready    xpv1.ConditionReason
+		synced   xpv1.ConditionReason
+	}{
+		"its label matches (N10)": {
+			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}},
+			ready:    xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess,
+		},
+		"an empty selector matches all (N10)": {selector: &metav1.LabelSelector{}, ready: xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess},
+		"its label does not match (N10)": {
+			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}},
+			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
+		},
+		"a selector that cannot be understood (N10)": {
+			selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}},
+			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newClaimStage(t)
+			ns := &corev1.Namespace{}
+			s.get(s.Namespace, ns)
+			s.edit(ns, func() { ns.Labels["tier"] = "gold" })
+			class := s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.Claims.NamespaceSelector = tc.selector })
+			s.create(class, s.newClaim("orders", nil))
+			s.pass()
+			s.wantState("orders", "Unbound", tc.ready, tc.synced)
+			if made := len(s.items()); (made > 0) != (tc.ready == xpv1.ReasonBinding) {
+				t.Errorf("%d managed resources", made)
+			}
+		})
+	}
+	t.Run("a class that is closed to a namespace keeps whom it serves (R277, N10)", func(t *testing.T) {
+		t.Parallel()
+		s := newClaimStage(t)
+		s.bound(nil)
+		class := s.newClass(nil)
+		s.edit(class, func() {
+			class.SpecTemplate.Claims.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}}
+		})
+		s.pass()
+		s.isBound("orders")
+	})
+}

@@ -1,0 +1,262 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
+	"github.com/bowline-dev/bowline/pkg/resource"
+)
+
+// Who gets a managed resource that exists already.
+func TestStatic(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		item  func(*claimStage) func(*shop.Item)
+		ready xpv1.ConditionReason
+	}{
+		"its annotation lists the namespace (R256, R263, N27)": {
+			item: func(s *claimStage) func(*shop.Item) { return s.toNamespace }, ready: xpv1.ReasonAvailable,
+		},
+		"its annotation lists all namespaces (N27)": {item: func(*claimStage) func(*shop.Item) {
+			return func(item *shop.Item) { item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "*"} }
+		}, ready: xpv1.ReasonAvailable},
+		"its claimRef names the claim without UID (R256, N27)": {
+			item: func(s *claimStage) func(*shop.Item) { return s.toClaim("orders") }, ready: xpv1.ReasonAvailable,
+		},
+		"it does not agree (N27)": {item: func(*claimStage) func(*shop.Item) { return nil }, ready: xpv1.ReasonNotAllowed},
+		"it agrees with others (N27)": {item: func(*claimStage) func(*shop.Item) {
+			return func(item *shop.Item) {
+				item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "elsewhere"}
+			}
+		}, ready: xpv1.ReasonNotAllowed},
+		"its claimRef names another claim (R274)": {item: func(s *claimStage) func(*shop.Item) {
+			return func(item *shop.Item) { s.toNamespace(item); s.toClaim("others")(item) }
+		}, ready: xpv1.ReasonNotAllowed},
+		"its claimRef names an earlier claim of the same name (R274)": {item: func(s *claimStage) func(*shop.Item) {
+			return func(item *shop.Item) {
+				s.toNamespace(item)
+				s.toClaim("orders")(item)
+				item.Spec.ClaimReference.UID = "earlier"
+			}
+		}, ready: xpv1.ReasonNotAllowed},
+		"its claimRef names a claim of another kind (R274)": {item: func(s *claimStage) func(*shop.Item) {
+			return func(item *shop.Item) { s.toClaim("orders")(item); item.Spec.ClaimReference.Kind = shop.OtherClaimKind }
+		}, ready: xpv1.ReasonNotAllowed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newClaimStage(t)
+			item := s.newItem("legacy", tc.item(s))
+			s.create(item)
+			s.ready(item)
+			before := s.item()
+			s.create(s.newClaim("orders", static(item.Name)))
+			s.pass()
+			if tc.ready == xpv1.ReasonAvailable {
+				s.wantState("orders", "Bound", tc.ready, xpv1.ReasonReconcileSuccess)
+				after, claim := s.item(), s.claimOf("orders")
+				if after.Spec.ClaimReference.UID != claim.UID || after.Status.BindingPhase != xpv1.BindingPhaseBound {
+					t.Errorf("claimRef %v, phase %q", after.Spec.ClaimReference, after.Status.BindingPhase)
+				}
+				if got := claim.Spec.ResourceReference.UID; got != after.UID {
+					t.Errorf("resourceRef has UID %q, want %q (R273)", got, after.UID)
+				}
+				if s.text("orders-connection")["password"] != "hunter2" || after.Spec.ReclaimPolicy != "" {
+					t.Errorf("secret %v, reclaim policy %q", s.secret("orders-connection"), after.Spec.ReclaimPolicy)
+				}
+				return
+			}
+			s.refused("orders", tc.ready, item.Name, "ask your platform team")
+			after := s.item()
+			if diff := cmp.Diff(before.Spec, after.Spec); diff != "" || s.secret("orders-connection") != nil {
+				t.Errorf("something was written, -before +after:\n%s", diff)
+			}
+			if ref := after.Spec.ClaimReference; (after.Status.BindingPhase == xpv1.BindingPhaseReleased) != (ref != nil && ref.UID != "") {
+				t.Errorf("phase %q: only what names a claim that is gone is released", after.Status.BindingPhase)
+			}
+			claim := s.claimOf("orders")
+			if len(claim.Finalizers) > 0 {
+				t.Error("a claim that has nothing holds on to itself")
+			}
+		})
+	}
+}
+
+// strict is a configurator that has something against every managed resource that exists already.
+type strict struct {
+	claimbinding.ManagedConfiguratorFn
+}
+
+func (strict) CheckManaged(context.Context, resource.Claim, resource.Managed) error {
+	return errors.New("it is too old")
+}
+
+func TestStaticIsChecked(t *testing.T) {
+	t.Parallel()
+	t.Run("nobody gets what is not what the claim asks for (D27)", func(t *testing.T) {
+		t.Parallel()
+		s := newClaimStage(t)
+		s.options = append(s.options, claimbinding.WithManagedConfigurators(strict{}))
+		s.restart(s.Config)
+		item := s.newItem("legacy", s.toNamespace)
+		s.create(item)
+		s.ready(item)
+		s.create(s.newClaim("orders", static(item.Name)))
+		s.pass()
+		s.refused("orders", xpv1.ReasonBinding, "it is too old")
+		if s.item().Spec.ClaimReference != nil || s.secret("orders-connection") != nil {
+			t.Error("the claim got it")
+		}
+	})
+}
+
+// A static claim waits for what is not there or not ready, and two never get the same.
+func TestStaticWaits(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"a missing managed resource is an error until it is there (R275)": func(s *claimStage) {
+			item := s.newItem("legacy", s.toNamespace)
+			s.create(s.newClaim("orders", static(item.Name)))
+			if rest := s.pass(); rest.RequeueAfter == 0 {
+				s.t.Error("nobody comes back")
+			}
+			s.refused("orders", xpv1.ReasonBinding, "does not exist")
+			s.create(item)
+			s.pass()
+			s.waits("orders", xpv1.ReasonBinding, "not ready")
+			if got := s.item().Spec.ClaimReference; got != nil {
+				s.t.Errorf("bound before it could be used, to %v", got)
+			}
+			s.ready(item)
+			s.pass()
+			s.isBound("orders")
+		},
+		"of two claims that want the same one gets it (R274)": func(s *claimStage) {
+			item := s.newItem("legacy", s.toNamespace)
+			s.create(item)
+			s.ready(item)
+			s.create(s.newClaim("orders", static(item.Name)), s.newClaim("others", static(item.Name)))
+			raced := false
+			s.restart(fault.InterceptWrites(s.Config, func(request string) (error, error) {
+				if !raced && request == fmt.Sprintf("PATCH /apis/shop.test.bowline.dev/v1/items/%s", item.Name) {
+					raced = true // the other claim has passed all checks too, and is faster now
+					other := *s
+					other.restart(s.Config)
+					other.passOf("others")
+				}
+				return nil, nil
+			}))
+			s.pass()
+			s.restart(s.Config)
+			s.pass()
+			s.isBound("others")
+			s.refused("orders", xpv1.ReasonNotAllowed)
+			if s.secret("orders-connection") != nil {
+				s.t.Error("the loser has a Secret")
+			}
+		},
+	})
+}
+
+// A claim that had its managed resource, and has it no more.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	runClaims(t, map[string]func(*claimStage){
+		"a lost managed resource shows on the claim, and is not replaced (R280)": func(s *claimStage) {
+			_, item := s.bound(nil)
+			s.edit(item, func() { item.Finalizers = []string{"test.bowline.dev/hold"} })
+			s.delete(item)
+			s.pass()
+			s.waits("orders", xpv1.ReasonResourceLost, "being deleted")
+			s.edit(item, func() { item.Finalizers = nil })
+			for range 2 {
+				s.pass()
+				s.refused("orders", xpv1.ReasonResourceLost, "gone", "create another")
+			}
+			if len(s.items()) > 0 {
+				s.t.Error("it was replaced")
+			}
+			s.delete(s.claimOf("orders"))
+			s.pass()
+			if s.get("orders", &shop.ItemClaim{}) {
+				s.t.Error("the claim cannot go")
+			}
+		},
+		"one of the same name is another one (R280)": func(s *claimStage) {
+			_, item := s.bound(nil)
+			s.delete(item)
+			another := s.newItem("x", nil)
+			another.Name = item.Name
+			s.create(another)
+			s.pass()
+			s.refused("orders", xpv1.ReasonResourceLost)
+			s.delete(another)
+		},
+		"a claim whose managed resource was given to another gets no more changes (R274)": func(s *claimStage) {
+			_, item := s.bound(nil)
+			s.edit(item, func() { s.toClaim("others")(item) })
+			s.create(s.newClaim("others", static(item.Name)))
+			s.pass()
+			s.passOf("others")
+			s.refused("orders", xpv1.ReasonNotAllowed)
+			s.isBound("others")
+			source := s.source(item)
+			if to := meta.PropagatesTo(source); len(to) != 1 {
+				s.t.Errorf("the Secret goes on to %v", to)
+			}
+			s.holds("orders-connection", map[string]string{"username": "admin", "password": "hunter2"})
+		},
+		"a claim whose managed resource was taken back keeps its copy, and gets no more changes (N27, R274)": func(s *claimStage) {
+			_, item := s.bound(nil)
+			s.edit(item, func() { item.Spec.ClaimReference = nil })
+			for range 2 {
+				s.pass()
+				s.refused("orders", xpv1.ReasonNotAllowed)
+				s.holds("orders-connection", map[string]string{"username": "admin", "password": "hunter2"})
+				source := s.source(item)
+				if to := meta.PropagatesTo(source); len(to) > 0 {
+					s.t.Errorf("the Secret goes on to %v", to)
+				}
+			}
+			s.delete(s.claimOf("orders"))
+			s.pass()
+			if s.secret("orders-connection") != nil {
+				s.t.Error("the copy outlives the claim")
+			}
+		},
+	})
+}
+
+// What cannot be a name never reaches the API server, whose client would refuse it in every pass.
+func TestNoName(t *testing.T) {
+	t.Parallel()
+	for name, ref := range map[string]string{"a path": "../x", "capitals": "Legacy"} {
+		t.Run(name+" (R256)", func(t *testing.T) {
+			t.Parallel()
+			s := newClaimStage(t)
+			claim := s.newClaim("orders", static(ref))
+			claim.Finalizers = []string{claimbinding.Finalizer} // as of a claim that had begun otherwise
+			s.create(claim)
+			s.pass()
+			s.refused("orders", xpv1.ReasonBinding, "cannot be the name")
+			s.delete(claim)
+			s.pass()
+			if s.get("orders", claim) {
+				t.Error("the claim is still there")
+			}
+		})
+	}
+}

@@ -1,0 +1,373 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+)
+
+// A judge is the core controller, pass by pass, and the clock that it goes by.
+type judge struct {
+	*hand
+	events *testkit.Events
+	now    atomic.Int64
+}
+
+const patience = 10 * time.Second
+
+// judging makes a core controller, which knows all classes.
+func judging(s *classStage) *judge {
+	s.t.Helper()
+	j := &judge{hand: &hand{classStage: s}, events: &testkit.Events{}}
+	s.start(func(mgr manager.Manager) error {
+		j.mgr = mgr
+		r := claim.NewReconciler(mgr, itemClaims)
+		r.Recorder, r.Patience, r.Now = j.events, patience, func() time.Time { return time.Unix(j.now.Load(), 0) }
+		j.reconciler = r
+		return nil
+	})
+	first := s.claim("first", labels.Set{"no": "such"})
+	s.create(first)
+	s.Eventually(s.t, "the first claim says why (N10)", func(ctx context.Context) error {
+		if _, err := j.pass(first); err != nil {
+			return err
+		}
+		return s.shows(first, "NoMatchingClass")(ctx)
+	})
+	s.take(writes)
+	j.events.Take()
+	return j
+}
+
+// many are more labels than a message has room for.
+func many() labels.Set {
+	set := labels.Set{}
+	for i := range 9000 {
+		set[strconv.Itoa(i)] = "a"
+	}
+	return set
+}
+
+// Every verdict on a claim that nobody serves.
+func TestJudgement(t *testing.T) {
+	t.Parallel()
+	s := newClassStage(t)
+	s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+	j := judging(s)
+	strange := shop.GroupVersion.WithKind("StrangeClass")
+	for name, tc := range map[string]struct {
+		change func(*shop.ItemClaim)
+		reason string // none: the claim is left alone
+		words  []string
+		after  time.Duration
+	}{
+		"no class has the labels (N10)": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = labels.Set{"size": "huge"} },
+			"NoMatchingClass", []string{"size=huge", "kubectl get classes --show-labels"}, 0},
+		"no class has the many labels (N10)": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = many() },
+			"NoMatchingClass", []string{"0=a", "…)", "kubectl get classes --show-labels"}, 0},
+		"the selector cannot be understood (N10)": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Resembles"}}
+			},
+			"NoMatchingClass", []string{"spec.classSelector is invalid", "Resembles"}, 0},
+		"there is no default (N10)": {
+			func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil },
+			"NoMatchingClass", []string{"no default class", "spec.classSelector"}, 0},
+		"a class of a kind that nobody offers (N10)": {
+			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(strange, "x") },
+			"ClassNotFound", []string{"spec.classRef", "StrangeClass.shop.test.bowline.dev", "install the provider"}, 0},
+		"a managed resource of a kind that nobody offers (N10)": {
+			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x") },
+			"ClassNotFound", []string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
+		"a class that is offered, whether it exists or not, is the binder's (N10)": {
+			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "nowhere") }, "", nil, 0},
+		"a managed resource that is offered is the binder's (N10)": {
+			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GadgetGroupVersionKind, "nowhere") }, "", nil, 0},
+		"a class that is offered in another version is the binder's (N10)": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v0"), "class")
+			}, "", nil, 0},
+		"the managed resource counts, and is offered (N10)": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference, c.Spec.ResourceReference = s.of(strange, "x"), s.of(shop.ItemGroupVersionKind, "nowhere")
+			}, "", nil, 0},
+		"the managed resource counts, and is not offered (N10)": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "class")
+				c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x")
+			}, "ClassNotFound", []string{"spec.resourceRef"}, 0},
+		"a claim that a binder began with gets time (N10)": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassReference, c.Finalizers = s.of(strange, "x"), []string{meta.FinalizerClaim}
+			}, "", nil, patience},
+		"a claim that a binder began with and that names nothing now (N10)": {
+			func(c *shop.ItemClaim) {
+				c.Spec.ClassSelector.MatchLabels, c.Finalizers = labels.Set{"size": "huge"}, []string{meta.FinalizerClaim}
+			}, "NoMatchingClass", nil, 0},
+		"a claim that gets a class in a moment (N10)": {nil, "", nil, patience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.claim("", labels.Set{"size": "small"})
+			if tc.change != nil {
+				tc.change(c)
+			}
+			s.create(c)
+			for range 2 { // the second pass over the same changes nothing
+				if got, err := j.pass(c); err != nil || got.RequeueAfter != tc.after {
+					t.Errorf("got %v, %v, want %v", got, err, tc.after)
+				}
+			}
+			if err := s.shows(c, tc.reason, tc.words...)(t.Context()); err != nil {
+				t.Error(err)
+			}
+			j.said(t, c, tc.reason)
+		})
+	}
+}
+
+// said wants one write and one event of a reason, or neither if there is none.
+func (j *judge) said(t *testing.T, c *shop.ItemClaim, reason string) {
+	t.Helper()
+	want := 0
+	if reason != "" {
+		want = 1
+		if c.GetBindingPhase() != xpv1.BindingPhaseUnbound {
+			t.Errorf("it is %q", c.GetBindingPhase())
+		}
+	}
+	if got := j.take(writes); len(got) != want {
+		t.Errorf("%d writes, want %d: %v (N13)", len(got), want, got)
+	}
+	if got := j.events.Take(); len(got) != want || want > 0 && string(got[0]) != reason {
+		t.Errorf("events %v, want %d", got, want)
+	}
+}
+
+// What becomes of claims that a binder began with and that nobody serves now.
+func TestAbandoned(t *testing.T) {
+	t.Parallel()
+	s := newClassStage(t)
+	j := judging(s)
+	strange, resource := s.of(shop.GroupVersion.WithKind("StrangeClass"), "x"), s.of(shop.GroupVersion.WithKind("Strange"), "x")
+	for name, tc := range map[string]struct {
+		change func(*shop.ItemClaim)
+		lives  bool
+		kept   bool
+		after  string // what it shows after a while, if it is kept
+	}{
+		"a deleted one that names nothing goes (N10, R279)": {change: func(*shop.ItemClaim) {}},
+		"a deleted one of a class that nobody offers goes after a while (N10, R279)": {
+			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }},
+		"a deleted one that names a resource of such a kind says why it stays (N10, R279)": {
+			change: func(c *shop.ItemClaim) { c.Spec.ResourceReference = resource }, kept: true, after: "ClassNotFound"},
+		"a deleted one that a binder serves is the binder's (N10, R279)": {
+			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "x") }, kept: true},
+		"a living one of a class that nobody offers says so after a while (N10)": {
+			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }, lives: true,
+			kept: true, after: "ClassNotFound"},
+		"a living one that is bound is left alone (N10)": {change: func(c *shop.ItemClaim) {
+			c.Spec.ClassReference, c.Status.BindingPhase = strange, xpv1.BindingPhaseBound
+		}, lives: true, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.claim("", labels.Set{"size": "huge"})
+			c.GenerateName, c.Finalizers = "claim-", []string{meta.FinalizerClaim}
+			tc.change(c)
+			phase := c.Status.BindingPhase
+			s.create(c)
+			if c.Status.BindingPhase = phase; phase != "" {
+				if err := s.Client.Status().Update(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !tc.lives {
+				s.delete(c)
+			}
+			var err error
+			for range 2 {
+				if _, err := j.pass(c); err != nil {
+					t.Error(err)
+				}
+				if err = s.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+					break
+				}
+				j.now.Add(int64(patience / time.Second))
+			}
+			if gone := apierrors.IsNotFound(err); gone == tc.kept {
+				t.Errorf("gone: %v", gone)
+			}
+			if got := c.GetCondition(xpv1.TypeReady).Reason; tc.kept && string(got) != tc.after {
+				t.Errorf("it shows %q", got)
+			}
+		})
+	}
+}
+
+// Nobody gives the claim the class that it is to get: its provider does not run.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	s := newClassStage(t)
+	s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+	j := judging(s)
+	c := s.claim("waits", labels.Set{"size": "small"})
+	s.create(c)
+	pass := func(want time.Duration) {
+		t.Helper()
+		if got, err := j.pass(c); err != nil || got.RequeueAfter != want {
+			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+	}
+	t.Run("first it waits (N10)", func(t *testing.T) {
+		pass(patience)
+		j.now.Add(4)
+		pass(patience - 4*time.Second)
+		if err := s.shows(c, "")(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("then it says so (N10)", func(t *testing.T) {
+		j.now.Add(6)
+		pass(0)
+		if err := s.shows(c, "Binding", "ItemClass.shop.test.bowline.dev "+s.Prefix+"class", "provider")(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("once (N13)", func(t *testing.T) {
+		s.take(writes)
+		pass(0)
+		if got := s.take(writes); len(got) != 0 {
+			t.Error(got)
+		}
+	})
+	t.Run("a claim that is gone, and made anew (R16)", func(t *testing.T) {
+		s.delete(c)
+		pass(0)
+		c = s.claim("waits", labels.Set{"size": "small"})
+		s.create(c)
+		pass(patience)
+	})
+}
+
+// The claim gets a class between the pass's look and its word.
+func TestWordsThatComeTooLate(t *testing.T) {
+	t.Parallel()
+	t.Run("it never speaks over the binder (R17, N10)", func(t *testing.T) {
+		s := newClassStage(t)
+		j := judging(s)
+		c := s.claim("contested", labels.Set{"size": "small"})
+		s.create(c)
+		var once sync.Once
+		s.onRequest(func(req *http.Request) error {
+			if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/status") {
+				once.Do(func() {
+					s.edit(c, func() { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "class") })
+					c.SetConditions(xpv1.Waiting(xpv1.ReasonBinding, "the binder's"))
+					if err := s.Client.Status().Update(t.Context(), c); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return nil
+		})
+		if got, err := j.pass(c); err != nil || got.RequeueAfter <= 0 {
+			t.Errorf("a conflict ends the pass with %v, %v", got, err)
+		}
+		if got, err := j.pass(c); err != nil || got != (reconcile.Result{}) {
+			t.Error(got, err)
+		}
+		if err := s.shows(c, "Binding", "the binder's")(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := j.events.Take(); len(got) != 0 {
+			t.Errorf("events %v (N13)", got)
+		}
+	})
+}
+
+// While a class kind cannot be listed nobody chooses, since its classes might come first, and the claim says so after a while.
+func TestClassesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	t.Run("nobody chooses among some of the classes (N10)", func(t *testing.T) {
+		s := newClassStage(t)
+		var open atomic.Bool
+		s.onRequest(func(req *http.Request) error {
+			if strings.HasSuffix(req.URL.Path, "/gadgetclasses") && !open.Load() {
+				return fmt.Errorf("refused by the test")
+			}
+			return nil
+		})
+		s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+		s.start(assigners(itemClass))
+		s.start(func(mgr manager.Manager) error {
+			r := claim.NewReconciler(mgr, itemClaims)
+			r.Patience = 200 * time.Millisecond
+			return r.SetupWithManager(mgr)
+		})
+		c, strange := s.claim("waits", labels.Set{"size": "small"}), s.claim("strange", nil)
+		strange.Spec.ClassReference = s.of(shop.GroupVersion.WithKind("StrangeClass"), "x")
+		s.create(c, strange)
+		s.Eventually(t, "it says so", s.shows(c, "NoMatchingClass", "could not be listed", "platform team"))
+		s.wants(c, nil)
+		open.Store(true)
+		s.Eventually(t, "it gets a class", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "class")))
+		s.Eventually(t, "the other is judged", s.shows(strange, "ClassNotFound"))
+	})
+}
+
+// All that a claim of another kind is offered is what definitions say.
+func TestKindsOfClaims(t *testing.T) {
+	t.Parallel()
+	s := newClassStage(t)
+	s.start(func(mgr manager.Manager) error {
+		return claim.NewReconciler(mgr, otherClaims).SetupWithManager(mgr)
+	})
+	other := func(name, class string) *shop.OtherClaim {
+		c := &shop.OtherClaim{ObjectMeta: s.meta(s.Namespace, name)}
+		c.Spec.ClassReference = s.of(shop.GroupVersion.WithKind(class), "x")
+		return c
+	}
+	items, gadgets := other("items", "ItemClass"), other("gadgets", "GadgetClass")
+	s.create(items, gadgets)
+	s.Eventually(t, "gadgets are not for it (N10)", func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(gadgets), gadgets); err != nil {
+			return err
+		}
+		if got := gadgets.GetCondition(xpv1.TypeReady); got.Reason != xpv1.ReasonClassNotFound {
+			return fmt.Errorf("it shows %s %q", got.Reason, got.Message)
+		}
+		return nil
+	})
+	t.Run("the annotation names all claim kinds (N10)", func(t *testing.T) {
+		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(items), items); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(xpv1.ResourceClaimStatus{}, items.Status); diff != "" {
+			t.Errorf("items are for it:\n%s", diff)
+		}
+	})
+}

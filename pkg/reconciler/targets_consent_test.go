@@ -1,0 +1,176 @@
+// Copyright The Bowline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	"github.com/bowline-dev/bowline/pkg/connection"
+	"github.com/bowline-dev/bowline/pkg/meta"
+	"github.com/bowline-dev/bowline/pkg/reconciler/target"
+)
+
+// bound is how a managed resource is bound to a claim of a namespace.
+type bound struct {
+	namespace string
+	uid       types.UID
+	phase     xpv1.BindingPhase
+}
+
+// The managed resource decides who connects to it.
+func TestTargetConsent(t *testing.T) {
+	t.Parallel()
+	const own, other, isBound = "OWN", "other", xpv1.BindingPhaseBound
+	for name, tc := range map[string]struct {
+		allowed string
+		bound   bound
+		want    xpv1.ConditionReason
+	}{
+		"nobody (N27)":                                 {want: xpv1.ReasonNotAllowed},
+		"the namespace is listed (N27)":                {allowed: own, want: xpv1.ReasonAvailable},
+		"it is listed among others (N27)":              {allowed: "a, " + own + " ,b", want: xpv1.ReasonAvailable},
+		"all are (N27)":                                {allowed: "*", want: xpv1.ReasonAvailable},
+		"another is listed (N27)":                      {allowed: other, want: xpv1.ReasonNotAllowed},
+		"one whose name begins like it (N27)":          {allowed: own + "-2", want: xpv1.ReasonNotAllowed},
+		"bound to a claim of the namespace (N27)":      {bound: bound{own, "u", isBound}, want: xpv1.ReasonAvailable},
+		"bound to a claim of another (N27)":            {bound: bound{other, "u", isBound}, want: xpv1.ReasonNotAllowed},
+		"bound to another's, listed (N27)":             {allowed: own, bound: bound{other, "u", isBound}, want: xpv1.ReasonAvailable},
+		"meant for a claim of it, and not bound (N27)": {bound: bound{own, "", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
+		"being bound (N27)":                            {bound: bound{own, "u", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
+		"released by a claim of it (N27)":              {bound: bound{own, "u", xpv1.BindingPhaseReleased}, want: xpv1.ReasonNotAllowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTargetStage(t)
+			item := s.newItem(func(i *shop.Item) { i.Annotations = nil })
+			if tc.allowed != "" {
+				item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: strings.ReplaceAll(tc.allowed, own, s.Namespace)}
+			}
+			s.create(item, s.newTarget(nil))
+			if tc.bound.namespace != "" {
+				s.edit(item, func() {
+					item.Spec.ClaimReference = reference(shop.ItemClaimKind, "c")
+					item.Spec.ClaimReference.Namespace = strings.ReplaceAll(tc.bound.namespace, own, s.Namespace)
+					item.Spec.ClaimReference.UID = tc.bound.uid
+				})
+				s.status(item, func() { item.SetBindingPhase(tc.bound.phase) })
+			}
+			s.publish(item)
+			s.pass()
+			if tc.want == xpv1.ReasonAvailable {
+				s.wantState(tc.want)
+				return
+			}
+			s.wantState(tc.want, "does not allow namespace", "bowline.dev/allowed-namespaces")
+			s.hasNothing()
+		})
+	}
+}
+
+// Who loses consent loses the copy, and what may have been made of it is told nothing more.
+func TestConsentIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	runOn(t, newTargetStage, map[string]func(*targetStage){
+		"the copy goes, and the source forgets it (N27)": func(s *targetStage) {
+			_, item := s.connected()
+			s.edit(item, func() { item.Annotations = nil })
+			s.pass()
+			s.wantState(xpv1.ReasonNotAllowed)
+			s.hasNothing()
+			s.wantEvents(target.ReasonWithdrawn, "NotAllowed")
+			s.edit(item, func() { s.toNamespace(item) })
+			s.pass()
+			if err := s.checkAgreed("kube"); err != nil {
+				s.t.Error(err)
+			}
+		},
+		"also where the source lost a key of it (N27, N22)": func(s *targetStage) {
+			_, item := s.connected()
+			s.edit(item, func() { connection.SetCreatedKeys(item, []string{"kubeconfig"}) })
+			s.stage.publish(item, map[string]string{"other": "x"})
+			s.pass()
+			s.edit(item, func() { delete(item.Annotations, meta.AnnotationKeyAllowedNamespaces) })
+			s.pass()
+			s.hasNothing()
+		},
+		"a copy that was taken from the target is forgotten too (N27, R289)": func(s *targetStage) {
+			_, item := s.connected()
+			to := s.secret("kube")
+			s.edit(to, func() { to.OwnerReferences = nil })
+			s.edit(item, func() { item.Annotations = nil })
+			s.pass()
+			s.wantState(xpv1.ReasonNotAllowed)
+			if going := meta.PropagatesTo(s.secret("hidden-source")); len(going) > 0 {
+				s.t.Errorf("it goes on to %v", going)
+			}
+		},
+		"another managed resource of the same name has to consent anew (N27)": func(s *targetStage) {
+			_, item := s.connected()
+			s.delete(item)
+			s.Eventually(s.t, "its Secret is gone", func(context.Context) error {
+				if s.secret("hidden-source") != nil {
+					return errors.New("the garbage collector has not come yet")
+				}
+				return nil
+			})
+			again := s.newItem(func(i *shop.Item) { i.Annotations = nil })
+			s.create(again)
+			s.publish(again)
+			s.pass()
+			s.wantState(xpv1.ReasonNotAllowed)
+			if s.secret("kube") != nil {
+				s.t.Error("the copy of the former one is there")
+			}
+		},
+	})
+}
+
+// A cache that is behind decides nothing: neither does anything go on that the API server forbids, nor is anything taken away that
+// it allows.
+func TestCacheIsBehind(t *testing.T) {
+	t.Parallel()
+	runOn(t, newTargetStage, map[string]func(*targetStage){
+		"nothing goes on (N27)": func(s *targetStage) {
+			item := s.newItem(nil)
+			s.create(item, s.newTarget(nil))
+			s.publish(item)
+			s.cached = item.DeepCopy()
+			s.edit(item, func() { item.Annotations = nil })
+			if result := s.pass(); result.RequeueAfter == 0 || s.secret("kube") != nil {
+				s.t.Errorf("a copy: %t, comes back %+v", s.secret("kube") != nil, result)
+			}
+			s.cached = nil
+			s.pass()
+			s.wantState(xpv1.ReasonNotAllowed)
+		},
+		"nothing goes on again (N27)": func(s *targetStage) {
+			_, item := s.connected()
+			s.cached = item.DeepCopy()
+			s.edit(item, func() { item.Annotations = nil })
+			from := s.secret("hidden-source")
+			s.edit(from, func() { from.Annotations = nil })
+			if result := s.pass(); result.RequeueAfter == 0 || len(meta.PropagatesTo(s.secret("hidden-source"))) > 0 {
+				s.t.Errorf("the source goes on to %v, comes back %+v", meta.PropagatesTo(s.secret("hidden-source")), result)
+			}
+		},
+		"nothing is taken away (N27)": func(s *targetStage) {
+			_, item := s.connected()
+			s.cached = item.DeepCopy()
+			s.cached.Annotations = nil
+			if result := s.pass(); result.RequeueAfter == 0 {
+				s.t.Errorf("comes back %+v", result)
+			}
+			if err := s.checkAgreed("kube"); err != nil {
+				s.t.Error(err)
+			}
+		},
+	})
+}
