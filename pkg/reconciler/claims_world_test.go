@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,10 +188,7 @@ func TestClaimWakes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(setUp)
-	for _, step := range []struct {
-		name string
-		run  func()
-	}{
+	steps := []wakeStep{
 		{"a class that appears (R276)", func() {
 			w.create(w.newClaim("orders", nil))
 			w.shown("orders", xpv1.ReasonClassNotFound)
@@ -210,6 +208,42 @@ func TestClaimWakes(t *testing.T) {
 			w.shown("late", xpv1.ReasonLimitReached)
 			w.delete(late)
 		}},
+		{"a managed resource that appears, and consents (R275, N27)", func() {
+			item := w.newItem("legacy", func(item *shop.Item) { item.Labels = map[string]string{mine: w.Namespace} })
+			w.create(w.newClaim("static", static(item.Name)))
+			w.shown("static", xpv1.ReasonBinding)
+			w.create(item)
+			w.shown("static", xpv1.ReasonNotAllowed)
+			w.edit(item, func() { item.Annotations[meta.AnnotationKeyAllowedNamespaces] = w.Namespace })
+			w.shown("static", xpv1.ReasonAvailable)
+		}},
+		{"a Secret of the name that is deleted (R278)", func() {
+			secret, claim := w.connectionSecret("renamed", nil), w.claimOf("orders")
+			w.create(secret)
+			w.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
+			w.shown("orders", xpv1.ReasonBinding)
+			w.delete(secret)
+			w.shown("orders", xpv1.ReasonAvailable)
+		}},
+		{"a managed resource that is lost (R280)", func() {
+			w.delete(w.resourceOf("orders"))
+			w.shown("orders", xpv1.ReasonResourceLost)
+		}},
+	}
+	for _, step := range slices.Concat(steps[:3], w.placeSteps(), steps[3:]) {
+		t.Run(step.name, func(*testing.T) { step.run() })
+	}
+}
+
+// A wakeStep follows the steps before.
+type wakeStep struct {
+	name string
+	run  func()
+}
+
+// placeSteps are about the places of a class with the limit 1, of which claim "orders" has one.
+func (w *world) placeSteps() []wakeStep {
+	return []wakeStep{
 		{"a limit that is raised (N10)", func() {
 			w.create(w.newClaim("second", nil))
 			w.shown("second", xpv1.ReasonLimitReached)
@@ -241,29 +275,6 @@ func TestClaimWakes(t *testing.T) {
 			w.edit(item, func() { item.Spec.ClaimReference = nil })
 			w.shown("fifth", xpv1.ReasonAvailable)
 		}},
-		{"a managed resource that appears, and consents (R275, N27)", func() {
-			item := w.newItem("legacy", func(item *shop.Item) { item.Labels = map[string]string{mine: w.Namespace} })
-			w.create(w.newClaim("static", static(item.Name)))
-			w.shown("static", xpv1.ReasonBinding)
-			w.create(item)
-			w.shown("static", xpv1.ReasonNotAllowed)
-			w.edit(item, func() { item.Annotations[meta.AnnotationKeyAllowedNamespaces] = w.Namespace })
-			w.shown("static", xpv1.ReasonAvailable)
-		}},
-		{"a Secret of the name that is deleted (R278)", func() {
-			secret, claim := w.connectionSecret("renamed", nil), w.claimOf("orders")
-			w.create(secret)
-			w.edit(claim, func() { claim.Spec.WriteConnectionSecretToReference.Name = "renamed" })
-			w.shown("orders", xpv1.ReasonBinding)
-			w.delete(secret)
-			w.shown("orders", xpv1.ReasonAvailable)
-		}},
-		{"a managed resource that is lost (R280)", func() {
-			w.delete(w.resourceOf("orders"))
-			w.shown("orders", xpv1.ReasonResourceLost)
-		}},
-	} {
-		t.Run(step.name, func(*testing.T) { step.run() })
 	}
 }
 

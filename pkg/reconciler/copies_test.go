@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,31 +125,6 @@ func (s *copyStage) agreed(name string) {
 	s.isCopy(name, s.holder, s.item)
 }
 
-// isCopy checks that a Secret is the copy of an item's Secret for its owner, and that both agree on it, and on nothing else.
-func (s *stage) isCopy(name string, owner client.Object, item *shop.Item) {
-	s.t.Helper()
-	source, to := s.secret(item.Spec.WriteConnectionSecretToReference.Name), s.secret(name)
-	if source == nil || to == nil {
-		s.t.Fatal("one of the Secrets does not exist")
-	}
-	if diff := cmp.Diff(source.Data, to.Data); diff != "" || to.Type != xpv1.SecretTypeConnection {
-		s.t.Errorf("type %q; data, -source +copy:\n%s", to.Type, diff)
-	}
-	if !metav1.IsControlledBy(to, owner) || !metav1.IsControlledBy(source, item) {
-		s.t.Errorf("owners of the copy %v, of the source %v", to.OwnerReferences, source.OwnerReferences)
-	}
-	if !meta.PropagationAllowed(source, to) || len(meta.PropagatesTo(source)) != 1 {
-		s.t.Errorf("annotations of the source %v, of the copy %v", source.Annotations, to.Annotations)
-	}
-}
-
-func (s *stage) holds(name string, want map[string]string) {
-	s.t.Helper()
-	if diff := cmp.Diff(want, s.text(name)); diff != "" {
-		s.t.Errorf("secret %s, -want +got:\n%s", name, diff)
-	}
-}
-
 // stays checks that the copy is as copied left it.
 func (s *copyStage) stays() {
 	s.t.Helper()
@@ -234,22 +208,84 @@ func TestCopies(t *testing.T) {
 	}, (*copyStage).copied)
 }
 
+// created gives the holder a copy with a password that only the creation of the external resource returned.
+func (s *copyStage) created() {
+	s.t.Helper()
+	s.copied()
+	s.edit(s.item, func() { s.item.Annotations[managed.AnnotationKeyCreatedKeys] = "password" })
+}
+
+// lose publishes the source anew without the password, and restore adds another.
+func (s *copyStage) lose() {
+	s.t.Helper()
+	s.publish(s.item, map[string]string{"username": "root"})
+	s.pass()
+}
+
+func (s *copyStage) restore() {
+	s.t.Helper()
+	s.editSource(func(data map[string][]byte) { data["password"] = []byte("hunter3") })
+	s.pass()
+}
+
 // A key that only the creation of the external resource returned.
 func TestLostKeys(t *testing.T) {
-	created := func(s *copyStage, keys string) {
-		s.copied()
-		s.edit(s.item, func() { s.item.Annotations[managed.AnnotationKeyCreatedKeys] = keys })
-	}
-	lose := func(s *copyStage) {
-		s.publish(s.item, map[string]string{"username": "root"})
-		s.pass()
-	}
-	recover := func(s *copyStage) {
-		s.editSource(func(data map[string][]byte) { data["password"] = []byte("hunter3") })
-		s.pass()
-	}
+	forClaimsAndTargets(t, map[string]func(*copyStage){
+		"the copy stays as it is, which is reported once (R270, R297, N22, N42)": func(s *copyStage) {
+			s.lose()
+			for range 2 {
+				s.stays()
+				s.hasLost("lost password", `"copy" stays`, "your platform team")
+				s.pass()
+			}
+			s.wantEvents(s.lost)
+			s.restore()
+			s.holds("copy", map[string]string{"username": "root", "password": "hunter3"})
+			s.agreed("copy")
+			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		},
+		"a person removes it from the source (N22, N42)": func(s *copyStage) {
+			s.editCopy(freeze) // otherwise it would be created again
+			s.editSource(func(data map[string][]byte) { delete(data, "password") })
+			s.pass()
+			s.stays()
+			s.hasLost("lost password", `"copy" stays`, "your platform team")
+			s.restore()
+			s.holds("copy", map[string]string{"username": "admin", "password": "hunter3"})
+		},
+		"an immutable copy stays (R270, R297, N22)": func(s *copyStage) {
+			frozen := s.editCopy(freeze)
+			s.lose()
+			if s.stays(); s.secret("copy").UID != frozen.UID {
+				s.t.Error("it was created again")
+			}
+			s.hasLost("lost password")
+		},
+		"who can do without deletes the copy (R270, R297)": func(s *copyStage) {
+			s.lose()
+			s.delete(s.secret("copy"))
+			s.pass()
+			s.agreed("copy")
+			s.hasLost("lost password: ask your platform team")
+		},
+		"one that the copy lacks, too (R292, N22)": func(s *copyStage) {
+			s.edit(s.item, func() { s.item.Annotations[managed.AnnotationKeyCreatedKeys] = "password,token" })
+			s.pass()
+			s.hasLost("lost token: ask your platform team")
+		},
+		"one of another managed resource is not kept (R297, N22)": func(s *copyStage) {
+			s.edit(s.item, func() { delete(s.item.Annotations, managed.AnnotationKeyCreatedKeys) })
+			s.lose()
+			s.agreed("copy")
+			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
+		},
+	}, (*copyStage).created)
+}
+
+// Nor is it lost by what the holder names.
+func TestLostKeysAndNames(t *testing.T) {
 	taken := func(s *copyStage, gone bool) {
-		lose(s)
+		s.lose()
 		s.create(s.connectionSecret("taken", nil))
 		s.rename(&xpv1.LocalSecretReference{Name: "taken"})
 		if gone {
@@ -267,75 +303,27 @@ func TestLostKeys(t *testing.T) {
 		s.holds("copy", nil)
 	}
 	forClaimsAndTargets(t, map[string]func(*copyStage){
-		"the copy stays as it is, which is reported once (R270, R297, N22, N42)": func(s *copyStage) {
-			lose(s)
-			for range 2 {
-				s.stays()
-				s.hasLost("lost password", `"copy" stays`, "your platform team")
-				s.pass()
-			}
-			s.wantEvents(s.lost)
-			recover(s)
-			s.holds("copy", map[string]string{"username": "root", "password": "hunter3"})
-			s.agreed("copy")
-			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
-		},
-		"a person removes it from the source (N22, N42)": func(s *copyStage) {
-			s.editCopy(freeze) // otherwise it would be created again
-			s.editSource(func(data map[string][]byte) { delete(data, "password") })
-			s.pass()
-			s.stays()
-			s.hasLost("lost password", `"copy" stays`, "your platform team")
-			recover(s)
-			s.holds("copy", map[string]string{"username": "admin", "password": "hunter3"})
-		},
-		"an immutable copy stays (R270, R297, N22)": func(s *copyStage) {
-			frozen := s.editCopy(freeze)
-			lose(s)
-			if s.stays(); s.secret("copy").UID != frozen.UID {
-				s.t.Error("it was created again")
-			}
-			s.hasLost("lost password")
-		},
-		"who can do without deletes the copy (R270, R297)": func(s *copyStage) {
-			lose(s)
-			s.delete(s.secret("copy"))
-			s.pass()
-			s.agreed("copy")
-			s.hasLost("lost password: ask your platform team")
-		},
-		"one that the copy lacks, too (R292, N22)": func(s *copyStage) {
-			s.edit(s.item, func() { s.item.Annotations[managed.AnnotationKeyCreatedKeys] = "password,token" })
-			s.pass()
-			s.hasLost("lost token: ask your platform team")
-		},
-		"one of another managed resource is not kept (R297, N22)": func(s *copyStage) {
-			s.edit(s.item, func() { delete(s.item.Annotations, managed.AnnotationKeyCreatedKeys) })
-			lose(s)
-			s.agreed("copy")
-			s.says(xpv1.ReasonAvailable, xpv1.ReasonReconcileSuccess)
-		},
 		"another name deletes nothing before it is back (R278, K73, N22, N42)": func(s *copyStage) {
-			lose(s)
+			s.lose()
 			s.rename(&xpv1.LocalSecretReference{Name: "renamed"})
 			s.pass()
 			s.stays()
 			s.hasLost("lost password: ask your platform team")
-			recover(s)
+			s.restore()
 			s.holds("copy", nil)
 			if source := s.secret("source"); !meta.PropagationAllowed(source, s.secret("renamed")) {
 				s.t.Errorf("the source consents to %v", meta.PropagatesTo(source))
 			}
 		},
 		"naming no Secret deletes nothing (R278, N22)": func(s *copyStage) {
-			lose(s)
+			s.lose()
 			s.rename(nil)
 			s.pass()
 			s.stays()
 		},
 		"a name that is taken deletes nothing (R278, N22)":                              func(s *copyStage) { taken(s, false) },
 		"a name that is taken deletes nothing, also without a source (R278, N22, R293)": func(s *copyStage) { taken(s, true) },
-	}, func(s *copyStage) { created(s, "password") })
+	}, (*copyStage).created)
 }
 
 // Secrets that are not the holder's, or not the managed resource's, are neither overwritten nor read.
@@ -419,7 +407,7 @@ func TestTakenCopies(t *testing.T) {
 		return func(s *copyStage) {
 			s.copied()
 			to := s.editCopy(func(to *corev1.Secret) { by(s, to) })
-			lose(s)
+			s.lose()
 			if source := s.secret("source"); meta.PropagationAllowed(source, to) {
 				s.t.Errorf("the source consents to %v", meta.PropagatesTo(source))
 			}

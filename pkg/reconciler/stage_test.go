@@ -395,3 +395,28 @@ func runOn[S any](t *testing.T, newStage func(*testing.T) S, cases map[string]fu
 		})
 	}
 }
+
+// isCopy checks that a Secret is the copy of an item's Secret for its owner, and that both agree on it, and on nothing else.
+func (s *stage) isCopy(name string, owner client.Object, item *shop.Item) {
+	s.t.Helper()
+	source, to := s.secret(item.Spec.WriteConnectionSecretToReference.Name), s.secret(name)
+	if source == nil || to == nil {
+		s.t.Fatal("one of the Secrets does not exist")
+	}
+	if diff := cmp.Diff(source.Data, to.Data); diff != "" || to.Type != xpv1.SecretTypeConnection {
+		s.t.Errorf("type %q; data, -source +copy:\n%s", to.Type, diff)
+	}
+	if !metav1.IsControlledBy(to, owner) || !metav1.IsControlledBy(source, item) {
+		s.t.Errorf("owners of the copy %v, of the source %v", to.OwnerReferences, source.OwnerReferences)
+	}
+	if !meta.PropagationAllowed(source, to) || len(meta.PropagatesTo(source)) != 1 {
+		s.t.Errorf("annotations of the source %v, of the copy %v", source.Annotations, to.Annotations)
+	}
+}
+
+func (s *stage) holds(name string, want map[string]string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.text(name)); diff != "" {
+		s.t.Errorf("secret %s, -want +got:\n%s", name, diff)
+	}
+}

@@ -96,6 +96,13 @@ func TestTargets(t *testing.T) {
 				}
 			}
 		},
+	})
+}
+
+// What keeps a target from its copy, and what happens when it is deleted.
+func TestTargetsEnd(t *testing.T) {
+	t.Parallel()
+	runOn(t, newTargetStage, map[string]func(*targetStage){
 		"a managed resource that is being deleted gets no new targets (R301)": func(s *targetStage) {
 			item := s.newItem(func(i *shop.Item) { i.Finalizers = []string{"test.bowline.dev/held"} })
 			s.create(item, s.newTarget(nil))
