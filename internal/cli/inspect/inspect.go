@@ -324,6 +324,24 @@ func (c *Cluster) ProviderConfigKind(of schema.GroupKind, name string) (best Kin
 	return best, ok
 }
 
+// ProviderConfig reads the provider configuration in a field of an object: of a kind, or of a class of objects of that group. It
+// returns the reference, in the namespace of the configuration, and is not ok without one.
+func (c *Cluster) ProviderConfig(ctx context.Context, of Kind, o *unstructured.Unstructured, path ...string) (corev1.ObjectReference, Reading, bool) {
+	ref, ok := Reference(o, path...)
+	if !ok {
+		return ref, Reading{}, false
+	}
+	kind, known := c.ProviderConfigKind(of.GroupKind(), ref.Kind)
+	if !known {
+		return ref, Reading{Presence: NoKind}, true
+	}
+	ref = corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: ref.Name}
+	if kind.Namespaced {
+		ref.Namespace = o.GetNamespace()
+	}
+	return ref, c.Follow(ctx, ref, ""), true
+}
+
 // called returns the kinds that a word matches.
 func (c *Cluster) called(word string) ([]Kind, error) {
 	var found []Kind

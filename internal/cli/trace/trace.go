@@ -27,8 +27,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
@@ -91,15 +91,16 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// nodeOf makes a node of an object that should exist.
-func nodeOf(role inspect.Role, of schema.GroupKind, namespace, name string, r inspect.Reading) *Node {
-	n := &Node{Role: role, Kind: of.Kind, Group: of.Group, Namespace: namespace, Name: name, State: State(r.Presence)}
+// nodeOf makes a node of an object that should exist: the one that was read, else the one that is referred to.
+func nodeOf(role inspect.Role, ref corev1.ObjectReference, r inspect.Reading) *Node {
+	of := ref.GroupVersionKind()
+	n := &Node{Role: role, Kind: of.Kind, Group: of.Group, Namespace: ref.Namespace, Name: ref.Name, State: State(r.Presence)}
 	switch r.Presence {
 	case inspect.Present:
-		n.Namespace = r.Object.GetNamespace()
+		n.Kind, n.Group, n.Namespace, n.Name = r.Kind.Kind, r.Kind.Group, r.Object.GetNamespace(), r.Object.GetName()
 		n.describe(r.Object)
 	case inspect.NoKind:
-		n.Problems = append(n.Problems, "the server does not have this kind; check whether the provider is installed")
+		n.problem("the server does not have this kind; check whether the provider is installed")
 	case inspect.Unreadable:
 		n.Message = r.Problem
 	}
@@ -110,7 +111,8 @@ func nodeOf(role inspect.Role, of schema.GroupKind, namespace, name string, r in
 func (n *Node) describe(o *unstructured.Unstructured) {
 	n.Phase = inspect.Text(o, "status", "bindingPhase")
 	status := inspect.Conditions(o)
-	slices.SortStableFunc(status.Conditions, func(a, b xpv1.Condition) int { return cmp.Compare(rank(a), rank(b)) })
+	first := map[xpv1.ConditionType]int{xpv1.TypeReady: -2, xpv1.TypeSynced: -1} // all objects have these
+	slices.SortStableFunc(status.Conditions, func(a, b xpv1.Condition) int { return cmp.Compare(first[a.Type], first[b.Type]) })
 	for _, c := range status.Conditions {
 		n.Conditions = append(n.Conditions, Condition{
 			Type: string(c.Type), Status: string(c.Status), Reason: string(c.Reason), Message: c.Message, Since: c.LastTransitionTime.UTC(),
@@ -131,38 +133,21 @@ func (n *Node) describe(o *unstructured.Unstructured) {
 		n.State = StateWaiting
 	case n.Role == inspect.RoleClaim || n.Role == inspect.RoleManaged:
 		n.State = StateWaiting
-		if n.Message == "" {
-			n.Message = "It has no condition Ready yet: no controller has reconciled it."
-		}
-	}
-}
-
-// rank sorts the conditions that all objects have first.
-func rank(c xpv1.Condition) int {
-	switch c.Type {
-	case xpv1.TypeReady:
-		return 0
-	case xpv1.TypeSynced:
-		return 1
-	default:
-		return 2
+		n.Message = cmp.Or(n.Message, "It has no condition Ready yet: no controller has reconciled it.")
 	}
 }
 
 // message is the most relevant message: of a failure, then of a wait, then any.
 func message(status xpv1.ConditionedStatus) string {
-	order := []xpv1.ConditionType{xpv1.TypeSynced, xpv1.TypeReady, xpv1.TypeLastAsyncOperation, xpv1.TypeInSync}
-	for _, t := range order {
-		if c := status.GetCondition(t); c.Status == corev1.ConditionFalse && c.Message != "" {
+	other := ""
+	for _, t := range []xpv1.ConditionType{xpv1.TypeSynced, xpv1.TypeReady, xpv1.TypeLastAsyncOperation, xpv1.TypeInSync} {
+		c := status.GetCondition(t)
+		if c.Status == corev1.ConditionFalse && c.Message != "" {
 			return c.Message
 		}
+		other = cmp.Or(other, c.Message)
 	}
-	for _, t := range order {
-		if c := status.GetCondition(t); c.Message != "" {
-			return c.Message
-		}
-	}
-	return ""
+	return other
 }
 
 // add appends a child, unless there is none.
@@ -176,7 +161,7 @@ func (n *Node) problem(text string) { n.Problems = append(n.Problems, text) }
 // Build follows the chain from a claim or a managed resource.
 func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node, error) {
 	b := builder{ctx, c}
-	switch role := from.Kind.Role(); role {
+	switch from.Kind.Role() {
 	case inspect.RoleClaim:
 		return b.claim(from), nil
 	case inspect.RoleManaged:
@@ -198,60 +183,54 @@ type builder struct {
 // claim makes the tree of a claim.
 func (b builder) claim(from inspect.Reading) *Node {
 	claim := from.Object
-	root := nodeOf(inspect.RoleClaim, from.Kind.GroupKind(), "", claim.GetName(), from)
+	root := nodeOf(inspect.RoleClaim, corev1.ObjectReference{}, from)
 	ref, named := inspect.Reference(claim, "spec", "resourceRef")
-	root.add(b.classOf(claim, !named))
-	source := publication{presence: inspect.Missing}
-	if named {
-		var managed *Node
-		managed, source = b.served(claim, ref)
-		root.add(managed)
-	} else {
-		root.add(&Node{Role: inspect.RoleManaged, State: StateMissing, Message: "None is created or bound yet."})
+	root.add(b.class(claim, !named))
+	if !named {
+		root.add(&Node{Role: inspect.RoleManaged, State: StateMissing, Message: "None is created or bound yet."},
+			b.copied(claim, publication{presence: inspect.Missing}))
+		return root
 	}
-	root.add(b.copied(claim, source))
-	return root
-}
-
-// served makes the tree of the managed resource of a claim.
-func (b builder) served(claim *unstructured.Unstructured, ref corev1.ObjectReference) (*Node, publication) {
 	r := b.cluster.Follow(b.ctx, ref, claim.GetNamespace())
 	if r.Presence == inspect.Present {
-		return b.managed(r, claim)
+		managed, source := b.managed(r, claim)
+		root.add(managed, b.copied(claim, source))
+		return root
 	}
-	n := nodeOf(inspect.RoleManaged, ref.GroupVersionKind().GroupKind(), ref.Namespace, ref.Name, r)
+	managed := nodeOf(inspect.RoleManaged, ref, r)
 	if name := meta.GetExternalName(claim); name != "" {
-		n.add(&Node{Role: RoleExternal, Name: name, State: StateUnknown})
+		managed.add(&Node{Role: RoleExternal, Name: name, State: StateUnknown})
 	}
-	return n, publication{presence: r.Presence}
+	root.add(managed, b.copied(claim, publication{presence: r.Presence}))
+	return root
 }
 
 // managed makes the tree of a managed resource. If the trace begins there, its claim and class are children.
 func (b builder) managed(r inspect.Reading, claim *unstructured.Unstructured) (*Node, publication) {
-	mg, kind := r.Object, r.Kind.GroupKind()
-	n := nodeOf(inspect.RoleManaged, kind, "", mg.GetName(), r)
+	mg := r.Object
+	n := nodeOf(inspect.RoleManaged, corev1.ObjectReference{}, r)
 	if claim == nil {
-		n.add(b.owner(mg), b.class(mg, "spec", "classRef"))
+		n.add(b.owner(mg), b.class(mg, false))
 	} else if wrong := disowned(mg, claim); wrong != "" {
 		n.problem(wrong)
 	}
 	secret, source := b.published(mg)
-	n.add(b.config(kind, mg, "spec", "providerConfigRef"), external(mg), secret)
+	n.add(b.config(r.Kind, mg, "spec", "providerConfigRef"), external(mg), secret)
 	return n, source
 }
 
 // disowned returns the problem of a managed resource that is not bound to the claim that names it.
 func disowned(mg, claim *unstructured.Unstructured) string {
 	ref, ok := inspect.Reference(mg, "spec", "claimRef")
+	same := ref.Kind == claim.GetKind() && ref.Namespace == claim.GetNamespace() && ref.Name == claim.GetName()
 	switch {
 	case !ok:
 		return "Its spec.claimRef does not name this claim: it is not bound to it."
 	case ref.UID == claim.GetUID():
 		return ""
-	case ref.Kind == claim.GetKind() && ref.Namespace == claim.GetNamespace() && ref.Name == claim.GetName():
-		if ref.UID == "" {
-			return "It is reserved for this claim and not bound to it yet."
-		}
+	case same && ref.UID == "":
+		return "It is reserved for this claim and not bound to it yet."
+	case same:
 		return "It belongs to an earlier claim of the same name: an administrator may clear its spec.claimRef."
 	default:
 		return fmt.Sprintf("It belongs to another claim: %s %s.", ref.Kind, inspect.Path(ref.Namespace, ref.Name))
@@ -265,7 +244,7 @@ func (b builder) owner(mg *unstructured.Unstructured) *Node {
 		return nil
 	}
 	r := b.cluster.Follow(b.ctx, ref, mg.GetNamespace())
-	n := nodeOf(inspect.RoleClaim, ref.GroupVersionKind().GroupKind(), ref.Namespace, ref.Name, r)
+	n := nodeOf(inspect.RoleClaim, ref, r)
 	if r.Presence == inspect.Present && ref.UID != "" && ref.UID != r.Object.GetUID() {
 		n.problem("The managed resource belongs to an earlier claim of the same name.")
 	}
@@ -275,21 +254,23 @@ func (b builder) owner(mg *unstructured.Unstructured) *Node {
 	return n
 }
 
-// classOf makes the node of the class of a claim. Until there is a managed resource, its children are missing objects that it needs.
-func (b builder) classOf(claim *unstructured.Unstructured, open bool) *Node {
-	n := b.class(claim, "spec", "classRef")
-	if n == nil && open {
+// class makes the node of an object's class, nil if there is none. Children of a class that is about to be used are missing objects
+// that its managed resource needs.
+func (b builder) class(o *unstructured.Unstructured, used bool) *Node {
+	ref, ok := inspect.Reference(o, "spec", "classRef")
+	if !ok && used {
 		return &Node{Role: inspect.RoleClass, State: StateMissing, Message: "None is chosen yet."}
 	}
-	if n == nil || !open || n.State != StatePresent {
-		return n
+	if !ok {
+		return nil
 	}
-	ref, _ := inspect.Reference(claim, "spec", "classRef")
 	r := b.cluster.Follow(b.ctx, ref, "")
-	if r.Presence != inspect.Present {
+	ref.Namespace = ""
+	n := nodeOf(inspect.RoleClass, ref, r)
+	if !used || n.State != StatePresent {
 		return n
 	}
-	config := b.config(r.Kind.GroupKind(), r.Object, "specTemplate", "providerConfigRef")
+	config := b.config(r.Kind, r.Object, "specTemplate", "providerConfigRef")
 	if config != nil && config.State != StateReady && config.State != StatePresent {
 		n.add(config)
 	}
@@ -297,33 +278,18 @@ func (b builder) classOf(claim *unstructured.Unstructured, open bool) *Node {
 	return n
 }
 
-// class makes the node of the class in a field, nil if there is none.
-func (b builder) class(o *unstructured.Unstructured, path ...string) *Node {
-	ref, ok := inspect.Reference(o, path...)
+// config makes the node of the provider configuration in a field, nil if there is none.
+func (b builder) config(of inspect.Kind, o *unstructured.Unstructured, path ...string) *Node {
+	ref, r, ok := b.cluster.ProviderConfig(b.ctx, of, o, path...)
 	if !ok {
 		return nil
 	}
-	return nodeOf(inspect.RoleClass, ref.GroupVersionKind().GroupKind(), "", ref.Name, b.cluster.Follow(b.ctx, ref, ""))
-}
-
-// config makes the node of the provider configuration in a field, nil if there is none. The kind is that of the object that uses it, or
-// of a class of such objects.
-func (b builder) config(of schema.GroupKind, o *unstructured.Unstructured, path ...string) *Node {
-	ref, ok := inspect.Reference(o, path...)
-	if !ok {
-		return nil
-	}
-	n := &Node{Role: inspect.RoleProviderConfig, Kind: ref.Kind, Name: ref.Name, State: StateUnknown}
-	kind, known := b.cluster.ProviderConfigKind(of, ref.Kind)
-	if !known {
+	if r.Presence == inspect.NoKind {
+		n := &Node{Role: inspect.RoleProviderConfig, Kind: ref.Kind, Name: ref.Name, State: StateUnknown}
 		n.problem("the server has no such kind of configuration for this provider")
 		return n
 	}
-	key := types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}
-	if !kind.Namespaced {
-		key.Namespace = ""
-	}
-	return nodeOf(inspect.RoleProviderConfig, kind.GroupKind(), key.Namespace, key.Name, b.cluster.Get(b.ctx, kind.GroupKind(), key))
+	return nodeOf(inspect.RoleProviderConfig, ref, r)
 }
 
 // lost makes a node of a namespace that does not exist, nil if it exists or may exist.
@@ -334,36 +300,29 @@ func (b builder) lost(namespace string) *Node {
 	return &Node{Role: RoleNamespace, Name: namespace, State: StateMissing}
 }
 
-// external makes the node of the external resource.
+// external makes the node of the external resource. Of status.atProvider it has the state; other fields are only for people who may
+// read the managed resource.
 func external(mg *unstructured.Unstructured) *Node {
-	n := &Node{Role: RoleExternal, Name: meta.GetExternalName(mg), State: StateUnknown, Reported: reported(mg)}
-	ready := inspect.Conditions(mg)
+	var reported []string
+	for _, field := range []string{"state", "status", "phase", "health", "message"} {
+		if word := inspect.Text(mg, "status", "atProvider", field); word != "" {
+			reported = append(reported, word)
+		}
+	}
+	n := &Node{Role: RoleExternal, Name: meta.GetExternalName(mg), State: StateUnknown, Reported: strings.Join(reported, "; ")}
+	conditions := inspect.Conditions(mg)
+	ready := conditions.GetCondition(xpv1.TypeReady).Status
 	switch {
 	case meta.ExternalCreateIncomplete(mg):
 		n.Message = "Its create started at " + mg.GetAnnotations()[meta.AnnotationKeyExternalCreatePending] + ", and its result is not recorded."
-	case n.Reported == "" && ready.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue:
-		n.Message = "The provider has reported nothing about it."
-	case ready.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue:
+	case ready == corev1.ConditionTrue:
 		n.State = StateReady
-	case ready.GetCondition(xpv1.TypeReady).Status == corev1.ConditionFalse:
+	case n.Reported == "":
+		n.Message = "The provider has reported nothing about it."
+	case ready == corev1.ConditionFalse:
 		n.State = StateWaiting
 	}
 	return n
-}
-
-// reported is the state in status.atProvider. Other fields are only for people who may read the managed resource.
-func reported(mg *unstructured.Unstructured) (text string) {
-	for _, field := range []string{"state", "status", "phase", "health", "message"} {
-		word := inspect.Text(mg, "status", "atProvider", field)
-		switch {
-		case word == "":
-		case text == "":
-			text = word
-		default:
-			text += "; " + word
-		}
-	}
-	return text
 }
 
 // A publication is the connection Secret of a managed resource, as this user can read it.
@@ -454,27 +413,20 @@ func (n *Node) compare(claim *unstructured.Unstructured, have *corev1.Secret, so
 
 // differences lists the keys that differ.
 func differences(wanted, have map[string][]byte) string {
-	var other, lacks, extra []string
-	for key, value := range wanted {
-		if got, ok := have[key]; !ok {
-			lacks = append(lacks, key)
-		} else if !bytes.Equal(got, value) {
-			other = append(other, key)
-		}
-	}
-	for key := range have {
-		if _, ok := wanted[key]; !ok {
-			extra = append(extra, key)
+	expected, found := sets.KeySet(wanted), sets.KeySet(have)
+	other := expected.Intersection(found)
+	for key := range other {
+		if bytes.Equal(wanted[key], have[key]) {
+			other.Delete(key)
 		}
 	}
 	var parts []string
 	for _, p := range []struct {
 		what string
-		keys []string
-	}{{"different values of ", other}, {"missing ", lacks}, {"additional ", extra}} {
+		keys sets.Set[string]
+	}{{"different values of ", other}, {"missing ", expected.Difference(found)}, {"additional ", found.Difference(expected)}} {
 		if len(p.keys) > 0 {
-			slices.Sort(p.keys)
-			parts = append(parts, p.what+strings.Join(p.keys, ", "))
+			parts = append(parts, p.what+strings.Join(sets.List(p.keys), ", "))
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -236,19 +236,14 @@ func (q *inquiry) checkPaused() {
 
 // checkConfig checks whether the provider configuration and its Secret exist.
 func (q *inquiry) checkConfig() {
-	ref, ok := inspect.Reference(q.object, "spec", "providerConfigRef")
+	ref, r, ok := q.cluster.ProviderConfig(q.ctx, q.kind, q.object, "spec", "providerConfigRef")
 	if !ok {
 		return
 	}
-	kind, known := q.cluster.ProviderConfigKind(q.kind.GroupKind(), ref.Kind)
-	if !known {
-		return // a provider with other conventions
-	}
-	r := q.cluster.Get(q.ctx, kind.GroupKind(), types.NamespacedName{Namespace: q.Namespace, Name: ref.Name})
 	switch r.Presence {
 	case inspect.Missing:
-		q.blocked(fmt.Sprintf("%s %q does not exist.", kind.Kind, ref.Name),
-			fmt.Sprintf("Create %s %q, or correct spec.providerConfigRef.", kind.Kind, ref.Name))
+		q.blocked(fmt.Sprintf("%s %q does not exist.", ref.Kind, ref.Name),
+			fmt.Sprintf("Create %s %q, or correct spec.providerConfigRef.", ref.Kind, ref.Name))
 	case inspect.Present:
 		q.config = r.Object
 		q.checkCredentials(r.Object)
