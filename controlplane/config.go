@@ -38,7 +38,6 @@ type Config struct {
 	Log logr.Logger
 }
 
-// withDefaults returns the configuration with every optional field filled.
 func (c Config) withDefaults() Config {
 	if c.Listen == "" {
 		c.Listen = DefaultListen

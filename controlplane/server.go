@@ -89,7 +89,6 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	return s.wait(ctx)
 }
 
-// wait returns nil when ctx ends, else the first failure of a part.
 func (s *Server) wait(ctx context.Context) error {
 	renewal := s.clock.NewTicker(renewalCheck)
 	defer renewal.Stop()

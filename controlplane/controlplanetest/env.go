@@ -112,7 +112,6 @@ func nameOf(t testing.TB) string {
 	return "test-" + strings.Trim(name, "-") + "-"
 }
 
-// adopt gives a namespaced object without a namespace the test's own.
 func (e *Env) adopt(obj client.Object) error {
 	namespaced, err := e.Client.IsObjectNamespaced(obj)
 	if err != nil {
@@ -124,7 +123,6 @@ func (e *Env) adopt(obj client.Object) error {
 	return nil
 }
 
-// create creates an object with its status, and deletes it when the test ends.
 func (e *Env) create(t testing.TB, obj client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestLimit)

@@ -19,7 +19,6 @@ import (
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest/internal/process"
 )
 
-// folder contains everything of one shared server.
 type folder string
 
 func (f folder) data() string  { return filepath.Join(string(f), "data") }
@@ -47,7 +46,6 @@ func openFolder(p process.Process) (folder, error) {
 	return folder(path), nil
 }
 
-// removeStale removes the folders of killed servers.
 func removeStale() error {
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix()+"*"))
 	if err != nil {

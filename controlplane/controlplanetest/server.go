@@ -125,7 +125,6 @@ func start(ctx context.Context, f folder, p process.Process) error {
 	return awaitReady(ctx, f, ended)
 }
 
-// awaitReady waits for the ready file of the server.
 func awaitReady(ctx context.Context, f folder, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -192,7 +191,6 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	return strings.TrimSpace(string(out)), nil
 }
 
-// tail returns the end of a log, for an error message.
 func tail(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -68,7 +68,6 @@ The exit code is 0 whether or not there are any.`,
 	return cmd
 }
 
-// findLeaks returns the leaks of all managed kinds.
 func findLeaks(ctx context.Context, kubeconfig string) ([]leak, error) {
 	cluster, _, err := connect(kubeconfig)
 	if err != nil {

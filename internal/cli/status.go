@@ -34,7 +34,6 @@ type status struct {
 	Objects []objects  `json:"objects"` // every kind of category "managed", sorted
 }
 
-// objects counts the objects of one kind.
 type objects struct {
 	Kind   string `json:"kind"` // with the group after a dot when two groups have a kind of that name
 	Total  int    `json:"total"`
@@ -94,7 +93,6 @@ func readStatus(ctx context.Context, dataDir string) (status, error) {
 	return s, nil
 }
 
-// countManaged counts the objects of every installed kind of category "managed".
 func countManaged(ctx context.Context, kubeconfig string) ([]objects, error) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
@@ -127,7 +125,6 @@ func countManaged(ctx context.Context, kubeconfig string) ([]objects, error) {
 	return counted, nil
 }
 
-// displayName is the kind, with its group if another group has a kind of that name.
 func displayName(kind inspect.Kind, all []inspect.Kind) string {
 	if slices.ContainsFunc(all, func(k inspect.Kind) bool { return k.Kind == kind.Kind && k.Group != kind.Group }) {
 		return kind.Kind + "." + kind.Group
@@ -135,7 +132,6 @@ func displayName(kind inspect.Kind, all []inspect.Kind) string {
 	return kind.Kind
 }
 
-// print writes the status for people.
 func (s status) print(w io.Writer, dataDir string) error {
 	if !s.Running {
 		_, err := fmt.Fprintf(w, "Bowline is down; no server runs on %s. Start one with: bowline up --detach%s\n", dataDir, datadir.Argument(dataDir))

@@ -62,7 +62,6 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 	return cmd
 }
 
-// run starts everything and blocks until ctx ends or a part fails.
 func (o upOptions) run(ctx context.Context, std Streams) error {
 	begin := time.Now()
 	ready, err := daemon.ReadyWriter(std.Out)
@@ -110,7 +109,6 @@ func (o upOptions) runDetached(ctx context.Context, std Streams) error {
 	return err
 }
 
-// alreadyUp succeeds if the server that runs is healthy.
 func (o upOptions) alreadyUp(ctx context.Context, std Streams, pid int) error {
 	state, ok := datadir.ReadRunFile(o.DataDir, pid)
 	if !ok || plane.CheckHealth(ctx, o.DataDir) != nil {
@@ -137,7 +135,6 @@ func (o upOptions) arguments() []string {
 	return arguments
 }
 
-// welcome prints that everything is ready, and the commands to type next.
 func (o upOptions) welcome(w io.Writer, state datadir.RunFile) {
 	argument := datadir.Argument(o.DataDir)
 	fmt.Fprintf(w, "Bowline is ready: https://%s, data in %s\n", state.Address, o.DataDir)

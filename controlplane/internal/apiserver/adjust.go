@@ -88,7 +88,6 @@ func (*tokenGetter) GetNode(_ context.Context, name string) (*corev1.Node, error
 	return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 }
 
-// reportedVersion is the version that the server reports to clients.
 type reportedVersion struct {
 	compatibility.EffectiveVersion
 	gitVersion string

@@ -37,7 +37,6 @@ const (
 	stopTimeout  = 5 * time.Second // after that, for parts that ignore cancellation
 )
 
-// serverOptions returns the API server's settings, for an open listener.
 func serverOptions(listener net.Listener, endpoint string, keys *pki.PKI, tokens *tokenGetter) *options.Options {
 	o := options.NewOptions()
 	o.SystemNamespaces = nil // bootstrap creates them

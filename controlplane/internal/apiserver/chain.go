@@ -117,7 +117,6 @@ func endUnused(c *controlplaneapiserver.Config) {
 	runner.Run(ended, 1)
 }
 
-// builder holds the common input of the three servers.
 type builder struct {
 	options      options.CompletedOptions
 	client       kubernetes.Interface // of the loopback

@@ -148,7 +148,6 @@ func (c *controllers) startQuota(ctx context.Context) error {
 	return nil
 }
 
-// anyCounts reports whether a quota limits the number of a kind's objects.
 func anyCounts(quotas []*corev1.ResourceQuota, kind schema.GroupResource) bool {
 	name := corev1.ResourceName("count/" + strings.TrimSuffix(kind.String(), "."))
 	for _, q := range quotas {
@@ -175,7 +174,6 @@ func (c *controllers) startRootCA(context.Context) error {
 	return nil
 }
 
-// onDefinitions sets a signal at every change of a custom resource definition.
 func (c *controllers) onDefinitions(changes signal) error {
 	if _, err := c.Definitions.Apiextensions().V1().CustomResourceDefinitions().Informer().AddEventHandler(onAny(changes)); err != nil {
 		return fmt.Errorf("watching custom resource definitions: %w", err)

@@ -115,7 +115,6 @@ func (s *Store) fail(err error) {
 	}
 }
 
-// watch reports a listener or a server that ends unexpectedly.
 func (s *Store) watch() {
 	select {
 	case err, ok := <-s.Etcd.Err():

@@ -42,7 +42,6 @@ func Write(path string, text []byte, mode fs.FileMode) (err error) {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes a rename in a folder durable.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -165,7 +165,6 @@ func encode(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: cert.Raw})
 }
 
-// fresh reports whether at least a third of a certificate's life is left.
 func (p *PKI) fresh(cert *x509.Certificate) bool {
 	life := cert.NotAfter.Sub(cert.NotBefore)
 	return p.Now().After(cert.NotBefore) && cert.NotAfter.Sub(p.Now()) > life/3
@@ -220,7 +219,6 @@ func parseKey(text []byte) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// readCertificate returns the first certificate in a file, nil when there is none.
 func readCertificate(path string) (*x509.Certificate, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

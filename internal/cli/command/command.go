@@ -74,7 +74,6 @@ func NewOutput(cmd *cobra.Command, standard string, formats ...string) *Output {
 	return o
 }
 
-// check refuses an unknown format, before the command does anything.
 func (o *Output) check(cmd *cobra.Command, _ []string) error {
 	if o.format == "" || slices.Contains(o.formats, o.format) {
 		return nil

@@ -158,7 +158,6 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// onceCloser ignores all but the first Close.
 type onceCloser struct{ *os.File }
 
 func (c *onceCloser) Close() error {

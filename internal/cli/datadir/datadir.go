@@ -164,7 +164,6 @@ func Register(dataDir string) error {
 	return nil
 }
 
-// runningServers returns the data folders of this user's running servers, sorted.
 func runningServers() []string {
 	registry, err := registryDir()
 	if err != nil {

@@ -82,7 +82,6 @@ func (c *Cluster) Find(ctx context.Context, q Query) (Reading, error) {
 	return Reading{}, c.notFound(ctx, kinds, word, name, q.Namespace)
 }
 
-// split returns the kind, empty for a claim of any kind, and the name.
 func (q Query) split() (kind, name string, err error) {
 	switch len(q.Words) {
 	case 1:
@@ -102,7 +101,6 @@ func (q Query) split() (kind, name string, err error) {
 	return "", "", ErrWords
 }
 
-// ambiguous lists the names of several objects.
 func ambiguous(name string, found []Reading) error {
 	var choices []string
 	for _, r := range found {
@@ -156,7 +154,6 @@ func (c *Cluster) notFound(ctx context.Context, kinds []Kind, word, name, namesp
 	return &NotFoundError{text}
 }
 
-// in names the namespace, if the kinds have one.
 func in(kinds []Kind, namespace string) string {
 	if slices.ContainsFunc(kinds, func(k Kind) bool { return k.Namespaced }) {
 		return fmt.Sprintf(" in namespace %q", namespace)

@@ -254,7 +254,6 @@ func (k Kind) Role() Role {
 // String is the kind as kubectl takes it: <kind>.<group> in lower case.
 func (k Kind) String() string { return strings.ToLower(k.GroupKind().String()) }
 
-// is reports whether kubectl takes a word for the kind.
 func (k Kind) is(word string) bool {
 	word = strings.ToLower(word)
 	for _, name := range k.names {
@@ -265,7 +264,6 @@ func (k Kind) is(word string) bool {
 	return false
 }
 
-// kindsOf lists the discovered kinds, each once.
 func kindsOf(groups []*restmapper.APIGroupResources) []Kind {
 	var kinds []Kind
 	seen := map[schema.GroupKind]bool{}
@@ -342,7 +340,6 @@ func (c *Cluster) ProviderConfig(ctx context.Context, of Kind, o *unstructured.U
 	return ref, c.Follow(ctx, ref, ""), true
 }
 
-// called returns the kinds that a word matches.
 func (c *Cluster) called(word string) ([]Kind, error) {
 	var found []Kind
 	for _, k := range c.kinds {
@@ -360,7 +357,6 @@ func (c *Cluster) called(word string) ([]Kind, error) {
 	return nil, &NotFoundError{text}
 }
 
-// listOf lists kinds for a message.
 func listOf(kinds []Kind) string {
 	var names []string
 	for _, k := range kinds {

@@ -59,7 +59,6 @@ func (l *Logs) Library(part string) logr.Logger {
 // Controllers returns the logger of our reconcilers, which log at the information level what a person should read.
 func (l *Logs) Controllers() logr.Logger { return logr.FromSlogHandler(l.Own("controllers").Handler()) }
 
-// lineWriter writes whole lines for several handlers.
 type lineWriter struct {
 	mu sync.Mutex
 	w  io.Writer

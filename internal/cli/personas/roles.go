@@ -47,7 +47,6 @@ func secrets() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: read()}}
 }
 
-// events grants what kubectl describe shows.
 func events() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: read()}}
 }
@@ -64,7 +63,6 @@ func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterR
 	return r
 }
 
-// kinds are resources by the role of their kind.
 type kinds struct {
 	claims, classes           byGroup // targets count as claims: teams write them
 	clusterScoped, namespaced byGroup // managed resources and their configurations
@@ -88,14 +86,12 @@ func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
 	return k
 }
 
-// byGroup holds the resources of each API group.
 type byGroup map[string][]string
 
 func (b byGroup) add(d *apiextensionsv1.CustomResourceDefinition) {
 	b[d.Spec.Group] = append(b[d.Spec.Group], d.Spec.Names.Plural)
 }
 
-// may returns one rule for each group, sorted.
 func (b byGroup) may(verbs []string) []rbacv1.PolicyRule {
 	groups := make([]string, 0, len(b))
 	for group := range b {

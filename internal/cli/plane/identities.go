@@ -35,7 +35,6 @@ const (
 	FieldManager       = "bowline"
 )
 
-// applyIdentities applies namespaces, roles, bindings and the controllers' service account.
 func applyIdentities(ctx context.Context, cfg *rest.Config, objects []*unstructured.Unstructured) error {
 	mapper := meta.NewDefaultRESTMapper(nil) // a fixed mapping saves a discovery
 	for _, o := range objects {
@@ -130,7 +129,6 @@ func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 
 const tokenLife = time.Hour
 
-// A tokenSource requests tokens of the controllers' service account.
 type tokenSource struct{ client kubernetes.Interface }
 
 // Token returns a new token. It expires after half of its life for the client, which keeps it if the next request fails.

@@ -48,7 +48,6 @@ func newSpanExport(log logr.Logger, version string, getenv func(string) string) 
 	return spanExport{trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))}, nil
 }
 
-// spansWanted reports whether the variables name an endpoint.
 func spansWanted(getenv func(string) string) (bool, error) {
 	first := func(names ...string) (name, value string) {
 		for _, name := range names {
@@ -73,7 +72,6 @@ func spansWanted(getenv func(string) string) (bool, error) {
 	return true, nil
 }
 
-// options returns options that make reconcilers record spans.
 func (e spanExport) options() []managed.ReconcilerOption {
 	if e.provider == nil {
 		return nil

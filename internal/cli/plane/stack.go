@@ -95,7 +95,6 @@ func (s *Stack) Start(ctx context.Context, svc Service) error {
 	return s.WaitReady(ctx, s.Launch(ctx, svc))
 }
 
-// wait returns nil when ctx ends, or the error of a service that ends before.
 func (s *Stack) wait(ctx context.Context) error {
 	select {
 	case failed := <-s.failed:
@@ -105,7 +104,6 @@ func (s *Stack) wait(ctx context.Context) error {
 	}
 }
 
-// stop ends every service, last started first, and returns their errors.
 func (s *Stack) stop() error {
 	var errs []error
 	for i := len(s.started) - 1; i >= 0; i-- {
@@ -124,7 +122,6 @@ func (s *Stack) stop() error {
 	return errors.Join(errs...)
 }
 
-// ended explains why a service has ended that should run.
 func (s *Started) ended() error {
 	if s.err == nil {
 		return fmt.Errorf("%s ended unexpectedly", s.Name)

@@ -84,7 +84,6 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	return state, nil
 }
 
-// needs are the objects that must exist before the controllers start.
 type needs struct {
 	definitions []*apiextensionsv1.CustomResourceDefinition
 	identities  []*unstructured.Unstructured

@@ -94,7 +94,6 @@ func (r Request) Validate() error {
 	return errors.Join(append(errs, validateDuration(r.Duration))...)
 }
 
-// validateNamespace refuses namespaces that cannot be a team's.
 func validateNamespace(name string) error {
 	if strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, "bowline-") {
 		return fmt.Errorf("namespace %q belongs to the system; choose a namespace of its own for the team", name)
@@ -212,7 +211,6 @@ func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Gra
 	return a.grant(ctx, t, d)
 }
 
-// grant creates a token for a team.
 func (a *Accounts) grant(ctx context.Context, t Team, d time.Duration) (Grant, error) {
 	if t.Role == "" {
 		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, so a token would have no rights; create the team again",
@@ -226,7 +224,6 @@ func (a *Accounts) grant(ctx context.Context, t Team, d time.Duration) (Grant, e
 	return Grant{Team: t, Token: token}, nil
 }
 
-// get returns one team.
 func (a *Accounts) get(ctx context.Context, name string) (Team, error) {
 	all, err := a.List(ctx)
 	if err != nil {
@@ -242,7 +239,6 @@ func (a *Accounts) get(ctx context.Context, name string) (Team, error) {
 	return Team{}, &UnknownError{Name: name, Known: names}
 }
 
-// roleName is the cluster role of a role.
 func roleName(role string) string { return "bowline-" + role }
 
 // roleOf is one of Roles, or empty for another cluster role.
@@ -307,7 +303,6 @@ func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []st
 	return t, others, err
 }
 
-// boundByOthers returns all bindings of a team's account.
 func (a *Accounts) boundByOthers(ctx context.Context, name string) ([]string, error) {
 	var found []string
 	inNamespaces, err := a.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
@@ -331,7 +326,6 @@ func (a *Accounts) boundByOthers(ctx context.Context, name string) ([]string, er
 	return found, nil
 }
 
-// bindings returns the bindings of teams.
 func (a *Accounts) bindings(ctx context.Context, selector string) ([]rbacv1.RoleBinding, error) {
 	all, err := a.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -358,7 +352,6 @@ func (a *Accounts) checkRole(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkAccount refuses an account that is not a team's, and a team with another namespace.
 func (a *Accounts) checkAccount(ctx context.Context, r Request) error {
 	account, err := a.kube.CoreV1().ServiceAccounts(Namespace).Get(ctx, r.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

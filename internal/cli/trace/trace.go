@@ -107,7 +107,6 @@ func nodeOf(role inspect.Role, ref corev1.ObjectReference, r inspect.Reading) *N
 	return n
 }
 
-// describe sets state, phase, conditions and message from an object.
 func (n *Node) describe(o *unstructured.Unstructured) {
 	n.Phase = inspect.Text(o, "status", "bindingPhase")
 	status := inspect.Conditions(o)
@@ -155,7 +154,6 @@ func (n *Node) add(children ...*Node) {
 	n.Children = append(n.Children, slices.DeleteFunc(children, func(c *Node) bool { return c == nil })...)
 }
 
-// problem adds a problem of the link to the node.
 func (n *Node) problem(text string) { n.Problems = append(n.Problems, text) }
 
 // Build follows the chain from a claim or a managed resource.
@@ -174,13 +172,11 @@ func Build(ctx context.Context, c *inspect.Cluster, from inspect.Reading) (*Node
 	}
 }
 
-// A builder makes the nodes of one trace.
 type builder struct {
 	ctx     context.Context
 	cluster *inspect.Cluster
 }
 
-// claim makes the tree of a claim.
 func (b builder) claim(from inspect.Reading) *Node {
 	claim := from.Object
 	root := nodeOf(inspect.RoleClaim, corev1.ObjectReference{}, from)
@@ -219,7 +215,6 @@ func (b builder) managed(r inspect.Reading, claim *unstructured.Unstructured) (*
 	return n, source
 }
 
-// disowned returns the problem of a managed resource that is not bound to the claim that names it.
 func disowned(mg, claim *unstructured.Unstructured) string {
 	ref, ok := inspect.Reference(mg, "spec", "claimRef")
 	same := ref.Kind == claim.GetKind() && ref.Namespace == claim.GetNamespace() && ref.Name == claim.GetName()
@@ -237,7 +232,6 @@ func disowned(mg, claim *unstructured.Unstructured) string {
 	}
 }
 
-// owner makes the node of the claim of a managed resource.
 func (b builder) owner(mg *unstructured.Unstructured) *Node {
 	ref, ok := inspect.Reference(mg, "spec", "claimRef")
 	if !ok {
@@ -331,7 +325,6 @@ type publication struct {
 	presence inspect.Presence
 }
 
-// published makes the node of the connection Secret of a managed resource, nil if it names none.
 func (b builder) published(mg *unstructured.Unstructured) (*Node, publication) {
 	key, ok := inspect.ConnectionSecret(mg)
 	if !ok {
@@ -347,7 +340,6 @@ func (b builder) published(mg *unstructured.Unstructured) (*Node, publication) {
 	return n, publication{secret, presence}
 }
 
-// copied makes the node of the claim's Secret, nil if the claim names none.
 func (b builder) copied(claim *unstructured.Unstructured, source publication) *Node {
 	key, ok := inspect.ConnectionSecret(claim)
 	if !ok {
@@ -369,7 +361,6 @@ func (b builder) copied(claim *unstructured.Unstructured, source publication) *N
 	return n
 }
 
-// secret makes the node of a Secret, with the names of its keys.
 func (b builder) secret(key types.NamespacedName) (*Node, *corev1.Secret, inspect.Presence) {
 	secret, r := b.cluster.Secret(b.ctx, key)
 	n := &Node{Role: RoleSecret, Kind: "Secret", Namespace: key.Namespace, Name: key.Name, State: State(r.Presence), Message: r.Problem}
@@ -411,7 +402,6 @@ func (n *Node) compare(claim *unstructured.Unstructured, have *corev1.Secret, so
 	}
 }
 
-// differences lists the keys that differ.
 func differences(wanted, have map[string][]byte) string {
 	expected, found := sets.KeySet(wanted), sets.KeySet(have)
 	other := expected.Intersection(found)

@@ -38,7 +38,6 @@ func write(out *bufio.Writer, n *Node, role, branch, stem string) {
 	}
 }
 
-// title is the kind and name of a node.
 func (n *Node) title() string {
 	var words []string
 	if n.Kind != "" && n.Role != RoleSecret {
@@ -53,7 +52,6 @@ func (n *Node) title() string {
 	return inspect.Plain(strings.Join(words, " "))
 }
 
-// state is the state of a node in one line.
 func (n *Node) state() string {
 	var details []string
 	if n.Phase != "" {
@@ -77,7 +75,6 @@ func (n *Node) state() string {
 	return inspect.Plain(text)
 }
 
-// remarks are the lines below a node.
 func (n *Node) remarks() (lines []string) {
 	for _, p := range n.Problems {
 		lines = append(lines, "! "+inspect.Plain(p))
@@ -98,7 +95,6 @@ func WriteDOT(w io.Writer, root *Node) error {
 	return out.Flush()
 }
 
-// draw writes a node with its children, and returns its name in the graph.
 func draw(out *bufio.Writer, n *Node, count *int) string {
 	name := fmt.Sprintf("n%d", *count)
 	*count++
@@ -120,7 +116,6 @@ func dotText(lines []string) string {
 	return `"` + label.String() + `"`
 }
 
-// colour is that of the state.
 func (n *Node) colour() string {
 	switch n.State {
 	case StateReady, StatePresent, StateInStep:

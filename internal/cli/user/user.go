@@ -23,7 +23,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/team"
 )
 
-// flags are shared by all commands about teams.
 type flags struct {
 	program    string // its name as it was typed, for commands that are printed
 	folder     *datadir.Flag
@@ -69,7 +68,6 @@ func (f *flags) accounts() (*team.Accounts, *clientcmdapi.Cluster, error) {
 	return accounts, cluster, err
 }
 
-// again is a command about a team as it can be typed.
 func (f *flags) again(verb, name string) string {
 	line := fmt.Sprintf("%s user %s %s", f.program, verb, name)
 	if f.kubeconfig != "" {
@@ -81,7 +79,6 @@ func (f *flags) again(verb, name string) string {
 	return line
 }
 
-// tokenFlags are those of commands that create a token.
 type tokenFlags struct {
 	duration time.Duration
 	file     string
@@ -135,7 +132,6 @@ Its kubeconfig is %[5]s; the token expires %[6]s. Anybody with the file has the 
 	return err
 }
 
-// formatExpiry formats the expiry of a token, with the time left.
 func formatExpiry(ends time.Time) string {
 	left := time.Until(ends)
 	if left <= 0 {
@@ -144,7 +140,6 @@ func formatExpiry(ends time.Time) string {
 	return fmt.Sprintf("%s (in %s)", ends.Local().Format(time.DateTime), strings.TrimSuffix(left.Round(time.Minute).String(), "0s"))
 }
 
-// explainRights adds the next step if a server refuses access.
 func explainRights(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%w: this command needs an administrator; give the kubeconfig of one with --kubeconfig", err)

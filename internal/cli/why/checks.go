@@ -24,15 +24,12 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/providerconfig"
 )
 
-// otherChecks are the checks of an object of any kind.
 func (q *inquiry) otherChecks() []func() { return []func(){q.checkDeletion, q.checkConditions} }
 
-// configChecks are the checks of a provider configuration.
 func (q *inquiry) configChecks() []func() {
 	return []func(){q.checkDeletion, q.checkConditions, func() { q.checkCredentials(q.object) }}
 }
 
-// checkSeen checks whether a controller has reconciled the current object.
 func (q *inquiry) checkSeen() {
 	seen := q.synced.ObservedGeneration
 	switch {
@@ -92,7 +89,6 @@ func (q *inquiry) checkDeletion() {
 	}
 }
 
-// sentence begins with a capital letter and ends with a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -140,7 +136,6 @@ func (q *inquiry) checkClass() {
 	}
 }
 
-// checkResource follows the claim to its managed resource.
 func (q *inquiry) checkResource() {
 	ref, ok := inspect.Reference(q.object, "spec", "resourceRef")
 	if !ok {
@@ -176,7 +171,6 @@ func (q *inquiry) checkBond(what string, r inspect.Reading) {
 	}
 }
 
-// nextOfClaim tells when a claim is reconciled again.
 func (q *inquiry) nextOfClaim() string {
 	needPerson := []xpv1.ConditionReason{xpv1.ReasonNoMatchingClass, xpv1.ReasonAmbiguousDefaultClass, xpv1.ReasonClassNotFound}
 	switch {
@@ -202,7 +196,6 @@ func (q *inquiry) managedChecks() []func() {
 	}
 }
 
-// pausedBy returns what pauses the object, empty if it is not paused.
 func (q *inquiry) pausedBy() string {
 	if q.Role != inspect.RoleManaged {
 		return ""
@@ -234,7 +227,6 @@ func (q *inquiry) checkPaused() {
 	}
 }
 
-// checkConfig checks whether the provider configuration and its Secret exist.
 func (q *inquiry) checkConfig() {
 	ref, r, ok := q.cluster.ProviderConfig(q.ctx, q.kind, q.object, "spec", "providerConfigRef")
 	if !ok {
@@ -250,7 +242,6 @@ func (q *inquiry) checkConfig() {
 	}
 }
 
-// checkCredentials checks whether the Secret of a provider configuration exists.
 func (q *inquiry) checkCredentials(config *unstructured.Unstructured) {
 	ref, ok := inspect.Reference(config, "spec", "credentials", "secretRef")
 	if !ok || inspect.Text(config, "spec", "credentials", "source") != string(xpv1.CredentialsSourceSecret) {
@@ -267,7 +258,6 @@ func (q *inquiry) checkCredentials(config *unstructured.Unstructured) {
 	}
 }
 
-// checkNamespace checks whether the namespace of the connection Secret exists.
 func (q *inquiry) checkNamespace() {
 	key, ok := inspect.ConnectionSecret(q.object)
 	if ok && q.cluster.Namespace(q.ctx, key.Namespace).Presence == inspect.Missing {
@@ -298,7 +288,6 @@ func (q *inquiry) checkFailure() {
 	q.advise(cmp.Or(known.Action, "Read the message."))
 }
 
-// checkOperation reports asynchronous operations.
 func (q *inquiry) checkOperation() {
 	current, last := q.status.GetCondition(xpv1.TypeAsyncOperation), q.status.GetCondition(xpv1.TypeLastAsyncOperation)
 	if current.Status == corev1.ConditionTrue && current.Reason == xpv1.ReasonOngoing {
@@ -309,7 +298,6 @@ func (q *inquiry) checkOperation() {
 	}
 }
 
-// checkExternal reports that the external resource is not ready.
 func (q *inquiry) checkExternal() {
 	if q.ready.Status != corev1.ConditionFalse || q.failing() || meta.WasDeleted(q.object) || q.pausedBy() != "" {
 		return
@@ -333,7 +321,6 @@ func (q *inquiry) checkExternal() {
 	q.blocked(cause+".", "")
 }
 
-// checkDrift reports that the external resource differs from the spec.
 func (q *inquiry) checkDrift() {
 	if q.status.GetCondition(xpv1.TypeInSync).Status != corev1.ConditionFalse {
 		return
@@ -374,7 +361,6 @@ func (q *inquiry) nextOfManaged() string {
 	return "Soon, at the latest at the next poll (" + q.pollInterval() + ")."
 }
 
-// pollInterval is how often the external resource is polled.
 func (q *inquiry) pollInterval() string {
 	if d, ok := meta.GetPollInterval(q.object); ok {
 		return "every " + d.String()

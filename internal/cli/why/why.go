@@ -126,7 +126,6 @@ type inquiry struct {
 	config  *unstructured.Unstructured // the provider configuration, if it could be read
 }
 
-// state derives the state from conditions.
 func (q *inquiry) state() State {
 	switch {
 	case meta.WasDeleted(q.object):
@@ -142,17 +141,14 @@ func (q *inquiry) state() State {
 	}
 }
 
-// failing reports whether the last reconcile failed.
 func (q *inquiry) failing() bool {
 	return q.synced.Status == corev1.ConditionFalse && q.synced.Reason != xpv1.ReasonReconcilePaused
 }
 
-// unseen reports whether no controller has written a condition of a claim or managed resource.
 func (q *inquiry) unseen() bool {
 	return (q.Role == inspect.RoleClaim || q.Role == inspect.RoleManaged) && q.ready.Reason == "" && q.synced.Reason == ""
 }
 
-// blocked adds a cause, and what a person can do about it. Both may be empty.
 func (q *inquiry) blocked(cause, action string) {
 	if cause != "" && !slices.Contains(q.Blockers, cause) {
 		q.Blockers = append(q.Blockers, cause)
@@ -160,14 +156,12 @@ func (q *inquiry) blocked(cause, action string) {
 	q.advise(action)
 }
 
-// advise adds what a person can do.
 func (q *inquiry) advise(action string) {
 	if action != "" && !slices.Contains(q.Actions, action) {
 		q.Actions = append(q.Actions, action)
 	}
 }
 
-// address is the object on a command line of kubectl.
 func (q *inquiry) address() string {
 	text := q.kind.String() + " " + q.Name
 	if q.Namespace != "" {
@@ -176,7 +170,6 @@ func (q *inquiry) address() string {
 	return text
 }
 
-// readHistory finds the last step and the last error.
 func (q *inquiry) readHistory() {
 	events, access := q.cluster.Events(q.ctx, q.object)
 	if access == inspect.NoAccess {
@@ -225,7 +218,6 @@ func (q *inquiry) lastStep(last *corev1.Event) *Happening {
 	return &latest
 }
 
-// lastError is the current failure, else that of the last warning.
 func (q *inquiry) lastError(last *corev1.Event) *Happening {
 	if !q.failing() {
 		if last == nil || last.Reason == string(q.ready.Reason) { // the reason why a claim waits is no error, but a cause
@@ -256,7 +248,6 @@ func advice(reason xpv1.ConditionReason) event.Explanation {
 	return event.Explanation{}
 }
 
-// configReasons explains the reasons of provider configurations.
 func configReasons() []event.Explanation {
 	return []event.Explanation{
 		explain(providerconfig.ReasonInUse, "Objects use the configuration.", "Delete its users, or let them name another configuration."),

@@ -48,7 +48,6 @@ func (e *Explanation) write(out *bufio.Writer, now time.Time) {
 	}
 }
 
-// headline is the state in one sentence.
 func (e *Explanation) headline() string {
 	state := map[State]string{
 		StateFine:     "is fine",
@@ -76,7 +75,6 @@ func list(out *bufio.Writer, title string, items []string) {
 	}
 }
 
-// text is a happening with its age.
 func (h *Happening) text(now time.Time) string {
 	text := h.Message
 	if h.Reason != "" {
