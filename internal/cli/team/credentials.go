@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -24,53 +24,41 @@ import (
 
 // checkNamespace refuses a namespace with Secrets of a configuration, a class or a cluster-scoped managed resource: a team reads all
 // Secrets of its namespace.
-func (a *Accounts) checkNamespace(ctx context.Context, namespace string) error {
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	all, err := a.dynamic.Resource(definitions).List(ctx, metav1.ListOptions{})
-	if err != nil {
+func (a *Accounts) checkNamespace(ctx context.Context, r Request) error {
+	var definitions apiextensionsv1.CustomResourceDefinitionList
+	if err := a.client.List(ctx, &definitions); err != nil {
 		return fmt.Errorf("listing custom resource definitions: %w", err)
 	}
-	for _, definition := range all.Items {
-		resource, ok := mayNameSecrets(definition)
-		if !ok {
+	for _, d := range definitions.Items {
+		served := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
+		if served < 0 || !mayNameSecrets(d) {
 			continue
 		}
-		objects, err := a.dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) {
+		var objects unstructured.UnstructuredList
+		objects.SetAPIVersion(d.Spec.Group + "/" + d.Spec.Versions[served].Name)
+		objects.SetKind(d.Spec.Names.Kind + "List")
+		err := a.client.List(ctx, &objects)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			continue // just removed
 		}
 		if err != nil {
-			return fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
+			return fmt.Errorf("listing %s: %w", d.Name, err)
 		}
 		for _, o := range objects.Items {
-			if namesSecretsIn(o, namespace) {
+			if namesSecretsIn(o, r.Namespace) {
 				return fmt.Errorf("namespace %[3]q has Secrets of %[1]s %[2]s, which the team could read; choose a namespace of its own for the team",
-					o.GetKind(), o.GetName(), namespace)
+					o.GetKind(), o.GetName(), r.Namespace)
 			}
 		}
 	}
 	return nil
 }
 
-// mayNameSecrets returns the resource of a definition whose objects may name Secrets of the platform. A namespaced managed resource
-// names only Secrets of its own namespace, which are meant for that namespace.
-func mayNameSecrets(definition unstructured.Unstructured) (schema.GroupVersionResource, bool) {
-	categories, _, _ := unstructured.NestedStringSlice(definition.Object, "spec", "names", "categories")
-	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
-	is := func(category string) bool { return slices.Contains(categories, category) }
-	if !is("classes") && !is("provider") && !(is("managed") && scope == "Cluster") {
-		return schema.GroupVersionResource{}, false
-	}
-	resource := schema.GroupVersionResource{}
-	resource.Group, _, _ = unstructured.NestedString(definition.Object, "spec", "group")
-	resource.Resource, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "plural")
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, v := range versions {
-		if version, ok := v.(map[string]any); ok && version["served"] == true {
-			resource.Version, _ = version["name"].(string)
-		}
-	}
-	return resource, resource.Version != ""
+// mayNameSecrets reports whether objects of a kind may name Secrets of the platform. A namespaced managed resource names only Secrets of
+// its own namespace, which are meant for that namespace.
+func mayNameSecrets(d apiextensionsv1.CustomResourceDefinition) bool {
+	is := func(category string) bool { return slices.Contains(d.Spec.Names.Categories, category) }
+	return is("classes") || is("provider") || is("managed") && d.Spec.Scope == apiextensionsv1.ClusterScoped
 }
 
 // namesSecretsIn reports whether an object names Secrets of a namespace: by references, which name the namespace or mean that of the

@@ -16,7 +16,6 @@ package team
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,16 +25,14 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
-
-	"github.com/bowline-dev/bowline/internal/cli/personas"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Namespace holds the service accounts of all teams, and nothing else.
@@ -133,50 +130,47 @@ func (e *UnknownError) Error() string {
 }
 
 // Accounts manages the teams of one control plane. All methods need the rights of an administrator.
-type Accounts struct {
-	kube    kubernetes.Interface
-	dynamic dynamic.Interface
-}
+type Accounts struct{ client client.Client }
 
-// NewAccounts returns the accounts. It sends no request.
+// NewAccounts returns the accounts.
 func NewAccounts(cfg *rest.Config) (*Accounts, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // for one person; the server limits its load itself
-	kube, err := kubernetes.NewForConfig(cfg)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
-	objects, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("creating client: %w", err)
-	}
-	return &Accounts{kube: kube, dynamic: objects}, nil
+	return &Accounts{client.WithFieldOwner(c, fieldManager)}, nil
 }
 
 // Create creates a team and a token. An existing team gets the role of the request and a new token, and keeps its namespace. It refuses
 // namespaces of the system, namespace default, which has the events of cluster-scoped objects, and namespaces with credentials of the
 // platform: the team could read them.
 func (a *Accounts) Create(ctx context.Context, r Request) (Grant, error) {
-	if err := r.Validate(); err != nil {
-		return Grant{}, err
+	err := r.Validate()
+	for _, check := range []func(context.Context, Request) error{a.checkRole, a.checkNamespace, a.checkAccount} {
+		if err == nil {
+			err = check(ctx, r)
+		}
 	}
-	if err := a.checkRole(ctx, roleName(r.Role)); err != nil {
-		return Grant{}, err
-	}
-	if err := a.checkNamespace(ctx, r.Namespace); err != nil {
-		return Grant{}, err
-	}
-	if err := a.checkAccount(ctx, r); err != nil {
-		return Grant{}, err
-	}
-	created, err := a.ensureNamespace(ctx, r.Namespace)
 	if err != nil {
 		return Grant{}, err
 	}
-	if _, err := a.ensureNamespace(ctx, Namespace); err != nil {
+	created, err := a.ensure(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}})
+	if err != nil {
 		return Grant{}, err
 	}
-	if err := a.ensureAccount(ctx, r); err != nil {
+	if _, err := a.ensure(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
+		return Grant{}, err
+	}
+	account := accountOf(r.Name)
+	account.Labels, account.Annotations = map[string]string{labelTeam: r.Name}, map[string]string{annotationNamespace: r.Namespace}
+	account.AutomountServiceAccountToken = new(false) // no pod acts as a team
+	if _, err := a.ensure(ctx, account); err != nil {
 		return Grant{}, err
 	}
 	if err := a.ensureBinding(ctx, r); err != nil {
@@ -205,23 +199,30 @@ func (a *Accounts) Renew(ctx context.Context, name string, d time.Duration) (Gra
 	if err := validateNamespace(t.Namespace); err != nil {
 		return Grant{}, err
 	}
-	if err := a.checkNamespace(ctx, t.Namespace); err != nil {
+	if err := a.checkNamespace(ctx, Request{Namespace: t.Namespace}); err != nil {
 		return Grant{}, err
 	}
 	return a.grant(ctx, t, d)
 }
 
+// grant creates a token, and records its expiry on the account: the server does not list tokens.
 func (a *Accounts) grant(ctx context.Context, t Team, d time.Duration) (Grant, error) {
 	if t.Role == "" {
 		return Grant{}, fmt.Errorf("team %q has lost its role in namespace %q, so a token would have no rights; create the team again",
 			t.Name, t.Namespace)
 	}
-	token, ends, err := a.newToken(ctx, t.Name, d)
-	if err != nil {
-		return Grant{}, err
+	account := accountOf(t.Name)
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(d.Seconds()))}}
+	if err := a.client.SubResource("token").Create(ctx, account, token); err != nil {
+		return Grant{}, fmt.Errorf("creating a token of team %s: %w", t.Name, err)
 	}
-	t.TokenEnds = ends
-	return Grant{Team: t, Token: token}, nil
+	t.TokenEnds = token.Status.ExpirationTimestamp.UTC()
+	patch := client.MergeFrom(account.DeepCopy())
+	account.Annotations = map[string]string{annotationTokenEnds: t.TokenEnds.Format(time.RFC3339)}
+	if err := a.client.Patch(ctx, account, patch); err != nil {
+		return Grant{}, fmt.Errorf("recording the expiry of the token of team %s: %w", t.Name, err)
+	}
+	return Grant{Team: t, Token: token.Status.Token}, nil
 }
 
 func (a *Accounts) get(ctx context.Context, name string) (Team, error) {
@@ -229,43 +230,30 @@ func (a *Accounts) get(ctx context.Context, name string) (Team, error) {
 	if err != nil {
 		return Team{}, err
 	}
-	names := make([]string, 0, len(all))
+	unknown := &UnknownError{Name: name}
 	for _, t := range all {
 		if t.Name == name {
 			return t, nil
 		}
-		names = append(names, t.Name)
+		unknown.Known = append(unknown.Known, t.Name)
 	}
-	return Team{}, &UnknownError{Name: name, Known: names}
-}
-
-func roleName(role string) string { return "bowline-" + role }
-
-// roleOf is one of Roles, or empty for another cluster role.
-func roleOf(clusterRole string) string {
-	switch clusterRole {
-	case personas.Edit, personas.View, personas.Admin:
-		return strings.TrimPrefix(clusterRole, "bowline-")
-	}
-	return ""
+	return Team{}, unknown
 }
 
 // List returns all teams, sorted by name.
 func (a *Accounts) List(ctx context.Context) ([]Team, error) {
-	accounts, err := a.kube.CoreV1().ServiceAccounts(Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelTeam})
-	if err != nil {
+	var accounts corev1.ServiceAccountList
+	if err := a.client.List(ctx, &accounts, client.InNamespace(Namespace), client.HasLabels{labelTeam}); err != nil {
 		return nil, fmt.Errorf("listing service accounts: %w", err)
 	}
-	bindings, err := a.bindings(ctx, labelTeam)
+	bindings, err := a.bindings(ctx, client.HasLabels{labelTeam})
 	if err != nil {
 		return nil, err
 	}
 	teams := make([]Team, 0, len(accounts.Items))
 	for _, account := range accounts.Items {
 		t := Team{Name: account.Name, Namespace: account.Annotations[annotationNamespace], Since: account.CreationTimestamp.Time}
-		if ends, err := time.Parse(time.RFC3339, account.Annotations[annotationTokenEnds]); err == nil {
-			t.TokenEnds = ends
-		}
+		t.TokenEnds, _ = time.Parse(time.RFC3339, account.Annotations[annotationTokenEnds]) // zero without one
 		for _, b := range bindings {
 			if b.Namespace == t.Namespace && b.Name == bindingName(t.Name) && slices.Contains(b.Subjects, subject(t.Name)) {
 				t.Role = roleOf(b.RoleRef.Name)
@@ -281,7 +269,7 @@ func (a *Accounts) List(ctx context.Context) ([]Team, error) {
 // bindings of the account, as kind and name: they would hold for a new team of the same name. The error is an UnknownError if there
 // is no such team.
 func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []string, err error) {
-	bindings, err := a.bindings(ctx, labelTeam+"="+name)
+	bindings, err := a.bindings(ctx, client.MatchingLabels{labelTeam: name})
 	if err != nil {
 		return Team{}, nil, err
 	}
@@ -289,34 +277,28 @@ func (a *Accounts) Revoke(ctx context.Context, name string) (t Team, others []st
 		return Team{}, nil, err
 	}
 	for _, b := range bindings {
-		err := a.kube.RbacV1().RoleBindings(b.Namespace).Delete(ctx, b.Name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := a.client.Delete(ctx, &b); client.IgnoreNotFound(err) != nil {
 			return Team{}, nil, fmt.Errorf("deleting role binding %s/%s: %w", b.Namespace, b.Name, err)
 		}
 		t.Name, t.Namespace = name, b.Namespace
 	}
-	err = a.kube.CoreV1().ServiceAccounts(Namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := a.client.Delete(ctx, accountOf(name)); client.IgnoreNotFound(err) != nil {
 		return Team{}, nil, fmt.Errorf("deleting service account %s/%s: %w", Namespace, name, err)
 	}
 	others, err = a.boundByOthers(ctx, name)
 	return t, others, err
 }
 
-func (a *Accounts) boundByOthers(ctx context.Context, name string) ([]string, error) {
-	var found []string
-	inNamespaces, err := a.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing role bindings: %w", err)
+func (a *Accounts) boundByOthers(ctx context.Context, name string) (found []string, err error) {
+	var inNamespaces rbacv1.RoleBindingList
+	var everywhere rbacv1.ClusterRoleBindingList
+	if err := errors.Join(a.client.List(ctx, &inNamespaces), a.client.List(ctx, &everywhere)); err != nil {
+		return nil, fmt.Errorf("listing bindings: %w", err)
 	}
 	for _, b := range inNamespaces.Items {
 		if slices.Contains(b.Subjects, subject(name)) {
 			found = append(found, fmt.Sprintf("rolebinding %s -n %s", b.Name, b.Namespace))
 		}
-	}
-	everywhere, err := a.kube.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing cluster role bindings: %w", err)
 	}
 	for _, b := range everywhere.Items {
 		if slices.Contains(b.Subjects, subject(name)) {
@@ -326,9 +308,9 @@ func (a *Accounts) boundByOthers(ctx context.Context, name string) ([]string, er
 	return found, nil
 }
 
-func (a *Accounts) bindings(ctx context.Context, selector string) ([]rbacv1.RoleBinding, error) {
-	all, err := a.kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
+func (a *Accounts) bindings(ctx context.Context, selector client.ListOption) ([]rbacv1.RoleBinding, error) {
+	var all rbacv1.RoleBindingList
+	if err := a.client.List(ctx, &all, selector); err != nil {
 		return nil, fmt.Errorf("listing role bindings: %w", err)
 	}
 	return slices.DeleteFunc(all.Items, func(b rbacv1.RoleBinding) bool { return b.Name != bindingName(b.Labels[labelTeam]) }), nil
@@ -340,9 +322,25 @@ func subject(team string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: team}
 }
 
+func accountOf(team string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: team}}
+}
+
+func roleName(role string) string { return "bowline-" + role }
+
+// roleOf is one of Roles, or empty for another cluster role.
+func roleOf(clusterRole string) string {
+	role, ok := strings.CutPrefix(clusterRole, "bowline-")
+	if !ok || !slices.Contains(Roles(), role) {
+		return ""
+	}
+	return role
+}
+
 // checkRole refuses a missing role: Kubernetes would accept the binding, and the team would have no rights.
-func (a *Accounts) checkRole(ctx context.Context, name string) error {
-	_, err := a.kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
+func (a *Accounts) checkRole(ctx context.Context, r Request) error {
+	name := roleName(r.Role)
+	err := a.client.Get(ctx, client.ObjectKey{Name: name}, &rbacv1.ClusterRole{})
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("cluster role %s does not exist; install the roles with: bowline rbac | kubectl apply -f -", name)
 	}
@@ -353,7 +351,8 @@ func (a *Accounts) checkRole(ctx context.Context, name string) error {
 }
 
 func (a *Accounts) checkAccount(ctx context.Context, r Request) error {
-	account, err := a.kube.CoreV1().ServiceAccounts(Namespace).Get(ctx, r.Name, metav1.GetOptions{})
+	account := accountOf(r.Name)
+	err := a.client.Get(ctx, client.ObjectKeyFromObject(account), account)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -370,80 +369,37 @@ func (a *Accounts) checkAccount(ctx context.Context, r Request) error {
 	return nil
 }
 
-func (a *Accounts) ensureNamespace(ctx context.Context, name string) (created bool, err error) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err = a.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager})
+// ensure creates an object unless it exists.
+func (a *Accounts) ensure(ctx context.Context, o client.Object) (created bool, err error) {
+	err = a.client.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("creating namespace %s: %w", name, err)
+		return false, fmt.Errorf("creating %s: %w", o.GetName(), err)
 	}
 	return true, nil
 }
 
-func (a *Accounts) ensureAccount(ctx context.Context, r Request) error {
-	account := &corev1.ServiceAccount{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: Namespace, Name: r.Name,
-			Labels:      map[string]string{labelTeam: r.Name},
-			Annotations: map[string]string{annotationNamespace: r.Namespace},
-		},
-		AutomountServiceAccountToken: ptr.To(false), // no pod acts as a team
-	}
-	_, err := a.kube.CoreV1().ServiceAccounts(Namespace).Create(ctx, account, metav1.CreateOptions{FieldManager: fieldManager})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating service account %s/%s: %w", Namespace, r.Name, err)
-	}
-	return nil
-}
-
 // ensureBinding replaces a binding with another role: the role of a binding is immutable.
 func (a *Accounts) ensureBinding(ctx context.Context, r Request) error {
-	want := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.Namespace, Name: bindingName(r.Name), Labels: map[string]string{labelTeam: r.Name},
-		},
-		Subjects: []rbacv1.Subject{subject(r.Name)},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName(r.Role)},
-	}
-	bindings := a.kube.RbacV1().RoleBindings(r.Namespace)
-	have, err := bindings.Get(ctx, want.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
+	want, have := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: bindingName(r.Name), Labels: map[string]string{labelTeam: r.Name}},
+		Subjects:   []rbacv1.Subject{subject(r.Name)},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName(r.Role)},
+	}, &rbacv1.RoleBinding{}
+	err := a.client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading role binding %s/%s: %w", r.Namespace, want.Name, err)
-	case have.RoleRef == want.RoleRef && slices.Equal(have.Subjects, want.Subjects) && have.Labels[labelTeam] == r.Name:
-		return nil
-	default:
-		if err := bindings.Delete(ctx, want.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	}
+	if err == nil {
+		if have.RoleRef == want.RoleRef && slices.Equal(have.Subjects, want.Subjects) && have.Labels[labelTeam] == r.Name {
+			return nil
+		}
+		if err := a.client.Delete(ctx, have); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("replacing role binding %s/%s: %w", r.Namespace, want.Name, err)
 		}
 	}
-	if _, err := bindings.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
-		return fmt.Errorf("creating role binding %s/%s: %w", r.Namespace, want.Name, err)
-	}
-	return nil
-}
-
-// newToken creates a token and records its expiry on the account: the server does not list tokens.
-func (a *Accounts) newToken(ctx context.Context, name string, d time.Duration) (string, time.Time, error) {
-	accounts := a.kube.CoreV1().ServiceAccounts(Namespace)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(d.Seconds()))}}
-	answer, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("creating a token of team %s: %w", name, err)
-	}
-	ends := answer.Status.ExpirationTimestamp.UTC()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{annotationTokenEnds: ends.Format(time.RFC3339)},
-	}})
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("encoding the expiry of the token: %w", err)
-	}
-	_, err = accounts.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("recording the expiry of the token of team %s: %w", name, err)
-	}
-	return answer.Status.Token, ends, nil
+	_, err = a.ensure(ctx, want)
+	return err
 }
