@@ -4,6 +4,7 @@
 package personas
 
 import (
+	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -53,7 +54,6 @@ func events() []rbacv1.PolicyRule {
 
 func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterRole {
 	r := rbacv1.ClusterRole{
-		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Rules:      slices.Concat(rules...),
 	}
@@ -63,6 +63,7 @@ func role(name, aggregated string, rules ...[]rbacv1.PolicyRule) rbacv1.ClusterR
 	return r
 }
 
+// kinds are the resources of each role, by API group.
 type kinds struct {
 	claims, classes           byGroup // targets count as claims: teams write them
 	clusterScoped, namespaced byGroup // managed resources and their configurations
@@ -72,34 +73,29 @@ func classify(definitions []*apiextensionsv1.CustomResourceDefinition) kinds {
 	k := kinds{claims: byGroup{}, classes: byGroup{}, clusterScoped: byGroup{}, namespaced: byGroup{}}
 	for _, d := range definitions {
 		is := func(category string) bool { return slices.Contains(d.Spec.Names.Categories, category) }
+		var in byGroup
 		switch { // a kind with several categories counts for the most restricted one
 		case (is("managed") || is("provider")) && d.Spec.Scope == apiextensionsv1.ClusterScoped:
-			k.clusterScoped.add(d)
+			in = k.clusterScoped
 		case is("managed") || is("provider"):
-			k.namespaced.add(d)
+			in = k.namespaced
 		case is("classes"):
-			k.classes.add(d)
+			in = k.classes
 		case is("claims"), is("targets"):
-			k.claims.add(d)
+			in = k.claims
+		default:
+			continue
 		}
+		in[d.Spec.Group] = append(in[d.Spec.Group], d.Spec.Names.Plural)
 	}
 	return k
 }
 
 type byGroup map[string][]string
 
-func (b byGroup) add(d *apiextensionsv1.CustomResourceDefinition) {
-	b[d.Spec.Group] = append(b[d.Spec.Group], d.Spec.Names.Plural)
-}
-
-func (b byGroup) may(verbs []string) []rbacv1.PolicyRule {
-	groups := make([]string, 0, len(b))
-	for group := range b {
-		groups = append(groups, group)
-	}
-	slices.Sort(groups)
-	rules := make([]rbacv1.PolicyRule, 0, len(groups))
-	for _, group := range groups {
+// may returns one rule for each group, sorted.
+func (b byGroup) may(verbs []string) (rules []rbacv1.PolicyRule) {
+	for _, group := range slices.Sorted(maps.Keys(b)) {
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{group}, Resources: slices.Sorted(slices.Values(b[group])), Verbs: verbs,
 		})

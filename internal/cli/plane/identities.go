@@ -17,11 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bowline-dev/bowline/internal/cli/personas"
 	"github.com/bowline-dev/bowline/internal/cli/team"
@@ -73,9 +74,8 @@ func Identities(from []provider.Provider, definitions []*apiextensionsv1.CustomR
 		objects = append(objects, &role)
 	}
 	objects = append(objects,
-		&corev1.Namespace{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: team.Namespace}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team.Namespace}},
 		&rbacv1.ClusterRoleBinding{
-			TypeMeta:   typeMeta(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Name: personas.Browse},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: team.Group}},
 			RoleRef:    roleRef("ClusterRole", personas.Browse),
@@ -92,29 +92,28 @@ func controllersIdentity(rules []rbacv1.PolicyRule) []runtime.Object {
 		Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
 	}}
 	return []runtime.Object{
-		&corev1.Namespace{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},
-		&corev1.ServiceAccount{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "ServiceAccount"), ObjectMeta: here},
-		&rbacv1.ClusterRole{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRole"), ObjectMeta: everywhere, Rules: rules},
-		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"), ObjectMeta: everywhere,
-			Subjects: subjects, RoleRef: roleRef("ClusterRole", ControllersAccount)},
-		&rbacv1.Role{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "Role"), ObjectMeta: here, Rules: leases},
-		&rbacv1.RoleBinding{TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "RoleBinding"), ObjectMeta: here,
-			Subjects: subjects, RoleRef: roleRef("Role", ControllersAccount)},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},
+		&corev1.ServiceAccount{ObjectMeta: here},
+		&rbacv1.ClusterRole{ObjectMeta: everywhere, Rules: rules},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: everywhere, Subjects: subjects, RoleRef: roleRef("ClusterRole", ControllersAccount)},
+		&rbacv1.Role{ObjectMeta: here, Rules: leases},
+		&rbacv1.RoleBinding{ObjectMeta: here, Subjects: subjects, RoleRef: roleRef("Role", ControllersAccount)},
 	}
-}
-
-func typeMeta(version schema.GroupVersion, kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: version.String(), Kind: kind}
 }
 
 func roleRef(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// bare converts objects for server-side apply: without the fields that the server owns, which would be applied as empty.
+// bare converts objects for server-side apply: with their kinds, and without the fields that the server owns, which would be applied
+// as empty.
 func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, o := range objects {
+		kind, err := apiutil.GVKForObject(o, clientgoscheme.Scheme)
+		if err != nil {
+			return nil, err
+		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
 			return nil, fmt.Errorf("encoding %T: %w", o, err)
@@ -122,7 +121,9 @@ func bare(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 		unstructured.RemoveNestedField(content, "status")
 		unstructured.RemoveNestedField(content, "spec")
 		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-		all = append(all, &unstructured.Unstructured{Object: content})
+		u := &unstructured.Unstructured{Object: content}
+		u.SetGroupVersionKind(kind)
+		all = append(all, u)
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 )
 
@@ -104,10 +105,8 @@ func (s *Stack) wait(ctx context.Context) error {
 	}
 }
 
-func (s *Stack) stop() error {
-	var errs []error
-	for i := len(s.started) - 1; i >= 0; i-- {
-		started := s.started[i]
+func (s *Stack) stop() (err error) {
+	for _, started := range slices.Backward(s.started) {
 		select {
 		case <-started.done:
 			continue // ended by itself; wait has reported it
@@ -116,10 +115,10 @@ func (s *Stack) stop() error {
 		started.cancel()
 		<-started.done
 		if started.err != nil && !errors.Is(started.err, context.Canceled) {
-			errs = append(errs, fmt.Errorf("stopping %s: %w", started.Name, started.err))
+			err = errors.Join(err, fmt.Errorf("stopping %s: %w", started.Name, started.err))
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func (s *Started) ended() error {

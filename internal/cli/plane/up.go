@@ -23,8 +23,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bowline-dev/bowline/controlplane"
@@ -63,7 +63,7 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	if p.WithCloud {
 		cloudStarted = running.Launch(ctx, cloudService)
 	}
-	need, err := needsOf(p.Providers) // while the server starts
+	definitions, err := provider.Definitions(p.Providers...) // while the server starts
 	if err != nil {
 		return datadir.RunFile{}, err
 	}
@@ -71,7 +71,7 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 		return datadir.RunFile{}, err
 	}
 	log.Own("bowline").Debug("API server is ready")
-	if err := p.startControllers(ctx, running, server, need, log); err != nil {
+	if err := p.startControllers(ctx, running, server.RESTConfig(), definitions, log); err != nil {
 		return datadir.RunFile{}, err
 	}
 	state := datadir.NewRunFile(server.Address(), p.Version)
@@ -84,24 +84,14 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	return state, nil
 }
 
-type needs struct {
-	definitions []*apiextensionsv1.CustomResourceDefinition
-	identities  []*unstructured.Unstructured
-}
-
-func needsOf(providers []provider.Provider) (needs, error) {
-	definitions, err := provider.Definitions(providers...)
-	if err != nil {
-		return needs{}, err
-	}
-	all, err := Identities(providers, definitions)
-	return needs{definitions: definitions, identities: all}, err
-}
-
 // startControllers prepares the server as its administrator, whose certificate this process holds anyway, and runs the controllers
 // as their service account.
-func (p Plane) startControllers(ctx context.Context, running *Stack, server *controlplane.Server, need needs, log *logs.Logs) error {
-	admin := server.RESTConfig()
+func (p Plane) startControllers(ctx context.Context, running *Stack, admin *rest.Config,
+	definitions []*apiextensionsv1.CustomResourceDefinition, log *logs.Logs) error {
+	identities, err := Identities(p.Providers, definitions)
+	if err != nil {
+		return err
+	}
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
 		return fmt.Errorf("creating client: %w", err)
@@ -109,10 +99,10 @@ func (p Plane) startControllers(ctx context.Context, running *Stack, server *con
 	tokens := tokenSource{client: client}
 	group, preparing := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return provider.InstallDefinitions(preparing, admin, log.Controllers(), need.definitions)
+		return provider.InstallDefinitions(preparing, admin, log.Controllers(), definitions)
 	})
 	group.Go(func() error {
-		if err := applyIdentities(preparing, admin, need.identities); err != nil {
+		if err := applyIdentities(preparing, admin, identities); err != nil {
 			return err
 		}
 		_, err := tokens.Token() // fails here rather than in each controller
