@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bowline-dev/bowline/controlplane"
@@ -25,6 +25,7 @@ import (
 type upOptions struct {
 	plane.Plane
 	program   string // the program's name as it was typed, for commands that up prints
+	flags     *pflag.FlagSet
 	detach    bool
 	verbosity logs.Verbosity
 }
@@ -53,6 +54,7 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 			return explainLock(o.run(ctx, std), o.DataDir)
 		}),
 	}
+	o.flags = cmd.Flags()
 	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background, and return when ready")
 	cmd.Flags().BoolVar(&o.WithCloud, "cloud", o.WithCloud, "run the local cloud too")
 	o.Server.AddFlags(cmd.Flags())
@@ -119,19 +121,20 @@ func (o upOptions) alreadyUp(ctx context.Context, std Streams, pid int) error {
 	return nil
 }
 
-// arguments is the command line of the background process.
+// arguments is the command line of the background process: the same flags, with an absolute data folder.
 func (o upOptions) arguments() []string {
-	arguments := []string{
-		"up", "--data-dir=" + o.DataDir, "--listen=" + o.Server.Listen, "--v=" + strconv.Itoa(int(o.verbosity)),
-		"--cloud=" + strconv.FormatBool(o.WithCloud), "--cloud-listen=" + o.Cloud.Listen,
-		"--cloud-admin=" + strconv.FormatBool(o.Cloud.Admin), "--poll-interval=" + o.Controllers.PollInterval.String(),
-	}
-	if o.Controllers.Metrics.Chosen {
-		arguments = append(arguments, "--metrics-listen="+o.Controllers.Metrics.Address)
-	}
-	for _, name := range o.Server.Names {
-		arguments = append(arguments, "--tls-san="+name)
-	}
+	arguments := []string{"up", "--data-dir=" + o.DataDir}
+	o.flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if f.Name != "detach" && f.Name != "data-dir" {
+				arguments = append(arguments, "--"+f.Name+"="+value)
+			}
+		}
+	})
 	return arguments
 }
 

@@ -8,11 +8,12 @@
 //	dir, err := flag.Running() // errors say what to type next
 //
 // A command that runs a server uses the flag, the environment or the default of this user. A command that is a client also
-// finds the only server of this user that runs, by a registry of servers (registry.go). Whether a server runs is decided by
+// finds the only server of this user that runs, by a registry of servers. Whether a server runs is decided by
 // the lock of its data folder and by nothing else.
 package datadir
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,7 +22,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -39,19 +40,14 @@ type Flag struct{ Value string }
 
 // AddFlags registers the flag.
 func (f *Flag) AddFlags(flags *pflag.FlagSet) {
-	shown := defaultDir()
-	if shown == "" {
-		shown = "none"
-	}
+	shown := cmp.Or(defaultDir(), "none")
 	flags.StringVar(&f.Value, "data-dir", "", fmt.Sprintf("folder that holds all state (default $%s, else %s)", Variable, shown))
 }
 
 // Server returns the folder for a server to use: the flag, else the environment, else the default of this user.
 func (f *Flag) Server() (string, error) {
-	for _, dir := range []string{f.Value, os.Getenv(Variable), defaultDir()} {
-		if dir != "" {
-			return absolute(dir)
-		}
+	if dir := cmp.Or(f.Value, os.Getenv(Variable), defaultDir()); dir != "" {
+		return filepath.Abs(dir)
 	}
 	return "", errors.New("this user has no home folder; choose a folder for the state with --data-dir")
 }
@@ -59,10 +55,8 @@ func (f *Flag) Server() (string, error) {
 // Client returns the folder of the server that a client means: the flag, else the environment, else that of the only running
 // server of this user, else the default.
 func (f *Flag) Client() (string, error) {
-	for _, dir := range []string{f.Value, os.Getenv(Variable)} {
-		if dir != "" {
-			return absolute(dir)
-		}
+	if dir := cmp.Or(f.Value, os.Getenv(Variable)); dir != "" {
+		return filepath.Abs(dir)
 	}
 	switch running := runningServers(); len(running) {
 	case 0:
@@ -109,14 +103,6 @@ func defaultDir() string {
 		return ""
 	}
 	return filepath.Join(home, ".bowline")
-}
-
-func absolute(dir string) (string, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("finding data folder %s: %w", dir, err)
-	}
-	return path, nil
 }
 
 // Argument returns the end of a command line that chooses this folder; empty for the default.
@@ -175,7 +161,7 @@ func runningServers() []string {
 			running = append(running, dir)
 		}
 	}
-	sort.Strings(running)
+	slices.Sort(running)
 	return running
 }
 

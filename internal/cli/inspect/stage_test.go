@@ -127,21 +127,16 @@ func (s *stage) Put(t testing.TB, documents string) {
 func (s *stage) put(t testing.TB, o *unstructured.Unstructured) {
 	t.Helper()
 	status, given := o.Object["status"]
-	have := &unstructured.Unstructured{}
-	have.SetGroupVersionKind(o.GroupVersionKind())
-	err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(o), have)
-	if apierrors.IsNotFound(err) {
-		if err = s.Client.Create(t.Context(), o); err == nil {
-			t.Cleanup(func() { s.remove(t, o.DeepCopy()) })
-		}
-	} else if err == nil {
-		err = s.Client.Patch(t.Context(), o, client.Merge)
+	err := s.Client.Create(t.Context(), o.DeepCopy())
+	if err == nil {
+		t.Cleanup(func() { s.remove(t, o) })
+	} else if !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("creating %s %s: %v", o.GetKind(), o.GetName(), err)
 	}
+	err = s.Client.Patch(t.Context(), o, client.Merge)
 	if err == nil && given {
 		o.Object["status"] = status
-		stored := o.DeepCopy()
-		delete(stored.Object, "status")
-		err = s.Client.Status().Patch(t.Context(), o, client.MergeFrom(stored))
+		err = s.Client.Status().Patch(t.Context(), o, client.Merge)
 	}
 	if err != nil {
 		t.Fatalf("putting %s %s: %v", o.GetKind(), o.GetName(), err)
