@@ -64,14 +64,14 @@ crashpoints: build ## Interrupt every operation of the cloud's kinds and of clai
 storm: ## A thousand objects, a cloud that throttles and loses responses, ten kills (BOWLINE_SEED)
 	.ci/ensure-servers
 	BOWLINE_STORM_NETWORKS=970 BOWLINE_STORM_DATABASES=30 BOWLINE_STORM_KILLS=10 $(GO) test -count=1 -timeout 1h -v \
-		-run TestStorm ./test/chaos | sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
+		-run TestStorm ./test/chaos | sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
 .PHONY: claims-storm
 claims-storm: ## Five hundred claims at once, two providers, three classes, six kills (BOWLINE_SEED)
 	.ci/ensure-servers
 	BOWLINE_CLAIMS_SERVERS=$${BOWLINE_CLAIMS_SERVERS:-20} BOWLINE_CLAIMS_DATABASES=$${BOWLINE_CLAIMS_DATABASES:-480} \
 		BOWLINE_CLAIMS_KILLS=$${BOWLINE_CLAIMS_KILLS:-5} $(GO) test -count=1 -timeout 1h -v -run Claims ./test/chaos | \
-		sed -u -E -e '/^(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
+		sed -u -E -e '/^ *(=== |--- PASS|PASS|ok )/d' -e 's/^    //'
 
 .PHONY: bench
 bench: build ## Measure requests, CPU and memory of managed resources (N=1000 LATENCY=0 JSON=out.json ARGS="...")

@@ -69,7 +69,7 @@ func (w *world) start() string {
 		w.created++
 		name, level := fmt.Sprintf("db-%d", w.created), 10+w.random.IntN(90)
 		w.databases[name] = level
-		w.do(w.p.Client.Create(w.t.Context(), plane.Database(name, level)))
+		w.p.Create(w.t, plane.Database(name, level))
 		return "create " + name
 	case choice == 1:
 		name, level := w.pick(), 10+w.random.IntN(90)

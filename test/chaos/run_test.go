@@ -18,6 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/test/plane"
 )
 
+func TestMain(m *testing.M) { os.Exit(plane.Main(m)) }
+
 // A run is a plane that is killed at random moments.
 type run struct {
 	t      *testing.T

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	networkv1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/network/v1alpha3"
@@ -42,7 +44,7 @@ func (s *storm) weather() []sdk.FaultRule {
 }
 
 // Many objects at once, a cloud that throttles and loses answers, and kills of the whole process: nothing is lost, doubled
-// or forgotten. BOWLINE_STORM_NETWORKS, BOWLINE_STORM_DATABASES and BOWLINE_STORM_KILLS are its size; `make storm` has a
+// or forgotten. Then all are updated and deleted while the cloud is slow, fails and returns stale reads. BOWLINE_STORM_NETWORKS, BOWLINE_STORM_DATABASES and BOWLINE_STORM_KILLS are its size; `make storm` has a
 // thousand objects and ten kills.
 func TestStorm(t *testing.T) {
 	t.Parallel()
@@ -65,7 +67,11 @@ func TestStorm(t *testing.T) {
 	took := time.Since(s.begin)
 	s.note()
 	s.do(s.admin.ClearFaults(t.Context()))
-	s.judge(took)
+	s.judge("storm", took)
+	<-time.After(2 * time.Second) // what was found once must not be missing in a stale read (N20)
+	s.do(s.admin.SetFaults(t.Context(), sdk.FaultRule{ErrorRate: 0.05, DropRate: 0.05, Latency: "200ms", StaleReads: "2s", Seed: 1}))
+	t.Run("updated (R24, R36, R88)", s.updateAll)
+	t.Run("deleted (R53, R54, R60)", s.deleteAll)
 }
 
 // A storm is what happens to one plane.
@@ -100,6 +106,45 @@ func (s *storm) createAll() {
 	}
 	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	s.do(each(all, func(o client.Object) error { return s.p.Client.Create(s.t.Context(), o) }))
+}
+
+// updateAll changes all objects, and checks that the cloud has every change.
+func (s *storm) updateAll(t *testing.T) {
+	v, err := s.list(t.Context())
+	s.do(err)
+	s.do(each(v.all, func(o resource.Managed) error {
+		change := `{"spec":{"forProvider":{"description":"changed"}}}`
+		if _, ok := o.(*databasev1alpha3.FavouriteDBInstance); ok {
+			change = `{"spec":{"forProvider":{"fancinessLevel":30}}}`
+		}
+		return s.p.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(change)))
+	}))
+	s.p.Eventually(t, stormTime(s.objects()), "all are updated", s.allReady)
+	networks, err := s.cloud.Networks.List(t.Context(), nil)
+	if err != nil || slices.ContainsFunc(networks, func(n network.Network) bool { return n.Description != "changed" }) {
+		t.Errorf("not all networks are updated: %v, %+v", err, networks)
+	}
+	s.judge("updated", time.Since(s.begin))
+}
+
+// deleteAll deletes all objects, and checks that nothing is left of them.
+func (s *storm) deleteAll(t *testing.T) {
+	v, err := s.list(t.Context())
+	s.do(err)
+	s.do(each(v.all, func(o resource.Managed) error { return s.p.Client.Delete(t.Context(), o) }))
+	s.p.Eventually(t, stormTime(s.objects()), "all are deleted", func(ctx context.Context) error {
+		pause(ctx)
+		v, err := s.list(ctx)
+		if err == nil && len(v.all) > 0 {
+			err = fmt.Errorf("%d objects are left, such as %s", len(v.all), v.waiting)
+		}
+		return err
+	})
+	s.do(s.admin.ClearFaults(t.Context()))
+	have, err := s.cloud.All(t.Context())
+	if servers := s.p.Servers(t); err != nil || len(have) > 0 || len(servers) > 0 {
+		t.Errorf("%v; external resources %v and servers %v are left", err, have, servers)
+	}
 }
 
 // kill kills the whole process and starts it again. The cloud forgets its faults then, so they are set again at once.
@@ -151,6 +196,7 @@ func (c tally) String() string {
 
 // A view of all objects.
 type view struct {
+	all                 []resource.Managed
 	networks, databases []types.UID
 	ready, synced       int
 	waiting             string // why one is not both
@@ -177,14 +223,16 @@ func (v view) String() string {
 }
 
 func (v *view) add(mg resource.Managed) {
+	v.all = append(v.all, mg)
 	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
 	if ready.Status == corev1.ConditionTrue {
 		v.ready++
 	}
-	if synced.Status == corev1.ConditionTrue {
+	isSynced := synced.Status == corev1.ConditionTrue && synced.ObservedGeneration == mg.GetGeneration()
+	if isSynced {
 		v.synced++
 	}
-	if ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue {
+	if isSynced && ready.Status == corev1.ConditionTrue {
 		return
 	}
 	v.waiting = fmt.Sprintf("%T %s: Ready %s %q, Synced %s %q", mg, mg.GetName(), ready.Reason, ready.Message, synced.Reason, synced.Message)
@@ -209,7 +257,7 @@ func (s *storm) allReady(ctx context.Context) error {
 }
 
 // judge counts what the cloud holds, opens every database with the password of its Secret, and sums up.
-func (s *storm) judge(took time.Duration) {
+func (s *storm) judge(what string, took time.Duration) {
 	s.t.Helper()
 	v, err := s.list(s.t.Context())
 	s.do(err)
@@ -228,8 +276,8 @@ func (s *storm) judge(took time.Duration) {
 	}
 	networks, databases := len(v.networks)-missingNetworks+doubleNetworks, len(v.databases)-missingDatabases+doubleDatabases
 	s.say("%s", s.calls)
-	fmt.Fprintf(s.t.Output(), "storm: %d of %d ready, networks=%d databases=%d duplicates=%d missing=%d passwords=%d/%d, %d kills, %.0f s\n",
-		v.ready, s.objects(), networks, databases, double, missing, opened, s.databases, s.killed, took.Seconds())
+	fmt.Fprintf(s.t.Output(), "%s: %d of %d ready, networks=%d databases=%d duplicates=%d missing=%d passwords=%d/%d, %d kills, %.0f s\n",
+		what, v.ready, s.objects(), networks, databases, double, missing, opened, s.databases, s.killed, took.Seconds())
 	if v.ready != s.objects() || networks != s.networks || databases != s.databases || missing+double > 0 {
 		s.t.Error("the storm left damage")
 	}

@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -41,10 +40,10 @@ func fancy(namespace, name string, labels map[string]string) *databasev1alpha1.F
 // shows it too. A new password is there within a second.
 func dynamic(t *testing.T, m *market) {
 	namespace, labels := m.place(t, "dynamic")
-	create(t, m.Plane, plane.FavouriteClass("dynamic", vault, labels))
+	m.Create(t, plane.FavouriteClass("dynamic", vault, labels))
 	claim := fancy(namespace, "db", labels)
 	claim.Annotations = map[string]string{meta.AnnotationKeyExternalName: "dynamic-proposed"}
-	create(t, m.Plane, claim)
+	m.Create(t, claim)
 	b := m.bound(t, claim)
 	m.hasOne(t, claim, b)
 	if name := meta.GetExternalName(b.Managed); name != "dynamic-proposed" {
@@ -64,7 +63,7 @@ func (m *market) rotated(t *testing.T, b *inspect.Binding) {
 	t.Helper()
 	passwords := map[string]string{"one": "the-first-password", "two": "the-second-password", "three": "the-third-password"}
 	chosen := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: vault, Name: b.Managed.GetName() + "-chosen"}, StringData: passwords}
-	create(t, m.Plane, chosen)
+	m.Create(t, chosen)
 	lag := time.Duration(0)
 	for _, key := range []string{"one", "two", "three"} {
 		lag = m.rotate(t, b, passwords[key], fmt.Sprintf(`{"namespace":%q,"name":%q,"key":%q}`, vault, chosen.Name, key))
@@ -122,11 +121,11 @@ func (m *market) rotate(t *testing.T, b *inspect.Binding, password, from string)
 func byDefault(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "by-default")
 	claim := postgres(namespace, "db", nil)
-	create(t, m.Plane, claim)
+	m.Create(t, claim)
 	m.waits(t, claim, xpv1.ReasonNoMatchingClass)
 	class := plane.TenantClass("by-default", vault, nil)
 	class.Annotations = map[string]string{"resourceclass.crossplane.io/is-default-class": "true"}
-	create(t, m.Plane, class)
+	m.Create(t, class)
 	b := m.bound(t, claim)
 	m.hasOne(t, claim, b)
 	if ref := claim.GetClassReference(); ref == nil || ref.Name != class.Name || ref.Kind != sqlv1alpha1.TenantDatabaseClassKind {
@@ -149,14 +148,14 @@ func static(t *testing.T, m *market) {
 			t.Parallel()
 			name := "static-" + map[bool]string{true: "own", false: "shared"}[kind == databasev1alpha3.FavouriteDBInstanceKind]
 			existing.SetWriteConnectionSecretToReference(&xpv1.SecretReference{Namespace: vault, Name: name})
-			create(t, m.Plane, existing)
+			m.Create(t, existing)
 			claim := postgres(namespace, name, nil)
 			gvk, err := m.Client.GroupVersionKindFor(existing)
 			if err != nil {
 				t.Fatal(err)
 			}
 			claim.SetResourceReference(&corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: existing.GetName()})
-			create(t, m.Plane, claim)
+			m.Create(t, claim)
 			m.waits(t, claim, xpv1.ReasonNotAllowed)
 			consent := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, "other, "+namespace)
 			patch(t, m.Plane, existing, consent)
@@ -178,11 +177,11 @@ func static(t *testing.T, m *market) {
 // Scenario 11: classes of two providers match, and the smaller kind wins, for every claim and every time.
 func twoProviders(t *testing.T, m *market) {
 	namespace, labels := m.place(t, "two-providers")
-	create(t, m.Plane, plane.TenantClass("a", vault, labels)) // the smaller name does not count
-	create(t, m.Plane, plane.FavouriteClass("z", vault, labels))
+	m.Create(t, plane.TenantClass("a", vault, labels)) // the smaller name does not count
+	m.Create(t, plane.FavouriteClass("z", vault, labels))
 	for _, name := range []string{"one", "two"} {
 		claim := postgres(namespace, name, labels)
-		create(t, m.Plane, claim)
+		m.Create(t, claim)
 		b := m.bound(t, claim)
 		m.hasOne(t, claim, b)
 		if _, ok := b.Managed.(*databasev1alpha3.FavouriteDBInstance); !ok {
@@ -203,7 +202,7 @@ func moved(t *testing.T, m *market) {
 		if class.GetLabels()["server"] != size {
 			t.Fatal("labels are mixed up")
 		}
-		create(t, m.Plane, class)
+		m.Create(t, class)
 	}
 	folder, err := os.MkdirTemp("", "moved") // kubectl splits paths at the commas in names of tests
 	if err != nil {
@@ -255,40 +254,4 @@ func keysOf(s *corev1.Secret) map[string]struct{} {
 		keys[key] = struct{}{}
 	}
 	return keys
-}
-
-// contradicted has classes for another version than that of the claim, which gets no managed resource. A class without a version
-// serves any.
-func contradicted(t *testing.T, m *market) {
-	namespace, labels := m.place(t, "contradicted")
-	own := plane.FavouriteClass("contradicted", vault, map[string]string{"for": namespace, "server": "own"})
-	own.SpecTemplate.ForProvider.Version = ptr.To("14")
-	shared := plane.TenantClass("contradicted", vault, map[string]string{"for": namespace, "server": "shared"})
-	shared.SpecTemplate.ForProvider.EngineVersion = ptr.To("14")
-	create(t, m.Plane, own)
-	create(t, m.Plane, shared)
-	for _, class := range []client.Object{own, shared} {
-		claim := postgres(namespace, class.GetLabels()["server"], class.GetLabels())
-		claim.Spec.EngineVersion = ptr.To("15")
-		create(t, m.Plane, claim)
-		m.waits(t, claim, xpv1.ReasonBinding, "spec.engineVersion", "15", "14")
-	}
-	patch(t, m.Plane, shared, `{"specTemplate":{"forProvider":{"engineVersion":null}}}`)
-	claim := postgres(namespace, "shared", labels)
-	b := m.bound(t, claim)
-	if version := b.Managed.(*sqlv1alpha1.TenantDatabase).Spec.ForProvider.EngineVersion; ptr.Deref(version, "") != "15" {
-		t.Errorf("the managed resource is to have version %q (R283)", ptr.Deref(version, ""))
-	}
-	wrong := fancy(namespace, "fancy", own.Labels)
-	wrong.Spec.Version = ptr.To("15")
-	create(t, m.Plane, wrong)
-	m.waits(t, wrong, xpv1.ReasonBinding, "spec.version", "15", "14")
-	named := plane.FavouriteClass("named", vault, map[string]string{"for": namespace, "server": "named"})
-	named.SpecTemplate.ForProvider.Name = "one-for-all"
-	create(t, m.Plane, named)
-	twins := fancy(namespace, "twins", named.Labels)
-	create(t, m.Plane, twins)
-	m.waits(t, twins, xpv1.ReasonBinding, "forProvider.name")
-	m.remove(t, claim)
-	m.nothingLeft(t, b)
 }

@@ -41,9 +41,9 @@ func retained(t *testing.T, m *market) {
 	for server, class := range m.classes(namespace, xpv1.ReclaimRetain) {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
-			create(t, m.Plane, class)
+			m.Create(t, class)
 			claim := postgres(namespace, server, class.GetLabels())
-			create(t, m.Plane, claim)
+			m.Create(t, claim)
 			b := m.bound(t, claim)
 			m.remove(t, claim)
 			m.released(t, b)
@@ -67,7 +67,7 @@ func (m *market) inherited(t *testing.T, namespace string, b *inspect.Binding) r
 		t.Fatal(err)
 	}
 	heir.SetResourceReference(&corev1.ObjectReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: b.Managed.GetName()})
-	create(t, m.Plane, heir)
+	m.Create(t, heir)
 	patch(t, m.Plane, b.Managed, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.AnnotationKeyAllowedNamespaces, namespace))
 	m.waits(t, heir, xpv1.ReasonNotAllowed)
 	patch(t, m.Plane, b.Managed, `{"spec":{"claimRef":null}}`)
@@ -102,40 +102,6 @@ func (m *market) released(t *testing.T, b *inspect.Binding) {
 	})
 }
 
-// configHeld deletes the provider configuration of managed resources of claims: it stays until the last of them is deleted.
-func configHeld(t *testing.T, m *market) {
-	namespace, labels := m.place(t, "config-held")
-	m.Connect(t, namespace, m.NewKey(t, plane.Project))
-	class := plane.FavouriteClass(namespace, vault, labels)
-	class.SetProviderConfigReference(&xpv1.ProviderConfigReference{Name: namespace})
-	create(t, m.Plane, class)
-	claim := postgres(namespace, "db", labels)
-	create(t, m.Plane, claim)
-	b := m.bound(t, claim)
-	config := m.Config(namespace)
-	if err := m.Client.Delete(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	m.Eventually(t, within, "the configuration waits for its user", func(ctx context.Context) error {
-		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
-			return err
-		}
-		if !meta.WasDeleted(config) || config.Status.Users != 1 {
-			return fmt.Errorf("it has %d users, finalizers %v", config.Status.Users, config.Finalizers)
-		}
-		return nil
-	})
-	m.bound(t, claim)
-	m.remove(t, claim)
-	m.nothingLeft(t, b)
-	m.Eventually(t, within, "the configuration is deleted", func(ctx context.Context) error {
-		if err := m.Client.Get(ctx, client.ObjectKeyFromObject(config), config); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is still there: %w", err)
-		}
-		return nil
-	})
-}
-
 // deletedWithAll deletes claims with reclaim policy Delete, and one without a policy.
 func deletedWithAll(t *testing.T, m *market) {
 	namespace, _ := m.place(t, "deleted")
@@ -144,9 +110,9 @@ func deletedWithAll(t *testing.T, m *market) {
 		for server, class := range m.classes(name, policy) {
 			t.Run(name+" "+server, func(t *testing.T) {
 				t.Parallel()
-				create(t, m.Plane, class)
+				m.Create(t, class)
 				claim := postgres(name, server, class.GetLabels())
-				create(t, m.Plane, claim)
+				m.Create(t, claim)
 				b := m.bound(t, claim)
 				if b.Managed.GetReclaimPolicy() != xpv1.ReclaimDelete {
 					t.Errorf("reclaim policy %q is written down (N4)", b.Managed.GetReclaimPolicy())

@@ -34,36 +34,16 @@ type market struct {
 	shared *postgresql.Server
 }
 
-// Scenarios of the contract's annex C that are about claims. Each has a namespace and classes of its own; a default class is
-// the matter of one only.
-func TestClaims(t *testing.T) {
-	t.Parallel()
-	m := &market{stage: newStage(t)}
-	m.shared = m.Share(t, "max_connections=60")
-	create(t, m.Plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: vault}})
-	for name, scenario := range map[string]func(*testing.T, *market){
-		"dynamic (R257, R262, R264, R266, R270, R273)":                     dynamic,
-		"default class (R247, R248)":                                       byDefault,
-		"static (R256, N4, N27)":                                           static,
-		"two providers (N10)":                                              twoProviders,
-		"two providers in two managers (R242, N10)":                        twoManagers,
-		"moved to another provider by a label (D19, R257, R283)":           moved,
-		"retained, read with the old password, and bound again (R279, N4)": retained,
-		"deleted with all that there was (R279)":                           deletedWithAll,
-		"the configuration of what a claim uses (N12, K60)":                configHeld,
-		"a claim that contradicts its class (D27, R259, R283)":             contradicted,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scenario(t, m)
-		})
-	}
+func newMarket(t *testing.T, s *stage) *market {
+	t.Helper()
+	s.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: vault}})
+	return &market{stage: s, shared: s.Share(t, "max_connections=60")}
 }
 
 // place makes a namespace for the claims of a team, and labels for the classes that are for them.
 func (m *market) place(t *testing.T, name string) (namespace string, labels map[string]string) {
 	t.Helper()
-	create(t, m.Plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	m.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	return name, map[string]string{"for": name}
 }
 
@@ -116,12 +96,8 @@ func application(ctx context.Context, secret map[string][]byte, wanted string) e
 
 // managedOf returns the managed resources of both providers that were created for a claim.
 func (m *market) managedOf(ctx context.Context, claim resource.Claim) (all []resource.BindableManaged, err error) {
-	return madeIn(ctx, m.Client, claim)
-}
-
-func madeIn(ctx context.Context, c client.Client, claim resource.Claim) (all []resource.BindableManaged, err error) {
 	servers, databases := &databasev1alpha3.FavouriteDBInstanceList{}, &sqlv1alpha1.TenantDatabaseList{}
-	err = errors.Join(c.List(ctx, servers), c.List(ctx, databases))
+	err = errors.Join(m.Client.List(ctx, servers), m.Client.List(ctx, databases))
 	ours := func(mg resource.BindableManaged) {
 		if of := mg.GetClaimReference(); of != nil && of.UID == claim.GetUID() {
 			all = append(all, mg)

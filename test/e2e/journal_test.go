@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,23 +98,10 @@ func (e entry) is(name string, reason xpv1.ConditionReason) bool {
 	return e.GetName() == name && e.GetCondition(xpv1.TypeReady).Reason == reason
 }
 
-// settled returns nil if the object was reconciled in its present form and is Ready; it fetches it.
-func settled(ctx context.Context, p *plane.Plane, mg resource.Managed) error {
-	if err := p.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
-		return err
-	}
-	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
-	if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue || synced.ObservedGeneration != mg.GetGeneration() {
-		return fmt.Errorf("%s: generation %d; Ready: %s %s; Synced for generation %d: %s %s", mg.GetName(), mg.GetGeneration(), ready.Reason,
-			ready.Message, synced.ObservedGeneration, cmp.Or(synced.Reason, "never"), synced.Message)
-	}
-	return nil
-}
-
 func awaitSettled(t *testing.T, p *plane.Plane, all ...resource.Managed) {
 	t.Helper()
 	for _, mg := range all {
-		p.Eventually(t, within, mg.GetName()+" is settled", func(ctx context.Context) error { return settled(ctx, p, mg) })
+		p.Eventually(t, within, mg.GetName()+" is settled", func(ctx context.Context) error { return p.Settled(ctx, mg) })
 	}
 }
 

@@ -53,10 +53,10 @@ func mistakes(t *testing.T, s *stage) {
 		},
 		{
 			name:   "missing-secret",
-			setup:  func(t *testing.T, name string) { create(t, p, p.Config(name)) },
+			setup:  func(t *testing.T, name string) { p.Create(t, p.Config(name)) },
 			reason: failure.ProviderConfigUnavailable,
 			wants:  []string{"credentials-missing-secret", "not found"},
-			mend:   func(t *testing.T, name string) { create(t, p, credentials(name, key)) },
+			mend:   func(t *testing.T, name string) { p.Create(t, credentials(name, key)) },
 		},
 		{
 			name:   "missing-config",
@@ -80,7 +80,7 @@ func mistakes(t *testing.T, s *stage) {
 			t.Parallel()
 			db := plane.Database(m.name, 20)
 			db.Spec.ProviderConfigReference = ref(m.name)
-			create(t, p, db)
+			p.Create(t, db)
 			m.setup(t, m.name)
 			reportsFailure(t, p, m.name, m.reason, m.wants...)
 			m.mend(t, m.name)
@@ -97,7 +97,7 @@ func TestCloudTrouble(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "bin")
 	cloud := favouritecloud.Config{DataDir: t.TempDir(), Listen: strings.TrimPrefix(p.Cloud, "http://"), PostgresSearchPath: []string{bin}}
 	db := plane.Database("patient", 20)
-	create(t, p, db)
+	p.Create(t, db)
 	p.Connect(t, "default", "key-to-come")
 	reportsFailure(t, p, "patient", failure.ExternalSystemUnreachable, p.Cloud)
 

@@ -82,7 +82,7 @@ func newFamily(t *testing.T, s *stage, namespace string) *family {
 
 func (s *stage) newNamespace(t *testing.T, name string) {
 	t.Helper()
-	create(t, s.Plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	s.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 func (s *stage) kubectl(t *testing.T, args ...string) {
@@ -92,24 +92,12 @@ func (s *stage) kubectl(t *testing.T, args ...string) {
 	}
 }
 
-// Scenario 9: all in one go, in the wrong order, there and back.
+// Scenario 9: all in one go, in the wrong order, there and back with their namespace.
 func references(t *testing.T, s *stage) {
 	f := newFamily(t, s, "references")
 	t.Run("resolved (R158, R160, R161, R162, R165, R170, R171, R172)", f.resolved)
 	t.Run("in order, at once (R166, R167, N36)", f.prompt)
-	t.Run("deleted in order (N32)", func(t *testing.T) {
-		begin := time.Now()
-		kinds := "networks.network.fcp.m.crossplane.io,subnets.network.fcp.m.crossplane.io,nodegroups.compute.fcp.m.crossplane.io"
-		s.kubectl(t, "delete", "--namespace", f.namespace, "--all", kinds) // asked for in the wrong order, too
-		t.Logf("kubectl delete took %s", time.Since(begin).Round(time.Millisecond))
-		f.departed(t)
-	})
-}
-
-// Scenario 9: the same with their namespace.
-func namespaceGoes(t *testing.T, s *stage) {
-	f := newFamily(t, s, "leaving")
-	t.Run("deleted with the namespace (N32)", func(t *testing.T) {
+	t.Run("deleted in order with the namespace (N32)", func(t *testing.T) {
 		begin := time.Now()
 		s.kubectl(t, "delete", "namespace", f.namespace, "--timeout", within.String())
 		t.Logf("kubectl delete namespace took %s", time.Since(begin).Round(time.Millisecond))

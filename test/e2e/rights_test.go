@@ -21,7 +21,7 @@ func controllersMayNot(t *testing.T, s *stage) {
 			Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:bowline-system", "system:authenticated"},
 			ResourceAttributes: &a,
 		}}
-		create(t, s.Plane, review)
+		s.Create(t, review)
 		return review.Status.Allowed
 	}
 	for _, needed := range []authorizationv1.ResourceAttributes{

@@ -67,7 +67,7 @@ type road struct {
 
 // create checks what is stored before the request to the cloud, and with its result.
 func (r *road) create(t *testing.T) {
-	create(t, r.Plane, plane.Database("orders", 50))
+	r.Create(t, plane.Database("orders", 50))
 	works(t, r.Plane, "orders")
 	begun := r.states.must(t, r.Plane, "creation begins", func(e entry) bool { return !meta.GetExternalCreatePending(e).IsZero() })
 	if !meta.FinalizerExists(begun, managed.Finalizer) || meta.GetExternalName(begun) != "orders" || !meta.ExternalCreateIncomplete(begun) {
@@ -146,7 +146,7 @@ func adopted(t *testing.T, s *stage) {
 	if _, err := cloud.Create(t.Context(), database.CreateInstanceInput{Name: "legacy", FancinessLevel: 20}); err != nil {
 		t.Fatal(err)
 	}
-	create(t, p, plane.Database("legacy", 30))
+	p.Create(t, plane.Database("legacy", 30))
 	reportsFailure(t, p, "legacy", failure.ExternalNameTaken, "crossplane.io/external-name: legacy")
 
 	annotate(t, p, "legacy", meta.AnnotationKeyExternalName, "legacy")
@@ -160,13 +160,6 @@ func adopted(t *testing.T, s *stage) {
 		}
 		return nil
 	})
-}
-
-func create(t *testing.T, p *plane.Plane, o client.Object) {
-	t.Helper()
-	if err := p.Client.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func works(t *testing.T, p *plane.Plane, name string) {

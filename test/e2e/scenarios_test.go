@@ -4,11 +4,14 @@
 package e2e
 
 import (
+	"os"
 	"testing"
 
 	"github.com/bowline-dev/bowline/test/inspect"
 	"github.com/bowline-dev/bowline/test/plane"
 )
+
+func TestMain(m *testing.M) { os.Exit(plane.Main(m)) }
 
 // A stage is a plane that scenarios share, with direct access to its cloud.
 type stage struct {
@@ -24,28 +27,36 @@ func newStage(t *testing.T) *stage {
 	return &stage{Plane: p, cloud: p.ConnectEverywhere(t)}
 }
 
-// Scenarios that do not affect each other share a plane. Scenario 1 of the contract's annex C is TestRoad; 5 and 12 are in
-// TestTrouble, 2 to 4 and 11 in TestClaims.
+// Scenarios that do not affect each other share a plane. Those of the contract's annex C that concern one controller or one provider
+// are proven beside its code.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for name, scenario := range map[string]func(*testing.T, *stage){
-		"deletion while paused, resumed (AnnexC 6 R58 R101 R102 N9)": deletedWhilePaused,
-		"deletion while paused, abandoned (AnnexC 6 N31)":            abandonedWhilePaused,
-		"policies (AnnexC 7)":                                  policies,
-		"node group with autoscaler (AnnexC 8)":                autoscaled,
-		"references and kubectl delete (AnnexC 9)":             references,
-		"references until the namespace is deleted (AnnexC 9)": namespaceGoes,
-		"controller reference (AnnexC 9 R163 R164)":            controllerReference,
-		"adoption on request (N6 N24)":                         adopted,
-		"mistakes":                                             mistakes,
-		"refused at admission":                                 refusedAtAdmission,
-		"rights of the controllers":                            controllersMayNot,
-		"examples":                                             examples,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			scenario(t, s)
-		})
+	m := newMarket(t, s)
+	of := func(scenario func(*testing.T, *market)) func(*testing.T, *stage) {
+		return func(t *testing.T, _ *stage) { scenario(t, m) }
 	}
+	t.Run("together", func(t *testing.T) {
+		for name, scenario := range map[string]func(*testing.T, *stage){
+			"references until the namespace is deleted (AnnexC 9)":             references,
+			"adoption on request (N6 N24)":                                     adopted,
+			"mistakes":                                                         mistakes,
+			"refused at admission":                                             refusedAtAdmission,
+			"rights of the controllers":                                        controllersMayNot,
+			"examples":                                                         examples,
+			"dynamic claim (R257, R262, R264, R266, R270, R273)":               of(dynamic),
+			"default class (R247, R248)":                                       of(byDefault),
+			"static claim (R256, N4, N27)":                                     of(static),
+			"two providers (N10)":                                              of(twoProviders),
+			"moved to another provider by a label (D19, R257, R283)":           of(moved),
+			"retained, read with the old password, and bound again (R279, N4)": of(retained),
+			"deleted with all that there was (R279)":                           of(deletedWithAll),
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scenario(t, s)
+			})
+		}
+	})
+	t.Run("killed between creation and record (R77, N5, N26)", func(t *testing.T) { cutOff(t, s) })
 }

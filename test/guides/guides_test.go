@@ -24,6 +24,8 @@ const cloud = "http://127.0.0.1:7070"
 // metrics is the default address of metrics, which guides name.
 const metrics = "127.0.0.1:8081"
 
+func TestMain(m *testing.M) { os.Exit(plane.Main(m)) }
+
 // Every guide works as written.
 func TestGuides(t *testing.T) {
 	t.Parallel()

@@ -138,14 +138,6 @@ func Compare(have map[types.UID]int, objects []types.UID) (missing, superfluous 
 	return missing, superfluous
 }
 
-// Exactly returns nil if the cloud has one external resource of a kind for each object, and no other.
-func (c Census) Exactly(kind string, objects []types.UID) error {
-	if missing, superfluous := Compare(c[kind], objects); missing+superfluous > 0 {
-		return fmt.Errorf("of %d objects, %d have no %s; %d are too many", len(objects), missing, kind, superfluous)
-	}
-	return nil
-}
-
 // OwnedBy returns the labels of the external resources that were created for the object of that uid, and of nothing else.
 func OwnedBy(uid types.UID) map[string]string {
 	return map[string]string{meta.ExternalLabelUID: string(uid)}

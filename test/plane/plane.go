@@ -12,35 +12,55 @@
 package plane
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/process"
 	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	"github.com/bowline-dev/bowline/providers/fcp"
 	"github.com/bowline-dev/bowline/providers/sql"
 )
 
 // stopLimit is how long bowline down may take.
 const stopLimit = time.Minute
+
+// Main runs the tests of a package, most of which wait for other processes: more of them at a time than there are processors.
+func Main(m *testing.M) int {
+	const parallel = "test.parallel"
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == parallel })
+	if !chosen {
+		if err := flag.Set(parallel, "6"); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
+}
 
 // A Plane is one bowline with its data folder.
 type Plane struct {
@@ -156,6 +176,29 @@ func (p *Plane) newClient(t testing.TB) client.WithWatch {
 	return c
 }
 
+// Create creates objects.
+func (p *Plane) Create(t testing.TB, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := p.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Settled returns nil if the object was reconciled in its present form and is Ready. It reads the object again.
+func (p *Plane) Settled(ctx context.Context, mg resource.Managed) error {
+	if err := p.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {
+		return err
+	}
+	ready, synced := mg.GetCondition(xpv1.TypeReady), mg.GetCondition(xpv1.TypeSynced)
+	if ready.Status != corev1.ConditionTrue || synced.Status != corev1.ConditionTrue || synced.ObservedGeneration != mg.GetGeneration() {
+		return fmt.Errorf("%s: generation %d; Ready: %s %s; Synced for generation %d: %s %s", mg.GetName(), mg.GetGeneration(), ready.Reason,
+			ready.Message, synced.ObservedGeneration, cmp.Or(synced.Reason, "never"), synced.Message)
+	}
+	return nil
+}
+
 // Secret returns the data of a Secret as text.
 func (p *Plane) Secret(ctx context.Context, namespace, name string) (map[string]string, error) {
 	secret := &corev1.Secret{}
@@ -229,47 +272,38 @@ type Server struct {
 }
 
 // Servers lists the PostgreSQL servers that run in the plane's folders, found among all processes of the machine.
-func (p *Plane) Servers(t testing.TB) []Server {
+func (p *Plane) Servers(t testing.TB) (servers []Server) {
 	t.Helper()
 	instances, err := filepath.EvalSymlinks(p.instances())
 	if err != nil {
 		return nil // no instance was created
 	}
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	all, err := procfs.AllProcs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var servers []Server
-	for _, file := range lines {
-		line, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
+	for _, proc := range all {
+		words, err := proc.CmdLine()
+		data := slices.Index(words, "-D") + 1
+		if err != nil || data == 0 || data == len(words) || !strings.HasSuffix(words[0], "postgres") || // or it has ended
+			!strings.HasPrefix(words[data], instances+"/") || childOfPostgres(proc) {
+			continue
 		}
-		words := strings.Split(string(line), "\x00")
-		for i, word := range words {
-			if word == "-D" && i+1 < len(words) && strings.HasPrefix(words[i+1], instances+"/") && strings.HasSuffix(words[0], "postgres") {
-				var pid int
-				if _, err := fmt.Sscanf(file, "/proc/%d/cmdline", &pid); err == nil && !childOfPostgres(pid) {
-					servers = append(servers, Server{PID: pid, Data: words[i+1]})
-				}
-			}
-		}
+		servers = append(servers, Server{PID: proc.PID, Data: words[data]})
 	}
 	return servers
 }
 
 // childOfPostgres is true for a process that a PostgreSQL server forked: for a moment it still has its parent's arguments.
-func childOfPostgres(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+func childOfPostgres(p procfs.Proc) bool {
+	stat, err := p.Stat()
 	if err != nil {
 		return true // it has ended
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	var state string
-	var parent int
-	if _, err := fmt.Sscan(rest, &state, &parent); err != nil {
+	parent, err := procfs.NewProc(stat.PPID)
+	if err != nil {
 		return false
 	}
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))
-	return err == nil && strings.TrimSpace(string(name)) == "postgres"
+	name, err := parent.Comm()
+	return err == nil && name == "postgres"
 }

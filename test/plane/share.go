@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
@@ -50,11 +49,7 @@ func (p *Plane) Share(t testing.TB, settings ...string) *postgresql.Server {
 			Namespace: Namespace, Name: login.Name, Key: xpv1.ResourceCredentialsSecretPasswordKey,
 		},
 	}
-	for _, o := range []client.Object{login, config} {
-		if err := p.Client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	p.Create(t, login, config)
 	return server
 }
 
