@@ -6,6 +6,7 @@ package crd
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -75,15 +76,13 @@ func loadFile(files fs.FS, name string) ([]*apiextensionsv1.CustomResourceDefini
 
 // decode returns nil for a document that holds nothing but comments.
 func decode(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
-	var content any
-	if err := yaml.Unmarshal(document, &content); err != nil {
+	data, err := yaml.YAMLToJSONStrict(document)
+	if err != nil || string(data) == "null" {
 		return nil, err
 	}
-	if content == nil {
-		return nil, nil
-	}
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(document, definition); err != nil {
+	definition, decoder := &apiextensionsv1.CustomResourceDefinition{}, json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(definition); err != nil {
 		return nil, err
 	}
 	if got, want := definition.GroupVersionKind(), kind(); got != want {

@@ -52,6 +52,7 @@ type site struct {
 	namespace string
 	project   *inspect.Project
 	proxy     *fault.Proxy
+	kinds     []client.Object // one empty object each
 	decoder   runtime.Decoder
 	words     *strings.Replacer // of the texts of kinds
 	// A network and a subnet that belong to no object: others are created in them.
@@ -65,7 +66,7 @@ func newSite(ctx context.Context, config *rest.Config, c *inspect.Cloud) (s *sit
 	if err != nil {
 		return nil, err
 	}
-	s = &site{config: rest.CopyConfig(config), decoder: serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()}
+	s = &site{config: rest.CopyConfig(config), kinds: empties(), decoder: serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()}
 	s.config.QPS, s.config.WarningHandlerWithContext = -1, rest.NoWarnings{}
 	if s.client, err = client.New(s.config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (s *site) cached() cache.Options {
 	options := managed.CacheOptions()
 	claim.CacheDefinitions(&options)
 	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
-	for _, o := range s.kinds() {
+	for _, o := range s.kinds {
 		options.ByObject[o] = cache.ByObject{Label: labels.SelectorFromSet(s.labels())}
 	}
 	for _, c := range fcp.Provider().Configs {
@@ -154,8 +155,8 @@ func (s *site) cached() cache.Options {
 	return options
 }
 
-// kinds returns an empty object of each kind of claims, classes and managed resources.
-func (s *site) kinds() (all []client.Object) {
+// empties returns an empty object of each kind of claims, classes and managed resources.
+func empties() (all []client.Object) {
 	cloud, seen := fcp.Provider(), map[reflect.Type]bool{}
 	add := func(o client.Object) {
 		if !seen[reflect.TypeOf(o)] {
@@ -185,7 +186,7 @@ func (s *site) claims(ctx context.Context) ([]resource.Claim, error) {
 
 // listed returns all objects of the site in a role.
 func listed[T client.Object](ctx context.Context, s *site) (all []T, err error) {
-	for _, empty := range s.kinds() {
+	for _, empty := range s.kinds {
 		if _, ok := empty.(T); !ok {
 			continue
 		}
