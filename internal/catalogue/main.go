@@ -5,8 +5,9 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -49,41 +50,22 @@ If the condition Ready of a KubernetesTarget is not True, its reason is one of t
 `
 
 func main() {
-	if err := write(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "writing the catalogue of reasons:", err)
-		os.Exit(1)
-	}
-}
-
-func write(w io.Writer) error {
 	var causes []event.Explanation
 	for _, e := range failure.Explanations() {
 		causes = append(causes, event.Explain(event.Reason(e.Reason), e.Meaning, e.Action))
 	}
-	if err := table(w, introduction, causes); err != nil {
-		return err
-	}
-	if err := table(w, events, managed.Reasons()); err != nil {
-		return err
-	}
-	if err := table(w, claims, claimbinding.Reasons()); err != nil {
-		return err
-	}
-	return table(w, targets, target.Reasons())
-}
-
-func table(w io.Writer, introduction string, reasons []event.Explanation) error {
-	if _, err := io.WriteString(w, introduction+"\n| Reason | Meaning | What to do |\n|---|---|---|\n"); err != nil {
-		return err
-	}
-	for _, r := range reasons {
-		action := r.Action
-		if action == "" {
-			action = "Nothing."
-		}
-		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s |\n", r.Reason, r.Meaning, action); err != nil {
-			return err
+	var page bytes.Buffer
+	for _, section := range []struct {
+		introduction string
+		reasons      []event.Explanation
+	}{{introduction, causes}, {events, managed.Reasons()}, {claims, claimbinding.Reasons()}, {targets, target.Reasons()}} {
+		fmt.Fprint(&page, section.introduction, "\n| Reason | Meaning | What to do |\n|---|---|---|\n")
+		for _, r := range section.reasons {
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", r.Reason, r.Meaning, cmp.Or(r.Action, "Nothing."))
 		}
 	}
-	return nil
+	if _, err := page.WriteTo(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "writing the catalogue of reasons:", err)
+		os.Exit(1)
+	}
 }

@@ -12,41 +12,8 @@
 // repeated, and a check is a comparison. Declarations of the author are not generated again. An argument is the folder of an API,
 // usually apis; all packages below it are read.
 //
-// # What an author writes
-//
-//	// apis/network/v1alpha1/doc.go
-//	// Package v1alpha1 contains the kinds of the cloud's network service.
-//	//
-//	// +kubebuilder:object:generate=true
-//	// +groupName=network.cloud.example.org
-//	// +bowline:system=the cloud
-//	package v1alpha1
-//
-//	// apis/network/v1alpha1/network.go
-//	// NetworkParameters are the settings of a network.
-//	// https://cloud.example.org/docs/networks
-//	type NetworkParameters struct {
-//		// CIDRBlock is the range of addresses. It cannot change.
-//		// +immutable
-//		// +bowline:required
-//		// +optional
-//		CIDRBlock *string `json:"cidrBlock,omitempty"`
-//	}
-//
-//	// NetworkObservation is what the cloud reports of a network.
-//	type NetworkObservation struct { … }
-//
-//	// A Network is a range of addresses.
-//	//
-//	// +kubebuilder:object:root=true
-//	// +bowline:scopes=Cluster,Namespaced
-//	type Network struct {
-//		metav1.TypeMeta   `json:",inline"`
-//		metav1.ObjectMeta `json:"metadata,omitempty"`
-//
-//		Spec   NetworkSpec   `json:"spec"`
-//		Status NetworkStatus `json:"status,omitempty"`
-//	}
+// An author writes the settings, the observation and the kind with its markers, and doc.go with those of the package: see
+// examples/notes/apis for a whole API.
 //
 // # Generated files
 //

@@ -51,11 +51,15 @@ func (l *Lease[C]) PollInterval() time.Duration { return l.pollInterval }
 func (l *Lease[C]) SecretValues() [][]byte { return l.secrets }
 
 // Release returns the client, which must not be used afterwards. Further calls do nothing.
-func (l *Lease[C]) Release() { l.release() }
+func (l *Lease[C]) Release() {
+	if l.release != nil {
+		l.release()
+	}
+}
 
 // Disconnect is Release, called by the managed reconciler at the end of a reconcile.
 func (l *Lease[C]) Disconnect(context.Context) error {
-	l.release()
+	l.Release()
 	return nil
 }
 

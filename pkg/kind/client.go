@@ -50,7 +50,7 @@ func Serve[C, P, O, V any](s System[C], k Kind[C, P, O, V], objects ...Object[P,
 			row.Options = compiled.options()
 			row.Connecter = func(setup *provider.Setup) managed.ExternalConnecter {
 				gvk, _ := apiutil.GVKForObject(empty, setup.Manager().GetScheme()) // Provider.Validate found it there
-				return connecter[C, P, O, V]{compiled: compiled, kind: gvk.GroupKind(), lease: leaseFrom(s.Clients.In(setup.Clients()))}
+				return connecter[C, P, O, V]{compiled: compiled, kind: gvk.GroupKind(), lease: s.Clients.In(setup.Clients()).For}
 			}
 		}
 		rows = append(rows, row)
@@ -66,29 +66,10 @@ func NewConnecter[C, P, O, V any](s System[C], k Kind[C, P, O, V], of schema.Gro
 	if err != nil {
 		return nil, nil, err
 	}
-	fixed := func(context.Context, resource.Managed) (lease[C], error) {
-		return lease[C]{client: client, release: func() {}}, nil
+	fixed := func(context.Context, resource.Managed) (*clients.Lease[C], error) {
+		return &clients.Lease[C]{Client: client}, nil
 	}
 	return connecter[C, P, O, V]{compiled: compiled, kind: of, lease: fixed}, compiled.options(), nil
-}
-
-// A lease is a client of the external system for one pass.
-type lease[C any] struct {
-	client  C
-	poll    time.Duration
-	secrets [][]byte
-	release func()
-}
-
-// leaseFrom returns a function that leases the client of an object's provider configuration.
-func leaseFrom[C any](pool *clients.Pool[C]) func(context.Context, resource.Managed) (lease[C], error) {
-	return func(ctx context.Context, mg resource.Managed) (lease[C], error) {
-		l, err := pool.For(ctx, mg)
-		if err != nil {
-			return lease[C]{}, err
-		}
-		return lease[C]{client: l.Client, poll: l.PollInterval(), secrets: l.SecretValues(), release: l.Release}, nil
-	}
 }
 
 func (k *compiled[C, P, O, V]) options() []managed.ReconcilerOption {
@@ -123,7 +104,7 @@ func (k *compiled[C, P, O, V]) defaultName(mg resource.Managed) string {
 type connecter[C, P, O, V any] struct {
 	compiled *compiled[C, P, O, V]
 	kind     schema.GroupKind
-	lease    func(context.Context, resource.Managed) (lease[C], error)
+	lease    func(context.Context, resource.Managed) (*clients.Lease[C], error)
 }
 
 func (c connecter[C, P, O, V]) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
@@ -131,7 +112,7 @@ func (c connecter[C, P, O, V]) Connect(ctx context.Context, mg resource.Managed)
 	if err != nil {
 		return nil, err
 	}
-	base := &client[C, P, O, V]{compiled: c.compiled, kind: c.kind, lease: lease}
+	base := &client[C, P, O, V]{compiled: c.compiled, kind: c.kind, Lease: lease}
 	var external managed.ExternalClient = base
 	if c.compiled.Find != nil {
 		external = finder[C, P, O, V]{external, base}
@@ -145,8 +126,8 @@ func (c connecter[C, P, O, V]) Connect(ctx context.Context, mg resource.Managed)
 // A client is the external client of one pass over one object.
 type client[C, P, O, V any] struct {
 	*compiled[C, P, O, V]
-	kind  schema.GroupKind
-	lease lease[C]
+	*clients.Lease[C] // also its poll interval, credentials and Disconnect
+	kind              schema.GroupKind
 
 	secrets map[string][]byte       // that the parameters refer to, and those that were generated
 	have    *V                      // result of the last Observe
@@ -156,21 +137,9 @@ type client[C, P, O, V any] struct {
 // ReplaysCreate is true if the vendor repeats its first answer (N22).
 func (c *client[C, P, O, V]) ReplaysCreate() bool { return c.Identity == ByToken }
 
-// PollInterval returns the poll interval of the provider configuration.
-func (c *client[C, P, O, V]) PollInterval() time.Duration { return c.lease.poll }
-
-// SecretValues returns the credentials of the lease.
-func (c *client[C, P, O, V]) SecretValues() [][]byte { return c.lease.secrets }
-
 // UseSecretInputs takes the values of the Secrets that the parameters refer to (P61).
 func (c *client[C, P, O, V]) UseSecretInputs(values map[string][]byte) {
 	c.secrets = union(c.secrets, values)
-}
-
-// Disconnect ends the lease.
-func (c *client[C, P, O, V]) Disconnect(context.Context) error {
-	c.lease.release()
-	return nil
 }
 
 func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
@@ -184,14 +153,14 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	if err := c.describe(r); err != nil {
 		return managed.ExternalCreation{}, c.system.createError(c.noun, err)
 	}
-	created, err := c.Kind.Create(ctx, c.lease.client, r)
+	created, err := c.Kind.Create(ctx, c.Client, r)
 	if err != nil {
 		return managed.ExternalCreation{}, c.system.createError(c.noun, err)
 	}
 	details := c.sentSecrets(r)
 	if created != nil {
 		observed, _ := c.observed(created) // Observe reports what does not fit
-		details = union(details, c.connection(c.lease.client, created, &observed))
+		details = union(details, c.connection(c.Client, created, &observed))
 		if c.ID != nil {
 			r.Name = c.ID(created)
 			meta.SetExternalName(mg, r.Name)
@@ -224,7 +193,7 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 	if err := c.describe(r); err != nil {
 		return managed.ExternalUpdate{}, c.system.callError("update", c.noun, err)
 	}
-	if err := c.Kind.Update(ctx, c.lease.client, r); err != nil {
+	if err := c.Kind.Update(ctx, c.Client, r); err != nil {
 		return managed.ExternalUpdate{}, c.system.callError("update", c.noun, err)
 	}
 	if err := c.await(ctx, r); err != nil {
@@ -243,7 +212,7 @@ func (c *client[C, P, O, V]) Delete(ctx context.Context, mg resource.Managed) er
 		return err
 	}
 	r := c.request(d.copied, p)
-	err = c.Kind.Delete(ctx, c.lease.client, r)
+	err = c.Kind.Delete(ctx, c.Client, r)
 	if err == nil {
 		err = c.await(ctx, r)
 	}
@@ -257,7 +226,7 @@ func (c *client[C, P, O, V]) await(ctx context.Context, r *Request[P, V]) error 
 	if c.Await == nil {
 		return nil
 	}
-	return c.Await(ctx, c.lease.client, r)
+	return c.Await(ctx, c.Client, r)
 }
 
 // request is the argument of an author's function; of is a copy and p its parameters, so that changes to them are discarded.
@@ -353,7 +322,7 @@ func (f finder[C, P, O, V]) FindCreated(ctx context.Context, mg resource.Managed
 	if err != nil {
 		return "", err
 	}
-	found, err := f.base.Find(ctx, f.base.lease.client, f.base.request(d.copied, d.merged))
+	found, err := f.base.Find(ctx, f.base.Client, f.base.request(d.copied, d.merged))
 	if is(f.base.system.IsNotFound, err) || err == nil && found == nil {
 		return "", nil
 	}

@@ -34,7 +34,7 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 	if err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	have, err := c.Get(ctx, c.lease.client, c.request(d.copied, d.merged))
+	have, err := c.Get(ctx, c.Client, c.request(d.copied, d.merged))
 	if is(c.system.IsNotFound, err) || err == nil && have == nil {
 		return managed.ExternalObservation{}, nil
 	}
@@ -52,7 +52,7 @@ func (c *client[C, P, O, V]) Observe(ctx context.Context, mg resource.Managed) (
 func (c *client[C, P, O, V]) report(d declaration[P, O]) (managed.ExternalObservation, error) {
 	o := managed.ExternalObservation{
 		ResourceExists: true, ResourceUpToDate: true,
-		ConnectionDetails: c.connection(c.lease.client, c.have, d.of.Observation()),
+		ConnectionDetails: c.connection(c.Client, c.have, d.of.Observation()),
 	}
 	labels, can := c.labelsOf(c.have)
 	if can {

@@ -16,24 +16,7 @@
 // replaces the reference.
 //
 // A kind implements resource.ReferenceResolver with an APIResolver, or an APINamespacedResolver for references across
-// namespaces:
-//
-//	func (s *Subnet) ResolveReferences(ctx context.Context, c client.Reader) error {
-//		rsp, err := reference.NewAPIResolver(c, s).Resolve(ctx, reference.ResolutionRequest{
-//			CurrentValue: reference.FromPtrValue(s.Spec.ForProvider.NetworkID),
-//			Reference:    s.Spec.ForProvider.NetworkIDRef,
-//			Selector:     s.Spec.ForProvider.NetworkIDSelector,
-//			To:           reference.To{Managed: &Network{}, List: &NetworkList{}},
-//			Extract:      reference.ExternalName(),
-//			FieldPath:    "spec.forProvider.networkId",
-//		})
-//		if err != nil {
-//			return err
-//		}
-//		s.Spec.ForProvider.NetworkID = reference.ToPtrValue(rsp.ResolvedValue)
-//		s.Spec.ForProvider.NetworkIDRef = rsp.ResolvedReference
-//		return nil
-//	}
+// namespaces; the generator writes that.
 //
 // # Targets
 //
