@@ -16,12 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
+	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 )
 
 // An engine is one of the services whose instances are servers, for tests that apply to each of them.
@@ -39,24 +39,13 @@ type engine struct {
 
 // state is an answer of either service.
 type state struct {
-	ID        int               `json:"id"`
-	Name      string            `json:"name"`
-	Status    string            `json:"status"`
-	Message   string            `json:"message"`
-	Hostname  string            `json:"hostname"`
-	Port      int               `json:"port"`
-	Username  string            `json:"username"`
-	Password  string            `json:"password"`
-	Fanciness int               `json:"fanciness_level"`
-	Megabytes int               `json:"memory_megabytes"`
-	Policy    string            `json:"eviction_policy"`
-	Version   string            `json:"version"`
-	Engine    string            `json:"engine_version"`
-	Labels    map[string]string `json:"labels"`
-	CreatedAt time.Time         `json:"created_at"`
+	cache.Instance
+	Fanciness int    `json:"fanciness_level"`
+	Version   string `json:"version"`
+	Password  string `json:"password"`
 }
 
-func (s state) size() int { return s.Fanciness + s.Megabytes }
+func (s state) size() int { return s.Fanciness + s.MemoryMegabytes }
 
 func databases() engine {
 	return engine{

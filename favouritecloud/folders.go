@@ -25,12 +25,7 @@ const (
 	endpointFile   = "endpoint"
 )
 
-const (
-	instancesLink = "instances"
-
-	settings           store.Table[string] = "settings" // of the whole cloud
-	instanceDirSetting                     = "instance-dir"
-)
+const instancesLink = "instances"
 
 // ReadAdminToken returns the admin token of the cloud that uses a data folder.
 func ReadAdminToken(dataDir string) (string, error) { return read(dataDir, adminTokenFile) }
@@ -118,23 +113,25 @@ func (f *folders) adminToken() ([sha256.Size]byte, error) {
 	return sha256.Sum256([]byte(token)), err
 }
 
-// chooseInstances returns the folder of the instances. It is chosen at the first start and never changes.
+// chooseInstances returns the folder of the instances. It is chosen at the first start and never changes: instances in the data folder
+// is that folder, or a link to it.
 func (f *folders) chooseInstances(configured string) (string, error) {
-	var kept string
-	err := f.state.Read(func(tx *store.Tx) (err error) {
-		kept, err = settings.Get(tx, "", instanceDirSetting)
-		return err
-	})
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	link := filepath.Join(f.data, instancesLink)
+	kept, err := os.Readlink(link)
+	if info, statErr := os.Lstat(link); statErr == nil && info.IsDir() {
+		kept = link
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
-	}
-	if kept != "" && !filepath.IsAbs(kept) {
-		kept = filepath.Join(f.data, kept) // Relative, so that the data folder can be moved.
 	}
 	chosen := cmp.Or(configured, kept)
 	if chosen == "" {
-		if chosen, err = f.defaultInstances(); err != nil {
+		reachable, err := f.account.CanReach(link)
+		if err != nil {
 			return "", err
+		}
+		if chosen = link; !reachable {
+			hash := sha256.Sum256([]byte(f.data))
+			chosen = "/var/lib/favouritecloud-" + hex.EncodeToString(hash[:6])
 		}
 	}
 	if chosen, err = makeFolder(chosen, 0o711); err != nil {
@@ -143,39 +140,21 @@ func (f *folders) chooseInstances(configured string) (string, error) {
 	if kept != "" && chosen != kept {
 		return "", fmt.Errorf("%s cannot be used: the instances of this cloud are in %s", chosen, kept)
 	}
-	return chosen, f.keepInstances(chosen)
-}
-
-// defaultInstances returns a folder below the data folder, if the account of the servers can reach it.
-func (f *folders) defaultInstances() (string, error) {
-	inside := filepath.Join(f.data, instancesLink)
-	reachable, err := f.account.CanReach(inside)
-	if err != nil || reachable {
-		return inside, err
-	}
-	hash := sha256.Sum256([]byte(f.data))
-	return "/var/lib/favouritecloud-" + hex.EncodeToString(hash[:6]), nil
-}
-
-// keepInstances checks, links and records the folder of the instances.
-func (f *folders) keepInstances(chosen string) error {
 	if err := os.Chmod(chosen, 0o711); err != nil { // The umask may have removed access for the account of the servers.
-		return err
+		return "", err
 	}
 	reachable, err := f.account.CanReach(chosen)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !reachable {
-		return fmt.Errorf("account %s of the servers cannot reach %s: choose another folder, or allow other accounts to enter its parent "+
-			"folders (chmod o+x)", f.account.Name, chosen)
+		return "", fmt.Errorf("account %s of the servers cannot reach %s: choose another folder, or allow other accounts to enter its "+
+			"parent folders (chmod o+x)", f.account.Name, chosen)
 	}
-	if link := filepath.Join(f.data, instancesLink); chosen == link {
-		chosen = instancesLink
-	} else if err := os.Symlink(chosen, link); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	if kept == "" && chosen != link {
+		err = os.Symlink(chosen, link)
 	}
-	return f.state.Write(func(tx *store.Tx) error { return settings.Put(tx, "", instanceDirSetting, chosen) })
+	return chosen, err
 }
 
 // makeFolder creates a folder unless it exists, and returns its absolute path without symbolic links, as /proc shows it.

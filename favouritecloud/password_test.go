@@ -67,9 +67,9 @@ func TestCacheIsUpdatedInPlace(t *testing.T) {
 	const chosen = "another password"
 	c.call(t, "PATCH", "cache/instances/sessions", `{"memory_megabytes":32,"eviction_policy":"allkeys-lfu","password":"`+chosen+`"}`)
 	online = c.expectPassword(t, e, "sessions", chosen)
-	if info := e.ask(t, online, chosen, "INFO"); online.Megabytes != 32 || online.Policy != "allkeys-lfu" ||
+	if info := e.ask(t, online, chosen, "INFO"); online.MemoryMegabytes != 32 || online.EvictionPolicy != "allkeys-lfu" ||
 		!strings.Contains(info, "maxmemory:33554432\r") || !strings.Contains(info, "maxmemory_policy:allkeys-lfu\r") ||
-		!strings.Contains(info, "redis_version:"+online.Engine+".") {
+		!strings.Contains(info, "redis_version:"+online.EngineVersion+".") {
 		t.Errorf("after the update the API has %+v, the server\n%s", online, info)
 	}
 	if got, err := connected.do("GET", "kept"); got != "kept" || err != nil {

@@ -37,8 +37,8 @@ func TestLifeOfAnInstance(t *testing.T) {
 		online := c.awaitOnline(t, e, "orders")
 		want := *created
 		want.Status, want.Password, want.Hostname, want.Username = sdk.StatusOnline, "", "127.0.0.1", e.username
-		want.Port, want.Version, want.Engine = online.Port, online.Version, online.Engine
-		if diff := cmp.Diff(want, online); diff != "" || online.size() != 20 || online.Version+online.Engine == "" {
+		want.Port, want.Version, want.EngineVersion = online.Port, online.Version, online.EngineVersion
+		if diff := cmp.Diff(want, online); diff != "" || online.size() != 20 || online.Version+online.EngineVersion == "" {
 			t.Errorf("online instance %v, -want +got:\n%s", online, diff)
 		}
 		if e.opens(t, online, "wrong") {
@@ -49,14 +49,10 @@ func TestLifeOfAnInstance(t *testing.T) {
 		if updated := c.update(t, e, "orders", e.field, 33); updated.Status != sdk.StatusUpdating {
 			t.Errorf("update answered status %s", updated.Status)
 		}
-		if size := e.size(e.ask(t, c.awaitOnline(t, e, "orders"), password, e.show)); size != "33" {
-			t.Errorf("size %s after the update", size)
-		}
-
+		expectSize(t, c, e, password, "33")
 		killServer(t, c, e, "orders")
 		killServer(t, c, e, "orders")
 		expectKept(t, c, e, online, password)
-
 		c.stop()
 		if left := serversIn(t, c.dir); len(left) > 0 {
 			t.Errorf("servers outlive the cloud: %v", left)
@@ -64,8 +60,10 @@ func TestLifeOfAnInstance(t *testing.T) {
 		if _, err := favouritecloud.ReadEndpoint(c.dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a stopped cloud still has an endpoint: %v", err)
 		}
-		c = startCloud(t, favouritecloud.Config{DataDir: c.dir})
+
+		c = spawnCloud(t, c.dir)
 		expectKept(t, c, e, online, password)
+		c = killCloud(t, c, e, online, password)
 		c.stop()
 
 		other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", online.Port))
@@ -73,26 +71,76 @@ func TestLifeOfAnInstance(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer other.Close() // The test is over.
-		c = startCloud(t, favouritecloud.Config{DataDir: c.dir})
+		c = spawnCloud(t, c.dir)
 		moved := c.awaitOnline(t, e, "orders")
 		if moved.Port == online.Port {
 			t.Errorf("the server uses port %d of another program", moved.Port)
 		}
 		expectKept(t, c, e, moved, password)
-
-		c.delete(t, e, "orders")
-		folders, err := os.ReadDir(filepath.Join(c.dir, "instances"))
-		if left := serversIn(t, c.dir); len(left) > 0 || len(folders) > 0 || err != nil {
-			t.Errorf("after the delete there are servers %v and folders %v, error %v", left, folders, err)
-		}
-		if err := c.instances(e).Delete(t.Context(), "orders"); !sdk.IsNotFound(err) {
-			t.Errorf("deleting it again: %v", err)
-		}
-		c.create(t, e, "orders")
-		if again := c.awaitOnline(t, e, "orders"); again.ID <= online.ID {
-			t.Errorf("id %d was given after id %d", again.ID, online.ID)
-		}
+		deleteAll(t, c, e, online)
 	})
+}
+
+// killCloud kills the cloud and returns the next one, which must adopt the server.
+func killCloud(t *testing.T, c *cloud, e engine, online state, password string) *cloud {
+	t.Helper()
+	before := serversIn(t, c.dir)
+	if session, err := unix.Getsid(before[0]); err != nil || session != before[0] {
+		t.Errorf("server %d is in session %d, error %v: a terminal's Ctrl-C would reach it", before[0], session, err)
+	}
+	c.kill()
+	e.ask(t, online, password, e.read)
+	c = spawnCloud(t, c.dir)
+	if at, err := c.instances(e).Get(t.Context(), "orders"); err != nil || at.Status != sdk.StatusOnline {
+		t.Errorf("an adopted server is not online at once: %v, error %v", at, err)
+	}
+	if after := serversIn(t, c.dir); !slices.Equal(before, after) {
+		t.Errorf("servers before %v, after %v", before, after)
+	}
+	c.update(t, e, "orders", e.field, 30)
+	expectSize(t, c, e, password, "30")
+	killServer(t, c, e, "orders")
+	return c
+}
+
+// deleteAll deletes the instance, and then the record of its successor without its server.
+func deleteAll(t *testing.T, c *cloud, e engine, first state) {
+	t.Helper()
+	c.delete(t, e, "orders")
+	folders, err := os.ReadDir(filepath.Join(c.dir, "instances"))
+	if left := serversIn(t, c.dir); len(left) > 0 || len(folders) > 0 || err != nil {
+		t.Errorf("after the delete there are servers %v and folders %v, error %v", left, folders, err)
+	}
+	if err := c.instances(e).Delete(t.Context(), "orders"); !sdk.IsNotFound(err) {
+		t.Errorf("deleting it again: %v", err)
+	}
+	c.create(t, e, "orders")
+	again := c.awaitOnline(t, e, "orders")
+	if again.ID <= first.ID {
+		t.Errorf("id %d was given after id %d", again.ID, first.ID)
+	}
+	c.kill()
+	bystander := filepath.Join(c.dir, "instances", "not-ours")
+	if err := errors.Join(os.Remove(filepath.Join(c.dir, "state.db")), os.Mkdir(bystander, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	c = spawnCloud(t, c.dir)
+	if left := serversIn(t, c.dir); len(left) > 0 {
+		t.Errorf("servers without a record: %v", left)
+	}
+	if _, err := os.Stat(c.folder(e, again.ID)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("folder without a record: %v", err)
+	}
+	if _, err := os.Stat(bystander); err != nil {
+		t.Errorf("a folder that does not belong to the cloud: %v", err)
+	}
+}
+
+func expectSize(t *testing.T, c *cloud, e engine, password, want string) {
+	t.Helper()
+	if size := e.size(e.ask(t, c.awaitOnline(t, e, "orders"), password, e.show)); size != want {
+		t.Errorf("size %s after the update", size)
+	}
 }
 
 // expectKept waits until the instance is online, and expects its data, id and port.
@@ -126,59 +174,6 @@ func killServer(t *testing.T, c *cloud, e engine, name string) {
 			return err.Error()
 		}
 		return ""
-	})
-}
-
-func TestServersOutliveAKilledCloud(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e engine) {
-		c := spawnCloud(t, newDataDir(t))
-		password := c.create(t, e, "orders")
-		online := c.awaitOnline(t, e, "orders")
-		before := serversIn(t, c.dir)
-		if session, err := unix.Getsid(before[0]); err != nil || session != before[0] {
-			t.Errorf("server %d is in session %d, error %v: a terminal's Ctrl-C would reach it", before[0], session, err)
-		}
-		c.kill()
-		e.ask(t, online, password, e.write)
-
-		c = spawnCloud(t, c.dir)
-		if at, err := c.instances(e).Get(t.Context(), "orders"); err != nil || at.Status != sdk.StatusOnline {
-			t.Errorf("an adopted server is not online at once: %v, error %v", at, err)
-		}
-		if after := serversIn(t, c.dir); !slices.Equal(before, after) {
-			t.Fatalf("servers before %v, after %v", before, after)
-		}
-		c.update(t, e, "orders", e.field, 30)
-		if size := e.size(e.ask(t, c.awaitOnline(t, e, "orders"), password, e.show)); size != "30" {
-			t.Errorf("an adopted server has size %s after an update", size)
-		}
-		killServer(t, c, e, "orders")
-		c.stop()
-		c = spawnCloud(t, c.dir)
-		expectKept(t, c, e, online, password)
-	})
-}
-
-func TestLeftoversWithoutRecordAreRemoved(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e engine) {
-		c := spawnCloud(t, newDataDir(t))
-		c.create(t, e, "orders")
-		c.awaitOnline(t, e, "orders")
-		c.kill()
-		bystander := filepath.Join(c.dir, "instances", "not-ours")
-		if err := errors.Join(os.Remove(filepath.Join(c.dir, "state.db")), os.Mkdir(bystander, 0o700)); err != nil {
-			t.Fatal(err)
-		}
-		spawnCloud(t, c.dir)
-		if left := serversIn(t, c.dir); len(left) > 0 {
-			t.Errorf("servers without a record: %v", left)
-		}
-		if _, err := os.Stat(c.folder(e, 1)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("folder without a record: %v", err)
-		}
-		if _, err := os.Stat(bystander); err != nil {
-			t.Errorf("a folder that does not belong to the cloud: %v", err)
-		}
 	})
 }
 

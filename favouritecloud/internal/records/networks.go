@@ -151,7 +151,7 @@ func newSubnet(in subnet.CreateSubnetInput) (r service.Record[subnet.Subnet], er
 // placeSubnet refuses a range of addresses that is not free in the network, and chooses the zone if the request did not.
 func (s *Services) placeSubnet(tx *store.Tx, r *service.Record[subnet.Subnet]) error {
 	id := r.Spec.NetworkID
-	network, err := s.Networks.Read(tx, r.Project, id)
+	network, err := s.Networks.Records.Get(tx, r.Project, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return refusal.Invalid("network_id: network %q does not exist in project %q", id, r.Project)
 	}
@@ -179,12 +179,12 @@ func (s *Services) placeSubnet(tx *store.Tx, r *service.Record[subnet.Subnet]) e
 }
 
 func (s *Services) subnetsOf(tx *store.Tx, project, networkID string) ([]service.Record[subnet.Subnet], error) {
-	subnets, err := s.Subnets.InProject(tx, project)
+	subnets, err := s.Subnets.Records.List(tx, project)
 	return slices.DeleteFunc(subnets, func(r service.Record[subnet.Subnet]) bool { return r.Spec.NetworkID != networkID }), err
 }
 
 func (s *Services) releaseSubnet(tx *store.Tx, r service.Record[subnet.Subnet]) error {
-	groups, err := s.NodeGroups.InProject(tx, r.Project)
+	groups, err := s.NodeGroups.Records.List(tx, r.Project)
 	users := 0
 	for _, g := range groups {
 		if slices.Contains(g.Spec.SubnetIDs, r.Name) {
@@ -199,7 +199,7 @@ func (s *Services) releaseSubnet(tx *store.Tx, r service.Record[subnet.Subnet]) 
 
 func (s *Services) placeGroup(tx *store.Tx, r *service.Record[group]) error {
 	for _, id := range r.Spec.SubnetIDs {
-		_, err := s.Subnets.Read(tx, r.Project, id)
+		_, err := s.Subnets.Records.Get(tx, r.Project, id)
 		if errors.Is(err, store.ErrNotFound) {
 			return refusal.Invalid("subnet_ids: subnet %q does not exist in project %q", id, r.Project)
 		}

@@ -128,15 +128,17 @@ func changedRepair(current *api.Repair, in api.RepairInput) *api.Repair {
 
 // Autoscale answers a request to set the desired size, as the autoscaler does.
 func (s *NodeGroups) Autoscale(project, name string, decode service.Decode) (any, error) {
-	var in api.AutoscaleInput
-	if err := decode(&in); err != nil {
-		return nil, err
-	}
-	if in.DesiredSize == nil {
-		return nil, refusal.Invalid("desired_size is required")
-	}
-	desired := []api.ScalingConfigInput{{DesiredSize: in.DesiredSize}}
-	return s.Apply(project, name, api.UpdateNodeGroupInput{ScalingConfig: &desired})
+	return s.Update(project, name, func(change any) error {
+		var in api.AutoscaleInput
+		if err := decode(&in); err != nil {
+			return err
+		}
+		if in.DesiredSize == nil {
+			return refusal.Invalid("desired_size is required")
+		}
+		change.(*api.UpdateNodeGroupInput).ScalingConfig = &[]api.ScalingConfigInput{{DesiredSize: in.DesiredSize}}
+		return nil
+	})
 }
 
 // Run changes the size of all groups with autoscaling, so that clients meet a field with another writer: one step after each

@@ -96,8 +96,9 @@ type Seen struct {
 // fleet holds the records of a service and manages their servers, if any.
 type fleet[Spec any] struct {
 	Environment
-	servers  *Servers[Spec] // nil if resources are records only
-	records  store.Table[Record[Spec]]
+	// Records are the records of the service.
+	Records  store.Table[Record[Spec]]
+	servers  *Servers[Spec]      // nil if resources are records only
 	replays  store.Table[replay] // by idempotency key
 	choosing sync.Mutex          // held while a port is chosen, so that no two servers get the same
 
@@ -110,26 +111,16 @@ type fleet[Spec any] struct {
 func newFleet[Spec any](env Environment, noun string, servers *Servers[Spec]) *fleet[Spec] {
 	return &fleet[Spec]{
 		Environment: env, servers: servers, workers: map[int]*worker[Spec]{},
-		records: store.Table[Record[Spec]](noun), replays: store.Table[replay](noun + " replay"),
+		Records: store.Table[Record[Spec]](noun), replays: store.Table[replay](noun + " replay"),
 	}
 }
 
 // anyID is the id of edit for a record of any id.
 const anyID = 0
 
-// Read returns a record as part of a transaction. The error is store.ErrNotFound when there is none.
-func (f *fleet[Spec]) Read(tx *store.Tx, project, name string) (Record[Spec], error) {
-	return f.records.Get(tx, project, name)
-}
-
-// InProject returns the records of a project, ordered by name, as part of a transaction.
-func (f *fleet[Spec]) InProject(tx *store.Tx, project string) ([]Record[Spec], error) {
-	return f.records.List(tx, project)
-}
-
 func (f *fleet[Spec]) get(project, name string) (r Record[Spec], err error) {
 	err = f.Store.Read(func(tx *store.Tx) error {
-		r, err = f.Read(tx, project, name)
+		r, err = f.Records.Get(tx, project, name)
 		return err
 	})
 	return r, err
@@ -137,7 +128,7 @@ func (f *fleet[Spec]) get(project, name string) (r Record[Spec], err error) {
 
 func (f *fleet[Spec]) all() (records []Record[Spec], err error) {
 	err = f.Store.Read(func(tx *store.Tx) error {
-		records, err = f.records.All(tx)
+		records, err = f.Records.All(tx)
 		return err
 	})
 	if err != nil {
@@ -149,7 +140,7 @@ func (f *fleet[Spec]) all() (records []Record[Spec], err error) {
 // edit lets change edit a record and returns the result. If change returns an error, nothing is written.
 func (f *fleet[Spec]) edit(project, name string, id int, change func(*Record[Spec]) error) (r Record[Spec], err error) {
 	err = f.Store.Write(func(tx *store.Tx) error {
-		if r, err = f.Read(tx, project, name); err != nil {
+		if r, err = f.Records.Get(tx, project, name); err != nil {
 			return err
 		}
 		if id != anyID && r.ID != id {
@@ -166,7 +157,7 @@ func (f *fleet[Spec]) edit(project, name string, id int, change func(*Record[Spe
 // EditAll lets change edit every record of all projects. change reports whether it did; if it edits none, nothing is written.
 func (f *fleet[Spec]) EditAll(change func(*Record[Spec]) bool) error {
 	err := f.Store.Write(func(tx *store.Tx) error {
-		records, err := f.records.All(tx)
+		records, err := f.Records.All(tx)
 		edited := false
 		for _, r := range records {
 			if change(&r) {
@@ -185,11 +176,11 @@ func (f *fleet[Spec]) EditAll(change func(*Record[Spec]) bool) error {
 }
 
 func (f *fleet[Spec]) put(tx *store.Tx, r Record[Spec]) error {
-	return f.records.Put(tx, r.Project, r.Name, r)
+	return f.Records.Put(tx, r.Project, r.Name, r)
 }
 
 func (f *fleet[Spec]) remove(tx *store.Tx, r Record[Spec]) error {
-	return errors.Join(f.replays.Delete(tx, r.Project, r.IdempotencyKey), f.records.Delete(tx, r.Project, r.Name))
+	return errors.Join(f.replays.Delete(tx, r.Project, r.IdempotencyKey), f.Records.Delete(tx, r.Project, r.Name))
 }
 
 // Recover corrects the records before the API shows them, and removes the folders of this service that have no record.

@@ -172,7 +172,7 @@ func (s *Service[Spec, In, Change]) replay(tx *store.Tx, project, key string, cr
 }
 
 func (s *Service[Spec, In, Change]) add(tx *store.Tx, r *Record[Spec]) (body []byte, err error) {
-	if _, err := s.Read(tx, r.Project, r.Name); err == nil {
+	if _, err := s.Records.Get(tx, r.Project, r.Name); err == nil {
 		return nil, refusal.New(http.StatusConflict, sdk.CodeExists, "%s %q exists in project %q", s.Noun, r.Name, r.Project)
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
@@ -182,7 +182,7 @@ func (s *Service[Spec, In, Change]) add(tx *store.Tx, r *Record[Spec]) (body []b
 			return nil, err
 		}
 	}
-	if r.ID, err = s.records.NextID(tx); err != nil {
+	if r.ID, err = s.Records.NextID(tx); err != nil {
 		return nil, err
 	}
 	show := s.Show
@@ -212,7 +212,7 @@ func (s *Service[Spec, In, Change]) Get(project, name string, asOf time.Time) (a
 func (s *Service[Spec, In, Change]) List(project string, labels map[string]string, asOf time.Time) ([]any, error) {
 	shown := []any{} // An empty list, not null.
 	err := s.Store.Read(func(tx *store.Tx) error {
-		records, err := s.InProject(tx, project)
+		records, err := s.Records.List(tx, project)
 		for _, r := range records {
 			if isVisible(r, asOf) && refusal.Matches(r.Labels, labels) {
 				shown = append(shown, s.Show(r))
@@ -233,11 +233,6 @@ func (s *Service[Spec, In, Change]) Update(project, name string, decode Decode) 
 	if err := decode(&in); err != nil {
 		return nil, err
 	}
-	return s.Apply(project, name, in)
-}
-
-// Apply is Update with a decoded request.
-func (s *Service[Spec, In, Change]) Apply(project, name string, in Change) (any, error) {
 	r, err := s.edit(project, name, anyID, func(r *Record[Spec]) error {
 		if r.Status == sdk.StatusDeleting {
 			return refusal.Conflict("%s %q is being deleted", s.Noun, name)
@@ -264,7 +259,7 @@ func (s *Service[Spec, In, Change]) Apply(project, name string, in Change) (any,
 func (s *Service[Spec, In, Change]) Delete(project, name string) (any, error) {
 	var r Record[Spec]
 	err := s.Store.Write(func(tx *store.Tx) (err error) {
-		if r, err = s.Read(tx, project, name); err != nil {
+		if r, err = s.Records.Get(tx, project, name); err != nil {
 			return err
 		}
 		if r.Status != sdk.StatusDeleting {
