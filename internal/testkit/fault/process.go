@@ -47,9 +47,6 @@ func Kinds(request string, all bool) []Kind {
 	return []Kind{CrashBefore, CrashAfter, AnswerLost, Refused, Overtaken}
 }
 
-// Crashes is true for a fault that the process does not survive.
-func (k Kind) Crashes() bool { return k == CrashBefore || k == CrashAfter }
-
 // A Point is the Nth request of that name, from 1, of a process, or its Nth request of any name if Request is empty. Names keep
 // points stable where the number of polls varies.
 type Point struct {
@@ -90,12 +87,16 @@ type Process struct {
 
 // Request counts a request that something else sends. The sender returns refuse instead of sending, or lose instead of the answer.
 func (p *Process) Request(request string) (refuse, lose error) {
-	kind, alive := p.count(request)
-	switch {
+	defer p.finish()
+	return p.begin(request)
+}
+
+// begin counts a request. Unlike Request it leaves a CrashAfter to finish when the request was served.
+func (p *Process) begin(request string) (refuse, lose error) {
+	switch kind, alive := p.count(request); {
 	case !alive || kind == CrashBefore:
 		return ErrCrashed, nil
 	case kind == CrashAfter:
-		p.finish()
 		return nil, ErrCrashed
 	case kind == AnswerLost:
 		return nil, ErrAnswerLost
@@ -109,32 +110,26 @@ func (p *Process) Request(request string) (refuse, lose error) {
 
 // send counts a request and sends it, unless the process has crashed.
 func (p *Process) send(request string, send func() (*http.Response, error)) (*http.Response, error) {
-	kind, alive := p.count(request)
+	refuse, lose := p.begin(request)
 	switch {
-	case !alive || kind == CrashBefore:
-		return nil, ErrCrashed
-	case kind == Refused:
+	case refuse == ErrRefused:
 		return refusal(), nil
-	case kind == Overtaken:
-		if err := p.Overtake(); err != nil {
-			return nil, err
-		}
-		return send()
+	case refuse != nil:
+		return nil, refuse
 	}
 	answer, err := send()
-	if kind == CrashAfter {
+	if lose == nil && p.Crashed() {
+		lose = ErrCrashed // at another request
+	} else if lose == ErrCrashed {
 		p.finish()
 	}
-	switch {
-	case kind == "" && !p.Crashed():
+	if lose == nil {
 		return answer, err
-	case err == nil:
+	}
+	if err == nil {
 		answer.Body.Close()
 	}
-	if kind == AnswerLost {
-		return nil, ErrAnswerLost
-	}
-	return nil, ErrCrashed
+	return nil, lose
 }
 
 // count returns the fault at a request, and whether the process is alive to send it. A CrashAfter refuses all
@@ -163,14 +158,14 @@ func (p *Process) count(request string) (k Kind, alive bool) {
 	if p.Kind == "" || here != p.At && (Point{N: len(p.met)}) != p.At {
 		return "", true
 	}
-	p.reached, p.crashed, p.finished = true, p.Kind.Crashes(), p.Kind == CrashBefore
+	p.reached, p.crashed, p.finished = true, p.Kind == CrashBefore || p.Kind == CrashAfter, p.Kind == CrashBefore
 	return p.Kind, true
 }
 
 func (p *Process) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.finished = true
+	p.finished = p.crashed
 }
 
 // Begin starts the clock of Silent for a process that is ready.
