@@ -132,6 +132,7 @@ func TestRecordRefusals(t *testing.T) {
 	group := func(subnets, sizes, more string) string {
 		return fmt.Sprintf(`{"name":"a","subnet_ids":[%s],"scaling_config":[%s]%s}`, subnets, sizes, more)
 	}
+	before := []object{c.call(t, "GET", network, ""), c.call(t, "GET", web, "")}
 	here, invalid, notFound, conflict, exists := fmt.Sprintf("%q", used), sdk.CodeInvalid, sdk.CodeNotFound, sdk.CodeConflict, sdk.CodeExists
 	c.refuseAll(t, map[string]refusal{
 		"no network":          {"GET", "networks/net-0", "", 404, notFound, `network "net-0" does not exist in project "demo"`},
@@ -179,6 +180,9 @@ func TestRecordRefusals(t *testing.T) {
 		"scaled nothing":      {"POST", groups + "/none:autoscale", `{"desired_size":1}`, 404, notFound, `"none" does not exist`},
 		"no such verb":        {"POST", web + ":explode", `{}`, 404, notFound, "use NAME:autoscale"},
 	})
+	if diff := cmp.Diff(before, []object{c.call(t, "GET", network, ""), c.call(t, "GET", web, "")}); diff != "" {
+		t.Errorf("refused requests had an effect, -before +after:\n%s", diff)
+	}
 }
 
 func TestLabels(t *testing.T) {

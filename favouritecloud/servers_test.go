@@ -57,8 +57,10 @@ func TestLifeOfAnInstance(t *testing.T) {
 		if left := serversIn(t, c.dir); len(left) > 0 {
 			t.Errorf("servers outlive the cloud: %v", left)
 		}
-		if _, err := favouritecloud.ReadEndpoint(c.dir); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a stopped cloud still has an endpoint: %v", err)
+		_, endpointErr := favouritecloud.ReadEndpoint(c.dir)
+		_, pidErr := os.Stat(filepath.Join(c.dir, "pid"))
+		if !errors.Is(endpointErr, fs.ErrNotExist) || !errors.Is(pidErr, fs.ErrNotExist) {
+			t.Errorf("a stopped cloud still has an endpoint or a pid: %v, %v", endpointErr, pidErr)
 		}
 
 		c = spawnCloud(t, c.dir)

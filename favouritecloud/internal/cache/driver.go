@@ -59,7 +59,7 @@ func choose(installed []host.Program, version string) (host.Program, error) {
 		}
 	}
 	if len(installed) == 0 {
-		return host.Program{}, &host.NotInstalledError{Program: fmt.Sprintf("Redis %d or later", oldestMajor), Package: "redis-server"}
+		return host.Program{}, host.NotInstalled(fmt.Sprintf("Redis %d or later", oldestMajor), "redis-server")
 	}
 	return installed[0], nil
 }

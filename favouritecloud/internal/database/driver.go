@@ -64,11 +64,10 @@ func choose(installed []host.Program, major string) (host.Program, error) {
 			return p, nil
 		}
 	}
-	missing := &host.NotInstalledError{Program: "PostgreSQL", Package: "postgresql"}
-	if major != "" {
-		missing.Program, missing.Package = "PostgreSQL "+major, "postgresql-"+major
+	if major == "" {
+		return host.Program{}, host.NotInstalled("PostgreSQL", "postgresql")
 	}
-	return host.Program{}, missing
+	return host.Program{}, host.NotInstalled("PostgreSQL "+major, "postgresql-"+major)
 }
 
 // driver runs the PostgreSQL server of one instance.

@@ -46,19 +46,6 @@ func accountOf(uid, gid int) Account {
 	return Account{Name: "uid " + strconv.Itoa(uid), UID: uid, GID: gid}
 }
 
-// ownerOf returns the account that owns a folder.
-func ownerOf(folder string) (Account, error) {
-	info, err := os.Stat(folder)
-	if err != nil {
-		return Account{}, err
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return Account{}, fmt.Errorf("reading owner of %s: not a Unix file system", folder)
-	}
-	return accountOf(int(stat.Uid), int(stat.Gid)), nil
-}
-
 // Attributes starts a process in a session of its own, so that it gets no signals of a terminal, and under the account.
 func (a Account) Attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
@@ -90,24 +77,17 @@ func (a Account) CanReach(path string) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("checking access to %s: %w", folder, err)
 		}
-		if !a.canEnter(info) {
+		enter := info.Mode() & 0o001
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) == a.UID {
+			enter = info.Mode() & 0o100
+		} else if ok && int(stat.Gid) == a.GID {
+			enter = info.Mode() & 0o010
+		}
+		if enter == 0 {
 			return false, nil
 		}
 		if folder == filepath.Dir(folder) {
 			return true, nil
 		}
-	}
-}
-
-func (a Account) canEnter(info os.FileInfo) bool {
-	const ownerEnter, groupEnter, otherEnter = 0o100, 0o010, 0o001
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case ok && int(stat.Uid) == a.UID:
-		return info.Mode()&ownerEnter != 0
-	case ok && int(stat.Gid) == a.GID:
-		return info.Mode()&groupEnter != 0
-	default:
-		return info.Mode()&otherEnter != 0
 	}
 }

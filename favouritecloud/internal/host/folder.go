@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -84,7 +85,17 @@ func (f *Folder) CreateData(fill func(path string) error) error {
 }
 
 // DataOwner returns the account that owns the data: the server must run as this one.
-func (f *Folder) DataOwner() (Account, error) { return ownerOf(f.Data()) }
+func (f *Folder) DataOwner() (Account, error) {
+	info, err := os.Stat(f.Data())
+	if err != nil {
+		return Account{}, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Account{}, fmt.Errorf("reading owner of %s: not a Unix file system", f.Data())
+	}
+	return accountOf(int(stat.Uid), int(stat.Gid)), nil
+}
 
 // Remove ends every server process that works in the folder and deletes it.
 func (f *Folder) Remove(ctx context.Context) error {

@@ -4,7 +4,6 @@
 package host
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -41,22 +40,6 @@ func TestCanReach(t *testing.T) {
 	}
 	if got, err := (Account{UID: os.Geteuid()}).CanReach(private); err != nil || !got {
 		t.Errorf("ourselves: got %t, %v", got, err)
-	}
-}
-
-func TestFree(t *testing.T) {
-	t.Parallel()
-	for _, r := range []PortRange{DatabasePorts, CachePorts} {
-		first, err := r.Free(func(int) bool { return false })
-		if err != nil || first < r.First || first >= r.End {
-			t.Fatalf("got %d, %v", first, err)
-		}
-		if _, err := r.Free(func(int) bool { return true }); err == nil {
-			t.Error("found a port though all are taken")
-		}
-	}
-	if DatabasePorts.End > CachePorts.First {
-		t.Error("services may choose the same port")
 	}
 }
 
@@ -151,33 +134,4 @@ func TestChildIsFoundEndedAndReaped(t *testing.T) {
 	if _, err := Open(child.Pid()); !errors.Is(err, ErrEnded) {
 		t.Errorf("opening an ended process: %v", err)
 	}
-}
-
-func TestCloseLeavesTheProcessAlone(t *testing.T) {
-	t.Parallel()
-	cmd, _ := sleeper(t)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p, err := Open(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Close()
-	p.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := p.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("waiting after Close: %v", err)
-	}
-	if err := errors.Join(cmd.Process.Kill(), ignoreExit(cmd.Wait())); err != nil {
-		t.Errorf("the process did not live on: %v", err)
-	}
-}
-
-func ignoreExit(err error) error {
-	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		return nil
-	}
-	return err
 }

@@ -17,18 +17,10 @@ import (
 	"strings"
 )
 
-// NotInstalledError reports that no suitable version of a program is installed on this machine.
-type NotInstalledError struct {
-	// Program is the program with its version, for example "PostgreSQL 15".
-	Program string
-	// Package is the Debian package to install.
-	Package string
-}
-
-// Error names the program and the package to install.
-func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("%s is not installed on the cloud's machine; install it (Debian: apt-get install %s): "+
-		"the instance then starts automatically", e.Program, e.Package)
+// NotInstalled reports that no suitable version of a program is installed on this machine. pkg is the Debian package to install.
+func NotInstalled(program, pkg string) error {
+	return fmt.Errorf("%s is not installed on the cloud's machine; install it (Debian: apt-get install %s): "+
+		"the instance then starts automatically", program, pkg)
 }
 
 // Program is an installed program.
