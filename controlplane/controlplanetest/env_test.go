@@ -5,12 +5,13 @@ package controlplanetest_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,11 +75,8 @@ func TestNewCleansUp(t *testing.T) {
 	outer := controlplanetest.New(t)
 	outer.Eventually(t, "the inner test's namespace is deleted", func(ctx context.Context) error {
 		err := outer.Client.Get(ctx, client.ObjectKey{Name: inner.Namespace}, &corev1.Namespace{})
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if err == nil {
-			return errors.New("it still exists")
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("want not found, got %v", err)
 		}
 		return nil
 	})
@@ -87,11 +85,7 @@ func TestNewCleansUp(t *testing.T) {
 // The server is built without flags of the linker, as by anybody who embeds it.
 func TestServerVersion(t *testing.T) {
 	t.Parallel()
-	d, err := discovery.NewDiscoveryClientForConfig(controlplanetest.New(t).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := d.ServerVersion()
+	info, err := discovery.NewDiscoveryClientForConfigOrDie(controlplanetest.Config(t)).ServerVersion()
 	if err != nil {
 		t.Fatal(err)
 	}

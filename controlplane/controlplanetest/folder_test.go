@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,19 +19,13 @@ import (
 func ended(t *testing.T) process.Process {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	p, err := process.LookUp(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !p.Alive() {
 		t.Error("a running process must be alive")
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	p.AwaitEnd(t.Context())
 	cmd.Wait() // it was killed
 	if p.Alive() {
@@ -44,56 +37,41 @@ func ended(t *testing.T) process.Process {
 func TestRemoveStale(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	self, err := process.LookUp(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stale, err := openFolder(ended(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	used, err := openFolder(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := removeStale(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, removeStale())
 	if _, err := os.Stat(string(stale)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder of a run that has ended must go: %v", err)
+		t.Errorf("the folder of a run that has ended must be removed: %v", err)
 	}
 	if _, err := os.Stat(string(used)); err != nil {
 		t.Errorf("the folder of an active run must stay: %v", err)
 	}
-}
-
-func TestOpenFolderRefusesForeign(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	p := process.Process{PID: 1, Start: 2}
-	path := filepath.Join(os.TempDir(), folderPrefix()+p.String())
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openFolder(p); err == nil {
+	must(t, os.Chmod(string(used), 0o777))
+	if _, err := openFolder(self); err == nil {
 		t.Error("a folder that others can write to must be refused")
 	}
 }
 
-func TestAwaitReadyTellsWhy(t *testing.T) {
+func TestAwaitReadyReportsTheLog(t *testing.T) {
 	f := folder(t.TempDir())
-	if err := os.WriteFile(f.log(), []byte("no room on device"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(f.log(), []byte("no room on device"), 0o600))
 	died := make(chan error, 1)
 	died <- errors.New("exit status 1")
-	if err := awaitReady(t.Context(), f, died); err == nil || !strings.Contains(err.Error(), "no room on device") {
-		t.Errorf("a server that ended: want its log in the error, got %v", err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := awaitReady(ctx, f, nil); err == nil || !strings.Contains(err.Error(), "no room on device") {
-		t.Errorf("a server that hangs: want its log in the error, got %v", err)
+	for _, ended := range []chan error{died, nil} {
+		if err := awaitReady(ctx, f, ended); err == nil || !strings.Contains(err.Error(), "no room on device") {
+			t.Errorf("a server that ended, or hangs: want its log in the error, got %v", err)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

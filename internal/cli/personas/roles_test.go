@@ -4,7 +4,6 @@
 package personas_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -111,16 +110,4 @@ func TestRolesAreTheSameEachTime(t *testing.T) {
 	if diff := cmp.Diff(personas.Roles(definitions()...), personas.Roles(turned...)); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func Example() {
-	claim := &apiextensionsv1.CustomResourceDefinition{}
-	claim.Spec.Group, claim.Spec.Scope = "database.crossplane.io", apiextensionsv1.NamespaceScoped
-	claim.Spec.Names.Plural, claim.Spec.Names.Categories = "postgresqlinstances", []string{"claim", "claims"}
-	for _, role := range personas.Roles(claim) {
-		if role.Name == personas.Edit {
-			fmt.Println(role.Rules[0].Resources, role.Rules[0].Verbs)
-		}
-	}
-	// Output: [postgresqlinstances] [get list watch create update patch delete]
 }

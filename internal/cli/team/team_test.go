@@ -244,12 +244,6 @@ func TestMissingNamespace(t *testing.T) {
 	check(t, w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}))
 }
 
-func ExampleRequest_Validate() {
-	r := team.Request{Name: "shop", Namespace: "kube-system", Role: "edit", Duration: time.Hour}
-	fmt.Println(r.Validate())
-	// Output: namespace "kube-system" belongs to the system; choose a namespace of its own for the team
-}
-
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
