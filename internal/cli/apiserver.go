@@ -30,12 +30,8 @@ Bowline's controllers. Run those with: bowline controllers --kubeconfig FILE.`,
 		Example: `  bowline apiserver --data-dir ./state --listen 127.0.0.1:0
   bowline kubectl --data-dir ./state api-resources`,
 		Args: command.NoArgs,
-		RunE: untilSignal(func(ctx context.Context) error {
-			dataDir, err := folder.Server()
-			if err != nil {
-				return err
-			}
-			return explainLock(runAPIServer(ctx, std, dataDir, server, logs.New(std.Err, verbosity)), dataDir)
+		RunE: serve(std, folder, &verbosity, func(ctx context.Context, dataDir string, log *logs.Logs) error {
+			return runAPIServer(ctx, std, dataDir, server, log)
 		}),
 	}
 	server.AddFlags(cmd.Flags())
@@ -69,12 +65,20 @@ func announce(dataDir string, state datadir.RunFile, log *logs.Logs) error {
 	return nil
 }
 
-// explainLock turns the error of a locked data folder into the commands to type next.
-func explainLock(err error, dataDir string) error {
-	if locked, ok := errors.AsType[*controlplane.LockedError](err); ok {
-		return alreadyRuns(dataDir, locked.PID)
-	}
-	return err
+// serve runs a server of a data folder until a signal. The error of a locked folder names the commands to type next.
+func serve(std Streams, folder *datadir.Flag, v *logs.Verbosity,
+	run func(ctx context.Context, dataDir string, log *logs.Logs) error) func(*cobra.Command, []string) error {
+	return untilSignal(func(ctx context.Context) error {
+		dataDir, err := folder.Server()
+		if err != nil {
+			return err
+		}
+		err = run(ctx, dataDir, logs.New(std.Err, *v))
+		if locked, ok := errors.AsType[*controlplane.LockedError](err); ok {
+			return alreadyRuns(dataDir, locked.PID)
+		}
+		return err
+	})
 }
 
 func alreadyRuns(dataDir string, pid int) error {

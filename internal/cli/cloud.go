@@ -37,33 +37,25 @@ PUT /admin/v1/faults with the token in cloud/admin.token of the data folder. fav
   bowline cloud --cloud-admin
   KEY=$(bowline cloud key create --project demo)`,
 		Args: command.Subcommand,
-		RunE: untilSignal(func(ctx context.Context) error {
-			dataDir, err := folder.Server()
+		RunE: serve(std, folder, &verbosity, func(ctx context.Context, dataDir string, log *logs.Logs) error {
+			if err := controlplane.PrepareFolder(dataDir); err != nil {
+				return err
+			}
+			cloud, service, err := plane.Cloud(dataDir, options, log)
 			if err != nil {
 				return err
 			}
-			return explainLock(runCloud(ctx, std, dataDir, options, logs.New(std.Err, verbosity)), dataDir)
+			return plane.RunOne(ctx, service, func() error {
+				_, err := fmt.Fprintf(std.Out, "The local cloud is ready at %s\n  bowline cloud key create --project NAME%s\n",
+					cloud.URL(), datadir.Argument(dataDir))
+				return err
+			}, nil)
 		}),
 	}
 	options.AddFlags(cmd.Flags())
 	verbosity.AddFlags(cmd.Flags())
 	cmd.AddCommand(newCloudKeyCmd(std, folder))
 	return cmd
-}
-
-func runCloud(ctx context.Context, std Streams, dataDir string, o plane.CloudOptions, log *logs.Logs) error {
-	if err := controlplane.PrepareFolder(dataDir); err != nil {
-		return err
-	}
-	cloud, service, err := plane.Cloud(dataDir, o, log)
-	if err != nil {
-		return err
-	}
-	return plane.RunOne(ctx, service, func() error {
-		_, err := fmt.Fprintf(std.Out, "The local cloud is ready at %s\n  bowline cloud key create --project NAME%s\n",
-			cloud.URL(), datadir.Argument(dataDir))
-		return err
-	}, nil)
 }
 
 func newCloudKeyCmd(std Streams, folder *datadir.Flag) *cobra.Command {

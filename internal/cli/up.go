@@ -44,14 +44,12 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
   bowline up --cloud-admin                     with fault injection in the local cloud; see bowline cloud --help
   bowline up --cloud=false                     without the local cloud`,
 		Args: command.NoArgs,
-		RunE: untilSignal(func(ctx context.Context) (err error) {
-			if o.DataDir, err = folder.Server(); err != nil {
-				return err
-			}
+		RunE: serve(std, folder, &o.verbosity, func(ctx context.Context, dataDir string, log *logs.Logs) error {
+			o.DataDir = dataDir
 			if o.detach {
 				return o.runDetached(ctx, std)
 			}
-			return explainLock(o.run(ctx, std), o.DataDir)
+			return o.run(ctx, std, log)
 		}),
 	}
 	o.flags = cmd.Flags()
@@ -64,7 +62,7 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 	return cmd
 }
 
-func (o upOptions) run(ctx context.Context, std Streams) error {
+func (o upOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 	begin := time.Now()
 	ready, err := daemon.ReadyWriter(std.Out)
 	if err != nil {
@@ -75,7 +73,6 @@ func (o upOptions) run(ctx context.Context, std Streams) error {
 	if err := controlplane.PrepareFolder(o.DataDir); err != nil {
 		return err
 	}
-	log := logs.New(std.Err, o.verbosity)
 	ctrl.SetLogger(log.Library("controllers")) // controller-runtime warns if it has no logger
 	return plane.Run(ctx, func(ctx context.Context, running *plane.Stack) error {
 		state, err := o.Start(ctx, running, log)
