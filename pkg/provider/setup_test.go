@@ -41,7 +41,7 @@ func (c *counter) Add(r manager.Runnable) error {
 	return c.Manager.Add(r)
 }
 
-// One call adds the kinds to the scheme and all controllers to the manager; a provider with mistakes adds nothing.
+// Reconcilers for plans run no controllers, and a provider with mistakes adds nothing.
 func TestSetupWithManager(t *testing.T) {
 	t.Parallel()
 	newManager := func() *counter {
@@ -56,20 +56,6 @@ func TestSetupWithManager(t *testing.T) {
 		}
 		return &counter{Manager: mgr}
 	}
-	t.Run("everything (A73)", func(t *testing.T) {
-		mgr := newManager()
-		if err := newProvider((&clientJournal{}).factory(0)).SetupWithManager(mgr); err != nil {
-			t.Fatal(err)
-		}
-		for _, gvk := range []string{"ProviderConfig", "ClusterProviderConfig", "Item"} {
-			if !mgr.GetScheme().Recognizes(depotKinds().Namespaced.WithKind(gvk)) {
-				t.Errorf("the scheme lacks %s", gvk)
-			}
-		}
-		if want := 2 + 3 + 2; mgr.n != want { // kinds, configurations; the secrets' watches and the one pool
-			t.Errorf("%d things were added, want %d", mgr.n, want)
-		}
-	})
 	t.Run("reconcilers of all kinds, and no controllers (N8)", func(t *testing.T) {
 		mgr := newManager()
 		all, err := newProvider((&clientJournal{}).factory(0)).Reconcilers(mgr)
@@ -140,15 +126,21 @@ func TestPlainKind(t *testing.T) {
 	p := newProvider(factory)
 	gvk := depotKinds().Namespaced.WithKind("Item")
 	setups, names := 0, &atomic.Value{}
+	var applied []string
+	applies := func(name string) managed.ReconcilerOption {
+		return func(*managed.Reconciler) { applied = append(applied, name) }
+	}
 	p.Kinds[1] = provider.Kind{
 		Object: unstructured.New(gvk),
 		Connecter: func(setup *provider.Setup) managed.ExternalConnecter {
 			setups++
 			return plain{factory.In(setup.Clients()), names}
 		},
-		Options: []managed.ReconcilerOption{managed.WithDefaultName(func(resource.Managed) string { return "chosen" })},
+		Options: []managed.ReconcilerOption{managed.WithDefaultName(func(resource.Managed) string { return "chosen" }), applies("kind")},
 	}
-	s.start(p)
+	p.Kinds, p.Options = p.Kinds[1:], []managed.ReconcilerOption{applies("provider")}
+	s.start(p, applies("run"))
+	failIf(t, "options in order, the last one counts (A50)", !slices.Equal(applied, []string{"provider", "kind", "run"}), "%q", applied)
 	s.Create(s.teamConfig("team"), s.teamItem("item", "team"))
 	t.Run("own connecter, created once (A52)", func(t *testing.T) {
 		s.until("clients created", s.created, 1)
@@ -180,22 +172,6 @@ func TestConcurrency(t *testing.T) {
 	release()
 	allSettled(s, items)
 	failIf(t, "as many passes at once as the kind allows (R9)", s.depot.mostInFlight() != 3, "%d", s.depot.mostInFlight())
-}
-
-// Options apply in the order provider, kind, caller of SetupWithManager. The last one counts.
-func TestOptionOrder(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	var applied []string
-	option := func(name string) managed.ReconcilerOption {
-		return func(*managed.Reconciler) { applied = append(applied, name) }
-	}
-	p := newProvider(s.journal.factory(0))
-	p.Kinds = p.Kinds[:1]
-	p.Options = []managed.ReconcilerOption{option("provider")}
-	p.Kinds[0].Options = []managed.ReconcilerOption{option("kind")}
-	s.start(p, option("run"))
-	failIf(t, "order of options (A50)", !slices.Equal(applied, []string{"provider", "kind", "run"}), "%q", applied)
 }
 
 // A manager is refused with the mistakes of all providers, wherever in their order the first one is.

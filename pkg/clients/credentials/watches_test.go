@@ -7,14 +7,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/fault"
@@ -161,6 +164,34 @@ func TestUnusedSecrets(t *testing.T) {
 		s.read(t, "used")
 		s.Eventually(t, "both are watched", s.watches.want("used", "unused"))
 	})
+	t.Run("one that is created and deleted later (R231, R232)", func(t *testing.T) {
+		key := types.NamespacedName{Namespace: s.Namespace, Name: "late"}
+		late := s.secret("late", "1")
+		late.Namespace = s.Namespace
+		seen := func(exists bool) {
+			t.Helper()
+			s.Eventually(t, "it is read as it is", func(ctx context.Context) error {
+				if _, err := s.secrets.Get(ctx, key); apierrors.IsNotFound(err) == exists {
+					return fmt.Errorf("exists %t, error %v", exists, err)
+				}
+				return nil
+			})
+		}
+		seen(false)
+		if err := s.Client.Create(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		seen(true)
+		if err := s.Client.Delete(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		seen(false)
+		for range 3 {
+			s.clock.advance(time.Hour)
+			s.read(t, "used")
+			s.read(t, "unused")
+		}
+	})
 	t.Run("one that is no longer read is not watched (N30)", func(t *testing.T) {
 		for range 3 {
 			s.clock.advance(time.Hour)
@@ -190,4 +221,15 @@ func TestUnusedSecrets(t *testing.T) {
 			t.Errorf("read %q", got)
 		}
 	})
+}
+
+func TestMain(m *testing.M) { os.Exit(controlplanetest.Main(m)) }
+
+func newSecrets(t *testing.T, env *controlplanetest.Env, o ...credentials.Option) (secrets *credentials.Secrets) {
+	t.Helper()
+	controlplanetest.RunManager(t, env.Config, manager.Options{}, func(mgr manager.Manager) (err error) {
+		secrets, err = credentials.NewSecrets(mgr, o...)
+		return err
+	})
+	return secrets
 }
