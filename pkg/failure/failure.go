@@ -69,9 +69,7 @@ const (
 
 // Unreachable classifies an error of a call that the external system did not answer, or that was not sent because it
 // did not answer earlier ones. Nil stays nil.
-func Unreachable(err error) error {
-	return ForTeam(ExternalSystemUnreachable, messageUnreachable, err)
-}
+func Unreachable(err error) error { return ForTeam(ExternalSystemUnreachable, messageUnreachable, err) }
 
 // Throttled classifies an error of a call that the external system turned away because there were too many. after is
 // how long it asks to wait; zero if it does not say. Nil stays nil.

@@ -72,9 +72,7 @@ const (
 )
 
 // GetExternalName returns the external name, or an empty string if there is none yet.
-func GetExternalName(o metav1.Object) string {
-	return o.GetAnnotations()[AnnotationKeyExternalName]
-}
+func GetExternalName(o metav1.Object) string { return o.GetAnnotations()[AnnotationKeyExternalName] }
 
 // SetExternalName records the external name.
 func SetExternalName(o metav1.Object, name string) {
@@ -107,9 +105,7 @@ func OrphansOnDelete(o metav1.Object) bool {
 }
 
 // WasDeleted is true if the object has a deletion timestamp.
-func WasDeleted(o metav1.Object) bool {
-	return !o.GetDeletionTimestamp().IsZero()
-}
+func WasDeleted(o metav1.Object) bool { return !o.GetDeletionTimestamp().IsZero() }
 
 // FinalizerExists is true if the object has the finalizer.
 func FinalizerExists(o metav1.Object, finalizer string) bool {
@@ -175,9 +171,7 @@ func GetExternalLabels(o metav1.Object, kind schema.GroupKind, providerConfig st
 }
 
 // lowerKind names a kind as kubectl accepts it.
-func lowerKind(kind schema.GroupKind) string {
-	return strings.ToLower(kind.String())
-}
+func lowerKind(kind schema.GroupKind) string { return strings.ToLower(kind.String()) }
 
 func setAnnotation(o metav1.Object, key, value string) {
 	annotations := o.GetAnnotations()

@@ -140,9 +140,7 @@ func (s *ConditionedStatus) SetConditions(conditions ...Condition) {
 }
 
 // Available reports that the external resource exists and can be used (R180).
-func Available() Condition {
-	return newCondition(TypeReady, corev1.ConditionTrue, ReasonAvailable)
-}
+func Available() Condition { return newCondition(TypeReady, corev1.ConditionTrue, ReasonAvailable) }
 
 // Unavailable reports that the external resource should be usable but is not (R183).
 func Unavailable() Condition {
@@ -150,14 +148,10 @@ func Unavailable() Condition {
 }
 
 // Creating reports that the external resource is being created (R181).
-func Creating() Condition {
-	return newCondition(TypeReady, corev1.ConditionFalse, ReasonCreating)
-}
+func Creating() Condition { return newCondition(TypeReady, corev1.ConditionFalse, ReasonCreating) }
 
 // Deleting reports that the external resource is being deleted (R182).
-func Deleting() Condition {
-	return newCondition(TypeReady, corev1.ConditionFalse, ReasonDeleting)
-}
+func Deleting() Condition { return newCondition(TypeReady, corev1.ConditionFalse, ReasonDeleting) }
 
 // ReconcileSuccess reports that the last pass over the object succeeded (R184).
 func ReconcileSuccess() Condition {
@@ -175,9 +169,7 @@ func ReconcilePaused() Condition {
 }
 
 // InSync reports that the external resource is as declared (P81).
-func InSync() Condition {
-	return newCondition(TypeInSync, corev1.ConditionTrue, ReasonAsDeclared)
-}
+func InSync() Condition { return newCondition(TypeInSync, corev1.ConditionTrue, ReasonAsDeclared) }
 
 // Drifted reports that the external resource is not as declared, and that the last pass could or may not change it; the
 // message names the fields (P81, N8).

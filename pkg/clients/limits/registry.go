@@ -49,9 +49,7 @@ type Registry struct {
 }
 
 // NewRegistry returns a registry without limiters.
-func NewRegistry() *Registry {
-	return &Registry{random: rand.Float64, limiters: map[Key]*Limiter{}}
-}
+func NewRegistry() *Registry { return &Registry{random: rand.Float64, limiters: map[Key]*Limiter{}} }
 
 // For returns the limiter for a version of the ProviderConfig. A new version gets a new one: earlier responses of the external
 // system concern other settings or credentials.

@@ -49,9 +49,7 @@ func WithNewManaged(empty func() resource.Managed) ReconcilerOption {
 }
 
 // WithClient sets the client that reads and writes objects. Default: the manager's.
-func WithClient(c client.Client) ReconcilerOption {
-	return func(r *Reconciler) { r.client = c }
-}
+func WithClient(c client.Client) ReconcilerOption { return func(r *Reconciler) { r.client = c } }
 
 // WithDefaultName sets how the external name of an object is chosen that has none. The choice must always be the same
 // for the same object. Default: its metadata.name (R63).
@@ -61,14 +59,10 @@ func WithDefaultName(choose func(mg resource.Managed) string) ReconcilerOption {
 
 // WithVendorNames is for kinds whose external names the external system makes up: Create sets them (R65, R66). A
 // creation of such a kind whose result was never recorded waits for a person (N5).
-func WithVendorNames() ReconcilerOption {
-	return WithDefaultName(nil)
-}
+func WithVendorNames() ReconcilerOption { return WithDefaultName(nil) }
 
 // WithTimeout bounds one pass, and so every call to the external system (R47). Default: 1 minute.
-func WithTimeout(d time.Duration) ReconcilerOption {
-	return func(r *Reconciler) { r.timeout = d }
-}
+func WithTimeout(d time.Duration) ReconcilerOption { return func(r *Reconciler) { r.timeout = d } }
 
 // WithPollInterval sets how often a settled object's external resource is observed (R224). Each object's share of a
 // tenth more or less spreads the polls. Default: 1 minute.
@@ -127,9 +121,7 @@ func WithBackoff(first, most time.Duration) ReconcilerOption {
 }
 
 // WithRecorder sets who records events. Default: the API server's events, source managed/<controller name> (R203).
-func WithRecorder(er event.Recorder) ReconcilerOption {
-	return func(r *Reconciler) { r.recorder = er }
-}
+func WithRecorder(er event.Recorder) ReconcilerOption { return func(r *Reconciler) { r.recorder = er } }
 
 // WithMetrics sets where the reconciler counts and times what it does. Default: controller-runtime's registry, which its
 // managers serve.
@@ -144,14 +136,10 @@ func WithTracerProvider(p trace.TracerProvider) ReconcilerOption {
 }
 
 // WithLogger sets the logger. Default: the manager's.
-func WithLogger(l logr.Logger) ReconcilerOption {
-	return func(r *Reconciler) { r.log = l }
-}
+func WithLogger(l logr.Logger) ReconcilerOption { return func(r *Reconciler) { r.log = l } }
 
 // WithClock sets where the time comes from. Default: time.Now.
-func WithClock(now func() time.Time) ReconcilerOption {
-	return func(r *Reconciler) { r.now = now }
-}
+func WithClock(now func() time.Time) ReconcilerOption { return func(r *Reconciler) { r.now = now } }
 
 // WithRandom sets where the jitter of delays comes from: numbers in [0, 1). Default: math/rand.
 func WithRandom(random func() float64) ReconcilerOption {

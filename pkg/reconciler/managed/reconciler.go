@@ -32,9 +32,7 @@ import (
 const Finalizer = "finalizer.managedresource.crossplane.io"
 
 // ControllerName returns the name of the controller of a managed kind: <kind>.<group> in lower case (R9).
-func ControllerName(of schema.GroupKind) string {
-	return strings.ToLower(of.String())
-}
+func ControllerName(of schema.GroupKind) string { return strings.ToLower(of.String()) }
 
 // A Reconciler keeps managed resources of one kind and their external resources in step.
 type Reconciler struct {
