@@ -56,17 +56,8 @@ type Connection[S any] struct {
 	// the Factory.
 	HTTPClient *http.Client
 	// Limiter does the same for clients that do not use HTTP: pass each call to its Do.
-	Limiter Limiter
+	Limiter *limits.Limiter
 }
-
-// A Limiter makes calls within the limits of a ProviderConfig.
-type Limiter interface {
-	// Do makes the call, or returns why it must not be made now. See limits.ErrSlowDown and limits.ErrRefused for the errors by
-	// which a call reports the state of the external system.
-	Do(ctx context.Context, call func(context.Context) error) error
-}
-
-var _ Limiter = &limits.Limiter{}
 
 // A Source of clients of type C. *Factory is one.
 type Source[C any] interface {
@@ -82,24 +73,22 @@ func (f *Factory[S, C]) In(r *Registry) *Pool[C] {
 func (f *Factory[S, C]) newPool(r *Registry) *Pool[C] {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = maxIdleConnections
-	p := &Pool[C]{
-		registry:  r,
-		timeout:   cmp.Or(f.Timeout, defaultTimeout),
-		forbidden: f.ForbiddenIsRefusal,
-		transport: transport,
-		clients:   newCache(cmp.Or(f.Idle, defaultIdle), f.Close, r.mgr.GetLogger()),
-	}
+	shared := http.RoundTripper(transport)
 	if f.Wrap != nil {
-		p.transport = f.Wrap(transport)
+		shared = f.Wrap(transport)
 	}
-	p.create = func(ctx context.Context, c Connection[json.RawMessage]) (client C, err error) {
-		typed := Connection[S]{
-			Name: c.Name, Credentials: c.Credentials, Secret: c.Secret, HTTPClient: c.HTTPClient, Limiter: c.Limiter,
+	p := &Pool[C]{
+		registry: r, forbidden: f.ForbiddenIsRefusal, clients: newCache(cmp.Or(f.Idle, defaultIdle), f.Close, r.mgr.GetLogger()),
+	}
+	p.create = func(ctx context.Context, config *config, by *limits.Limiter) (client C, err error) {
+		c := Connection[S]{
+			Name: config.name, Credentials: config.Value, Secret: config.Secret, Limiter: by,
+			HTTPClient: &http.Client{Timeout: cmp.Or(f.Timeout, defaultTimeout), Transport: by.Transport(shared)},
 		}
-		if err := json.Unmarshal(c.Settings, &typed.Settings); err != nil {
+		if err := json.Unmarshal(config.spec, &c.Settings); err != nil {
 			return client, fmt.Errorf("reading spec: %w", err)
 		}
-		return f.New(ctx, typed)
+		return f.New(ctx, c)
 	}
 	return p
 }

@@ -5,9 +5,7 @@ package clients
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -23,10 +21,8 @@ const createTimeout = 30 * time.Second
 // concurrent use.
 type Pool[C any] struct {
 	registry  *Registry
-	timeout   time.Duration
-	forbidden bool
-	transport http.RoundTripper
-	create    func(context.Context, Connection[json.RawMessage]) (C, error)
+	forbidden bool // Factory.ForbiddenIsRefusal
+	create    func(context.Context, *config, *limits.Limiter) (C, error)
 	clients   *cache[C]
 
 	renewing sync.Mutex // held from reading a ProviderConfig until its client is replaced
@@ -105,10 +101,7 @@ func (p *Pool[C]) renew(ctx context.Context, mg resource.Managed) (*config, *ent
 	p.clients.fill(shared, func() (C, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 		defer cancel()
-		return p.create(ctx, Connection[json.RawMessage]{
-			Name: config.name, Settings: config.spec, Credentials: config.Value, Secret: config.Secret, Limiter: limiter,
-			HTTPClient: &http.Client{Timeout: p.timeout, Transport: limiter.Transport(p.transport)},
-		})
+		return p.create(ctx, config, limiter)
 	})
 	return config, shared, nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -101,7 +102,7 @@ func (p Provider) Reconcilers(mgr ctrl.Manager, o ...managed.ReconcilerOption) (
 	}
 	all := map[schema.GroupKind]*managed.Reconciler{}
 	shared := s.shared()
-	for _, k := range s.layout.kinds {
+	for _, k := range s.kinds {
 		all[k.gvk.GroupKind()] = s.newReconciler(k, shared, o)
 	}
 	return all, nil
@@ -116,9 +117,9 @@ func (p Provider) setup(mgr ctrl.Manager) (*Setup, error) {
 	if err := l.addToScheme(mgr.GetScheme()); err != nil {
 		return nil, err
 	}
-	s, err := newSetup(mgr, l)
+	registry, err := clients.NewRegistry(mgr, l.configKinds(), l.configGroup)
 	if err != nil {
 		return nil, fmt.Errorf("setting up provider %s: %w", p.Name, err)
 	}
-	return s, nil
+	return &Setup{layout: l, mgr: mgr, clients: registry}, nil
 }

@@ -4,16 +4,23 @@
 package flow
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
+	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
 // An Object has conditions.
@@ -74,5 +81,136 @@ func Emit(ctx context.Context, to event.Recorder, log logr.Logger, about client.
 		if err := to.Event(ctx, about, e); err != nil {
 			log.Info("Cannot record event", "object", client.ObjectKeyFromObject(about), "reason", e.Reason, "error", err.Error())
 		}
+	}
+}
+
+// FailedTo ends a pass over an object of a team with an error that is retried with backoff. The team reads what was tried; the
+// error may name the API server or objects of the platform team, and is logged. A conflict is no failure (R17). Without an error the
+// pass continues.
+func FailedTo(activity string, reason event.Reason, err error) Outcome {
+	if err == nil {
+		return Next()
+	}
+	if apierrors.IsConflict(err) {
+		return Outcome{End: Conflict, Err: err}
+	}
+	message := activity + " failed and is retried: if it lasts, ask your platform team, who sees the cause in the controllers' log"
+	return Failed(reason, failure.ForTeam(failure.InternalError, message, fmt.Errorf("%s: %w", activity, err)))
+}
+
+// AwaitAs is Await with the reason of condition Ready.
+func AwaitAs(reason xpv1.ConditionReason, message string) Outcome {
+	return Outcome{End: Wait, Reason: event.Reason(reason), Message: message}
+}
+
+// RejectedAs is Rejected with the reason of condition Ready, which classifies an error without a reason of its own. The team
+// reads the error, or its message for teams.
+func RejectedAs(reason xpv1.ConditionReason, err error) Outcome {
+	class := failure.Of(failure.Default(reason, err))
+	return Rejected(event.Reason(reason), failure.ForTeam(class.Reason, cmp.Or(class.Message, err.Error()), err))
+}
+
+// A TeamReport is what a pass reports on an object of a team besides its outcome.
+type TeamReport struct {
+	Happened      []event.Event
+	Mistake       error        // in the object, which keeps nothing from working; classified for the team
+	MistakeReason event.Reason // of the event about it
+	SetStatus     func()       // sets further fields of the status; may be nil
+}
+
+// Note adds an event.
+func (r *TeamReport) Note(reason event.Reason, message string) {
+	r.Happened = append(r.Happened, event.Normal(reason, message))
+}
+
+// A TeamSettler turns outcomes into conditions Ready, Synced, Stalled and Reconciling of claims and targets, which application
+// teams read.
+type TeamSettler struct {
+	Client   client.Client
+	Recorder event.Recorder
+	Log      logr.Logger
+	Poll     time.Duration        // of objects that wait or were rejected
+	Pending  xpv1.ConditionReason // of condition Ready before the object is served; waiting for that is no event
+}
+
+// Settle writes conditions, events and status if they changed (N13), and returns when the next pass is due.
+func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outcome) (reconcile.Result, error) {
+	Emit(ctx, s.Recorder, s.Log, of, r.Happened...)
+	switch {
+	case o.End == Gone, errors.Is(ctx.Err(), context.Canceled):
+		return reconcile.Result{}, nil
+	case o.End == Conflict:
+		return o.Result(s.Poll)
+	}
+	wasReady, wasSynced := of.GetCondition(xpv1.TypeReady), of.GetCondition(xpv1.TypeSynced)
+	problem := cmp.Or(o.Err, r.Mistake)
+	ready, synced := s.ready(of, o), teamSynced(problem)
+	written, err := Report(ctx, s.Client, of, func() {
+		Set(of, ready, wasReady)
+		Set(of, synced, wasSynced)
+		SetState(of, teamState(o, r.Mistake), States(of))
+		if r.SetStatus != nil {
+			r.SetStatus()
+		}
+	})
+	result, failed := o.Result(s.Poll)
+	switch {
+	case apierrors.IsConflict(err):
+		return Conflicted().Result(s.Poll)
+	case err != nil:
+		return reconcile.Result{}, errors.Join(failed, client.IgnoreNotFound(err))
+	}
+	if e, speaks := s.event(o, r); speaks && written && !(Same(ready, wasReady) && Same(synced, wasSynced)) {
+		Emit(ctx, s.Recorder, s.Log, of, e)
+	}
+	return result, failed
+}
+
+// ready is condition Ready. A failure does not change it, unless it was never set or what the object waited for may have come.
+func (s TeamSettler) ready(of Object, o Outcome) xpv1.Condition {
+	was := of.GetCondition(xpv1.TypeReady)
+	switch {
+	case meta.WasDeleted(of):
+		return xpv1.Deleting()
+	case o.End == Wait:
+		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), o.Message)
+	case o.End == Continue:
+		return xpv1.Available()
+	case o.End == Reject:
+		return xpv1.Waiting(xpv1.ConditionReason(o.Reason), failure.Of(o.Err).Message)
+	case was.Reason == "", was.Reason == s.Pending:
+		return xpv1.Waiting(s.Pending, "The last pass failed and is retried: see condition Synced.")
+	default:
+		return was
+	}
+}
+
+// teamSynced is condition Synced: without what only the platform team may read.
+func teamSynced(problem error) xpv1.Condition {
+	if problem == nil {
+		return xpv1.ReconcileSuccess()
+	}
+	return xpv1.ReconcileError(errors.New(failure.Of(problem).Message))
+}
+
+// teamState is condition Stalled or Reconciling. A mistake needs a change, unless the pass failed for another reason.
+func teamState(o Outcome, mistake error) xpv1.Condition {
+	if o.Err == nil && mistake != nil {
+		class := failure.Of(mistake)
+		return xpv1.Stalled(class.Reason, class.Message)
+	}
+	return o.State()
+}
+
+func (s TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool) {
+	switch {
+	case o.End == Continue && r.Mistake != nil:
+		return event.Warning(r.MistakeReason, r.Mistake), true
+	case o.Err != nil:
+		return event.Warning(o.Reason, errors.New(failure.Of(o.Err).Message)), true
+	case o.End == Wait && o.Reason != event.Reason(s.Pending):
+		return event.Warning(o.Reason, errors.New(o.Message)), true
+	default:
+		return event.Event{}, false
 	}
 }

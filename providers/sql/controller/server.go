@@ -70,7 +70,7 @@ const defaultPort = 5432
 
 // limit applies the limits of a provider configuration, and pauses calls to a server that does not accept the credentials, has no
 // connection left or does not answer. Other refusals do not count as failures of the server.
-func limit(by clients.Limiter) func(context.Context, func(context.Context) error) error {
+func limit(by *limits.Limiter) func(context.Context, func(context.Context) error) error {
 	return func(ctx context.Context, call func(context.Context) error) error {
 		var answer error
 		err := by.Do(ctx, func(ctx context.Context) error {
