@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -383,6 +384,102 @@ func forgedSecretStaysEmpty(t *testing.T, team, admin *person) {
 		got := &corev1.Secret{}
 		if err := team.client.Get(ctx, client.ObjectKeyFromObject(forged), got); err == nil && len(got.Data) > 0 {
 			t.Fatal("the forged Secret has the content of the platform's")
+		}
+	}
+}
+
+// teamConnectsToItsOwn makes targets: one of what the team's claim has, which brings a copy, one of the platform's database and
+// one of that which another team's claim has. These get no Secret, and no message names the namespace of one.
+func teamConnectsToItsOwn(t *testing.T, team, rival *person) {
+	own := team.kubectl(t, "get", "postgresqlinstance", "db", "-o", "jsonpath={.spec.resourceRef.name}")
+	for _, target := range []struct {
+		of        *person
+		namespace string
+		name      string
+		cluster   string
+		ready     string
+	}{
+		{team, "shop", "own", own, "Available"},
+		{team, "shop", "jewels", "crown-jewels", "NotAllowed"},
+		{rival, "rival", "theirs", own, "NotAllowed"},
+	} {
+		target.of.apply(t, fmt.Sprintf(`
+apiVersion: workload.crossplane.io/v1alpha1
+kind: KubernetesTarget
+metadata: {name: %s, namespace: %s}
+spec:
+  clusterRef: {apiVersion: database.fcp.crossplane.io/v1alpha3, kind: FavouriteDBInstance, name: %s}
+  connectionSecretRef: {name: target-%[1]s}
+`, target.name, target.namespace, target.cluster))
+		out := ""
+		team.plane.Eventually(t, 30*time.Second, "the target is "+target.ready, func(context.Context) error {
+			out = target.of.kubectl(t, "get", "kubernetestarget", target.name, "-o", "jsonpath={.status}")
+			if !strings.Contains(out, `"reason":"`+target.ready+`"`) {
+				return errors.New(out)
+			}
+			return nil
+		})
+		if strings.Contains(out, "platform/") || strings.Contains(out, `namespace \"platform\"`) {
+			t.Errorf("the team can read where Secrets are: %s", out)
+		}
+		secret := &corev1.Secret{}
+		err := target.of.client.Get(t.Context(), client.ObjectKey{Namespace: target.namespace, Name: "target-" + target.name}, secret)
+		switch {
+		case target.ready == "Available" && (err != nil || len(secret.Data["password"]) == 0):
+			t.Errorf("target %s has no password: %v", target.name, err)
+		case target.ready != "Available" && !apierrors.IsNotFound(err):
+			t.Errorf("target %s has a Secret: %v", target.name, err)
+		}
+		target.of.kubectl(t, "delete", "kubernetestarget", target.name, "--timeout=30s")
+	}
+}
+
+// The controllers run as a service account that may do what they need, which the other tests prove, and nothing of this.
+func controllersMayNot(t *testing.T, s *stage) {
+	const (
+		fcp, rbac, extensions = "database.fcp.crossplane.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io"
+		network, claims       = "network.fcp.crossplane.io", "database.crossplane.io"
+	)
+	may := func(a authorizationv1.ResourceAttributes) bool {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:bowline-system:bowline-controllers",
+			Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:bowline-system", "system:authenticated"},
+			ResourceAttributes: &a,
+		}}
+		s.Create(t, review)
+		return review.Status.Allowed
+	}
+	for _, needed := range []authorizationv1.ResourceAttributes{
+		{Verb: "create", Resource: "secrets", Namespace: "default"}, {Verb: "patch", Group: fcp, Resource: "favouritedbinstances"},
+	} {
+		if !may(needed) {
+			t.Fatalf("the controllers need, and may not: %+v. Is their account renamed?", needed)
+		}
+	}
+	for _, request := range []authorizationv1.ResourceAttributes{
+		{Verb: "get", Resource: "configmaps", Namespace: "default"},
+		{Verb: "create", Group: network, Resource: "networks"}, // no claim gets one
+		{Verb: "delete", Group: network, Resource: "networks"},
+		{Verb: "delete", Group: fcp, Resource: "favouritedbinstanceclasses"},
+		{Verb: "delete", Group: claims, Resource: "postgresqlinstances"},
+		{Verb: "create", Group: "fcp.crossplane.io", Resource: "providerconfigs"},
+		{Verb: "delete", Group: "fcp.crossplane.io", Resource: "providerconfigs"},
+		{Verb: "create", Group: extensions, Resource: "customresourcedefinitions"},
+		{Verb: "patch", Group: extensions, Resource: "customresourcedefinitions"},
+		{Verb: "create", Group: rbac, Resource: "clusterroles"},
+		{Verb: "create", Group: rbac, Resource: "clusterrolebindings"},
+		{Verb: "escalate", Group: rbac, Resource: "clusterroles"},
+		{Verb: "bind", Group: rbac, Resource: "clusterroles"},
+		{Verb: "impersonate", Resource: "users"},
+		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "bowline-system"},
+		{Verb: "create", Resource: "namespaces"},
+		{Verb: "delete", Resource: "namespaces"},
+		{Verb: "list", Resource: "serviceaccounts", Namespace: "default"},
+		{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: "default"},
+		{Verb: "*", Group: "*", Resource: "*"},
+	} {
+		if may(request) {
+			t.Errorf("the controllers may: %+v", request)
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -26,6 +29,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
+	"github.com/bowline-dev/bowline/pkg/resource"
 	databasev1alpha3 "github.com/bowline-dev/bowline/providers/fcp/apis/database/v1alpha3"
 	"github.com/bowline-dev/bowline/test/plane"
 )
@@ -250,4 +254,102 @@ func columns(t *testing.T, p *plane.Plane, name string) {
 	if got := strings.Fields(lines[1]); len(got) != 5 || strings.Join(got[:4], " ") != name+" True True "+name {
 		t.Errorf("row %v", got)
 	}
+}
+
+// An entry is one state of an object.
+type entry struct {
+	resource.Managed
+
+	at      time.Time // when it came to our ears
+	deleted bool      // it was the last
+}
+
+// A journal holds all states of some objects, in order.
+type journal struct {
+	mu      sync.Mutex
+	entries []entry
+}
+
+// follow keeps a journal of the objects of one kind until the test ends.
+func follow(t *testing.T, p *plane.Plane, list client.ObjectList, o ...client.ListOption) *journal {
+	t.Helper()
+	events, err := p.Client.Watch(t.Context(), list, o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, done := &journal{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range events.ResultChan() {
+			if mg, ok := e.Object.(resource.Managed); ok {
+				j.add(entry{Managed: mg, at: time.Now(), deleted: e.Type == watch.Deleted})
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		events.Stop()
+		<-done
+	})
+	return j
+}
+
+func (j *journal) add(e entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = append(j.entries, e)
+}
+
+// first returns the first state that is so.
+func (j *journal) first(so func(entry) bool) (entry, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.entries {
+		if so(e) {
+			return e, nil
+		}
+	}
+	return entry{}, fmt.Errorf("none of %d states is so", len(j.entries))
+}
+
+// must is first for what is certain to come.
+func (j *journal) must(t *testing.T, p *plane.Plane, what string, so func(entry) bool) (e entry) {
+	t.Helper()
+	p.Eventually(t, within, what, func(context.Context) (err error) {
+		e, err = j.first(so)
+		return err
+	})
+	return e
+}
+
+// version orders the states of all objects.
+func (e entry) version(t *testing.T) int {
+	t.Helper()
+	v, err := strconv.Atoi(e.GetResourceVersion())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func (e entry) is(name string, reason xpv1.ConditionReason) bool {
+	return e.GetName() == name && e.GetCondition(xpv1.TypeReady).Reason == reason
+}
+
+func awaitSettled(t *testing.T, p *plane.Plane, all ...resource.Managed) {
+	t.Helper()
+	for _, mg := range all {
+		p.Eventually(t, within, mg.GetName()+" is settled", func(ctx context.Context) error { return p.Settled(ctx, mg) })
+	}
+}
+
+// deleted returns nil if the objects are deleted.
+func deleted(ctx context.Context, p *plane.Plane, all ...resource.Managed) error {
+	for _, mg := range all {
+		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err == nil {
+			return fmt.Errorf("%s is still there: Synced %s", mg.GetName(), mg.GetCondition(xpv1.TypeSynced).Message)
+		} else if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
 }

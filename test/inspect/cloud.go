@@ -11,12 +11,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bowline-dev/bowline/favouritecloud"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/network"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/nodegroup"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/subnet"
+	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/pkg/meta"
 )
 
@@ -141,4 +143,40 @@ func Compare(have map[types.UID]int, objects []types.UID) (missing, superfluous 
 // OwnedBy returns the labels of the external resources that were created for the object of that uid, and of nothing else.
 func OwnedBy(uid types.UID) map[string]string {
 	return map[string]string{meta.ExternalLabelUID: string(uid)}
+}
+
+// A Cloud is a favourite cloud in this process.
+type Cloud struct {
+	*favouritecloud.Server
+
+	// Stop stops the cloud.
+	Stop  func() error
+	token string
+}
+
+// StartCloud starts a cloud and returns when it is ready.
+func StartCloud(config favouritecloud.Config) (c *Cloud, err error) {
+	c = &Cloud{}
+	if c.Server, err = favouritecloud.New(config); err != nil {
+		return nil, err
+	}
+	c.Stop, err = testkit.Background(context.Background(), c.Run, func(ctx context.Context) error {
+		select {
+		case <-c.Ready():
+			c.token, err = favouritecloud.ReadAdminToken(config.DataDir)
+			return err
+		case <-ctx.Done():
+			return errors.New("the cloud does not start")
+		}
+	})
+	return c, err
+}
+
+// NewKey returns a new API key of a project.
+func (c *Cloud) NewKey(ctx context.Context, project string) (string, error) {
+	key, err := sdk.CreateKey(ctx, c.URL(), c.token, project)
+	if err != nil {
+		return "", err
+	}
+	return key.Key, nil
 }
