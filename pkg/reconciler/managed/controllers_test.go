@@ -37,27 +37,27 @@ import (
 
 // A fleet is a system and Things, which controllers serve as a provider would. Other tests have others.
 type fleet struct {
-	t      *testing.T
+	t      testing.TB
 	env    *controlplanetest.Env
 	system *thing.System
 	label  map[string]string
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t testing.TB) *fleet {
 	t.Helper()
 	env := controlplanetest.NewWithScheme(t, scheme())
 	return &fleet{t: t, env: env, system: thing.NewSystem(), label: map[string]string{"test": strings.Trim(env.Prefix, "-")}}
 }
 
 // control runs a controller of the fleet until stop is called or the test ends.
-func (f *fleet) control(t *testing.T, o ...managed.ReconcilerOption) (r *managed.Reconciler, stop func()) {
+func (f *fleet) control(t testing.TB, o ...managed.ReconcilerOption) (r *managed.Reconciler, stop func()) {
 	t.Helper()
 	o = append([]managed.ReconcilerOption{managed.WithTypedExternalConnecter[*thing.Thing](f.system)}, o...)
 	return control(t, f.env.Config, scheme(), &thing.Thing{}, f.label, o...)
 }
 
 // control runs a controller of the Things of a label, whatever their Go type, on a manager of its own.
-func control(t *testing.T, on *rest.Config, scheme *runtime.Scheme, of client.Object, label map[string]string,
+func control(t testing.TB, on *rest.Config, scheme *runtime.Scheme, of client.Object, label map[string]string,
 	o ...managed.ReconcilerOption,
 ) (r *managed.Reconciler, stop func()) {
 	t.Helper()
@@ -103,7 +103,7 @@ func (f *fleet) update(mg *thing.Thing, change func(*thing.Thing)) {
 }
 
 // waitFor waits for a state of an object.
-func waitFor[T resource.Managed](t *testing.T, env *controlplanetest.Env, mg T, what string, ok func(T) bool) {
+func waitFor[T resource.Managed](t testing.TB, env *controlplanetest.Env, mg T, what string, ok func(T) bool) {
 	t.Helper()
 	env.Eventually(t, what, func(ctx context.Context) error {
 		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(mg), mg); err != nil {

@@ -82,6 +82,14 @@ func TestPublishing(t *testing.T) {
 			refuse("Update", boom), pass,
 			publishes(details("elsewhere", "password-1"))},
 		"nothing where nobody asked (R210)": {unwanted, pass, publishes(nil), sees(ready)},
+		"nothing where there are no details (R206)": {observed(func(_ *thing.Thing, o *managed.ExternalObservation) {
+			o.ConnectionDetails = nil
+		}), system(func(sys *thing.System) {
+			sys.Created = func(_ *thing.Thing, c *managed.ExternalCreation) error {
+				c.ConnectionDetails = nil
+				return nil
+			}
+		}), pass, publishes(nil), sees(ready)},
 		"nothing where the name is missing (R210)": {edit(func(mg *thing.Thing) {
 			mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{}
 		}), pass, publishes(nil), sees(ready)},
