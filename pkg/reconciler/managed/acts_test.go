@@ -199,6 +199,11 @@ func unlabelled(s *stage) { s.play(system(func(sys *thing.System) { sys.Unlabell
 func slowDelete(s *stage) { s.play(system(func(sys *thing.System) { sys.SlowDelete = true })) }
 func cooperates(s *stage) { s.play(system(func(sys *thing.System) { sys.Stubborn = false })) }
 
+type observation = managed.ExternalObservation
+
+// now sets the clock to the time of the process, as conditions have it.
+func now(s *stage) { s.clock = time.Now() }
+
 // observed changes what Observe returns.
 func observed(change func(*thing.Thing, *managed.ExternalObservation)) act {
 	return system(func(sys *thing.System) { sys.Observed = change })

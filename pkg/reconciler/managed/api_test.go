@@ -126,8 +126,8 @@ func TestAPI(t *testing.T) {
 		}},
 		"without a connecter (A52)": {func(s *stage) { s.options = s.options[:1] }, pass, says("without an external connecter"),
 			told(managed.ReasonCannotConnect)},
-		"a client that comes with an error is not used (R20)": {only(managed.WithExternalConnecter(&shelf{err: errors.New("no credentials")})),
-			pass, says("no credentials")},
+		"a client that comes with an error is not used (R20)": {
+			only(managed.WithExternalConnecter(&shelf{err: errors.New("no credentials")})), pass, says("no credentials")},
 		"a client of another type is refused (R29)": {only(managed.WithTypedExternalConnecter[*other](otherConnecter{})), pass,
 			says("managed resource is not a other")},
 		"source, type, reason and count of events in the API server (R9, R85, R201, R202, R203, R204, R205)": {defaultEvents,

@@ -254,7 +254,7 @@ func TestControllers(t *testing.T) {
 		},
 		"however often an object is asked for, one pass runs at a time (R46)": func(t *testing.T, f *fleet) {
 			var running, most, passes atomic.Int32
-			f.system.Observed = func(*thing.Thing, *managed.ExternalObservation) {
+			f.system.Observed = func(*thing.Thing, *observation) {
 				most.Store(max(most.Load(), running.Add(1)))
 				<-time.After(2 * time.Millisecond)
 				running.Add(-1)

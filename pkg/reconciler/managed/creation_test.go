@@ -122,7 +122,7 @@ func TestExternalName(t *testing.T) {
 		"the vendor's (R65, R66, R69, R71, R72)":                    {vendorNames, under("Connect Create Observe", "", "vendor-1")},
 		"the vendor's, given (R64, R70, R71)":                       {vendorNames, exists("vendor-7"), under(updates, "", "vendor-7")},
 		"a name that Observe sets (R65)": set(func(sys *thing.System) {
-			sys.Observed = func(mg *thing.Thing, _ *managed.ExternalObservation) { meta.SetExternalName(mg, "other") }
+			sys.Observed = func(mg *thing.Thing, _ *observation) { meta.SetExternalName(mg, "other") }
 		}),
 		"a name that Update sets (R65)": set(func(sys *thing.System) {
 			sys.Updated = func(mg *thing.Thing, _ *managed.ExternalUpdate) { meta.SetExternalName(mg, "other") }

@@ -74,7 +74,8 @@ func TestDrift(t *testing.T) {
 	const differs = "The external resource differs from spec.forProvider"
 	refused := then(refuse("Update", errors.New("not now")), pass)
 	coarse := func(diff, want string) []act {
-		return []act{allow("Observe"), observed(func(_ *thing.Thing, o *managed.ExternalObservation) { o.Drift, o.Diff = nil, diff }), give(thing.Resource{Size: 5}), pass, object(want, func(mg *thing.Thing) bool {
+		shows := func(_ *thing.Thing, o *observation) { o.Drift, o.Diff = nil, diff }
+		return []act{allow("Observe"), observed(shows), give(thing.Resource{Size: 5}), pass, object(want, func(mg *thing.Thing) bool {
 			c := mg.GetCondition(xpv1.TypeInSync)
 			return c.Reason == xpv1.ReasonDrifted && c.Message == want
 		})}
@@ -96,7 +97,7 @@ func TestDrift(t *testing.T) {
 		"secrets do not show in drift that no update settles (R234, N8)":  secret("*"),
 		"a client that reports a text (P80, P81)":                         coarse("size too small", differs+": size too small"),
 		"a client that reports nothing (P80, P81)":                        coarse("", differs+"."),
-		"in a field that cannot change (N8, P81)": {observed(func(_ *thing.Thing, o *managed.ExternalObservation) {
+		"in a field that cannot change (N8, P81)": {observed(func(_ *thing.Thing, o *observation) {
 			if o.ResourceExists {
 				o.ResourceUpToDate, o.Failed = true, errors.New("region cannot change")
 				o.Drift = []xpv1.FieldDifference{{Path: "region", Desired: `"a"`, Observed: `"b"`}}

@@ -114,7 +114,7 @@ func TestDeletion(t *testing.T) {
 			pass, deleted, forget, pass, called(""), sees(gone), resources(1)},
 		// Each poll sees the resource as available first.
 		"while the vendor deletes, polls write nothing and come more seldom (N13, R195)": {pass,
-			slowDelete, deleted, func(s *stage) { s.clock = time.Now() }, pass, forget,
+			slowDelete, deleted, now, pass, forget,
 			later(20 * time.Second), pass, requeued(5*time.Second, time.Minute), wrote(0)},
 	})
 }
@@ -219,7 +219,7 @@ func TestRequests(t *testing.T) {
 		}, sees(ready), told()},
 		"a removed name is shown again (R63, R72)": {pass, annotate(meta.AnnotationKeyExternalName, ""), pass,
 			func(s *stage) { s.play(named(s.key.Name)) }},
-		"conditions of the author are stored and stay (R30, R32, R193)": {observed(func(mg *thing.Thing, _ *managed.ExternalObservation) {
+		"conditions of the author are stored and stay (R30, R32, R193)": {observed(func(mg *thing.Thing, _ *observation) {
 			warm := xpv1.Unavailable()
 			warm.Reason = "WarmingUp"
 			mg.SetConditions(warm, xpv1.Condition{Type: "Backup", Status: "True", Reason: "Done",
@@ -252,7 +252,8 @@ func TestAfterCreate(t *testing.T) {
 				times--
 				return err, nil
 			}
-		}, try, named("vendor-1"), complete, func(s *stage) { s.fault = nil }, try, resources(1), publishes(details("there", "password-1"))}
+		}, try, named("vendor-1"), complete, func(s *stage) { s.fault = nil }, try, resources(1),
+			publishes(details("there", "password-1"))}
 	}
 	play(t, scripts{
 		"the details cannot be stored (R74)":              failing("POST", 100, no),

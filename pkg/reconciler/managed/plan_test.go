@@ -71,7 +71,7 @@ func TestPlanOfWhatCannotChange(t *testing.T) {
 	cannot := errors.New("zone differs and cannot change")
 	plans := func(found managed.ExternalObservation, want managed.Plan) []act {
 		found.ResourceExists = true
-		return []act{pass, observed(func(_ *thing.Thing, o *managed.ExternalObservation) { *o = found }), func(s *stage) {
+		return []act{pass, observed(func(_ *thing.Thing, o *observation) { *o = found }), func(s *stage) {
 			plan, err := s.reconciler.Plan(s.t.Context(), s.thing())
 			if diff := cmp.Diff(want, plan); diff != "" || err != nil {
 				s.t.Errorf("error %v, plan -want +got:\n%s", err, diff)

@@ -52,14 +52,15 @@ func TestPublishing(t *testing.T) {
 		sys.Updated = func(_ *thing.Thing, u *managed.ExternalUpdate) {
 			u.ConnectionDetails = managed.ConnectionDetails{"token": []byte("told-once")}
 		}
-	}), until("created", func(s *stage) bool { return s.has().Size == 1 && s.operation() != "Ongoing " }), size(2), forget, func(s *stage) {
-		s.play(faults(func(verb string) (error, error) {
-			if verb == "Observe" && slices.Contains(s.system.Calls, "Update") {
-				return boom, nil
-			}
-			return nil, nil
-		}))
-	}, until("Observe fails", func(s *stage) bool { return s.message() == "observing the external resource: boom" }),
+	}), until("created", func(s *stage) bool { return s.has().Size == 1 && s.operation() != "Ongoing " }), size(2), forget,
+		func(s *stage) {
+			s.play(faults(func(verb string) (error, error) {
+				if verb == "Observe" && slices.Contains(s.system.Calls, "Update") {
+					return boom, nil
+				}
+				return nil, nil
+			}))
+		}, until("Observe fails", func(s *stage) bool { return s.message() == "observing the external resource: boom" }),
 		publishes(map[string]string{"endpoint": "there", "password": "password-1", "token": "told-once"}))
 	play(t, scripts{
 		"what Create and Observe return is merged (R206, R207, R213, R214, R217)": {pass, later(time.Minute), pass,
@@ -82,7 +83,7 @@ func TestPublishing(t *testing.T) {
 			refuse("Update", boom), pass,
 			publishes(details("elsewhere", "password-1"))},
 		"nothing where nobody asked (R210)": {unwanted, pass, publishes(nil), sees(ready)},
-		"nothing where there are no details (R206)": {observed(func(_ *thing.Thing, o *managed.ExternalObservation) {
+		"nothing where there are no details (R206)": {observed(func(_ *thing.Thing, o *observation) {
 			o.ConnectionDetails = nil
 		}), system(func(sys *thing.System) {
 			sys.Created = func(_ *thing.Thing, c *managed.ExternalCreation) error {

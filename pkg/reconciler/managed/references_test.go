@@ -155,7 +155,6 @@ func atWork(s *stage) {
 
 // Objects under deletion that a process that has just started has not observed yet, each of which may refer to any other.
 func TestStrangers(t *testing.T) {
-	now := func(s *stage) { s.clock = time.Now() }
 	other := func(name string) act { return func(s *stage) { s.passOver(s.neighbour(name, nil)) } }
 	remove := func(name string) act {
 		return func(s *stage) { s.remove(types.NamespacedName{Name: s.prefix + name}) }

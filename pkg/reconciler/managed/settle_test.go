@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -46,11 +50,6 @@ func (busy) Error() string { return "too many calls" }
 
 func (busy) RetryAfter() time.Duration { return 4 * time.Second }
 
-// hasty is the error of a system that asks for next to none.
-type hasty struct{ busy }
-
-func (hasty) RetryAfter() time.Duration { return time.Microsecond }
-
 // Every outcome beside what the user sees of it and when the reconciler comes back. This table is the manual.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
@@ -60,23 +59,24 @@ func TestOutcomes(t *testing.T) {
 		now:     func() time.Time { return now },
 		random:  func() float64 { return 1 },
 	}
-	boom := errors.New("boom")
-	cases := map[string]struct {
+	boom, poll := errors.New("boom"), spread(time.Minute, "uid")
+	hasty := failure.Throttled(boom, time.Microsecond)
+	const ok, bad, paused = xpv1.ReasonReconcileSuccess, xpv1.ReasonReconcileError, xpv1.ReasonReconcilePaused
+	for name, tc := range map[string]struct {
 		outcome outcome
 		synced  xpv1.ConditionReason
 		event   event.Reason
 		after   time.Duration
 	}{
-		"done: poll (R184, R224)":              {outcome: flow.Next(), synced: xpv1.ReasonReconcileSuccess, after: spread(time.Minute, "uid")},
-		"waiting: soon (R89)":                  {outcome: flow.Await(3*time.Second, "why"), synced: xpv1.ReasonReconcileSuccess, after: 3 * time.Second},
-		"failed: backoff (R185, R222)":         {outcome: failed(ReasonCannotObserve, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: time.Second},
-		"throttled: when asked (O29)":          {outcome: failed(ReasonCannotObserve, busy{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 6 * time.Second},
-		"throttled: never at once (O29)":       {outcome: failed(ReasonCannotObserve, hasty{}), synced: xpv1.ReasonReconcileError, event: ReasonCannotObserve, after: 750 * time.Millisecond},
-		"rejected: at the poll":                {outcome: failed(ReasonCannotCreate, failure.Terminal(boom)), synced: xpv1.ReasonReconcileError, event: ReasonCannotCreate, after: spread(time.Minute, "uid")},
-		"stopped: not by time (R91, R225)":     {outcome: stopped(ReasonCannotInitialize, boom), synced: xpv1.ReasonReconcileError, event: ReasonCannotInitialize},
-		"paused: not by time (R98, R99, R225)": {outcome: flow.Paused(ReasonPaused, "why"), synced: xpv1.ReasonReconcilePaused, event: ReasonPaused},
-	}
-	for name, tc := range cases {
+		"done: poll (R184, R224)":              {flow.Next(), ok, "", poll},
+		"waiting: soon (R89)":                  {flow.Await(3*time.Second, "why"), ok, "", 3 * time.Second},
+		"failed: backoff (R185, R222)":         {failed(ReasonCannotObserve, boom), bad, ReasonCannotObserve, time.Second},
+		"throttled: when asked (O29)":          {failed(ReasonCannotObserve, busy{}), bad, ReasonCannotObserve, 6 * time.Second},
+		"throttled: never at once (O29)":       {failed(ReasonCannotObserve, hasty), bad, ReasonCannotObserve, 750 * time.Millisecond},
+		"rejected: at the poll":                {failed(ReasonCannotCreate, failure.Terminal(boom)), bad, ReasonCannotCreate, poll},
+		"stopped: not by time (R91, R225)":     {stopped(ReasonCannotInitialize, boom), bad, ReasonCannotInitialize, 0},
+		"paused: not by time (R98, R99, R225)": {flow.Paused(ReasonPaused, "why"), paused, ReasonPaused, 0},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := &pass{object: object{managed: newStatusOnly()}, session: session{poll: time.Minute}, memory: &record{failures: 1}}
@@ -139,7 +139,8 @@ func TestSpread(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	b := backoff{first: time.Second, most: time.Minute}
-	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
+	for failures, seconds := range map[int]int{1: 1, 2: 2, 6: 32, 7: 60, 1000: 60} {
+		want := time.Duration(seconds) * time.Second
 		if got := b.after(failures, 1); got != want {
 			t.Errorf("after %d failures at most %s, want %s", failures, got, want)
 		}
@@ -154,23 +155,28 @@ func TestCauses(t *testing.T) {
 	t.Parallel()
 	boom, network := errors.New("boom"), &url.Error{Op: "Get", URL: "http://10.0.0.1", Err: errors.New("EOF")}
 	team := failure.ForTeam(failure.QuotaExceeded, "full", boom)
+	of := func(reason failure.Reason) failure.Class { return failure.Class{Reason: reason} }
+	full, unreachable := failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, failure.Of(failure.Unreachable(boom))
+	const stalled, retried = xpv1.TypeStalled, xpv1.TypeReconciling
 	for name, tc := range map[string]struct {
 		outcome outcome
 		want    failure.Class
 		state   xpv1.ConditionType
 	}{
-		"a call that failed (N17)":                {failed(ReasonCannotObserve, callFailed("observing", boom)), failure.Class{Reason: failure.ExternalCallFailed}, xpv1.TypeReconciling},
-		"a call without an answer (N17)":          {failed(ReasonCannotObserve, callFailed("observing", network)), failure.Of(failure.Unreachable(boom)), xpv1.TypeReconciling},
-		"a call that timed out (N17)":             {failed(ReasonCannotCreate, context.DeadlineExceeded), failure.Of(failure.Unreachable(boom)), xpv1.TypeReconciling},
-		"a call that was throttled (N17)":         {failed(ReasonCannotCreate, busy{}), failure.Of(failure.Throttled(boom, 0)), xpv1.TypeReconciling},
-		"a call that the provider classified":     {failed(ReasonCannotCreate, callFailed("creating", team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeReconciling},
-		"a setting that is refused for good":      {failed(ReasonCannotUpdate, failure.Terminal(team)), failure.Class{Reason: failure.QuotaExceeded, Message: "full"}, xpv1.TypeStalled},
-		"a lookup without an answer":              {lookupFailed(network), failure.Of(failure.Unreachable(boom)), xpv1.TypeReconciling},
-		"a lookup that failed":                    {lookupFailed(boom), failure.Class{Reason: failure.ExternalCallFailed}, xpv1.TypeReconciling},
-		"the API server does not answer":          {failed(ReasonCannotPublish, network), failure.Class{Reason: failure.ConnectionSecretUnavailable}, xpv1.TypeReconciling},
-		"the object cannot be written":            {written("x", network), failure.Class{Reason: failure.InternalError}, xpv1.TypeReconciling},
-		"a reference that cannot be resolved yet": {rejected(ReasonCannotResolve, boom), failure.Class{Reason: failure.WaitingForReferences}, xpv1.TypeReconciling},
-		"policies that cannot be followed":        {rejected(ReasonInvalidPolicy, boom), failure.Class{Reason: failure.InvalidPolicy}, xpv1.TypeStalled},
+		"a call that failed (N17)": {
+			failed(ReasonCannotObserve, callFailed("observing", boom)), of(failure.ExternalCallFailed), retried},
+		"a call without an answer (N17)":      {failed(ReasonCannotObserve, callFailed("observing", network)), unreachable, retried},
+		"a call that timed out (N17)":         {failed(ReasonCannotCreate, context.DeadlineExceeded), unreachable, retried},
+		"a call that was throttled (N17)":     {failed(ReasonCannotCreate, busy{}), failure.Of(failure.Throttled(boom, 0)), retried},
+		"a call that the provider classified": {failed(ReasonCannotCreate, callFailed("creating", team)), full, retried},
+		"a setting that is refused for good":  {failed(ReasonCannotUpdate, failure.Terminal(team)), full, stalled},
+		"a lookup without an answer":          {lookupFailed(network), unreachable, retried},
+		"a lookup that failed":                {lookupFailed(boom), of(failure.ExternalCallFailed), retried},
+		"the API server does not answer":      {failed(ReasonCannotPublish, network), of(failure.ConnectionSecretUnavailable), retried},
+		"the object cannot be written":        {written("x", network), of(failure.InternalError), retried},
+		"a reference that cannot be resolved yet": {
+			rejected(ReasonCannotResolve, boom), of(failure.WaitingForReferences), retried},
+		"policies that cannot be followed": {rejected(ReasonInvalidPolicy, boom), of(failure.InvalidPolicy), stalled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,4 +202,82 @@ func TestOwnStatus(t *testing.T) {
 	if diff := cmp.Diff(fields, ownStatus()); diff != "" {
 		t.Errorf("ResourceStatus and ownStatus (R184) -want +got:\n%s", diff)
 	}
+}
+
+// Which calls of Reconcile have nothing new to tell, after a pass that read version 10 and wrote version 12.
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1000, 0)
+	type known struct {
+		overtaken bool
+		woken     bool // while the pass went on
+		wokenNow  bool // after it
+		seen      []string
+		after     time.Duration
+		want      bool
+	}
+	for name, tc := range map[string]known{
+		"our own write, which the watch brings back once": {seen: []string{"12"}, want: true},
+		"our own write, again: something else asks":       {seen: []string{"12", "12"}},
+		"a cache that is behind":                          {seen: []string{"11"}, want: true},
+		"behind for long: an older state was restored":    {seen: []string{"11"}, after: time.Minute},
+		"a user's write":                                  {seen: []string{"13"}},
+		"a user's write that the pass has not seen":       {overtaken: true, seen: []string{"12"}},
+		"woken during the pass":                           {woken: true, seen: []string{"12"}},
+		"woken after the pass":                            {wokenNow: true, seen: []string{"12"}},
+		"due":                                             {seen: []string{"12"}, after: 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, mg := newMemory(), newStatusOnly()
+			mg.SetResourceVersion("10")
+			rec, wakes := m.of(mg)
+			p := &pass{object: object{managed: mg}, before: before{wakes: wakes, resourceVersion: "10"}, memory: rec}
+			key := client.ObjectKeyFromObject(mg)
+			if tc.woken {
+				m.wake(key)
+			}
+			mg.SetResourceVersion("12")
+			m.ended(p, start, start.Add(10*time.Second), tc.overtaken, false)
+			if tc.wokenNow {
+				m.wake(key)
+			}
+			var got bool
+			for _, version := range tc.seen {
+				mg.SetResourceVersion(version)
+				var rest time.Duration
+				if got, rest = m.known(mg, start.Add(tc.after)); got && rest <= 0 {
+					t.Error("what is due must come back in time")
+				}
+			}
+			if got != tc.want {
+				t.Errorf("nothing new: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// Every reason that the code names has an explanation, and no explanation is of a reason that is gone.
+func TestReasonsAreExplained(t *testing.T) {
+	t.Parallel()
+	t.Run("each once (R204)", func(t *testing.T) {
+		source, err := os.ReadFile("reasons.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var named, explained []string
+		for _, reason := range regexp.MustCompile(`event.Reason += "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+			named = append(named, reason[1])
+		}
+		for _, e := range Reasons() {
+			if explained = append(explained, string(e.Reason)); e.Meaning == "" {
+				t.Errorf("%s has no meaning", e.Reason)
+			}
+		}
+		slices.Sort(named)
+		slices.Sort(explained)
+		if diff := cmp.Diff(named, explained); diff != "" || len(named) == 0 {
+			t.Errorf("-named +explained:\n%s", diff)
+		}
+	})
 }

@@ -77,7 +77,8 @@ func TestInitProviderOnce(t *testing.T) {
 		"a creation that is refused (R42, D46)":        {nodeGroup, keepsSpec(refuse("Create", errors.New("no room left")), passes(2))},
 		"a creation whose answer is lost (R42, D46)":   {nodeGroup, keepsSpec(lose("Create", unknown), passes(2))},
 		"a creation with the vendor's name (R65, D46)": {nodeGroup, vendorNames, keepsSpec(passes(2)), named("vendor-1")},
-		"an update in the same pass (R42, R144, D46)":  {nodeGroup, observed(func(_ *thing.Thing, o *managed.ExternalObservation) { o.ResourceUpToDate = false }), keepsSpec(pass), sent("Update", thing.Parameters{Size: 1, ScalingConfig: limits(1, 4, nil)})},
+		"an update in the same pass (R42, R144, D46)": {nodeGroup,
+			observed(func(_ *thing.Thing, o *observation) { o.ResourceUpToDate = false }), keepsSpec(pass), sent("Update", thing.Parameters{Size: 1, ScalingConfig: limits(1, 4, nil)})},
 		// What the vendor requires may be given in either place, and must be in one.
 		"required, in initProvider only (R147)": {edit(func(mg *thing.Thing) {
 			mg.Spec.ForProvider, mg.Spec.InitProvider = thing.Parameters{}, &thing.Parameters{Size: 7}
@@ -162,7 +163,8 @@ func TestFilledField(t *testing.T) {
 			alter(func(r *thing.Resource) { r.Zone = "zone-b" }), pass, holds("zone-a",
 				func(s *stage) bool { return s.has().Zone == "zone-a" })},
 		// What is sent is what the object shows, whether the call succeeds or not.
-		"stored before a creation that fails (R42)": {edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Tags = map[string]string{"mine": "yes"} }),
+		"stored before a creation that fails (R42)": {
+			edit(func(mg *thing.Thing) { mg.Spec.ForProvider.Tags = map[string]string{"mine": "yes"} }),
 			refuse("Create", errors.New("no room left")), pass, stored("Create")},
 		"stored before an update that fails in the pass that fills (R42, R150, R67)": {zone, refuse("Update", errors.New("not now")),
 			pass,
@@ -212,7 +214,7 @@ func TestRefusedFilling(t *testing.T) {
 func TestRefusedFillingOfNewResource(t *testing.T) {
 	play(t, scripts{
 		"a resource that is not usable yet is polled as soon as any (R44, R181, R150)": {zoneOf("zone-with-a-long-name"),
-			observed(func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.SetConditions(xpv1.Creating()) }), func(s *stage) { s.clock = time.Now() }, // conditions have the time of the process
+			observed(func(mg *thing.Thing, _ *observation) { mg.SetConditions(xpv1.Creating()) }), now,
 			pass, requeued(1, time.Second), sees("Ready=Creating Synced=ReconcileError"), object("it is created",
 				func(mg *thing.Thing) bool {
 					return !meta.ExternalCreateIncomplete(mg) && mg.Status.AtProvider.Zone != nil

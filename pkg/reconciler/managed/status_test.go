@@ -21,7 +21,7 @@ import (
 func TestStatusThatTheSchemaRefuses(t *testing.T) {
 	const field = "status.atProvider.neighbourRef.policy.resolution, which"
 	observed := func(size int, resolution xpv1.ResolutionPolicy, failed error) act {
-		return observed(func(mg *thing.Thing, o *managed.ExternalObservation) {
+		return observed(func(mg *thing.Thing, o *observation) {
 			if o.ResourceExists {
 				o.Failed, mg.Status.AtProvider.Size = failed, size
 				mg.Status.AtProvider.NeighbourRef = &xpv1.Reference{Name: "any", Policy: &xpv1.Policy{Resolution: &resolution}}
@@ -54,8 +54,8 @@ func TestStatusThatTheSchemaRefuses(t *testing.T) {
 // What refuses the whole status, such as an admission policy, is an error like any other: nothing of it can be stored, and so
 // there is nothing to tell again at each pass.
 func TestStatusThatAPolicyRefuses(t *testing.T) {
-	const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"denied request: no",
-		"details":{"group":"test.bowline.dev","kind":"things","causes":[{"message":"no"}]}}`
+	const answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,
+		"message":"denied request: no","details":{"group":"test.bowline.dev","kind":"things","causes":[{"message":"no"}]}}`
 	denies := func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet || !strings.HasSuffix(r.URL.Path, "/status") {
 			return nil, nil
@@ -69,7 +69,9 @@ func TestStatusThatAPolicyRefuses(t *testing.T) {
 		}
 	}, told())
 	play(t, scripts{
-		"by an admission policy (R27, R184, N13)": {pass, forget, observed(func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.Status.AtProvider.Size = 7 }), func(s *stage) { s.intercept = denies }, denied, denied, func(s *stage) { s.intercept = nil }, restarted, pass, sees(ready),
+		"by an admission policy (R27, R184, N13)": {pass, forget,
+			observed(func(mg *thing.Thing, _ *observation) { mg.Status.AtProvider.Size = 7 }), func(s *stage) { s.intercept = denies },
+			denied, denied, func(s *stage) { s.intercept = nil }, restarted, pass, sees(ready),
 			object("size 7", func(mg *thing.Thing) bool { return mg.Status.AtProvider.Size == 7 })},
 	})
 }

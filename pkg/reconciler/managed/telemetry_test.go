@@ -37,8 +37,7 @@ func measured(s *stage) {
 	s.config.Wrap(m.WrapTransport)
 }
 
-// counted returns the values of a metric of Things, of histograms the counts and sums, by the values of its other labels, joined by
-// spaces.
+// counted returns the values of a metric of Things, of histograms the counts and sums, by the values of its other labels.
 func counted(t *testing.T, from prometheus.Gatherer, name string) (values, sums map[string]float64) {
 	t.Helper()
 	families, err := from.Gather()
@@ -129,7 +128,7 @@ func TestTimeToReady(t *testing.T) {
 				}
 			}}
 	}
-	broken := observed(func(mg *thing.Thing, _ *managed.ExternalObservation) { mg.SetConditions(xpv1.Unavailable()) })
+	broken := observed(func(mg *thing.Thing, _ *observation) { mg.SetConditions(xpv1.Unavailable()) })
 	whole := system(func(sys *thing.System) { sys.Observed = nil })
 	again := then(pass, wiped, later(10*time.Minute), during("Create", func(s *stage) { s.system.Hidden = true }), pass,
 		sees("Ready=Creating Synced=ReconcileSuccess")) // it is created again, and not seen yet
@@ -206,7 +205,8 @@ func TestTrace(t *testing.T) {
 	pass := failed[len(failed)-1]
 	observed := failed[slices.IndexFunc(failed, func(s trace.ReadOnlySpan) bool { return s.Name() == "observe" })]
 	s.equal("pass", map[string]string{"bowline.kind": "thing.test.bowline.dev", "bowline.namespace": "", "bowline.name": s.key.Name,
-		"bowline.external_name": s.key.Name, "bowline.outcome": "failed", "bowline.reason": "CannotObserveExternalResource"}, attributesOf(pass))
+		"bowline.external_name": s.key.Name, "bowline.outcome": "failed",
+		"bowline.reason": "CannotObserveExternalResource"}, attributesOf(pass))
 	s.equal("status of the pass", "observing the external resource: not now", pass.Status().Description)
 	s.equal("call", map[string]string{"bowline.kind": "thing.test.bowline.dev", "bowline.outcome": "error"}, attributesOf(observed))
 	s.equal("status of the call", "error", observed.Status().Description)
