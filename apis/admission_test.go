@@ -17,6 +17,7 @@ import (
 	computev1alpha1 "github.com/bowline-dev/bowline/apis/compute/v1alpha1"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	storagev1alpha1 "github.com/bowline-dev/bowline/apis/storage/v1alpha1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 )
 
@@ -46,7 +47,9 @@ func TestAdmission(t *testing.T) {
 	postgres, mysql := databasev1alpha1.PostgreSQLInstanceGroupVersionKind, databasev1alpha1.MySQLInstanceGroupVersionKind
 	fancy, redis := databasev1alpha1.FancySQLInstanceGroupVersionKind, cachev1alpha1.RedisClusterGroupVersionKind
 	bucket, cluster := storagev1alpha1.BucketGroupVersionKind, computev1alpha1.KubernetesClusterGroupVersionKind
+	target := workloadv1alpha1.KubernetesTargetGroupVersionKind
 	const shouldMatch, unsupported = "should match", "Unsupported value"
+	const ref, unnamed = `clusterRef: {apiVersion: a/v1, kind: R, name: r}`, "a managed resource is named by apiVersion, kind and name"
 	env := controlplanetest.New(t)
 	strict := client.WithFieldValidation(env.Client, metav1.FieldValidationStrict)
 	for name, tc := range map[string]struct {
@@ -81,6 +84,15 @@ func TestAdmission(t *testing.T) {
 		"a bucket of other permissions":           {bucket, `{spec: {localPermission: Delete}}`, unsupported},
 		"a bucket of no name":                     {bucket, `{spec: {name: Ours}}`, shouldMatch},
 		"what is not portable is not there (K35)": {postgres, `{spec: {fancinessLevel: 10}}`, "unknown field"},
+		"a managed resource (K72)":                {target, `{spec: {` + ref + `}}`, ""},
+		"none (K72)":                              {target, `{spec: {}}`, "clusterRef"},
+		"nothing at all (K72)":                    {target, `{}`, "spec"},
+		"one without a name (K72)":                {target, `{spec: {clusterRef: {apiVersion: a/v1, kind: R}}}`, unnamed},
+		"one of an empty name (K72)":              {target, `{spec: {clusterRef: {apiVersion: a/v1, kind: R, name: ""}}}`, unnamed},
+		"one of no kind (K72)":                    {target, `{spec: {clusterRef: {name: r}}}`, unnamed},
+		"a Secret of its namespace (K73)":         {target, `{spec: {` + ref + `, connectionSecretRef: {name: s}}}`, ""},
+		"no Secret of another namespace (K73)":    {target, `{spec: {` + ref + `, connectionSecretRef: {name: s, namespace: n}}}`, "unknown field"},
+		"no Secret of an impossible name (K73)":   {target, `{spec: {` + ref + `, connectionSecretRef: {name: S_}}}`, "should match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,35 +111,56 @@ func TestAdmission(t *testing.T) {
 	})
 }
 
-// What a claim asks for may change until there is something behind it.
-func TestSettled(t *testing.T) {
+// A step changes the spec of an object that exists; refused is a part of the message, empty for none.
+type step struct{ name, patch, refused string }
+
+// change creates an object and applies steps, each of which builds on the others.
+func change(t *testing.T, gvk schema.GroupVersionKind, text string, steps ...step) {
+	t.Helper()
 	t.Parallel()
 	env := controlplanetest.New(t)
-	have := claim(t, databasev1alpha1.PostgreSQLInstanceGroupVersionKind, env.Namespace, `{spec: {engineVersion: "14"}}`)
+	have := claim(t, gvk, env.Namespace, text)
 	if err := env.Client.Create(t.Context(), have); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct{ name, patch, refused string }{
-		{"a claim without anything may change its mind (K38)", `{engineVersion: "15", classRef: {apiVersion: a/v1, kind: B, name: c}}`, ""},
-		{"and take another class (K38)", `{classRef: {apiVersion: a/v1, kind: B, name: d}}`, ""},
-		{"it gets a managed resource (K38)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r}}`, ""},
-		{"whose UID is known later (R273)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: u}}`, ""},
-		{"and stays (R273)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: v}}`, "spec.resourceRef is settled"},
-		{"which it keeps (K38)", `{resourceRef: {apiVersion: a/v1, kind: R, name: other}}`, "spec.resourceRef is settled"},
-		{"and cannot give back (K38)", `{resourceRef: null}`, "spec.resourceRef is settled"},
-		{"nor change its class (K38)", `{classRef: {apiVersion: a/v1, kind: B, name: other}}`, "spec.classRef is settled"},
-		{"nor what it asked for (K38)", `{engineVersion: "16"}`, "engineVersion is settled"},
-		{"nor what it did not say (K38)", `{engineVersion: null}`, "engineVersion is settled"},
-		{"nor everything at once (K38)", `null`, "spec cannot be removed"},
-		{"its Secret may still be named (K38)", `{writeConnectionSecretToRef: {name: a}}`, ""},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			patch, err := yaml.YAMLToJSON([]byte("{spec: " + step.patch + "}"))
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			patch, err := yaml.YAMLToJSON([]byte("{spec: " + s.patch + "}"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = env.Client.Patch(t.Context(), have.DeepCopy(), client.RawPatch("application/merge-patch+json", patch))
-			wantRefused(t, err, step.refused)
+			wantRefused(t, err, s.refused)
 		})
 	}
+}
+
+// What a claim asks for may change until there is something behind it.
+func TestSettledClaim(t *testing.T) {
+	change(t, databasev1alpha1.PostgreSQLInstanceGroupVersionKind, `{spec: {engineVersion: "14"}}`,
+		step{"a claim without anything may change its mind (K38)", `{engineVersion: "15", classRef: {apiVersion: a/v1, kind: B, name: c}}`, ""},
+		step{"and take another class (K38)", `{classRef: {apiVersion: a/v1, kind: B, name: d}}`, ""},
+		step{"it gets a managed resource (K38)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r}}`, ""},
+		step{"whose UID is known later (R273)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: u}}`, ""},
+		step{"and stays (R273)", `{resourceRef: {apiVersion: a/v1, kind: R, name: r, uid: v}}`, "spec.resourceRef is settled"},
+		step{"which it keeps (K38)", `{resourceRef: {apiVersion: a/v1, kind: R, name: other}}`, "spec.resourceRef is settled"},
+		step{"and cannot give back (K38)", `{resourceRef: null}`, "spec.resourceRef is settled"},
+		step{"nor change its class (K38)", `{classRef: {apiVersion: a/v1, kind: B, name: other}}`, "spec.classRef is settled"},
+		step{"nor what it asked for (K38)", `{engineVersion: "16"}`, "engineVersion is settled"},
+		step{"nor what it did not say (K38)", `{engineVersion: null}`, "engineVersion is settled"},
+		step{"nor everything at once (K38)", `null`, "spec cannot be removed"},
+		step{"its Secret may still be named (K38)", `{writeConnectionSecretToRef: {name: a}}`, ""},
+	)
+}
+
+func TestSettledTarget(t *testing.T) {
+	change(t, workloadv1alpha1.KubernetesTargetGroupVersionKind, `{spec: {clusterRef: {apiVersion: a/v1, kind: R, name: r}}}`,
+		step{"a target keeps its managed resource (K72)", `{clusterRef: {name: other}}`, "spec.clusterRef is settled"},
+		step{"and its kind (K72)", `{clusterRef: {kind: Other}}`, "spec.clusterRef is settled"},
+		step{"whose UID may be told later (K72)", `{clusterRef: {uid: u}}`, ""},
+		step{"and stays (K72)", `{clusterRef: {uid: v}}`, "spec.clusterRef is settled"},
+		step{"it cannot be without (K72)", `{clusterRef: null}`, "clusterRef"},
+		step{"its Secret may be named (K73)", `{connectionSecretRef: {name: s}}`, ""},
+		step{"and named anew (K73)", `{connectionSecretRef: {name: t}}`, ""},
+	)
 }

@@ -4,6 +4,7 @@
 package apis_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -12,10 +13,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 
 	"github.com/bowline-dev/bowline/apis"
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
@@ -24,6 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/apis/crds"
 	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	storagev1alpha1 "github.com/bowline-dev/bowline/apis/storage/v1alpha1"
+	workloadv1alpha1 "github.com/bowline-dev/bowline/apis/workload/v1alpha1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/crd"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -59,32 +61,32 @@ type claimKind struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 }
 
+// definition returns the definition of a name.
+func definition(t *testing.T, name string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	all, err := crd.Load(crds.FS)
+	i := slices.IndexFunc(all, func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == name })
+	if err != nil || i < 0 {
+		t.Fatalf("there is no definition %s: %v", name, err)
+	}
+	return all[i]
+}
+
 func load(t *testing.T) []claimKind {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := apis.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := crd.Load(crds.FS)
-	definitions = slices.DeleteFunc(definitions, func(d *apiextensionsv1.CustomResourceDefinition) bool {
-		return !slices.Contains(d.Spec.Names.Categories, "claims")
-	})
-	if err != nil || len(definitions) != len(claimKinds()) {
-		t.Fatalf("%d definitions of %d kinds, %v", len(definitions), len(claimKinds()), err)
-	}
 	var all []claimKind
 	for gvk, settings := range claimKinds() {
-		k := claimKind{gvk: gvk, settings: settings}
+		k := claimKind{gvk: gvk, settings: settings, definition: definition(t, strings.ToLower(gvk.Kind)+"s."+gvk.Group)}
 		var errs [2]error
 		k.object, errs[0] = scheme.New(gvk)
 		k.list, errs[1] = scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		i := slices.IndexFunc(definitions, func(d *apiextensionsv1.CustomResourceDefinition) bool {
-			return d.Spec.Group == gvk.Group && d.Spec.Names.Kind == gvk.Kind
-		})
-		if errs[0] != nil || errs[1] != nil || i < 0 {
-			t.Fatalf("%s: %v, definition %d", gvk, errs, i)
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatal(err)
 		}
-		k.definition = definitions[i]
 		all = append(all, k)
 	}
 	return all
@@ -104,12 +106,10 @@ func TestClaimKinds(t *testing.T) {
 	t.Parallel()
 	for rule, check := range map[string]func(*testing.T, claimKind){
 		"the role, and lists of it (K30, A32)":            hasRole,
-		"status subresource (K33)":                        hasSubresource,
 		"SetBindingPhase is that of the status (K36, A3)": setsPhase,
 		"own settings beside the common ones (K37, K38)":  hasSettings,
 		"every field is explained (K11, P90)":             isExplained,
 		"plural and singular (T26)":                       hasNames,
-		"columns (T21, T22)":                              hasColumns,
 	} {
 		for _, k := range load(t) {
 			t.Run(rule+" "+k.gvk.Kind, func(t *testing.T) {
@@ -133,12 +133,6 @@ func hasRole(t *testing.T, k claimKind) {
 	list.GetItems()[1].SetName("second")
 	if got := items.Index(1).Addr().Interface().(resource.Claim).GetName(); got != "second" {
 		t.Errorf("items are copies: %q", got)
-	}
-}
-
-func hasSubresource(t *testing.T, k claimKind) {
-	if s := k.definition.Spec.Versions[0].Subresources; s == nil || s.Status == nil {
-		t.Errorf("got %+v", s)
 	}
 }
 
@@ -186,43 +180,54 @@ func hasNames(t *testing.T, k claimKind) {
 	}
 }
 
-func hasColumns(t *testing.T, k claimKind) {
-	var got []string
-	for _, c := range k.definition.Spec.Versions[0].AdditionalPrinterColumns {
-		got = append(got, c.Name+" "+c.JSONPath)
-	}
-	want := []string{
-		"PHASE .status.bindingPhase", "CLASS .spec.classRef.name", "RESOURCE .spec.resourceRef.name",
-		"READY .status.conditions[?(@.type=='Ready')].status", "AGE .metadata.creationTimestamp",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// kubectl get claims asks for the kinds of a category, which the server tells.
-func TestCategories(t *testing.T) {
+func TestTarget(t *testing.T) {
 	t.Parallel()
-	client, err := discovery.NewDiscoveryClientForConfig(controlplanetest.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range load(t) {
-		t.Run("kubectl get claims lists "+k.gvk.Kind+" (T21)", func(t *testing.T) {
-			t.Parallel()
-			served, err := client.ServerResourcesForGroupVersion(k.gvk.GroupVersion().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range served.APIResources {
-				if r.Name == k.definition.Spec.Names.Plural {
-					if diff := cmp.Diff([]string{"claim", "claims"}, r.Categories); diff != "" {
-						t.Errorf("-want +got:\n%s", diff)
-					}
-					return
-				}
-			}
-			t.Error("it is not served")
-		})
-	}
+	d := definition(t, "kubernetestargets.workload.crossplane.io")
+	version := d.Spec.Versions[0]
+	t.Run("the core has its kind (K70)", func(t *testing.T) {
+		want := schema.GroupVersionKind{Group: "workload.crossplane.io", Version: "v1alpha1", Kind: "KubernetesTarget"}
+		s := runtime.NewScheme()
+		if err := apis.AddToScheme(s); err != nil || !s.Recognizes(want) || workloadv1alpha1.KubernetesTargetGroupVersionKind != want {
+			t.Errorf("got %s, known: %t, %v", workloadv1alpha1.KubernetesTargetGroupVersionKind, s.Recognizes(want), err)
+		}
+	})
+	t.Run("namespaced, and listed with targets (K71)", func(t *testing.T) {
+		if d.Spec.Scope != apiextensionsv1.NamespaceScoped {
+			t.Errorf("got %s", d.Spec.Scope)
+		}
+		if diff := cmp.Diff([]string{"target", "targets"}, d.Spec.Names.Categories); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+	t.Run("its managed resource can be asked for (K72, R313)", func(t *testing.T) {
+		kind := schema.GroupVersionKind{Group: "a", Version: "v1", Kind: "R"}
+		target := &workloadv1alpha1.KubernetesTarget{}
+		target.SetResourceReference(&corev1.ObjectReference{APIVersion: "a/v1", Kind: "R", Name: "r"})
+		of := resource.HasManagedResourceReferenceKind(resource.ManagedKind(kind))
+		other := resource.HasManagedResourceReferenceKind(resource.ManagedKind{Group: "b", Version: "v1", Kind: "R"})
+		if !of(target) || other(target) || of(&workloadv1alpha1.KubernetesTarget{}) {
+			t.Errorf("of its kind: %t, of another: %t, without: %t", of(target), other(target), of(&workloadv1alpha1.KubernetesTarget{}))
+		}
+	})
+	t.Run("its role, lists of it and its status (K74, A30)", func(t *testing.T) {
+		var _ resource.Target = &workloadv1alpha1.KubernetesTarget{}
+		list := &workloadv1alpha1.KubernetesTargetList{Items: make([]workloadv1alpha1.KubernetesTarget, 2)}
+		var role resource.TargetList = list
+		role.GetItems()[1].SetName("second")
+		conditions := version.Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]
+		if list.Items[1].Name != "second" || version.Subresources == nil || version.Subresources.Status == nil || conditions.Type != "array" {
+			t.Errorf("second item %q, subresources %+v, conditions are a %s", list.Items[1].Name, version.Subresources, conditions.Type)
+		}
+	})
+	t.Run("columns (T22)", func(t *testing.T) {
+		var got []string
+		for _, c := range version.AdditionalPrinterColumns {
+			got = append(got, c.Name+" "+c.JSONPath)
+		}
+		want := []string{"RESOURCE .spec.clusterRef.name", "SECRET .spec.connectionSecretRef.name",
+			"READY .status.conditions[?(@.type=='Ready')].status", "AGE .metadata.creationTimestamp"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
 }
