@@ -23,9 +23,10 @@ import (
 // A compiled kind is a Kind and all that follows from its types, found once.
 type compiled[C, P, O, V any] struct {
 	Kind[C, P, O, V]
-	system System[C]
-	rules  parameters.Rules
-	noun   string // name of the external resource in errors
+	system   System[C]
+	rules    parameters.Rules
+	defaults map[string]any // of rules, as a tree
+	noun     string         // name of the external resource in errors
 
 	declared func(*V) (P, error) // Kind.Declared, or by the names of fields; likewise observed and want
 	observed func(*V) (O, error)
@@ -49,7 +50,9 @@ func compile[C, P, O, V any](s System[C], k Kind[C, P, O, V]) (*compiled[C, P, O
 		}
 	}
 	c.parameters = mapping.NamedFields(reflect.TypeFor[P]())
-	err := errors.Join(c.checkFunctions(), c.compileConversions(), c.findLabels(), c.readTags(), c.compileWant(),
+	var errDefaults error
+	c.defaults, errDefaults = c.rules.DefaultTree()
+	err := errors.Join(errDefaults, c.checkFunctions(), c.compileConversions(), c.findLabels(), c.readTags(), c.compileWant(),
 		c.compileInputs(), c.findState())
 	if err != nil {
 		return nil, fmt.Errorf("kind with parameters %T: %w", *new(P), err)

@@ -109,7 +109,7 @@ func (c *client[C, P, O, V]) compare(d declaration[P, O], labels map[string]stri
 	if err != nil {
 		return fmt.Errorf("cannot compare settings: %w", err)
 	}
-	returned := c.rules.WithoutUnset(observed, d.desired, c.nullable...)
+	returned := parameters.WithoutUnset(observed, d.desired, c.defaults, c.nullable...)
 	rules := c.rules
 	rules.Chosen = slices.Concat(rules.Chosen, c.notFilled(d.of.Parameters()))
 	desired, filled := rules.Fill(d.desired, returned, d.initial)
@@ -120,9 +120,7 @@ func (c *client[C, P, O, V]) compare(d declaration[P, O], labels map[string]stri
 		}
 		*d.of.Parameters() = p
 	}
-	if observed, err = c.rules.FillDefaults(returned); err != nil {
-		return fmt.Errorf("cannot compare settings: %w", err)
-	}
+	observed = parameters.Overlay(returned, c.defaults)
 	if c.labelsIn != nil || c.Labels != nil {
 		at := strings.Split(cmp.Or(c.rules.Labels, "labels"), ".")
 		err := errors.Join(unstructured.SetNestedStringMap(desired, c.desiredLabels(d.of), at...),

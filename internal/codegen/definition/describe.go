@@ -20,7 +20,7 @@ const configLabel = "bowline.dev/provider-config"
 
 // describe sets scope, categories, labels, subresources and columns where the author did not.
 func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion, k *model.Kind) {
-	if !scopeIsExplicit(k) {
+	if k.Source != nil || len(model.Scopes(k.Struct)) > 0 || k.ExplicitScope() == "" {
 		d.Spec.Scope = apiextensionsv1.ResourceScope(k.Scope)
 	}
 	config, known := k.Package.Config(k.Scope)
@@ -49,16 +49,6 @@ func withDefault(to map[string]string, key, value string) map[string]string {
 	merged := map[string]string{key: value}
 	maps.Copy(merged, to)
 	return merged
-}
-
-// scopeIsExplicit is true if a marker of kubebuilder sets the scope, and none of bowline does.
-func scopeIsExplicit(k *model.Kind) bool {
-	if k.Source != nil || len(model.Scopes(k.Struct)) > 0 {
-		return false
-	}
-	return slices.ContainsFunc(k.Struct.Comment.Markers, func(m model.Marker) bool {
-		return strings.HasPrefix(m.Name, "kubebuilder:resource:") && strings.Contains(m.String(), "scope=")
-	})
 }
 
 // categories returns the categories of a kind for kubectl get; nil if its provider configurations are unknown.

@@ -45,12 +45,8 @@ func scope(k *model.Kind) string {
 		first := strings.Replace(k.Package.Dir, "/namespaced/", "/", 1)
 		return fmt.Sprintf("%s is in the folder of generated namespaced kinds: declare it in %s", k.Name, first)
 	}
-	for _, m := range k.Struct.Comment.Markers {
-		_, after, found := strings.Cut(m.String(), "scope=")
-		explicit, _, _ := strings.Cut(after, ",")
-		if found && strings.HasPrefix(m.Name, "kubebuilder:resource") && len(scopes) > 0 && explicit != string(scopes[0]) {
-			return fmt.Sprintf("+bowline:scopes sets %s, +kubebuilder:resource sets %s: remove the latter", scopes[0], explicit)
-		}
+	if explicit := k.ExplicitScope(); explicit != "" && len(scopes) > 0 && explicit != scopes[0] {
+		return fmt.Sprintf("+bowline:scopes sets %s, +kubebuilder:resource sets %s: remove the latter", scopes[0], explicit)
 	}
 	return ""
 }
@@ -187,7 +183,5 @@ func authoredClass(k *model.Kind) string {
 
 // setsScope is true if a marker of bowline or kubebuilder sets the scope of a kind.
 func setsScope(k *model.Kind, scope model.Scope) bool {
-	return slices.Contains(model.Scopes(k.Struct), scope) || slices.ContainsFunc(k.Struct.Comment.Markers, func(m model.Marker) bool {
-		return strings.HasPrefix(m.Name, "kubebuilder:resource") && strings.Contains(m.String(), "scope="+string(scope))
-	})
+	return slices.Contains(model.Scopes(k.Struct), scope) || k.ExplicitScope() == scope
 }

@@ -31,21 +31,6 @@ type problem struct {
 // Error returns file:line:column: rule: message.
 func (p problem) Error() string { return fmt.Sprintf("%s: %s: %s", p.at, p.rule, p.message) }
 
-// A Rule is one requirement.
-type Rule struct {
-	Name        string // for the marker +bowline:nolint
-	Requirement string // with the ids of the patterns that it implements
-}
-
-// Rules returns all rules, in the order in which they are applied.
-func Rules() []Rule {
-	var all []Rule
-	for _, r := range rules() {
-		all = append(all, r.Rule)
-	}
-	return all
-}
-
 // Check returns all problems of the packages that opted in, joined, sorted by position; nil if there are none.
 func Check(api *model.API) error {
 	var found findings
@@ -62,7 +47,7 @@ func Check(api *model.API) error {
 	}
 	slices.SortFunc(found, func(a, b problem) int {
 		return cmp.Or(cmp.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column),
-			cmp.Compare(a.rule, b.rule))
+			cmp.Compare(a.rule, b.rule), cmp.Compare(a.message, b.message))
 	})
 	var all []error
 	for _, p := range slices.Compact(found) { // several kinds may share a type
@@ -100,7 +85,7 @@ func (f *findings) fields(of part, k *model.Kind, named model.Ref) {
 }
 
 func (f *findings) apply(of part, k *model.Kind, place model.Place, c model.Comment, at token.Position) {
-	for _, r := range rules() {
+	for _, r := range Rules() {
 		if r.of&of != 0 && !allowed(c, r.Name) {
 			f.add(at, r.Name, r.check(k, place))
 		}
@@ -125,11 +110,13 @@ const (
 	observations
 )
 
-// A rule is a requirement with its check, which returns a message, empty if there is no problem. at is empty for kinds.
-type rule struct {
-	Rule
+// A Rule is one requirement.
+type Rule struct {
+	Name        string // for the marker +bowline:nolint
+	Requirement string // with the ids of the patterns that it implements
+
 	of    part
-	check func(k *model.Kind, at model.Place) string
+	check func(k *model.Kind, at model.Place) string // returns a message, empty if there is no problem; at is empty for kinds
 }
 
 const (
@@ -137,42 +124,42 @@ const (
 	nolintRule = "nolint"
 )
 
-// rules returns all rules, in the order in which they are applied.
-func rules() []rule {
-	return []rule{
+// Rules returns all rules, in the order in which they are applied.
+func Rules() []Rule {
+	return []Rule{
 		// Of kinds as a whole.
-		{Rule{"package-markers", "a package has markers for its group and for deepcopy functions (T30)"}, kinds, onKind(packageMarkers)},
-		{Rule{"root", "a kind is marked as a root type, and has spec and status (K7, K8)"}, kinds, onKind(root)},
-		{Rule{"scope", "a kind has one or both of the scopes, set by one marker (N1)"}, kinds, onKind(scope)},
-		{Rule{"settings", "a managed kind has parameters and an observation (K4, K10)"}, kinds, onKind(managed)},
-		{Rule{"link", "the comment of parameters links to the vendor's page (P91)"}, kinds, onKind(link)},
-		{Rule{"claim", "a claim kind is namespaced, its spec is optional, and its status is the common one (K31, K32, K34)"}, kinds, onKind(claim)},
-		{Rule{"target", "a target kind is namespaced, its spec is required, and its status is the common one (K71, K72, K74)"}, kinds, onKind(targetKind)},
-		{Rule{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)"}, kinds, onKind(class)},
-		{Rule{"provider-config", "a managed kind has a provider configuration (N29)"}, kinds, onKind(providerConfig)},
+		{"package-markers", "a package has markers for its group and for deepcopy functions (T30)", kinds, onKind(packageMarkers)},
+		{"root", "a kind is marked as a root type, and has spec and status (K7, K8)", kinds, onKind(root)},
+		{"scope", "a kind has one or both of the scopes, set by one marker (N1)", kinds, onKind(scope)},
+		{"settings", "a managed kind has parameters and an observation (K4, K10)", kinds, onKind(managed)},
+		{"link", "the comment of parameters links to the vendor's page (P91)", kinds, onKind(link)},
+		{"claim", "a claim kind is namespaced, its spec is optional, and its status is the common one (K31, K32, K34)", kinds, onKind(claim)},
+		{"target", "a target kind is namespaced, its spec is required, and its status is the common one (K71, K72, K74)", kinds, onKind(targetKind)},
+		{"class", "a class is a template for the cluster-scoped managed kind that it is named after (K24, K25, K29, N28)", kinds, onKind(class)},
+		{"provider-config", "a managed kind has a provider configuration (N29)", kinds, onKind(providerConfig)},
 		// Of the fields of parameters, observations and the specs of claims.
-		{Rule{"json", "fields have camelCase names in JSON (P5, P6)"}, settings | claims | observations, onField(jsonName)},
-		{Rule{"documented", "fields have comments, which kubectl explain shows (P90)"}, settings | claims | observations, onField(documented)},
-		{Rule{"optional", "an optional setting is a pointer, list or map with omitempty (P40, P46)"}, settings | claims, onField(optional)},
-		{Rule{"required", "a setting without +optional is a value without omitempty (P41, P43)"}, settings | claims, onField(required)},
-		{Rule{"collection", "lists and maps are not pointers (P46)"}, settings | claims, onField(collection)},
-		{Rule{"demanded", "+bowline:required is for optional settings that are not in lists of several items (O32)"}, settings, demanded},
-		{Rule{"outside-lists", "+bowline:default and +bowline:generated are for settings outside of lists and maps (P62)"}, settings, outsideLists},
-		{Rule{"single-field", "the only field of an optional struct is required (P34)"}, settings | claims, onField(singleField)},
-		{Rule{"immutable-list", "an immutable setting is not in a list, unless it is listType=map (N33)"}, settings, immutableList},
-		{Rule{"immutable-reference", "a reference is immutable if its field is, a selector never (P70, P71)"}, settings, immutableReference},
-		{Rule{"immutable-always", "an immutable setting is resolved once, never Always (N33)"}, settings, immutableAlways},
-		{Rule{"reference", "a field that refers to a kind has a reference and a selector beside it, and the kind exists (R159)"}, settings, reference},
-		{Rule{"sub-resource", "a setting is not a list of objects that have a kind of their own (P23)"}, settings, subResource},
-		{Rule{"plain-secret", "secrets are not settings (P60)"}, settings | claims, onField(plainSecret)},
-		{Rule{"secret-name", "the name of a field that selects a secret ends with SecretRef (P60)"}, settings, onField(secretName)},
-		{Rule{"secret-comment", "the comment of an optional secret describes the value without it (P63)"}, settings, secretComment},
-		{Rule{"claim-marker", "a claim's settings have no markers but +immutable, and that outside of lists and maps (K38)"}, claims, claimMarker},
-		{Rule{"status-omitempty", "fields that were not observed are not shown (P50)"}, observations, onField(statusOmitted)},
-		{Rule{"status-optional", "observed fields are not marked +optional or +immutable (P51)"}, observations, onField(statusOptional)},
+		{"json", "fields have camelCase names in JSON (P5, P6)", settings | claims | observations, onField(jsonName)},
+		{"documented", "fields have comments, which kubectl explain shows (P90)", settings | claims | observations, onField(documented)},
+		{"optional", "an optional setting is a pointer, list or map with omitempty (P40, P46)", settings | claims, onField(optional)},
+		{"required", "a setting without +optional is a value without omitempty (P41, P43)", settings | claims, onField(required)},
+		{"collection", "lists and maps are not pointers (P46)", settings | claims, onField(collection)},
+		{"demanded", "+bowline:required is for optional settings that are not in lists of several items (O32)", settings, demanded},
+		{"outside-lists", "+bowline:default and +bowline:generated are for settings outside of lists and maps (P62)", settings, outsideLists},
+		{"single-field", "the only field of an optional struct is required (P34)", settings | claims, onField(singleField)},
+		{"immutable-list", "an immutable setting is not in a list, unless it is listType=map (N33)", settings, immutableList},
+		{"immutable-reference", "a reference is immutable if its field is, a selector never (P70, P71)", settings, immutableReference},
+		{"immutable-always", "an immutable setting is resolved once, never Always (N33)", settings, immutableAlways},
+		{"reference", "a field that refers to a kind has a reference and a selector beside it, and the kind exists (R159)", settings, reference},
+		{"sub-resource", "a setting is not a list of objects that have a kind of their own (P23)", settings, subResource},
+		{"plain-secret", "secrets are not settings (P60)", settings | claims, onField(plainSecret)},
+		{"secret-name", "the name of a field that selects a secret ends with SecretRef (P60)", settings, onField(secretName)},
+		{"secret-comment", "the comment of an optional secret describes the value without it (P63)", settings, secretComment},
+		{"claim-marker", "a claim's settings have no markers but +immutable, and that outside of lists and maps (K38)", claims, claimMarker},
+		{"status-omitempty", "fields that were not observed are not shown (P50)", observations, onField(statusOmitted)},
+		{"status-optional", "observed fields are not marked +optional or +immutable (P51)", observations, onField(statusOptional)},
 		// Of markers: see findings.comment.
-		{Rule{markerRule, "markers of bowline exist, and match the type of their field"}, 0, nil},
-		{Rule{nolintRule, "+bowline:nolint has the name of a rule and a reason"}, 0, nil},
+		{markerRule, "markers of bowline exist, and match the type of their field", 0, nil},
+		{nolintRule, "+bowline:nolint has the name of a rule and a reason", 0, nil},
 	}
 }
 

@@ -176,6 +176,17 @@ func refOf(f *Field, in *Package) Ref {
 	return Ref{cmp.Or(f.Type.Import, in.Path), f.Type.Name}
 }
 
+// ExplicitScope returns the scope that a marker of kubebuilder sets.
+func (k *Kind) ExplicitScope() Scope {
+	for _, m := range k.Struct.Comment.Markers {
+		if _, after, found := strings.Cut(m.String(), "scope="); found && strings.HasPrefix(m.Name, "kubebuilder:resource") {
+			scope, _, _ := strings.Cut(after, ",")
+			return Scope(scope)
+		}
+	}
+	return ""
+}
+
 // Scopes returns the valid scopes of the marker +bowline:scopes, Cluster first.
 func Scopes(s *Struct) []Scope {
 	words := strings.Split(s.Comment.Value("bowline:scopes"), ",")

@@ -193,9 +193,9 @@ func addPackage(files map[string][]byte, pkg *model.Package) error {
 		doc = write(files, pkg, "doc", "", nil, packageComment(pkg))
 	}
 	return errors.Join(doc,
-		write(files, pkg, "types", "types.tmpl", typesOf(pkg), ""),
+		write(files, pkg, "types", "types.tmpl", viewsOf(pkg), ""),
 		write(files, pkg, "register", "register.tmpl", pkg, ""),
-		write(files, pkg, "accessors", "accessors.tmpl", accessorsOf(pkg), ""),
+		write(files, pkg, "accessors", "accessors.tmpl", viewsOf(pkg), ""),
 		write(files, pkg, "rules", "rules.tmpl", rulesOf(pkg), ""),
 		write(files, pkg, "resolvers", "resolvers.tmpl", resolversOf(pkg), ""))
 }

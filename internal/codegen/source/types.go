@@ -13,49 +13,43 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// types is the data of the template of types for a kind.
-type types struct {
-	*model.Kind
-	// Types to generate.
-	WriteKind, WriteSpec, WriteStatus, WriteList, WriteInit, WriteTemplate, WriteClass bool
-}
+// A view is a kind as templates show it.
+type view struct{ *model.Kind }
 
-func typesOf(pkg *model.Package) []types {
-	var all []types
+func viewsOf(pkg *model.Package) []view {
+	var all []view
 	for _, k := range pkg.Kinds {
-		t := types{Kind: k}
-		t.WriteKind = k.Role != model.Class && !pkg.Declared[k.Name]
-		t.WriteList = !pkg.Declared[k.Name+"List"]
-		switch k.Role {
-		case model.Class:
-			t.WriteClass = !pkg.Declared[k.Name]
-			t.WriteTemplate = k.Spec.Import == pkg.Path && !pkg.Declared[k.Spec.Name]
-		case model.Managed:
-			t.WriteSpec = k.Spec.Import == pkg.Path && !pkg.Declared[k.Spec.Name]
-			t.WriteStatus = k.Status.Import == pkg.Path && !pkg.Declared[k.Status.Name]
-			t.WriteInit = k.Init.Import == pkg.Path && !pkg.Declared[k.Init.Name]
-		}
-		all = append(all, t)
+		all = append(all, view{k})
 	}
 	return all
 }
 
+// Managed, Class and Config are true for kinds of these roles.
+func (v view) Managed() bool { return v.Role == model.Managed }
+func (v view) Class() bool   { return v.Role == model.Class }
+func (v view) Config() bool  { return v.Role == model.ProviderConfig }
+
+// Undeclared is true for a type of the package that the author did not declare.
+func (v view) Undeclared(r model.Ref) bool {
+	return r.Import == v.Package.Path && !v.Package.Declared[r.Name]
+}
+
 // Common returns the struct that the spec of a managed kind embeds.
-func (t types) Common() string {
-	if t.Scope == model.Namespaced {
+func (v view) Common() string {
+	if v.Scope == model.Namespaced {
 		return "NamespacedResourceSpec"
 	}
 	return "ResourceSpec"
 }
 
 // MadeNoun returns the noun of the managed kind of a class.
-func (t types) MadeNoun() string {
-	return (&model.Kind{Name: t.MadeName()}).Noun()
+func (v view) MadeNoun() string {
+	return (&model.Kind{Name: v.MadeName()}).Noun()
 }
 
 // Settings returns the fields of the parameters.
-func (t types) Settings() []*model.Field {
-	if parameters := t.Lookup(t.Parameters); parameters != nil {
+func (v view) Settings() []*model.Field {
+	if parameters := v.Lookup(v.Parameters); parameters != nil {
 		return parameters.Fields
 	}
 	return nil
@@ -63,22 +57,22 @@ func (t types) Settings() []*model.Field {
 
 // Prose returns the comment of a generated kind, which is that of its source. Of a provider configuration only the first sentence
 // applies to both scopes.
-func (t types) Prose() string {
-	if t.Role != model.ProviderConfig {
-		return "// " + strings.ReplaceAll(strings.Join(t.Struct.Comment.Prose, "\n// "), "// \n", "//\n")
+func (v view) Prose() string {
+	if v.Role != model.ProviderConfig {
+		return "// " + strings.ReplaceAll(strings.Join(v.Struct.Comment.Prose, "\n// "), "// \n", "//\n")
 	}
-	first, _, _ := strings.Cut(t.Struct.Comment.Text(), ". ")
-	first = strings.TrimSuffix(strings.Replace(first, t.Source.Name, t.Name, 1), ".")
-	if t.Name == t.Source.Name {
+	first, _, _ := strings.Cut(v.Struct.Comment.Text(), ". ")
+	first = strings.TrimSuffix(strings.Replace(first, v.Source.Name, v.Name, 1), ".")
+	if v.Name == v.Source.Name {
 		return wrap(first + ". It is for objects of its own namespace that refer to it, and its Secret is in the same namespace.")
 	}
 	return wrap(first + ". It is for objects of all namespaces; the one named \"default\" is for objects without a reference to a configuration.")
 }
 
 // Markers returns the markers of the author that also apply to the other scope.
-func (t types) Markers() []string {
+func (v view) Markers() []string {
 	var kept []string
-	for _, m := range t.Struct.Comment.Markers {
+	for _, m := range v.Struct.Comment.Markers {
 		text := withoutScope(m.String())
 		if strings.HasPrefix(m.Name, "kubebuilder:") && m.Name != "kubebuilder:object:root" && text != "+kubebuilder:resource:" {
 			kept = append(kept, "// "+text)
@@ -190,50 +184,36 @@ func accessorsFor(role model.Role) []accessor {
 // bindable has the accessors that cluster-scoped managed kinds have in addition, since they can be bound to claims.
 const bindable model.Role = "bindable"
 
-// accessors is the data of the template of methods for a kind. A class has no status and so no conditions.
-type accessors struct {
-	*model.Kind
-	Managed, Config, Class bool
-}
-
-func accessorsOf(pkg *model.Package) []accessors {
-	var all []accessors
-	for _, k := range pkg.Kinds {
-		all = append(all, accessors{k, k.Role == model.Managed, k.Role == model.ProviderConfig, k.Role == model.Class})
-	}
-	return all
-}
-
 // Missing is true for a method that the author did not write.
-func (a accessors) Missing(method string) bool { return !a.Package.Methods[a.Name+"."+method] }
+func (v view) Missing(method string) bool { return !v.Package.Methods[v.Name+"."+method] }
 
 // MissingOfList is true for a method of the list that the author did not write.
-func (a accessors) MissingOfList(method string) bool {
-	return !a.Package.Methods[a.Name+"List."+method]
+func (v view) MissingOfList(method string) bool {
+	return !v.Package.Methods[v.Name+"List."+method]
 }
 
 // Item returns the interface of package resource for items of lists of the kind, if there is one.
-func (a accessors) Item() string {
+func (v view) Item() string {
 	return map[model.Role]string{
 		model.Managed: "Managed", model.Claim: "Claim", model.Class: "Class", model.Target: "Target",
-	}[a.Role]
+	}[v.Role]
 }
 
 // Pairs returns the accessors that the role requires.
-func (a accessors) Pairs() []accessor {
-	pairs := accessorsFor(a.Role)
-	if a.Role == model.Managed && a.embedsCluster() {
+func (v view) Pairs() []accessor {
+	pairs := accessorsFor(v.Role)
+	if v.Role == model.Managed && v.embedsCluster() {
 		pairs = append(pairs, accessorsFor(bindable)...)
 	}
 	return pairs
 }
 
 // embedsCluster is true if the spec has the fields of cluster-scoped kinds.
-func (a accessors) embedsCluster() bool {
-	if spec := a.Lookup(a.Spec); spec != nil {
+func (v view) embedsCluster() bool {
+	if spec := v.Lookup(v.Spec); spec != nil {
 		return spec.Embeds(model.CommonPath, "ResourceSpec")
 	}
-	return a.Scope == model.Cluster
+	return v.Scope == model.Cluster
 }
 
 // rules is the data of the template of field rules for a parameters type.

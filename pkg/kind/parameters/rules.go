@@ -96,11 +96,11 @@ func withoutIndices(field string) string {
 }
 
 // WithoutUnset returns observed without unset fields: empty ones, and 0 and false in fields with a default. A zero value counts
-// as set if desired has a zero value too, or if the field is nullable: the vendor's client distinguishes zero from unset.
-func (r Rules) WithoutUnset(observed, desired map[string]any, nullable ...string) map[string]any {
-	defaults, err := r.defaults()
-	if err != nil || len(defaults) == 0 {
-		return observed // FillDefaults returns the error
+// as set if desired has a zero value too, or if the field is nullable: the vendor's client distinguishes zero from unset. Overlay
+// then puts the defaults in their place. Without defaults observed is returned as it is.
+func WithoutUnset(observed, desired, defaults map[string]any, nullable ...string) map[string]any {
+	if len(defaults) == 0 {
+		return observed
 	}
 	return withoutUnset("", observed, desired, defaults, nullable)
 }
@@ -124,18 +124,8 @@ func isZero(value any) bool {
 	return isEmpty(value) || value == false || value == int64(0) || value == 0.0
 }
 
-// FillDefaults returns observed, without unset fields, with the vendor's defaults in their place. It fails for a default that is
-// not JSON.
-func (r Rules) FillDefaults(observed map[string]any) (map[string]any, error) {
-	defaults, err := r.defaults()
-	if err != nil || len(defaults) == 0 {
-		return observed, err
-	}
-	return Overlay(observed, defaults), nil
-}
-
-// defaults returns Defaults as a tree.
-func (r Rules) defaults() (map[string]any, error) {
+// DefaultTree returns Defaults as a tree. It fails for a default that is not JSON.
+func (r Rules) DefaultTree() (map[string]any, error) {
 	all := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(r.Defaults)) { // an object comes before its fields
 		var value any

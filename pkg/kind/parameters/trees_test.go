@@ -332,13 +332,14 @@ func TestFillDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := tc.rules.FillDefaults(tc.rules.WithoutUnset(tree(t, tc.answer), tree(t, tc.desired), tc.nullable...))
+			defaults, err := tc.rules.DefaultTree()
+			got := parameters.Overlay(parameters.WithoutUnset(tree(t, tc.answer), tree(t, tc.desired), defaults, tc.nullable...), defaults)
 			if diff := cmp.Diff(tree(t, tc.want), got); diff != "" || err != nil {
 				t.Errorf("%v, -want +got:\n%s", err, diff)
 			}
 		})
 	}
-	if _, err := (rules{Defaults: map[string]string{"tier": "basic"}}).FillDefaults(nil); err == nil {
+	if _, err := (rules{Defaults: map[string]string{"tier": "basic"}}).DefaultTree(); err == nil {
 		t.Error("no error for a default that is not JSON (R143)")
 	}
 }
