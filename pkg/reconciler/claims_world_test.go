@@ -50,9 +50,8 @@ func newWorld(t *testing.T) *world {
 		mg.SetLabels(map[string]string{mine: w.Namespace})
 		return nil
 	})
-	w.options = append(w.options, claimbinding.WithPollInterval(time.Hour), // only what is woken comes back
-		claimbinding.WithManagedConfigurators(claimbinding.ManagedConfiguratorFn(configureItem),
-			claimbinding.NewObjectMetaConfigurator(scheme()), w.mark))
+	w.options = append(w.options, claimbinding.WithManagedConfigurators(claimbinding.ManagedConfiguratorFn(configureItem),
+		claimbinding.NewObjectMetaConfigurator(scheme()), w.mark))
 	return w
 }
 

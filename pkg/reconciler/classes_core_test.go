@@ -5,6 +5,7 @@ package reconciler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -15,15 +16,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
-	"github.com/bowline-dev/bowline/internal/testkit"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
@@ -32,8 +32,7 @@ import (
 // A judge is the core controller, pass by pass, and the clock that it goes by.
 type judge struct {
 	*hand
-	events *testkit.Events
-	now    atomic.Int64
+	now atomic.Int64
 }
 
 const patience = 10 * time.Second
@@ -41,12 +40,11 @@ const patience = 10 * time.Second
 // judging makes a core controller, which knows all classes.
 func judging(s *classStage) *judge {
 	s.t.Helper()
-	j := &judge{hand: &hand{classStage: s}, events: &testkit.Events{}}
+	j := &judge{hand: &hand{classStage: s}}
 	s.start(func(mgr manager.Manager) error {
-		j.mgr = mgr
 		r := claim.NewReconciler(mgr, itemClaims)
-		r.Recorder, r.Patience, r.Now = j.events, patience, func() time.Time { return time.Unix(j.now.Load(), 0) }
-		j.reconciler = r
+		r.Recorder, r.Patience, r.Now = s.events, patience, func() time.Time { return time.Unix(j.now.Load(), 0) }
+		j.mgr, j.reconciler = mgr, r
 		return nil
 	})
 	first := s.claim("first", labels.Set{"no": "such"})
@@ -58,7 +56,7 @@ func judging(s *classStage) *judge {
 		return s.shows(first, "NoMatchingClass")(ctx)
 	})
 	s.take(writes)
-	j.events.Take()
+	s.events.Take()
 	return j
 }
 
@@ -71,77 +69,69 @@ func many() labels.Set {
 	return set
 }
 
+// selecting, named and begun change claims.
+func selecting(of labels.Set) func(*shop.ItemClaim) {
+	return func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = of }
+}
+
+// named names a class and a managed resource by their kinds, unless these are empty.
+func (s *classStage) named(class, mg string) func(*shop.ItemClaim) {
+	return func(c *shop.ItemClaim) {
+		if class != "" {
+			c.Spec.ClassReference = s.of(shop.GroupVersion.WithKind(class), "nowhere")
+		}
+		if mg != "" {
+			c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind(mg), "nowhere")
+		}
+	}
+}
+
+func begun(c *shop.ItemClaim) { c.Finalizers = []string{meta.FinalizerClaim} }
+
 // Every verdict on a claim that nobody serves.
 func TestJudgement(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
 	s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
 	j := judging(s)
-	strange := shop.GroupVersion.WithKind("StrangeClass")
+	huge := selecting(labels.Set{"size": "huge"})
 	for name, tc := range map[string]struct {
 		change func(*shop.ItemClaim)
 		reason string // none: the claim is left alone
 		words  []string
 		after  time.Duration
 	}{
-		"no class has the labels (N10)": {
-			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = labels.Set{"size": "huge"} },
-			"NoMatchingClass", []string{"size=huge", "kubectl get classes --show-labels"}, 0},
-		"no class has the many labels (N10)": {
-			func(c *shop.ItemClaim) { c.Spec.ClassSelector.MatchLabels = many() },
-			"NoMatchingClass", []string{"0=a", "…)", "kubectl get classes --show-labels"}, 0},
-		"the selector cannot be understood (N10)": {
-			func(c *shop.ItemClaim) {
-				c.Spec.ClassSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Resembles"}}
-			},
-			"NoMatchingClass", []string{"spec.classSelector is invalid", "Resembles"}, 0},
-		"there is no default (N10)": {
-			func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil },
-			"NoMatchingClass", []string{"no default class", "spec.classSelector"}, 0},
-		"a class of a kind that nobody offers (N10)": {
-			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(strange, "x") },
-			"ClassNotFound", []string{"spec.classRef", "StrangeClass.shop.test.bowline.dev", "install the provider"}, 0},
-		"a managed resource of a kind that nobody offers (N10)": {
-			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x") },
-			"ClassNotFound", []string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
-		"a class that is offered, whether it exists or not, is the binder's (N10)": {
-			func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "nowhere") }, "", nil, 0},
-		"a managed resource that is offered is the binder's (N10)": {
-			func(c *shop.ItemClaim) { c.Spec.ResourceReference = s.of(shop.GadgetGroupVersionKind, "nowhere") }, "", nil, 0},
-		"a class that is offered in another version is the binder's (N10)": {
-			func(c *shop.ItemClaim) {
-				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v0"), "class")
-			}, "", nil, 0},
-		"the managed resource counts, and is offered (N10)": {
-			func(c *shop.ItemClaim) {
-				c.Spec.ClassReference, c.Spec.ResourceReference = s.of(strange, "x"), s.of(shop.ItemGroupVersionKind, "nowhere")
-			}, "", nil, 0},
-		"the managed resource counts, and is not offered (N10)": {
-			func(c *shop.ItemClaim) {
-				c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "class")
-				c.Spec.ResourceReference = s.of(shop.GroupVersion.WithKind("Strange"), "x")
-			}, "ClassNotFound", []string{"spec.resourceRef"}, 0},
-		"a claim that a binder began with gets time (N10)": {
-			func(c *shop.ItemClaim) {
-				c.Spec.ClassReference, c.Finalizers = s.of(strange, "x"), []string{meta.FinalizerClaim}
-			}, "", nil, patience},
-		"a claim that a binder began with and that names nothing now (N10)": {
-			func(c *shop.ItemClaim) {
-				c.Spec.ClassSelector.MatchLabels, c.Finalizers = labels.Set{"size": "huge"}, []string{meta.FinalizerClaim}
-			}, "NoMatchingClass", nil, 0},
-		"a claim that gets a class in a moment (N10)": {nil, "", nil, patience},
+		"no class has the labels (N10)": {huge, "NoMatchingClass", []string{"size=huge", "kubectl get classes --show-labels"}, 0},
+		"no class has the many labels (N10)": {selecting(many()), "NoMatchingClass",
+			[]string{"0=a", "…)", "kubectl get classes --show-labels"}, 0},
+		"the selector cannot be understood (N10)": {func(c *shop.ItemClaim) {
+			c.Spec.ClassSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Resembles"}}
+		}, "NoMatchingClass", []string{"spec.classSelector is invalid", "Resembles"}, 0},
+		"there is no default (N10)": {func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil }, "NoMatchingClass",
+			[]string{"no default class", "spec.classSelector"}, 0},
+		"a class of a kind that nobody offers (N10)": {s.named("StrangeClass", ""), "ClassNotFound",
+			[]string{"spec.classRef", "StrangeClass.shop.test.bowline.dev", "install the provider"}, 0},
+		"a managed resource of a kind that nobody offers (N10)": {s.named("", "Strange"), "ClassNotFound",
+			[]string{"spec.resourceRef", "Strange.shop.test.bowline.dev"}, 0},
+		"a class that is offered, whether it exists or not, is the binder's (N10)": {s.named("ItemClass", ""), "", nil, 0},
+		"a managed resource that is offered is the binder's (N10)":                 {s.named("", "Gadget"), "", nil, 0},
+		"a class that is offered in another version is the binder's (N10)": {func(c *shop.ItemClaim) {
+			c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind.GroupKind().WithVersion("v0"), "class")
+		}, "", nil, 0},
+		"the managed resource counts, and is offered (N10)":     {s.named("StrangeClass", "Item"), "", nil, 0},
+		"the managed resource counts, and is not offered (N10)": {s.named("ItemClass", "Strange"), "ClassNotFound", []string{"spec.resourceRef"}, 0},
+		"a claim that a binder began with gets time (N10)": {func(c *shop.ItemClaim) { begun(c); s.named("StrangeClass", "")(c) },
+			"", nil, patience},
+		"a claim that a binder began with and that names nothing now (N10)": {func(c *shop.ItemClaim) { begun(c); huge(c) },
+			"NoMatchingClass", nil, 0},
+		"a claim that gets a class in a moment (N10)": {func(*shop.ItemClaim) {}, "", nil, patience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := s.claim("", labels.Set{"size": "small"})
-			if tc.change != nil {
-				tc.change(c)
-			}
+			tc.change(c)
 			s.create(c)
-			for range 2 { // the second pass over the same changes nothing
-				if got, err := j.pass(c); err != nil || got.RequeueAfter != tc.after {
-					t.Errorf("got %v, %v, want %v", got, err, tc.after)
-				}
-			}
+			j.passes(c, tc.after)
+			j.passes(c, tc.after) // changes nothing
 			if err := s.shows(c, tc.reason, tc.words...)(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -173,30 +163,26 @@ func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	s := newClassStage(t)
 	j := judging(s)
-	strange, resource := s.of(shop.GroupVersion.WithKind("StrangeClass"), "x"), s.of(shop.GroupVersion.WithKind("Strange"), "x")
+	strange := s.named("StrangeClass", "")
 	for name, tc := range map[string]struct {
 		change func(*shop.ItemClaim)
 		lives  bool
 		kept   bool
 		after  string // what it shows after a while, if it is kept
 	}{
-		"a deleted one that names nothing goes (N10, R279)": {change: func(*shop.ItemClaim) {}},
-		"a deleted one of a class that nobody offers goes after a while (N10, R279)": {
-			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }},
+		"a deleted one that names nothing goes (N10, R279)":                          {change: func(*shop.ItemClaim) {}},
+		"a deleted one of a class that nobody offers goes after a while (N10, R279)": {change: strange},
 		"a deleted one that names a resource of such a kind says why it stays (N10, R279)": {
-			change: func(c *shop.ItemClaim) { c.Spec.ResourceReference = resource }, kept: true, after: "ClassNotFound"},
-		"a deleted one that a binder serves is the binder's (N10, R279)": {
-			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = s.of(shop.ItemClassGroupVersionKind, "x") }, kept: true},
+			change: s.named("", "Strange"), kept: true, after: "ClassNotFound"},
+		"a deleted one that a binder serves is the binder's (N10, R279)": {change: s.named("ItemClass", ""), kept: true},
 		"a living one of a class that nobody offers says so after a while (N10)": {
-			change: func(c *shop.ItemClaim) { c.Spec.ClassReference = strange }, lives: true,
-			kept: true, after: "ClassNotFound"},
-		"a living one that is bound is left alone (N10)": {change: func(c *shop.ItemClaim) {
-			c.Spec.ClassReference, c.Status.BindingPhase = strange, xpv1.BindingPhaseBound
-		}, lives: true, kept: true},
+			change: strange, lives: true, kept: true, after: "ClassNotFound"},
+		"a living one that is bound is left alone (N10)": {
+			change: func(c *shop.ItemClaim) { strange(c); c.Status.BindingPhase = xpv1.BindingPhaseBound }, lives: true, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := s.claim("", labels.Set{"size": "huge"})
-			c.GenerateName, c.Finalizers = "claim-", []string{meta.FinalizerClaim}
+			begun(c)
 			tc.change(c)
 			phase := c.Status.BindingPhase
 			s.create(c)
@@ -238,9 +224,7 @@ func TestPatience(t *testing.T) {
 	s.create(c)
 	pass := func(want time.Duration) {
 		t.Helper()
-		if got, err := j.pass(c); err != nil || got.RequeueAfter != want {
-			t.Errorf("got %v, %v, want %v", got, err, want)
-		}
+		j.passes(c, want)
 	}
 	t.Run("first it waits (N10)", func(t *testing.T) {
 		pass(patience)
@@ -297,45 +281,11 @@ func TestWordsThatComeTooLate(t *testing.T) {
 		if got, err := j.pass(c); err != nil || got.RequeueAfter <= 0 {
 			t.Errorf("a conflict ends the pass with %v, %v", got, err)
 		}
-		if got, err := j.pass(c); err != nil || got != (reconcile.Result{}) {
-			t.Error(got, err)
-		}
+		j.passes(c, 0)
 		if err := s.shows(c, "Binding", "the binder's")(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := j.events.Take(); len(got) != 0 {
-			t.Errorf("events %v (N13)", got)
-		}
-	})
-}
-
-// While a class kind cannot be listed nobody chooses, since its classes might come first, and the claim says so after a while.
-func TestClassesThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	t.Run("nobody chooses among some of the classes (N10)", func(t *testing.T) {
-		s := newClassStage(t)
-		var open atomic.Bool
-		s.onRequest(func(req *http.Request) error {
-			if strings.HasSuffix(req.URL.Path, "/gadgetclasses") && !open.Load() {
-				return fmt.Errorf("refused by the test")
-			}
-			return nil
-		})
-		s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
-		s.start(assigners(itemClass))
-		s.start(func(mgr manager.Manager) error {
-			r := claim.NewReconciler(mgr, itemClaims)
-			r.Patience = 200 * time.Millisecond
-			return r.SetupWithManager(mgr)
-		})
-		c, strange := s.claim("waits", labels.Set{"size": "small"}), s.claim("strange", nil)
-		strange.Spec.ClassReference = s.of(shop.GroupVersion.WithKind("StrangeClass"), "x")
-		s.create(c, strange)
-		s.Eventually(t, "it says so", s.shows(c, "NoMatchingClass", "could not be listed", "platform team"))
-		s.wants(c, nil)
-		open.Store(true)
-		s.Eventually(t, "it gets a class", s.gets(c, s.of(shop.ItemClassGroupVersionKind, "class")))
-		s.Eventually(t, "the other is judged", s.shows(strange, "ClassNotFound"))
+		j.wantEvents() // (N13)
 	})
 }
 
@@ -370,4 +320,95 @@ func TestKindsOfClaims(t *testing.T) {
 			t.Errorf("items are for it:\n%s", diff)
 		}
 	})
+}
+
+// Whatever the API server refuses to the controllers, the claim says in words for the team what to do, and neither it nor an
+// event repeats what the server said: that names accounts, and objects that the team may not see.
+func TestWordsForTeams(t *testing.T) {
+	t.Parallel()
+	const secret = "of-the-platform"
+	raw := errors.New(`is forbidden: User "system:serviceaccount:` + secret + `:controllers" cannot do this`)
+	for name, tc := range map[string]struct {
+		refused func(*http.Request) bool
+		class   string // that asks for the namespace's labels, or not
+		reason  string
+		words   []string
+	}{
+		"to list classes (N10)": {
+			refused: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/gadgetclasses") },
+			reason:  "NoMatchingClass", words: []string{"could not be listed", "ask your platform team"},
+		},
+		"to read the labels of the namespace (N10)": {
+			refused: func(r *http.Request) bool {
+				return strings.Contains(r.URL.Path, "/api/v1/namespaces/") && !strings.Contains(r.URL.Path, "/events")
+			},
+			class:  "silver",
+			reason: "NoMatchingClass", words: []string{"could not be listed", "ask your platform team"},
+		},
+		"to write the class (N10)": {
+			refused: func(r *http.Request) bool {
+				return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/itemclaims/") && !strings.HasSuffix(r.URL.Path, "/status")
+			},
+			reason: "Binding", words: []string{"no controller assigns it", "Ask your platform team"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newClassStage(t)
+			s.onRequest(func(r *http.Request) error {
+				if tc.refused(r) {
+					return raw
+				}
+				return nil
+			})
+			first := labelled(s.item("a"), labels.Set{"size": "small"})
+			if tc.class != "" {
+				only(first, tc.class)
+			}
+			s.create(first, labelled(s.item("b"), labels.Set{"size": "small"}))
+			s.start(func(mgr manager.Manager) error {
+				if err := assigners(itemClass)(mgr); err != nil {
+					return err
+				}
+				r := claim.NewReconciler(mgr, itemClaims)
+				r.Patience = 200 * time.Millisecond
+				return r.SetupWithManager(mgr)
+			})
+			c := s.claim("waits", labels.Set{"size": "small"})
+			s.create(c)
+			s.Eventually(t, "the claim says what to do", s.shows(c, tc.reason, tc.words...))
+			s.wants(c, nil)
+			said := []string{}
+			for _, condition := range c.Status.Conditions {
+				said = append(said, condition.Message)
+			}
+			events := &corev1.EventList{}
+			if err := s.Client.List(t.Context(), events, client.InNamespace(s.Namespace)); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events.Items {
+				said = append(said, e.Message)
+			}
+			for _, words := range said {
+				if strings.Contains(words, secret) || strings.Contains(words, "forbidden") {
+					t.Errorf("the team reads: %s", words)
+				}
+			}
+			s.onRequest(nil)
+			strange := s.claim("strange", nil)
+			s.named("StrangeClass", "")(strange)
+			s.create(strange)
+			s.Eventually(t, "it gets a class", func(ctx context.Context) error {
+				return errors.Join(s.Client.Get(ctx, client.ObjectKeyFromObject(c), c), s.hasClass(c))
+			})
+			s.Eventually(t, "the other is judged", s.shows(strange, "ClassNotFound"))
+		})
+	}
+}
+
+func (s *classStage) hasClass(c *shop.ItemClaim) error {
+	if c.Spec.ClassReference == nil {
+		return errors.New("it has none")
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
+	"github.com/bowline-dev/bowline/pkg/reconciler/claimbinding"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimdefaulting"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -267,4 +269,53 @@ func count(requests []string, is func(string) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// All who write to claims run together, and each claim that waits has one who speaks for it.
+func TestPeace(t *testing.T) {
+	t.Parallel()
+	s := newClassStage(t)
+	s.create(labelled(s.item("class"), labels.Set{"size": "small"}))
+	s.start(func(mgr manager.Manager) error {
+		if err := everything(mgr); err != nil {
+			return err
+		}
+		return claimbinding.NewReconciler(mgr, itemClaims, itemClass, resource.ManagedKind(shop.ItemGroupVersionKind)).SetupWithManager(mgr)
+	})
+	made := map[*shop.ItemClaim]string{}
+	for i, tc := range []struct {
+		change func(*shop.ItemClaim)
+		reason string
+	}{
+		{func(*shop.ItemClaim) {}, "Binding"},
+		{selecting(labels.Set{"size": "huge"}), "NoMatchingClass"},
+		{func(c *shop.ItemClaim) { c.Spec.ClassSelector = nil }, "NoMatchingClass"},
+		{s.named("StrangeClass", ""), "ClassNotFound"},
+		{s.named("ItemClass", ""), "ClassNotFound"},
+		{s.named("", "Item"), "Binding"},
+		{s.named("", "Strange"), "ClassNotFound"},
+		{s.named("StrangeClass", "Item"), "Binding"},
+	} {
+		c := s.claim(fmt.Sprintf("claim-%d", i), labels.Set{"size": "small"})
+		tc.change(c)
+		s.create(c)
+		made[c] = tc.reason
+	}
+	for c, reason := range made {
+		s.Eventually(t, "it says why it waits (N10)", s.shows(c, reason))
+	}
+	t.Run("then all is quiet (N10, N13)", func(t *testing.T) {
+		quiet := time.Now()
+		s.take(writes)
+		s.Eventually(t, "nothing was written for a second", func(context.Context) error {
+			if got := s.take(writes); len(got) > 0 {
+				quiet = time.Now()
+				return fmt.Errorf("they write: %s", strings.Join(got, ", "))
+			}
+			if rest := time.Second - time.Since(quiet); rest > 0 {
+				return fmt.Errorf("quiet, but not for long")
+			}
+			return nil
+		})
+	})
 }

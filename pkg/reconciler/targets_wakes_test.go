@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -41,7 +40,7 @@ func (s *targetStage) start(kinds ...resource.ManagedKind) {
 	controlplanetest.RunManager(s.t, access, options, func(mgr manager.Manager) error {
 		errs := []error{secret.NewReconciler(mgr).SetupWithManager(mgr)}
 		for _, kind := range kinds {
-			r := target.NewReconciler(mgr, targetKind, kind, target.WithRecorder(s.events), target.WithPollInterval(time.Hour))
+			r := target.NewReconciler(mgr, targetKind, kind, target.WithRecorder(s.events))
 			errs = append(errs, r.SetupWithManager(mgr))
 		}
 		return errors.Join(errs...)

@@ -30,13 +30,18 @@ type Claims struct {
 
 	mu      sync.Mutex
 	changed func(before, after *metav1.PartialObjectMetadata) // nil before Notify
-	kinds   map[schema.GroupVersionKind]cache.Informer        // of claims; the informer is nil without Notify
-	other   map[schema.GroupVersionKind]struct{}              // kinds that are served and not of claims, such as targets
+	kinds   map[schema.GroupVersionKind]claimKind             // that are served
+}
+
+// A claimKind is what is known of a kind. Without Notify there is no informer.
+type claimKind struct {
+	isClaim  bool // not a target, for example
+	informer cache.Informer
 }
 
 // NewClaims returns Claims that read with the clients of a manager.
 func NewClaims(mgr manager.Manager) *Claims {
-	return &Claims{mgr: mgr, kinds: map[schema.GroupVersionKind]cache.Informer{}, other: map[schema.GroupVersionKind]struct{}{}}
+	return &Claims{mgr: mgr, kinds: map[schema.GroupVersionKind]claimKind{}}
 }
 
 // Notify watches the claims of all kinds that become known from now on. before is nil for a claim that appears.
@@ -73,48 +78,40 @@ func (c *Claims) read(ctx context.Context, o client.Object,
 		return &metav1.PartialObjectMetadata{}, nil
 	}
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	informer, isClaim, err := c.learn(ctx, kind)
-	if err != nil || !isClaim {
+	known, err := c.learn(ctx, kind)
+	if err != nil || !known.isClaim {
 		return &metav1.PartialObjectMetadata{}, err
 	}
 	claim := objects.Metadata(kind)
-	err = by(informer).Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}, claim)
+	err = by(known.informer).Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}, claim)
 	return claim, err
 }
 
 // learn finds out whether a kind is one of claims, and watches its objects.
-func (c *Claims) learn(ctx context.Context, kind schema.GroupVersionKind) (informer cache.Informer, isClaim bool, err error) {
-	if informer, isClaim, known := c.known(kind); known {
-		return informer, isClaim, nil
+func (c *Claims) learn(ctx context.Context, kind schema.GroupVersionKind) (k claimKind, err error) {
+	c.mu.Lock()
+	k, known := c.kinds[kind]
+	c.mu.Unlock()
+	if known {
+		return k, nil
 	}
 	isClaim, served, err := c.discover(kind)
 	if err != nil || !served {
-		return nil, false, err
+		return k, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !isClaim {
-		c.other[kind] = struct{}{}
-		return nil, false, nil
+	if k, known := c.kinds[kind]; known {
+		return k, nil
 	}
-	if informer, known := c.kinds[kind]; known {
-		return informer, true, nil
-	}
-	if c.changed != nil {
-		if informer, err = c.watch(ctx, kind); err != nil {
-			return nil, false, fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
+	k.isClaim = isClaim
+	if isClaim && c.changed != nil {
+		if k.informer, err = c.watch(ctx, kind); err != nil {
+			return claimKind{}, fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
 		}
 	}
-	c.kinds[kind] = informer
-	return informer, true, nil
-}
-
-func (c *Claims) known(kind schema.GroupVersionKind) (informer cache.Informer, isClaim, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	informer, isClaim = c.kinds[kind]
-	_, isOther := c.other[kind]
-	return informer, isClaim, isClaim || isOther
+	c.kinds[kind] = k
+	return k, nil
 }
 
 // discover asks the API server whether a kind is one of claims, and whether it is served at all.

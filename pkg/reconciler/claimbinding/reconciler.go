@@ -71,7 +71,8 @@ const Finalizer = meta.FinalizerClaim
 // LabelClaimUID on a managed resource that was created for a claim is the UID of that claim.
 const LabelClaimUID = "bowline.dev/claim-uid"
 
-const defaultPollInterval = time.Minute
+// pollInterval is how often a claim that waits is reconciled without an event.
+const pollInterval = time.Minute
 
 // A Reconciler binds claims of one kind to managed resources of one kind (R6).
 type Reconciler struct {
@@ -87,7 +88,6 @@ type Reconciler struct {
 	configurators []ManagedConfigurator
 	recorder      event.Recorder
 	log           logr.Logger
-	poll          time.Duration
 
 	copies  *copies.Copier
 	indexed bool // managed resources by the claim that they name
@@ -101,11 +101,6 @@ type ReconcilerOption func(*Reconciler)
 // need no configurator. Default: NewObjectMetaConfigurator alone.
 func WithManagedConfigurators(c ...ManagedConfigurator) ReconcilerOption {
 	return func(r *Reconciler) { r.configurators = c }
-}
-
-// WithPollInterval sets how often a claim that waits is reconciled without an event. Default: 1 minute.
-func WithPollInterval(d time.Duration) ReconcilerOption {
-	return func(r *Reconciler) { r.poll = d }
 }
 
 // WithRecorder sets where events are recorded. Default: the API server's events, source claimbinding/<controller name>.
@@ -130,7 +125,6 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 		configurators: []ManagedConfigurator{NewObjectMetaConfigurator(mgr.GetScheme())},
 		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claimbinding/"+name),
 		log:           mgr.GetLogger().WithValues("controller", name),
-		poll:          defaultPollInterval,
 		copies:        copies.New(mgr.GetClient(), mgr.GetAPIReader()),
 	}
 	for _, apply := range o {
@@ -209,7 +203,7 @@ type step = flow.Step[*pass]
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
 	p.MistakeReason = ReasonBadConnectionKeys
 	p.SetStatus = func() { p.claim.SetBindingPhase(p.phase(o)) }
-	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: r.poll, Pending: xpv1.ReasonBinding}
+	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonBinding}
 	return s.Settle(ctx, p.claim, p.TeamReport, o)
 }
 

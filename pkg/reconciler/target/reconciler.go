@@ -76,7 +76,8 @@ const Finalizer = "bowline.dev/target"
 // LabelTargetUID on a copy is the UID of the target that it was created for.
 const LabelTargetUID = copies.LabelTargetUID
 
-const defaultPollInterval = time.Minute
+// pollInterval is how often a target that waits is reconciled without an event.
+const pollInterval = time.Minute
 
 // A Reconciler connects targets to managed resources (R297).
 type Reconciler struct {
@@ -91,7 +92,6 @@ type Reconciler struct {
 
 	recorder event.Recorder
 	log      logr.Logger
-	poll     time.Duration
 
 	copies  *copies.Copier
 	watches watch.OnDemand
@@ -99,11 +99,6 @@ type Reconciler struct {
 
 // An Option changes one thing about a Reconciler.
 type Option func(*Reconciler)
-
-// WithPollInterval sets how often a target that waits is reconciled without an event. Default: 1 minute.
-func WithPollInterval(d time.Duration) Option {
-	return func(r *Reconciler) { r.poll = d }
-}
 
 // WithRecorder sets where events are recorded. Default: the API server's events, source target/<controller name>.
 func WithRecorder(er event.Recorder) Option {
@@ -125,7 +120,6 @@ func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.Ma
 		managedKind: schema.GroupVersionKind(with),
 		recorder:    event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "target/"+name),
 		log:         mgr.GetLogger().WithValues("controller", name),
-		poll:        defaultPollInterval,
 		copies:      copies.New(mgr.GetClient(), mgr.GetAPIReader()),
 	}
 	for _, apply := range o {
@@ -193,10 +187,10 @@ type pass struct {
 // settle is the only place that turns an outcome into conditions, events, a status write and the time of the next pass.
 func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (reconcile.Result, error) {
 	p.MistakeReason = ReasonDetailsLost
-	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: r.poll, Pending: xpv1.ReasonConnecting}
+	s := flow.TeamSettler{Client: r.client, Recorder: r.recorder, Log: r.log, Poll: pollInterval, Pending: xpv1.ReasonConnecting}
 	result, err := s.Settle(ctx, p.target, p.TeamReport, o)
 	if o.End == flow.Continue && result.IsZero() && !r.watches.Begun() {
-		result.RequeueAfter = r.poll
+		result.RequeueAfter = pollInterval
 	}
 	return result, err
 }
