@@ -158,11 +158,7 @@ func (c *Classes) watchDefinitions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { c.define(o, true) },
-		UpdateFunc: func(_, after any) { c.define(after, true) },
-		DeleteFunc: func(o any) { c.define(o, false) },
-	})
+	registration, err := informer.AddEventHandler(onChange(c.define))
 	if err != nil {
 		return err
 	}
@@ -172,12 +168,22 @@ func (c *Classes) watchDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// define records a definition that exists or was deleted.
-func (c *Classes) define(o any, exists bool) {
-	crd := objects.FromInformer(o)
-	if crd == nil {
-		return
+// onChange calls do for each object that exists, changes or was deleted.
+func onChange(do func(o client.Object, exists bool)) toolscache.ResourceEventHandler {
+	call := func(of any, exists bool) {
+		if o := objects.FromInformer(of); o != nil {
+			do(o, exists)
+		}
 	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { call(o, true) },
+		UpdateFunc: func(_, after any) { call(after, true) },
+		DeleteFunc: func(o any) { call(o, false) },
+	}
+}
+
+// define records a definition that exists or was deleted.
+func (c *Classes) define(crd client.Object, exists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.definitions[crd.GetName()]
@@ -222,27 +228,16 @@ func (c *Classes) close(ctx context.Context, name string, k *classKind, defined 
 // open watches the classes of one kind.
 func (c *Classes) open(ctx context.Context, name string, gvk schema.GroupVersionKind) {
 	k := &classKind{gvk: gvk, classes: map[string]Class{}}
-	existing := func(o any) {
-		switch class := objects.FromInformer(o); {
-		case class == nil:
-		case meta.WasDeleted(class): // not for new claims
-			c.set(k, class.GetName(), nil)
-		default:
-			now := newClass(gvk, class)
-			c.set(k, now.Name, &now)
-		}
-	}
 	informer, err := c.informer(ctx, untyped(gvk))
 	if err == nil {
-		k.registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    existing,
-			UpdateFunc: func(_, after any) { existing(after) },
-			DeleteFunc: func(o any) {
-				if class := objects.FromInformer(o); class != nil {
-					c.set(k, class.GetName(), nil)
-				}
-			},
-		})
+		k.registration, err = informer.AddEventHandler(onChange(func(o client.Object, exists bool) {
+			if !exists || meta.WasDeleted(o) { // not for new claims
+				c.set(k, o.GetName(), nil)
+				return
+			}
+			now := newClass(gvk, o)
+			c.set(k, now.Name, &now)
+		}))
 	}
 	if k.err = unlessAbsent(err); err == nil {
 		k.informer = informer

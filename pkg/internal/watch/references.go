@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reference"
 	"github.com/bowline-dev/bowline/pkg/reference/installation"
@@ -87,7 +88,7 @@ func (s *References) server(kind schema.GroupVersionKind) (Server, bool) {
 // watch observes the objects of a kind that is referred to. It is false for a kind that cannot be watched yet.
 func (s *References) watch(kind schema.GroupVersionKind) bool {
 	handle := func(before, after any) {
-		for _, d := range s.tracker.Handle(kind, object(before), object(after)) {
+		for _, d := range s.tracker.Handle(kind, objects.FromInformer(before), objects.FromInformer(after)) {
 			s.wake(d)
 		}
 	}
@@ -111,15 +112,6 @@ func (s *References) watch(kind schema.GroupVersionKind) bool {
 	}
 	s.arrivals.Dismiss(kind)
 	return true
-}
-
-// object is the object of an informer's event, nil for none.
-func object(of any) client.Object {
-	if last, ok := of.(toolscache.DeletedFinalStateUnknown); ok {
-		of = last.Obj
-	}
-	o, _ := of.(client.Object)
-	return o
 }
 
 // arrived enqueues the objects that wait for a kind that was just installed. The first of them watches it.

@@ -36,11 +36,6 @@
 // A class with spec.claims.max lists the claims that use it in its annotation bowline.dev/claims. Each entry is guarded by the
 // resource version, so that no race exceeds the limit; entries of deleted claims do not count. A managed resource that a deleted claim
 // left counts until an administrator clears its spec.claimRef.
-//
-// # Neighbours
-//
-// Packages claimscheduling and claimdefaulting run before this one and choose the class. Package secret runs after it and carries
-// changes of the connection Secret to the copy.
 package claimbinding
 
 import (

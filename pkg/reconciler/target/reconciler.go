@@ -29,16 +29,8 @@
 // # One controller for all kinds
 //
 // With an empty managed kind, as above, one controller serves all managed kinds that are in the manager's scheme, and watches
-// one as soon as a target names it. A provider may instead add a controller for one of its kinds, as the guides do it:
-//
-//	kind := resource.ManagedKind(v1.ClusterGroupVersionKind)
-//	return builder.ControllerManagedBy(mgr).
-//		Named(target.ControllerName(kind)).
-//		For(&workloadv1alpha1.KubernetesTarget{}).
-//		WithEventFilter(resource.NewPredicates(resource.HasManagedResourceReferenceKind(kind))).
-//		Complete(target.NewReconciler(mgr, resource.TargetKind(workloadv1alpha1.KubernetesTargetGroupVersionKind), kind))
-//
-// It watches targets only and reads everything else within the poll interval; SetupWithManager watches all of it.
+// one as soon as a target names it. A controller for one kind that is put together by hand needs the predicate
+// resource.HasManagedResourceReferenceKind; it watches targets only and reads everything else within the poll interval.
 //
 // # Access
 //
