@@ -378,18 +378,7 @@ func TestWordsForTeams(t *testing.T) {
 			s.create(c)
 			s.Eventually(t, "the claim says what to do", s.shows(c, tc.reason, tc.words...))
 			s.wants(c, nil)
-			said := []string{}
-			for _, condition := range c.Status.Conditions {
-				said = append(said, condition.Message)
-			}
-			events := &corev1.EventList{}
-			if err := s.Client.List(t.Context(), events, client.InNamespace(s.Namespace)); err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range events.Items {
-				said = append(said, e.Message)
-			}
-			for _, words := range said {
+			for _, words := range s.said(c) {
 				if strings.Contains(words, secret) || strings.Contains(words, "forbidden") {
 					t.Errorf("the team reads: %s", words)
 				}
@@ -399,16 +388,28 @@ func TestWordsForTeams(t *testing.T) {
 			s.named("StrangeClass", "")(strange)
 			s.create(strange)
 			s.Eventually(t, "it gets a class", func(ctx context.Context) error {
-				return errors.Join(s.Client.Get(ctx, client.ObjectKeyFromObject(c), c), s.hasClass(c))
+				if err := s.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil || c.Spec.ClassReference == nil {
+					return fmt.Errorf("it has none: %v", err)
+				}
+				return nil
 			})
 			s.Eventually(t, "the other is judged", s.shows(strange, "ClassNotFound"))
 		})
 	}
 }
 
-func (s *classStage) hasClass(c *shop.ItemClaim) error {
-	if c.Spec.ClassReference == nil {
-		return errors.New("it has none")
+// said are the messages of the conditions of a claim, and of the events in its namespace.
+func (s *classStage) said(c *shop.ItemClaim) (said []string) {
+	s.t.Helper()
+	for _, condition := range c.Status.Conditions {
+		said = append(said, condition.Message)
 	}
-	return nil
+	events := &corev1.EventList{}
+	if err := s.Client.List(s.t.Context(), events, client.InNamespace(s.Namespace)); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		said = append(said, e.Message)
+	}
+	return said
 }

@@ -5,6 +5,7 @@ package reconciler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claim"
 	"github.com/bowline-dev/bowline/pkg/reconciler/claimscheduling"
+	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -177,7 +179,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("the names of all controllers differ (R15, R5)", func(t *testing.T) {
-		if err := everything(mgr); err != nil {
+		if err := errors.Join(everything(mgr), secret.NewReconciler(mgr).SetupWithManager(mgr)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -187,6 +189,7 @@ func TestNames(t *testing.T) {
 		"defaulter (R11, N21)":       "defaulter.itemclaim.item.shop.test.bowline.dev",
 		"other defaulter (R11, N21)": "defaulter.itemclaim.gadget.shop.test.bowline.dev",
 		"core controller (N10, N21)": "claim.itemclaim.shop.test.bowline.dev",
+		"of Secrets (R7, R13)":       "connectionsecret",
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ctrl.NewControllerManagedBy(mgr).Named(of).For(&shop.ItemClaim{}).Complete(&claimscheduling.Reconciler{})

@@ -14,12 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/secret"
+	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
 // What happens to a Secret and its copy while the controller runs.
@@ -69,9 +71,8 @@ func TestPropagation(t *testing.T) {
 		s.take(writes)
 		s.edit(to, func() { to.Labels["team"] = "billing" })
 		s.edit(from, func() { from.Labels = nil })
-		after, beside := s.bound("after", map[string]string{"a": "b"}, s.claim("after", "")) // others have had their turn then
-		s.holds(beside, map[string]string{"a": "b"})
-		_ = after
+		_, beside := s.bound("after", map[string]string{"password": "b"}, s.claim("after", "")) // others have had their turn then
+		s.holds(beside, map[string]string{"password": "b"})
 		for _, request := range s.take(all) {
 			if request == "PATCH "+s.path(to) || request == "GET "+s.path(from) {
 				t.Error(request)
@@ -85,41 +86,48 @@ func (s *secretStage) path(of *corev1.Secret) string {
 	return "/api/v1/namespaces/" + strings.ReplaceAll(of.Namespace, s.Namespace, "NS") + "/secrets/" + of.Name
 }
 
+// twoKinds makes sources of two managed kinds, and copies of two kinds of claims, of which the first has templates.
+func (s *secretStage) twoKinds(templates, one, two string) (first, second, byClaim, byOther *corev1.Secret) {
+	s.t.Helper()
+	item, gadget := &shop.Item{}, &shop.Gadget{}
+	item.Name, gadget.Name = s.Prefix+"item", s.Prefix+"gadget"
+	claim, other := s.claim("claim", templates), &shop.OtherClaim{}
+	other.Namespace, other.Name = s.Namespace, "other"
+	s.create(item, gadget, claim, other)
+	first = s.source("item", map[string]string{"password": one}, ownedBy(item, shop.ItemGroupVersionKind))
+	second = s.source("gadget", map[string]string{"password": two}, ownedBy(gadget, shop.GadgetGroupVersionKind))
+	byClaim = s.copy("by-claim", ownedBy(claim, shop.ItemClaimGroupVersionKind))
+	byOther = s.copy("by-other", ownedBy(other, shop.OtherClaimGroupVersionKind))
+	s.create(first, second, byClaim, byOther)
+	return first, second, byClaim, byOther
+}
+
 // One controller serves all kinds, and all destinations of a source.
 func TestAllKinds(t *testing.T) {
 	t.Parallel()
 	s := newSecretStage(t)
-	item, gadget := &shop.Item{}, &shop.Gadget{}
-	item.Name, gadget.Name = s.Prefix+"item", s.Prefix+"gadget"
-	claim, other := s.claim("claim", ""), &shop.OtherClaim{}
-	other.Namespace, other.Name = s.Namespace, "other"
-	target := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "target"}}
-	s.create(item, gadget, claim, other, target)
-	first := s.source("item", map[string]string{"a": "1"}, ownedBy(item, shop.ItemGroupVersionKind))
-	second := s.source("gadget", map[string]string{"a": "2"}, ownedBy(gadget, shop.GadgetGroupVersionKind))
-	byClaim := s.copy("by-claim", ownedBy(claim, shop.ItemClaimGroupVersionKind))
-	byOther := s.copy("by-other", ownedBy(other, shop.OtherClaimGroupVersionKind))
-	byTarget := s.copy("by-target", ownedBy(target, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
-	s.create(first, second, byClaim, byOther, byTarget)
+	first, second, byClaim, byOther := s.twoKinds("", "1", "2")
+	byTarget := s.copy("by-target", s.somebody())
+	s.create(byTarget)
 	s.start(s.access())
 	s.agree(first, byClaim)
 	s.agree(first, byTarget)
 	s.agree(second, byOther)
 	t.Run("all kinds of managed resources and claims (R7)", func(t *testing.T) {
-		s.holds(byClaim, map[string]string{"a": "1"})
-		s.holds(byOther, map[string]string{"a": "2"})
+		s.holds(byClaim, map[string]string{"password": "1"})
+		s.holds(byOther, map[string]string{"password": "2"})
 	})
 	t.Run("several destinations of one source (R291)", func(t *testing.T) {
-		s.edit(first, func() { first.Data["a"] = []byte("3") })
-		s.holds(byClaim, map[string]string{"a": "3"})
-		s.holds(byTarget, map[string]string{"a": "3"})
-		if err := holds(byOther, map[string]string{"a": "2"}); err != nil {
+		s.edit(first, func() { first.Data["password"] = []byte("3") })
+		s.holds(byClaim, map[string]string{"password": "3"})
+		s.holds(byTarget, map[string]string{"password": "3"})
+		if err := holds(byOther, map[string]string{"password": "2"}); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("edits of a copy that no claim controls (R306)", func(t *testing.T) {
-		s.edit(byTarget, func() { byTarget.Data["a"] = []byte("mine") })
-		s.holds(byTarget, map[string]string{"a": "3"})
+		s.edit(byTarget, func() { byTarget.Data["password"] = []byte("mine") })
+		s.holds(byTarget, map[string]string{"password": "3"})
 	})
 	t.Run("nobody lists what is no claim (N30)", func(t *testing.T) {
 		if lists := s.take(all); slices.Contains(lists, "GET /api/v1/namespaces/NS/configmaps") {
@@ -128,9 +136,9 @@ func TestAllKinds(t *testing.T) {
 	})
 	t.Run("consent that is taken back (R289)", func(t *testing.T) {
 		s.edit(first, func() { meta.ForbidPropagationTo(first, byTarget.UID) })
-		s.edit(first, func() { first.Data["a"] = []byte("4") })
-		s.holds(byClaim, map[string]string{"a": "4"})
-		s.holds(byTarget, map[string]string{"a": "3"})
+		s.edit(first, func() { first.Data["password"] = []byte("4") })
+		s.holds(byClaim, map[string]string{"password": "4"})
+		s.holds(byTarget, map[string]string{"password": "3"})
 	})
 }
 
@@ -175,9 +183,9 @@ func TestMany(t *testing.T) {
 func TestMissingSource(t *testing.T) {
 	t.Parallel()
 	s := newSecretStage(t)
-	from, to := s.bound("db", map[string]string{"a": "b"}, s.claim("db", ""))
+	from, to := s.bound("db", map[string]string{"password": "b"}, s.claim("db", ""))
 	s.start(s.access())
-	s.holds(to, map[string]string{"a": "b"})
+	s.holds(to, map[string]string{"password": "b"})
 	t.Run("a copy outlives its source in silence (R293)", func(t *testing.T) {
 		s.Eventually(t, "nothing is left to do", func(context.Context) error {
 			if time.Since(s.lastRequest()) < time.Second {
@@ -189,14 +197,14 @@ func TestMissingSource(t *testing.T) {
 		s.delete(from)
 		_, other := s.bound("other", map[string]string{"c": "d"}, s.claim("other", ""))
 		s.holds(other, map[string]string{"c": "d"})
-		s.holds(to, map[string]string{"a": "b"})
+		s.holds(to, map[string]string{"password": "b"})
 		if logged := s.takeErrors(to); len(logged) > 0 {
 			t.Errorf("errors: %q", logged)
 		}
 	})
 	t.Run("another look at it is an error, and tried again more and more seldom (R293)", func(t *testing.T) {
 		begun, count := time.Now(), 0
-		s.edit(to, func() { to.Labels = map[string]string{"a": "b"} })
+		s.edit(to, func() { to.Labels = map[string]string{"password": "b"} })
 		s.Eventually(t, "five errors", func(context.Context) error {
 			if count += len(s.takeErrors(to)); count < 5 {
 				return fmt.Errorf("%d errors", count)
@@ -208,26 +216,50 @@ func TestMissingSource(t *testing.T) {
 		}
 	})
 	t.Run("a new source that both agree to is taken (R293)", func(t *testing.T) {
-		from := s.source("db", map[string]string{"a": "new"})
+		from := s.source("db", map[string]string{"password": "new"})
 		s.create(from)
 		s.agree(from, to)
-		s.holds(to, map[string]string{"a": "new"})
+		s.holds(to, map[string]string{"password": "new"})
 	})
 }
 
-func TestSetup(t *testing.T) {
+// ItemSecretController is as the guides have it.
+type ItemSecretController struct{}
+
+func (c *ItemSecretController) SetupWithManager(mgr ctrl.Manager) error {
+	p := resource.NewPredicates(resource.AnyOf(
+		resource.AllOf(resource.IsControlledByKind(shop.ItemClaimGroupVersionKind), resource.IsPropagated()),
+		resource.AllOf(resource.IsControlledByKind(shop.ItemGroupVersionKind), resource.IsPropagator()),
+	))
+
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(strings.ToLower(fmt.Sprintf("connectionsecret.%s.%s", shop.ItemKind, shop.GroupVersion.Group))).
+		Watches(&corev1.Secret{}, &resource.EnqueueRequestForPropagated{}).
+		For(&corev1.Secret{}).
+		WithEventFilter(p).
+		Complete(secret.NewReconciler(mgr))
+}
+
+// The long form of the guides serves the Secrets of one claim kind and one managed kind.
+func TestGuide(t *testing.T) {
 	t.Parallel()
 	s := newSecretStage(t)
-	options := s.options()
-	options.Metrics.BindAddress = "0"
-	mgr, err := manager.New(s.Config, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Run("one controller of a name (R7, R13)", func(t *testing.T) {
-		_ = secret.NewReconciler(mgr).SetupWithManager(mgr) // an earlier run of this test in the process may have taken the name
-		if err := secret.NewReconciler(mgr).SetupWithManager(mgr); err == nil {
-			t.Error("a second one is accepted")
+	from, foreign, to, beside := s.twoKinds(url, "1", "1")
+	controlplanetest.RunManager(t, s.access(), s.options(), func(mgr manager.Manager) error {
+		return (&ItemSecretController{}).SetupWithManager(mgr)
+	})
+	s.agree(foreign, beside)
+	s.agree(from, to)
+	t.Run("secrets of other kinds are not its own (R286)", func(t *testing.T) {
+		s.edit(foreign, func() { foreign.Data["password"] = []byte("2") })
+		s.edit(beside, func() { beside.Labels = map[string]string{"a": "b"} })
+		s.edit(from, func() { from.Data["password"] = []byte("3") }) // had those come through, they would have come first
+		s.holds(to, map[string]string{"password": "3", "URL": "redis://:3@h"})
+		s.holds(beside, nothing)
+		for _, request := range s.take(writes) {
+			if request == "PATCH "+s.path(beside) {
+				t.Error(request)
+			}
 		}
 	})
 }

@@ -190,6 +190,14 @@ func (s *secretStage) ends(to *corev1.Secret, want map[string]string, again bool
 	}
 }
 
+// vanishes makes a pass over a copy that does not exist then, which is no error.
+func (s *secretStage) vanishes(to *corev1.Secret) {
+	s.t.Helper()
+	if _, requeue, err := s.reconciled(to); !errors.Is(err, errMissing) || err.Error() != "missing" || requeue != 0 {
+		s.t.Errorf("requeue after %v, error %v", requeue, err)
+	}
+}
+
 // beforeWrite calls do before each write.
 func (s *secretStage) beforeWrite(do func()) {
 	s.onRequest(func(r *http.Request) error {
