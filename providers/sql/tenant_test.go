@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,163 +22,217 @@ import (
 	"github.com/bowline-dev/bowline/providers/sql/postgresql"
 )
 
-func tenantDatabase(w *world, name string) *v1alpha1.TenantDatabase {
+// newTenant creates a tenant whose connection Secret has its name.
+func (w *world) newTenant(t *testing.T, name string, change ...func(*v1alpha1.TenantDatabase)) *v1alpha1.TenantDatabase {
+	t.Helper()
 	o := &v1alpha1.TenantDatabase{ObjectMeta: named(name)}
 	o.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: name}
+	for _, f := range change {
+		f(o)
+	}
+	w.create(t, o)
 	return o
 }
 
-// open connects as a tenant does, to any database.
-func (w *world) open(t *testing.T, secret map[string][]byte, database string) error {
+// tenants creates tenants and waits until they are ready.
+func (w *world) tenants(t *testing.T, names ...string) []*v1alpha1.TenantDatabase {
+	t.Helper()
+	created := make([]*v1alpha1.TenantDatabase, len(names))
+	for i, name := range names {
+		created[i] = w.newTenant(t, name)
+	}
+	for _, o := range created {
+		w.Settled(t, o)
+	}
+	return created
+}
+
+// session connects a user to a database, as any of its programs does.
+func (w *world) session(t *testing.T, username, password, database string) (*pgx.Conn, error) {
 	t.Helper()
 	c := w.postgres.Config()
-	c.Username, c.Password, c.Database = string(secret["username"]), postgresql.Secret(secret["password"]), database
-	s, err := postgresql.New(c)
+	config, err := pgx.ParseConfig(fmt.Sprintf("host=%s port=%d sslmode=disable", c.Endpoint, c.Port))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	_, err = s.Version(t.Context())
+	config.User, config.Password, config.Database = username, password, database
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err == nil {
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	}
+	return conn, err
+}
+
+// open connects with a connection Secret to a database, and runs statements in a session that stays open.
+func (w *world) open(t *testing.T, secret map[string][]byte, database string, statements ...string) error {
+	t.Helper()
+	conn, err := w.session(t, string(secret["username"]), string(secret["password"]), database)
+	for _, s := range statements {
+		if err == nil {
+			_, err = conn.Exec(t.Context(), s)
+		}
+	}
 	return err
 }
 
-func TestTenants(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	a, b := tenantDatabase(w, "tenant-a"), tenantDatabase(w, "tenant-b")
-	w.create(t, a)
-	w.create(t, b)
-	w.Settled(t, a, b)
-	t.Run("what is ready is on offer (A43)", func(t *testing.T) {
-		if got := a.Status.BindingPhase; got != xpv1.BindingPhaseUnbound {
-			t.Errorf("binding phase %q", got)
-		}
-	})
-	t.Run("the connection secret opens the tenant's database and no other (R206)", func(t *testing.T) {
-		secret := w.secret(t, a.Name)
-		if got := string(secret["database"]); got != a.Name {
-			t.Errorf("database %q", got)
-		}
-		if err := w.open(t, secret, a.Name); err != nil {
-			t.Error(err)
-		}
-		if err := w.open(t, secret, b.Name); !postgresql.IsPermission(err) {
-			t.Errorf("opening the database of another tenant: %v", err)
-		}
-	})
-	t.Run("who lets everybody in is corrected (N8, R114)", func(t *testing.T) {
-		everybody := postgresql.Grant{
-			Role: postgresql.Public, Privileges: []string{"CONNECT"},
-			On: postgresql.Target{Kind: postgresql.OnDatabase, Database: a.Name},
-		}
-		if _, err := postgresql.Create(t.Context(), w.server, everybody); err != nil {
-			t.Fatal(err)
-		}
-		w.Eventually(t, "nobody else may connect", func(ctx context.Context) error {
-			if _, err := postgresql.Get(ctx, w.server, everybody); !postgresql.IsNotFound(err) {
-				return fmt.Errorf("everybody may: %w", err)
-			}
-			return nil
-		})
-	})
-	t.Run("what is deleted is gone (R55)", func(t *testing.T) {
-		if err := w.Client.Delete(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
-		w.gone(t, a)
-	})
-}
-
-// tenantName makes an object's name of that of a test case.
-func tenantName(test string) string {
-	return strings.NewReplacer(" ", "-", "'", "", "(", "", ")", "").Replace(strings.ToLower(test))
-}
-
-// A creation that was cut off, wherever, is completed.
-func TestTenantsHalfMade(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	cases := map[string]struct {
-		undo func(ctx context.Context, name string) error // takes back the end of a creation
-	}{
-		"no database (N5)": {undo: func(ctx context.Context, name string) error {
-			return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: name})
-		}},
-		"no role (P65)": {undo: func(ctx context.Context, name string) error {
-			us := w.postgres.Config().Username
-			err := postgresql.Update(ctx, w.server, postgresql.Database{Name: name, Owner: &us})
-			return errors.Join(err, postgresql.Delete(ctx, w.server, postgresql.Role{Name: name}))
-		}},
-		"closed to all (N5)": {undo: func(ctx context.Context, name string) error {
-			return postgresql.Update(ctx, w.server, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
-		}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := tenantDatabase(w, tenantName(name))
-			w.create(t, o)
-			w.Settled(t, o)
-			secret := w.secret(t, o.Name)
-			if err := tc.undo(t.Context(), o.Name); err != nil {
-				t.Fatal(err)
-			}
-			w.Eventually(t, "it opens again", func(context.Context) error { return w.open(t, secret, o.Name) })
-		})
+// executes is open for statements of a tenant that succeed.
+func (w *world) executes(t *testing.T, tenant, database string, statements ...string) {
+	t.Helper()
+	if err := w.open(t, w.secret(t, tenant), database, statements...); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// What is somebody else's is left alone, and what cannot be made is said.
-func TestTenantsRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for name, make := range map[string]func(ctx context.Context, name string) error{
-		"somebody's role (N24)": func(ctx context.Context, name string) error {
-			_, err := postgresql.Create(ctx, w.server, postgresql.Role{Name: name})
+// deletes deletes a tenant and waits until its object, role and database do not exist.
+func (w *world) deletes(t *testing.T, o *v1alpha1.TenantDatabase) {
+	t.Helper()
+	if err := w.Client.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(t, o)
+}
+
+func (w *world) gone(t *testing.T, o *v1alpha1.TenantDatabase) {
+	t.Helper()
+	w.Eventually(t, o.Name+" is deleted", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("the object exists: %v", o.Status.Conditions)
+		}
+		_, noRole := postgresql.Get(ctx, w.server, postgresql.Role{Name: o.Name})
+		_, noDatabase := postgresql.Get(ctx, w.server, postgresql.Database{Name: o.Name})
+		if !postgresql.IsNotFound(noRole) || !postgresql.IsNotFound(noDatabase) {
+			return errors.Join(errors.New("the role or the database exists"), noRole, noDatabase)
+		}
+		return nil
+	})
+}
+
+// says waits until an object is not synced and its message has the words.
+func (w *world) says(t *testing.T, o *v1alpha1.TenantDatabase, words string) {
+	t.Helper()
+	w.Eventually(t, o.Name+" reports "+words, func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
+		}
+		if c := o.GetCondition(xpv1.TypeSynced); c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, words) {
+			return fmt.Errorf("it reports %s %q", c.Status, c.Message)
+		}
+		return nil
+	})
+}
+
+func everybody(database string) postgresql.Grant {
+	return postgresql.Grant{
+		Role: postgresql.Public, On: postgresql.Target{Kind: postgresql.OnDatabase, Database: database}, Privileges: []string{"CONNECT"},
+	}
+}
+
+// twoTenants have no access to each other, which drift does not change.
+func twoTenants(t *testing.T, w *world) {
+	all := w.tenants(t, "tenant-a", "tenant-b")
+	a, b := all[0], all[1]
+	if got := a.Status.BindingPhase; got != xpv1.BindingPhaseUnbound {
+		t.Errorf("binding phase %q (A43)", got)
+	}
+	secret := w.secret(t, a.Name)
+	if err := w.open(t, secret, string(secret["database"])); err != nil || string(secret["database"]) != a.Name {
+		t.Errorf("database %q: %v (R206)", secret["database"], err)
+	}
+	if err := w.open(t, secret, b.Name); err == nil {
+		t.Error("it opens the database of another tenant (R206)")
+	}
+	if _, err := postgresql.Create(t.Context(), w.server, everybody(a.Name)); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually(t, "a grant to everybody is revoked (N8, R114)", func(ctx context.Context) error {
+		if _, err := postgresql.Get(ctx, w.server, everybody(a.Name)); !postgresql.IsNotFound(err) {
+			return fmt.Errorf("everybody may connect: %w", err)
+		}
+		return nil
+	})
+	w.deletes(t, a)
+}
+
+// interruptedCreate undoes the end of a creation, which the provider repeats.
+func interruptedCreate(t *testing.T, w *world) {
+	all := w.tenants(t, "without-database", "without-role", "closed")
+	owner := w.postgres.Config().Username
+	for i, undo := range []func(name string) error{
+		func(name string) error {
+			return postgresql.ForceDelete(t.Context(), w.server, postgresql.Database{Name: name})
 		},
-		"somebody's database (N24)": func(ctx context.Context, name string) error {
-			_, err := postgresql.Create(ctx, w.server, postgresql.Database{Name: name})
-			return err
+		func(name string) error {
+			err := postgresql.Update(t.Context(), w.server, postgresql.Database{Name: name, Owner: &owner})
+			return errors.Join(err, postgresql.Delete(t.Context(), w.server, postgresql.Role{Name: name}))
+		},
+		func(name string) error {
+			return postgresql.Update(t.Context(), w.server, postgresql.Database{Name: name, AllowConnections: ptr.To(false)})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := tenantDatabase(w, tenantName(name))
-			if err := make(t.Context(), o.Name); err != nil {
-				t.Fatal(err)
-			}
-			w.create(t, o)
-			w.says(t, o, "exists already")
-			if err := w.Client.Delete(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-			w.Eventually(t, "the object is gone", func(ctx context.Context) error {
-				if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); client.IgnoreNotFound(err) != nil || err == nil {
-					return errors.New("it is there")
-				}
-				return nil
-			})
-			_, noRole := postgresql.Get(t.Context(), w.server, postgresql.Role{Name: o.Name})
-			_, noDatabase := postgresql.Get(t.Context(), w.server, postgresql.Database{Name: o.Name})
-			if noRole != nil && noDatabase != nil {
-				t.Errorf("what was somebody's is gone: %v, %v", noRole, noDatabase)
-			}
-		})
+		secret := w.secret(t, all[i].Name)
+		if err := undo(all[i].Name); err != nil {
+			t.Fatal(err)
+		}
+		w.Eventually(t, all[i].Name+" opens again", func(context.Context) error { return w.open(t, secret, all[i].Name) })
 	}
-	t.Run("a version that the server does not have (D27)", func(t *testing.T) {
-		t.Parallel()
-		o := tenantDatabase(w, "future")
-		o.Spec.ForProvider.EngineVersion = ptr.To("99")
-		w.create(t, o)
-		w.says(t, o, "not 99")
-	})
 }
 
-// A role that may make roles and no databases gets half of a tenant.
-func TestTenantsIncomplete(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// interruptedDelete does the first steps of a deletion, which the provider completes.
+func interruptedDelete(t *testing.T, w *world) {
+	steps := []func(ctx context.Context, tenant string) error{
+		w.server.DisableLogin,
+		func(ctx context.Context, tenant string) error {
+			return postgresql.ForceDelete(ctx, w.server, postgresql.Database{Name: tenant})
+		},
+		w.server.DropOwned,
+		func(ctx context.Context, tenant string) error {
+			return postgresql.Delete(ctx, w.server, postgresql.Role{Name: tenant})
+		},
+	}
+	pause := func(value string, o client.Object) { // not Change: a paused object is not Synced
+		t.Helper()
+		paused := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"crossplane.io/paused":`+value+`}}}`))
+		if err := w.Client.Patch(t.Context(), o, paused); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for done, o := range w.tenants(t, "cut-0", "cut-1", "cut-2", "cut-3", "cut-4") {
+		w.executes(t, o.Name, "postgres", "SELECT lo_create(0)")
+		pause(`"true"`, o)
+		if err := w.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range steps[:done] { // repeated while other objects on the server change, as by the controller
+			w.Eventually(t, "a step of the deletion", func(ctx context.Context) error { return step(ctx, o.Name) })
+		}
+		pause("null", o)
+		w.gone(t, o)
+	}
+}
+
+// foreignObjects have the names of tenants, and are kept.
+func foreignObjects(t *testing.T, w *world) {
+	_, errRole := postgresql.Create(t.Context(), w.server, postgresql.Role{Name: "foreign-role"})
+	_, errDatabase := postgresql.Create(t.Context(), w.server, postgresql.Database{Name: "foreign-database", Template: ptr.To("template0")})
+	if err := errors.Join(errRole, errDatabase); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"foreign-role", "foreign-database"} {
+		o := w.newTenant(t, name)
+		w.says(t, o, "exists already")
+		w.Remove(t, o)
+	}
+	_, errRole = postgresql.Get(t.Context(), w.server, postgresql.Role{Name: "foreign-role"})
+	_, errDatabase = postgresql.Get(t.Context(), w.server, postgresql.Database{Name: "foreign-database"})
+	if err := errors.Join(errRole, errDatabase); err != nil {
+		t.Errorf("foreign objects are deleted: %v (N24)", err)
+	}
+	future := w.newTenant(t, "future", func(o *v1alpha1.TenantDatabase) { o.Spec.ForProvider.EngineVersion = ptr.To("99") })
+	w.says(t, future, "not 99")
+}
+
+// halfTenant is created by a role that may create roles but no databases.
+func halfTenant(t *testing.T, w *world) {
 	limited := postgresql.Role{Name: "limited", Login: ptr.To(true), CreateRole: ptr.To(true), Password: "limited-password"}
 	if _, err := postgresql.Create(t.Context(), w.server, limited); err != nil {
 		t.Fatal(err)
@@ -186,34 +243,113 @@ func TestTenantsIncomplete(t *testing.T) {
 	config := &v1alpha1.ProviderConfig{ObjectMeta: named(w.Namespace + "-limited")}
 	config.Spec.Credentials = w.credentials("limited")
 	w.create(t, config)
-	half := tenantDatabase(w, "half")
+	half := &v1alpha1.TenantDatabase{ObjectMeta: named("half")}
+	half.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: w.Namespace, Name: "half"}
 	w.place(t, half)
 	half.Spec.ProviderConfigReference.Name = config.Name
-	if err := w.Client.Create(t.Context(), half); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Client.Delete(context.Background(), half) })
+	w.Create(t, half)
 	w.says(t, half, "permission denied")
-	w.Eventually(t, "the role is there", func(ctx context.Context) error {
+	w.Eventually(t, "the role exists", func(ctx context.Context) error {
 		_, err := postgresql.Get(ctx, w.server, postgresql.Role{Name: half.Name})
 		return err
 	})
 	w.says(t, half, "permission denied")
 	if half.Status.BindingPhase != "" || half.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
-		t.Errorf("half a tenant: phase %q, %v (A43)", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
+		t.Errorf("phase %q, %v (A43)", half.Status.BindingPhase, half.GetCondition(xpv1.TypeReady))
 	}
 }
 
-// says waits until an object is not synced and its message has the words.
-func (w *world) says(t *testing.T, o *v1alpha1.TenantDatabase, words string) {
+// tiedTenants hold objects and privileges in each other's databases.
+func tiedTenants(t *testing.T, w *world) {
+	all := w.tenants(t, "tied-0", "tied-1", "tied-2")
+	own, rival, helper := all[0], all[1], all[2]
+	w.executes(t, own.Name, "postgres", "SELECT lo_create(0)", "BEGIN", `ALTER ROLE "tied-0" PASSWORD 'kept'`)
+	w.executes(t, own.Name, own.Name, "CREATE TABLE t (x int)", `GRANT CONNECT ON DATABASE "tied-0" TO "tied-1"`,
+		`GRANT SELECT ON t TO "tied-1"`, `GRANT CONNECT ON DATABASE "tied-0" TO "tied-2" WITH GRANT OPTION`)
+	w.executes(t, helper.Name, own.Name, `GRANT CONNECT ON DATABASE "tied-0" TO "tied-1"`)
+	w.deletes(t, rival)
+	w.deletes(t, own)
+	if err := w.open(t, w.secret(t, helper.Name), helper.Name); err != nil {
+		t.Errorf("a tenant that remains: %v (R38)", err)
+	}
+}
+
+func tenantWhileTemplateIsInUse(t *testing.T, w *world) {
+	c := w.postgres.Config()
+	conn, err := w.session(t, c.Username, string(c.Password), "template1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.tenants(t, "unhindered")
+	if err := conn.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func connectionLimit(t *testing.T, w *world) {
+	o := w.newTenant(t, "few", func(o *v1alpha1.TenantDatabase) { o.Spec.ForProvider.ConnectionLimit = ptr.To(3) })
+	w.Settled(t, o)
+	n := 0
+	for ; n < 10 && w.open(t, w.secret(t, o.Name), "postgres") == nil; n++ {
+	}
+	if n != 3 {
+		t.Errorf("%d sessions at a time in another database (R206)", n)
+	}
+	if err := postgresql.Update(t.Context(), w.server, postgresql.Role{Name: o.Name, ConnectionLimit: ptr.To(-1)}); err != nil {
+		t.Fatal(err)
+	}
+	w.hasLimit(t, o.Name, 3)
+	w.Change(t, o, func() { o.Spec.ForProvider.ConnectionLimit = ptr.To(5) })
+	w.hasLimit(t, o.Name, 5)
+}
+
+// hasLimit waits until a tenant's database and role have a connection limit.
+func (w *world) hasLimit(t *testing.T, tenant string, limit int) {
 	t.Helper()
-	w.Eventually(t, o.Name+" says "+words, func(ctx context.Context) error {
-		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+	w.Eventually(t, fmt.Sprintf("the limit is %d (N8)", limit), func(ctx context.Context) error {
+		role, noRole := postgresql.Get(ctx, w.server, postgresql.Role{Name: tenant})
+		d, noDatabase := postgresql.Get(ctx, w.server, postgresql.Database{Name: tenant})
+		if err := errors.Join(noRole, noDatabase); err != nil {
 			return err
 		}
-		if c := o.GetCondition(xpv1.TypeSynced); c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, words) {
-			return fmt.Errorf("it says %s %q", c.Status, c.Message)
+		if *role.ConnectionLimit != limit || *d.ConnectionLimit != limit {
+			return fmt.Errorf("it is %d of the role, %d of the database", *role.ConnectionLimit, *d.ConnectionLimit)
 		}
 		return nil
+	})
+}
+
+// More tenants than the provider has connections hold locks that their deletion needs.
+func TestTenantsWithLocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var names []string
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("keeper-%d", i))
+	}
+	keepers := w.tenants(t, names...)
+	for _, o := range keepers {
+		w.executes(t, o.Name, "postgres", "BEGIN", fmt.Sprintf("COMMENT ON DATABASE %q IS 'kept'", o.Name))
+	}
+	began := time.Now()
+	for _, o := range keepers {
+		if err := w.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("other tenants are created meanwhile (R55)", func(t *testing.T) {
+		w.tenants(t, "bystander")
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+	t.Run("no deletion waits for a lock of its own tenant (R55)", func(t *testing.T) {
+		for _, o := range keepers {
+			w.gone(t, o)
+		}
+		log, err := w.postgres.Log()
+		if err != nil || strings.Contains(log, "canceling statement due to lock timeout") {
+			t.Errorf("one did: %v", err)
+		}
 	})
 }

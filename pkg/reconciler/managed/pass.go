@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -173,9 +174,13 @@ func (o *object) takeMetadata(from resource.Managed) {
 // A tree is an object, or a part of it, in the form of its JSON. Steps that serve any kind work on trees.
 type tree = map[string]any
 
-// treeOf returns a copy of the object as a tree.
-func treeOf(mg resource.Managed) (tree, error) {
-	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
+// treeOf returns a copy of the object as a tree. It is made by JSON, since the converter of package runtime returns unsigned fields as
+// uint64, which DeepCopyJSONValue does not accept.
+func treeOf(mg resource.Managed) (u tree, err error) {
+	data, err := json.Marshal(mg)
+	if err == nil {
+		err = json.Unmarshal(data, &u)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %T: %w", mg, err)
 	}
