@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -84,31 +83,6 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// Claims that somebody tears away.
-func TestTorn(t *testing.T) {
-	t.Parallel()
-	for _, policy := range []xpv1.ReclaimPolicy{xpv1.ReclaimDelete, xpv1.ReclaimRetain} {
-		t.Run("nobody exceeds it by tearing claims away, with policy "+string(policy)+" (N10, R279)", func(t *testing.T) {
-			t.Parallel()
-			s := newClaimStage(t)
-			class := s.limited(1)
-			class.SpecTemplate.ReclaimPolicy = policy
-			s.create(class)
-			for _, name := range []string{"a", "b", "c"} {
-				s.create(s.newClaim(name, nil))
-				s.passOf(name)
-				claim := s.claimOf(name)
-				s.edit(claim, func() { claim.Finalizers = nil })
-				s.delete(claim)
-				s.passOf(name)
-				if made := len(s.items()); made != 0 && policy == xpv1.ReclaimDelete || made != 1 && policy == xpv1.ReclaimRetain {
-					t.Errorf("%d managed resources after claim %s", made, name)
-				}
-			}
-		})
-	}
-}
-
 // The count of a class is right whatever happens to it.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
@@ -128,6 +102,8 @@ func TestPlaces(t *testing.T) {
 				s.t.Errorf("%d managed resources; the class counts %s", len(s.items()), got)
 			}
 		},
+		"removing finalizers of claims exceeds no limit, with policy Delete (N10, R279)": func(s *claimStage) { s.tears(xpv1.ReclaimDelete, 0) },
+		"removing finalizers of claims exceeds no limit, with policy Retain (N10, R279)": func(s *claimStage) { s.tears(xpv1.ReclaimRetain, 1) },
 		"as many entries as a limit can allow fit into the class (N10)": func(s *claimStage) {
 			class := s.limited(1000)
 			var entries []string
@@ -155,8 +131,7 @@ func TestPlaces(t *testing.T) {
 			for i := range 12 {
 				name := fmt.Sprintf("claim-%d", i)
 				s.create(s.newClaim(name, nil))
-				racer := *s
-				racer.restart(s.Config) // a process of its own
+				racer := claimStageOn(s.again()) // a process of its own
 				work.Go(func() {
 					<-begin
 					for range 6 {
@@ -173,53 +148,54 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
+// tears removes the finalizers of claims of a class with the limit 1, and checks how many managed resources exist after each.
+func (s *claimStage) tears(policy xpv1.ReclaimPolicy, want int) {
+	s.t.Helper()
+	class := s.limited(1)
+	class.SpecTemplate.ReclaimPolicy = policy
+	s.create(class)
+	for _, name := range []string{"a", "b", "c"} {
+		s.create(s.newClaim(name, nil))
+		s.passOf(name)
+		s.tear(name)
+		s.passOf(name)
+		if got := len(s.items()); got != want {
+			s.t.Errorf("%d managed resources after claim %s", got, name)
+		}
+	}
+}
+
 // Which namespaces may use a class.
 func TestClaimNamespaces(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		selector *metav1.LabelSelector
-		ready    xpv1.ConditionReason
-		synced   xpv1.ConditionReason
-	}{
-		"its label matches (N10)": {
-			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}},
-			ready:    xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess,
-		},
-		"an empty selector matches all (N10)": {selector: &metav1.LabelSelector{}, ready: xpv1.ReasonBinding, synced: xpv1.ReasonReconcileSuccess},
-		"its label does not match (N10)": {
-			selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}},
-			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
-		},
-		"a selector that cannot be understood (N10)": {
-			selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}},
-			ready:    xpv1.ReasonNotAllowed, synced: xpv1.ReasonReconcileError,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newClaimStage(t)
-			ns := &corev1.Namespace{}
-			s.get(s.Namespace, ns)
-			s.edit(ns, func() { ns.Labels["tier"] = "gold" })
-			class := s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.Claims.NamespaceSelector = tc.selector })
-			s.create(class, s.newClaim("orders", nil))
+	of := func(selector metav1.LabelSelector, allowed bool) func(*claimStage) {
+		return func(s *claimStage) {
+			s.inTier("gold")
+			s.create(s.newClass(func(c *shop.ItemClass) { c.SpecTemplate.Claims.NamespaceSelector = &selector }), s.newClaim("orders", nil))
 			s.pass()
-			s.wantState("orders", "Unbound", tc.ready, tc.synced)
-			if made := len(s.items()); (made > 0) != (tc.ready == xpv1.ReasonBinding) {
-				t.Errorf("%d managed resources", made)
+			if allowed {
+				s.waits("orders", xpv1.ReasonBinding)
+			} else {
+				s.refused("orders", xpv1.ReasonNotAllowed)
 			}
-		})
+			if created := len(s.items()) > 0; created != allowed {
+				s.t.Errorf("a managed resource: %t", created)
+			}
+		}
 	}
-	t.Run("a class that is closed to a namespace keeps whom it serves (R277, N10)", func(t *testing.T) {
-		t.Parallel()
-		s := newClaimStage(t)
-		s.bound(nil)
-		class := s.newClass(nil)
-		s.edit(class, func() {
-			class.SpecTemplate.Claims.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}}
-		})
-		s.pass()
-		s.isBound("orders")
+	silver := metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}}
+	runClaims(t, map[string]func(*claimStage){
+		"its label matches (N10)":             of(metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}, true),
+		"an empty selector matches all (N10)": of(metav1.LabelSelector{}, true),
+		"its label does not match (N10)":      of(silver, false),
+		"a selector that cannot be understood (N10)": of(metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}}, false),
+		"a class that is closed to a namespace keeps whom it serves (R277, N10)": func(s *claimStage) {
+			s.bound(nil)
+			class := s.newClass(nil)
+			s.edit(class, func() { class.SpecTemplate.Claims.NamespaceSelector = &silver })
+			s.pass()
+			s.isBound("orders")
+		},
 	})
 }

@@ -22,44 +22,38 @@ import (
 // Who gets a managed resource that exists already.
 func TestStatic(t *testing.T) {
 	t.Parallel()
+	allows := func(namespaces string) func(*claimStage, *shop.Item) {
+		return func(_ *claimStage, item *shop.Item) {
+			item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: namespaces}
+		}
+	}
 	cases := map[string]struct {
-		item  func(*claimStage) func(*shop.Item)
+		item  func(*claimStage, *shop.Item)
 		ready xpv1.ConditionReason
 	}{
-		"its annotation lists the namespace (R256, R263, N27)": {
-			item: func(s *claimStage) func(*shop.Item) { return s.toNamespace }, ready: xpv1.ReasonAvailable,
-		},
-		"its annotation lists all namespaces (N27)": {item: func(*claimStage) func(*shop.Item) {
-			return func(item *shop.Item) { item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "*"} }
-		}, ready: xpv1.ReasonAvailable},
+		"its annotation lists the namespace (R256, R263, N27)": {func(s *claimStage, item *shop.Item) { s.toNamespace(item) }, xpv1.ReasonAvailable},
+		"its annotation lists all namespaces (N27)":            {allows("*"), xpv1.ReasonAvailable},
 		"its claimRef names the claim without UID (R256, N27)": {
-			item: func(s *claimStage) func(*shop.Item) { return s.toClaim("orders") }, ready: xpv1.ReasonAvailable,
-		},
-		"it does not agree (N27)": {item: func(*claimStage) func(*shop.Item) { return nil }, ready: xpv1.ReasonNotAllowed},
-		"it agrees with others (N27)": {item: func(*claimStage) func(*shop.Item) {
-			return func(item *shop.Item) {
-				item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: "elsewhere"}
-			}
-		}, ready: xpv1.ReasonNotAllowed},
-		"its claimRef names another claim (R274)": {item: func(s *claimStage) func(*shop.Item) {
-			return func(item *shop.Item) { s.toNamespace(item); s.toClaim("others")(item) }
-		}, ready: xpv1.ReasonNotAllowed},
-		"its claimRef names an earlier claim of the same name (R274)": {item: func(s *claimStage) func(*shop.Item) {
-			return func(item *shop.Item) {
-				s.toNamespace(item)
-				s.toClaim("orders")(item)
-				item.Spec.ClaimReference.UID = "earlier"
-			}
-		}, ready: xpv1.ReasonNotAllowed},
-		"its claimRef names a claim of another kind (R274)": {item: func(s *claimStage) func(*shop.Item) {
-			return func(item *shop.Item) { s.toClaim("orders")(item); item.Spec.ClaimReference.Kind = shop.OtherClaimKind }
-		}, ready: xpv1.ReasonNotAllowed},
+			func(s *claimStage, item *shop.Item) { s.toClaim("orders")(item) }, xpv1.ReasonAvailable},
+		"it does not agree (N27)":     {func(*claimStage, *shop.Item) {}, xpv1.ReasonNotAllowed},
+		"it agrees with others (N27)": {allows("elsewhere"), xpv1.ReasonNotAllowed},
+		"its claimRef names another claim (R274)": {
+			func(s *claimStage, item *shop.Item) { s.toNamespace(item); s.toClaim("others")(item) }, xpv1.ReasonNotAllowed},
+		"its claimRef names an earlier claim of the same name (R274)": {func(s *claimStage, item *shop.Item) {
+			s.toNamespace(item)
+			s.toClaim("orders")(item)
+			item.Spec.ClaimReference.UID = "earlier"
+		}, xpv1.ReasonNotAllowed},
+		"its claimRef names a claim of another kind (R274)": {func(s *claimStage, item *shop.Item) {
+			s.toClaim("orders")(item)
+			item.Spec.ClaimReference.Kind = shop.OtherClaimKind
+		}, xpv1.ReasonNotAllowed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newClaimStage(t)
-			item := s.newItem("legacy", tc.item(s))
+			item := s.newItem("legacy", func(item *shop.Item) { tc.item(s, item) })
 			s.create(item)
 			s.ready(item)
 			before := s.item()
@@ -104,25 +98,6 @@ func (strict) CheckManaged(context.Context, resource.Claim, resource.Managed) er
 	return errors.New("it is too old")
 }
 
-func TestStaticIsChecked(t *testing.T) {
-	t.Parallel()
-	t.Run("nobody gets what is not what the claim asks for (D27)", func(t *testing.T) {
-		t.Parallel()
-		s := newClaimStage(t)
-		s.options = append(s.options, claimbinding.WithManagedConfigurators(strict{}))
-		s.restart(s.Config)
-		item := s.newItem("legacy", s.toNamespace)
-		s.create(item)
-		s.ready(item)
-		s.create(s.newClaim("orders", static(item.Name)))
-		s.pass()
-		s.refused("orders", xpv1.ReasonBinding, "it is too old")
-		if s.item().Spec.ClaimReference != nil || s.secret("orders-connection") != nil {
-			t.Error("the claim got it")
-		}
-	})
-}
-
 // A static claim waits for what is not there or not ready, and two never get the same.
 func TestStaticWaits(t *testing.T) {
 	t.Parallel()
@@ -144,18 +119,24 @@ func TestStaticWaits(t *testing.T) {
 			s.pass()
 			s.isBound("orders")
 		},
+		"nobody gets what is not what the claim asks for (D27)": func(s *claimStage) {
+			s.options = append(s.options, claimbinding.WithManagedConfigurators(strict{}))
+			s.restart(s.Config)
+			s.create(s.newClaim("orders", static(s.legacy(nil).Name)))
+			s.pass()
+			s.refused("orders", xpv1.ReasonBinding, "it is too old")
+			if s.item().Spec.ClaimReference != nil || s.secret("orders-connection") != nil {
+				s.t.Error("the claim got it")
+			}
+		},
 		"of two claims that want the same one gets it (R274)": func(s *claimStage) {
-			item := s.newItem("legacy", s.toNamespace)
-			s.create(item)
-			s.ready(item)
+			item := s.legacy(nil)
 			s.create(s.newClaim("orders", static(item.Name)), s.newClaim("others", static(item.Name)))
 			raced := false
 			s.restart(fault.InterceptWrites(s.Config, func(request string) (error, error) {
 				if !raced && request == fmt.Sprintf("PATCH /apis/shop.test.bowline.dev/v1/items/%s", item.Name) {
 					raced = true // the other claim has passed all checks too, and is faster now
-					other := *s
-					other.restart(s.Config)
-					other.passOf("others")
+					claimStageOn(s.again()).passOf("others")
 				}
 				return nil, nil
 			}))
@@ -213,8 +194,7 @@ func TestLost(t *testing.T) {
 			s.passOf("others")
 			s.refused("orders", xpv1.ReasonNotAllowed)
 			s.isBound("others")
-			source := s.source(item)
-			if to := meta.PropagatesTo(source); len(to) != 1 {
+			if to := meta.PropagatesTo(s.source(item)); len(to) != 1 {
 				s.t.Errorf("the Secret goes on to %v", to)
 			}
 			s.holds("orders-connection", map[string]string{"username": "admin", "password": "hunter2"})
@@ -226,8 +206,7 @@ func TestLost(t *testing.T) {
 				s.pass()
 				s.refused("orders", xpv1.ReasonNotAllowed)
 				s.holds("orders-connection", map[string]string{"username": "admin", "password": "hunter2"})
-				source := s.source(item)
-				if to := meta.PropagatesTo(source); len(to) > 0 {
+				if to := meta.PropagatesTo(s.source(item)); len(to) > 0 {
 					s.t.Errorf("the Secret goes on to %v", to)
 				}
 			}
@@ -237,26 +216,22 @@ func TestLost(t *testing.T) {
 				s.t.Error("the copy outlives the claim")
 			}
 		},
+		"a claim that names a path (R256)":   func(s *claimStage) { s.namesNothing("../x") },
+		"a claim that names capitals (R256)": func(s *claimStage) { s.namesNothing("Legacy") },
 	})
 }
 
-// What cannot be a name never reaches the API server, whose client would refuse it in every pass.
-func TestNoName(t *testing.T) {
-	t.Parallel()
-	for name, ref := range map[string]string{"a path": "../x", "capitals": "Legacy"} {
-		t.Run(name+" (R256)", func(t *testing.T) {
-			t.Parallel()
-			s := newClaimStage(t)
-			claim := s.newClaim("orders", static(ref))
-			claim.Finalizers = []string{claimbinding.Finalizer} // as of a claim that had begun otherwise
-			s.create(claim)
-			s.pass()
-			s.refused("orders", xpv1.ReasonBinding, "cannot be the name")
-			s.delete(claim)
-			s.pass()
-			if s.get("orders", claim) {
-				t.Error("the claim is still there")
-			}
-		})
+// namesNothing checks that what cannot be a name never reaches the API server, whose client would refuse it in every pass.
+func (s *claimStage) namesNothing(name string) {
+	s.t.Helper()
+	claim := s.newClaim("orders", static(name))
+	claim.Finalizers = []string{claimbinding.Finalizer} // as of a claim that had begun otherwise
+	s.create(claim)
+	s.pass()
+	s.refused("orders", xpv1.ReasonBinding, "cannot be the name")
+	s.delete(claim)
+	s.pass()
+	if s.get("orders", claim) {
+		s.t.Error("the claim is still there")
 	}
 }
