@@ -6,10 +6,7 @@ package reconciler_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/shop"
@@ -17,63 +14,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/target"
 )
-
-// bound is how a managed resource is bound to a claim of a namespace.
-type bound struct {
-	namespace string
-	uid       types.UID
-	phase     xpv1.BindingPhase
-}
-
-// The managed resource decides who connects to it.
-func TestTargetConsent(t *testing.T) {
-	t.Parallel()
-	const own, other, isBound = "OWN", "other", xpv1.BindingPhaseBound
-	for name, tc := range map[string]struct {
-		allowed string
-		bound   bound
-		want    xpv1.ConditionReason
-	}{
-		"nobody (N27)":                                 {want: xpv1.ReasonNotAllowed},
-		"the namespace is listed (N27)":                {allowed: own, want: xpv1.ReasonAvailable},
-		"it is listed among others (N27)":              {allowed: "a, " + own + " ,b", want: xpv1.ReasonAvailable},
-		"all are (N27)":                                {allowed: "*", want: xpv1.ReasonAvailable},
-		"another is listed (N27)":                      {allowed: other, want: xpv1.ReasonNotAllowed},
-		"one whose name begins like it (N27)":          {allowed: own + "-2", want: xpv1.ReasonNotAllowed},
-		"bound to a claim of the namespace (N27)":      {bound: bound{own, "u", isBound}, want: xpv1.ReasonAvailable},
-		"bound to a claim of another (N27)":            {bound: bound{other, "u", isBound}, want: xpv1.ReasonNotAllowed},
-		"bound to another's, listed (N27)":             {allowed: own, bound: bound{other, "u", isBound}, want: xpv1.ReasonAvailable},
-		"meant for a claim of it, and not bound (N27)": {bound: bound{own, "", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
-		"being bound (N27)":                            {bound: bound{own, "u", xpv1.BindingPhaseUnbound}, want: xpv1.ReasonNotAllowed},
-		"released by a claim of it (N27)":              {bound: bound{own, "u", xpv1.BindingPhaseReleased}, want: xpv1.ReasonNotAllowed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newTargetStage(t)
-			item := s.newItem(func(i *shop.Item) { i.Annotations = nil })
-			if tc.allowed != "" {
-				item.Annotations = map[string]string{meta.AnnotationKeyAllowedNamespaces: strings.ReplaceAll(tc.allowed, own, s.Namespace)}
-			}
-			s.create(item, s.newTarget(nil))
-			if tc.bound.namespace != "" {
-				s.edit(item, func() {
-					item.Spec.ClaimReference = reference(shop.ItemClaimKind, "c")
-					item.Spec.ClaimReference.Namespace = strings.ReplaceAll(tc.bound.namespace, own, s.Namespace)
-					item.Spec.ClaimReference.UID = tc.bound.uid
-				})
-				s.status(item, func() { item.SetBindingPhase(tc.bound.phase) })
-			}
-			s.publish(item)
-			s.pass()
-			if tc.want == xpv1.ReasonAvailable {
-				s.wantState(tc.want)
-				return
-			}
-			s.wantState(tc.want, "does not allow namespace", "bowline.dev/allowed-namespaces")
-			s.hasNothing()
-		})
-	}
-}
 
 // Who loses consent loses the copy, and what may have been made of it is told nothing more.
 func TestConsentIsWithdrawn(t *testing.T) {
@@ -83,7 +23,7 @@ func TestConsentIsWithdrawn(t *testing.T) {
 			_, item := s.connected()
 			s.edit(item, func() { item.Annotations = nil })
 			s.pass()
-			s.wantState(xpv1.ReasonNotAllowed)
+			s.wantState(xpv1.ReasonNotAllowed, "does not allow namespace", "bowline.dev/allowed-namespaces")
 			s.hasNothing()
 			s.wantEvents(target.ReasonWithdrawn, "NotAllowed")
 			s.edit(item, func() { s.toNamespace(item) })
@@ -139,9 +79,7 @@ func TestCacheIsBehind(t *testing.T) {
 	t.Parallel()
 	runOn(t, newTargetStage, map[string]func(*targetStage){
 		"nothing goes on (N27)": func(s *targetStage) {
-			item := s.newItem(nil)
-			s.create(item, s.newTarget(nil))
-			s.publish(item)
+			item := s.published()
 			s.cached = item.DeepCopy()
 			s.edit(item, func() { item.Annotations = nil })
 			if result := s.pass(); result.RequeueAfter == 0 || s.secret("kube") != nil {
