@@ -38,7 +38,6 @@ type entry[C any] struct {
 	client   C
 	err      error
 	failedAt time.Time
-
 	// The lock of the cache guards the rest.
 	retired bool        // replaced or forgotten: closed with its last reference
 	users   int         // creating the client counts as one
@@ -121,17 +120,14 @@ func (c *cache[C]) release(e *entry[C]) {
 	e.users--
 	unused, retired := e.users == 0, e.retired
 	if unused && !retired {
-		e.idle = time.AfterFunc(c.idle, func() { c.expire(e) })
+		e.idle = time.AfterFunc(c.idle, func() {
+			c.closeAll(c.retire(func(_ limits.Key, other *entry[C]) bool { return other == e && e.users == 0 }))
+		})
 	}
 	c.mu.Unlock()
 	if unused && retired {
 		c.close(e)
 	}
-}
-
-// expire retires a client unless it is in use again.
-func (c *cache[C]) expire(e *entry[C]) {
-	c.closeAll(c.retire(func(_ limits.Key, other *entry[C]) bool { return other == e && e.users == 0 }))
 }
 
 // forget retires the client of a ProviderConfig. It does not wait for Close, which may call the external system.

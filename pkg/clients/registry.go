@@ -16,11 +16,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/clients/credentials"
@@ -173,8 +180,8 @@ func (c *config) pollInterval() time.Duration {
 	return ptr.Deref(c.PollInterval, metav1.Duration{}).Duration
 }
 
-// hash returns the version of the config, which two objects of one name never share. The generation of an object is no substitute: it changes with a deletion, and not
-// with the credentials.
+// hash returns the version of the config, which two objects of one name never share. The generation of an object is no
+// substitute: it changes with a deletion, and not with the credentials.
 func (c *config) hash(uid types.UID) limits.Version {
 	h := sha256.New()
 	add := func(part []byte) {
@@ -202,4 +209,67 @@ func (c *config) secretValues() [][]byte {
 		}
 	}
 	return values
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// A watch enqueues the objects of one kind whose ProviderConfig or credentials changed.
+type watch struct {
+	*Registry
+	group string
+	users func(ctx context.Context, name string) ([]reconcile.Request, error)
+}
+
+// Watch makes a controller requeue objects when their ProviderConfig, of the given group, or its credentials change. users
+// returns the objects that use a ProviderConfig of the given name, of any kind.
+func (r *Registry) Watch(b *builder.Builder, group string, users func(ctx context.Context, name string) ([]reconcile.Request, error)) {
+	w := watch{Registry: r, group: group, users: users}
+	b.WatchesRawSource(source.Func(w.secretChanges))
+	for _, kind := range r.configs {
+		if kind.Kind.Group == group {
+			b.Watches(kind.Object, w.configChanges(kind), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		}
+	}
+}
+
+func (w watch) configChanges(kind ConfigKind) handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { w.enqueueUsers(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { w.enqueueUsers(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			w.forget(keyOf(kind, client.ObjectKeyFromObject(e.Object)))
+			w.enqueueUsers(ctx, e.Object, q)
+		},
+	}
+}
+
+func (w watch) secretChanges(ctx context.Context, q queue) error {
+	w.secrets.OnChange(func(secret types.NamespacedName) {
+		for _, kind := range w.configs {
+			if kind.Kind.Group != w.group {
+				continue
+			}
+			configs, err := credentials.Users(ctx, w.mgr.GetClient(), kind.Kind, secret)
+			if err != nil {
+				w.mgr.GetLogger().Error(err, "Cannot find the provider configurations of a Secret", "secret", secret)
+			}
+			for _, config := range configs {
+				w.enqueueUsers(ctx, config, q)
+			}
+		}
+	})
+	return nil
+}
+
+// enqueueUsers enqueues the users of a ProviderConfig, and possibly users of another kind with the same name.
+func (w watch) enqueueUsers(ctx context.Context, config client.Object, q queue) {
+	users, err := w.users(ctx, config.GetName())
+	if err != nil {
+		w.mgr.GetLogger().Error(err, "Cannot find the users of a provider configuration", "name", config.GetName())
+	}
+	for _, user := range users {
+		if config.GetNamespace() == "" || user.Namespace == config.GetNamespace() {
+			q.Add(user)
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
 	"github.com/bowline-dev/bowline/pkg/event"
@@ -73,4 +74,13 @@ func TestAPIRecorderLongName(t *testing.T) {
 	if err := event.NewAPIRecorder(env.Client, env.Client, "test").Event(context.Background(), about, event.Normal("Made", "")); err != nil {
 		t.Error(err)
 	}
+}
+
+// A controller tells the people who watch an object what it could not do, in words that stay the same while it tries again.
+func Example() {
+	tell := func(ctx context.Context, mgr manager.Manager, about *corev1.ConfigMap) error {
+		r := event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "managed/bucket.storage.example.org")
+		return r.Event(ctx, about, event.Warning("CannotCreateExternalResource", errors.New("the quota of 10 buckets is used up")))
+	}
+	_ = tell
 }

@@ -28,6 +28,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/telemetry"
 )
 
+var errNoProvider = errors.New("there is no provider to run")
+
 // A ManagerConfig configures the manager of one or several providers.
 type ManagerConfig struct {
 	// REST is the access to the API server. Required.
@@ -57,7 +59,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 		return nil, fmt.Errorf("registering Kubernetes types: %w", err)
 	}
 	if len(providers) == 0 {
-		return nil, errNoProvider()
+		return nil, errNoProvider
 	}
 	if cfg.Log.GetSink() == nil {
 		cfg.Log = logr.Discard()
@@ -99,16 +101,7 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	return mgr, cfg.serveMetrics(mgr)
 }
 
-// validate returns the mistakes of all providers.
-func validate(providers []Provider) error {
-	if len(providers) == 0 {
-		return errNoProvider()
-	}
-	return mistakes(providers)
-}
-
-func errNoProvider() error { return errors.New("there is no provider to run") }
-
+// mistakes returns those of all providers.
 func mistakes(providers []Provider) error {
 	var all []error
 	for _, p := range providers {

@@ -99,7 +99,10 @@ func run(ctx context.Context, args []string, stderr io.Writer, providers []Provi
 
 // serve runs the controllers until the context ends.
 func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provider) error {
-	if err := validate(providers); err != nil {
+	if len(providers) == 0 {
+		return errNoProvider
+	}
+	if err := mistakes(providers); err != nil {
 		return err
 	}
 	cfg, err := RESTConfig(s.kubeconfig)

@@ -128,7 +128,14 @@ func (s *Secrets) watch(key types.NamespacedName) (toolscache.SharedIndexInforme
 	informer := informers.NewFilteredSecretInformer(s.client, key.Namespace, 0, toolscache.Indexers{}, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
 	})
-	changed := func(any) { s.notify(key) }
+	changed := func(any) {
+		s.mu.Lock()
+		listeners := s.listeners
+		s.mu.Unlock()
+		for _, callback := range listeners {
+			callback(key)
+		}
+	}
 	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed,
 		UpdateFunc: func(before, after any) {
@@ -158,14 +165,5 @@ func (s *Secrets) sweep(now time.Time) {
 			w.stop()
 			delete(s.watched, key)
 		}
-	}
-}
-
-func (s *Secrets) notify(key types.NamespacedName) {
-	s.mu.Lock()
-	listeners := s.listeners
-	s.mu.Unlock()
-	for _, callback := range listeners {
-		callback(key)
 	}
 }

@@ -206,7 +206,15 @@ func (l *Limiter) notSent(reason failure.Reason, why string, earliest time.Time,
 		at = l.nextRetry
 	}
 	l.nextRetry = at.Add(apart)
-	return (&NotSentError{Key: l.key, Reason: reason, Why: why, After: time.Until(at)}).classified()
+	err := &NotSentError{Key: l.key, Reason: reason, Why: why, After: time.Until(at)}
+	switch reason { // with what an application team may read
+	case failure.ExternalSystemUnreachable:
+		return failure.Unreachable(err)
+	case failure.ExternalSystemThrottled:
+		return failure.Throttled(err, 0)
+	default:
+		return failure.With(reason, err)
+	}
 }
 
 // interval is the time between two calls at the full rate.
@@ -261,15 +269,3 @@ func (e *NotSentError) Error() string {
 
 // RetryAfter is how long to wait before the call is tried again.
 func (e *NotSentError) RetryAfter() time.Duration { return e.After }
-
-// classified adds what an application team may read.
-func (e *NotSentError) classified() error {
-	switch e.Reason {
-	case failure.ExternalSystemUnreachable:
-		return failure.Unreachable(e)
-	case failure.ExternalSystemThrottled:
-		return failure.Throttled(e, 0)
-	default:
-		return failure.With(e.Reason, e)
-	}
-}

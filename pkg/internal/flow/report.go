@@ -144,11 +144,18 @@ func (s TeamSettler) Settle(ctx context.Context, of Object, r TeamReport, o Outc
 	}
 	wasReady, wasSynced := of.GetCondition(xpv1.TypeReady), of.GetCondition(xpv1.TypeSynced)
 	problem := cmp.Or(o.Err, r.Mistake)
-	ready, synced := s.ready(of, o), teamSynced(problem)
+	ready, synced, state := s.ready(of, o), xpv1.ReconcileSuccess(), o.State()
+	if problem != nil { // without what only the platform team may read
+		synced = xpv1.ReconcileError(errors.New(failure.Of(problem).Message))
+	}
+	if o.Err == nil && r.Mistake != nil { // it needs a change, unless the pass failed for another reason
+		class := failure.Of(r.Mistake)
+		state = xpv1.Stalled(class.Reason, class.Message)
+	}
 	written, err := Report(ctx, s.Client, of, func() {
 		Set(of, ready, wasReady)
 		Set(of, synced, wasSynced)
-		SetState(of, teamState(o, r.Mistake), States(of))
+		SetState(of, state, States(of))
 		if r.SetStatus != nil {
 			r.SetStatus()
 		}
@@ -183,23 +190,6 @@ func (s TeamSettler) ready(of Object, o Outcome) xpv1.Condition {
 	default:
 		return was
 	}
-}
-
-// teamSynced is condition Synced: without what only the platform team may read.
-func teamSynced(problem error) xpv1.Condition {
-	if problem == nil {
-		return xpv1.ReconcileSuccess()
-	}
-	return xpv1.ReconcileError(errors.New(failure.Of(problem).Message))
-}
-
-// teamState is condition Stalled or Reconciling. A mistake needs a change, unless the pass failed for another reason.
-func teamState(o Outcome, mistake error) xpv1.Condition {
-	if o.Err == nil && mistake != nil {
-		class := failure.Of(mistake)
-		return xpv1.Stalled(class.Reason, class.Message)
-	}
-	return o.State()
 }
 
 func (s TeamSettler) event(o Outcome, r TeamReport) (e event.Event, speaks bool) {

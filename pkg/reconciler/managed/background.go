@@ -146,7 +146,8 @@ func inBackground(v verb) string {
 func (r *Reconciler) awaitOperation(ctx context.Context, p *pass) outcome {
 	op := p.memory.operation
 	if op == nil {
-		if p.managed.GetCondition(xpv1.TypeAsyncOperation).Reason == xpv1.ReasonOngoing { // of a process that died, or its end was not stored
+		if p.managed.GetCondition(xpv1.TypeAsyncOperation).Reason == xpv1.ReasonOngoing {
+			// It is of a process that died, or its end was not stored.
 			p.managed.SetConditions(xpv1.AsyncOperationFinished())
 		}
 		return flow.Next()

@@ -89,7 +89,9 @@ func (r *Reconciler) call(ctx context.Context, v verb, external ExternalClient, 
 }
 
 // read makes a call that changes nothing.
-func read[R any](ctx context.Context, r *Reconciler, v verb, mg resource.Managed, do func(context.Context, resource.Managed) (R, error)) (result R, err error) {
+func read[R any](
+	ctx context.Context, r *Reconciler, v verb, mg resource.Managed, do func(context.Context, resource.Managed) (R, error),
+) (result R, err error) {
 	defer keepName(mg)()
 	ctx, end := r.beginCall(ctx, v)
 	defer end(&err)
@@ -132,4 +134,31 @@ func (r *Reconciler) beginCall(ctx context.Context, v verb) (_ context.Context, 
 		}
 		span.End()
 	}
+}
+
+// A sighting is what the last observation of a pass found.
+type sighting struct {
+	observed    bool
+	observation ExternalObservation
+	// chosen are the parameters as Observe completed them with what the external system chose.
+	chosen tree
+}
+
+// observe observes the external resource (R21, R26): once per pass, and once more after the pass changed it, so that one pass
+// reports the whole story. One without a name does not exist yet, as far as can be known (R69).
+func (r *Reconciler) observe(ctx context.Context, p *pass) outcome {
+	var o ExternalObservation
+	if meta.GetExternalName(p.managed) != "" {
+		var err error
+		if o, err = read(ctx, r, verbObserve, p.managed, p.external.Observe); err == nil && o.ResourceLateInitialized {
+			err = p.takeChosen()
+		}
+		if err != nil {
+			return failed(ReasonCannotObserve, callFailed("observing", err))
+		}
+	}
+	p.observation, p.observed = o, true
+	p.memory.seen = p.memory.seen || o.ResourceExists
+	r.redactDrift(ctx, p)
+	return flow.Next()
 }

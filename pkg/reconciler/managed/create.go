@@ -139,7 +139,10 @@ func (p *pass) nothingCreated() bool {
 // beginCreate stores, in one write that is refused if the object changed since it was read, all that a creation needs to be
 // recovered after a crash (R52, R77, R78). A creation that is repeated has it stored already.
 func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
-	if meta.ExternalCreateIncomplete(p.managed) && r.markHolds(p) {
+	// The mark serves for another attempt where a repeated token or a known name cannot create twice. Where what was created has to be
+	// looked for, the mark's time counts (N26), and each attempt needs its own.
+	holds := p.mustReplay() || p.nothingCreated() && r.defaultName != nil
+	if holds && meta.ExternalCreateIncomplete(p.managed) {
 		return r.storeSpec(ctx, p)
 	}
 	name, began := meta.GetExternalName(p.managed), time.Time{}
@@ -161,13 +164,6 @@ func (r *Reconciler) beginCreate(ctx context.Context, p *pass) outcome {
 		p.memory.uncreated = began // the write may have been stored although its answer was lost
 	}
 	return o
-}
-
-// markHolds is true if the mark that creation began serves for another attempt: because a repeated token or a known name
-// cannot create twice. Where what was created has to be looked for, the mark's time counts (N26), and each attempt needs
-// its own.
-func (r *Reconciler) markHolds(p *pass) bool {
-	return p.mustReplay() || p.nothingCreated() && r.defaultName != nil
 }
 
 // storeChosenCredentials stores the credentials of a client that chooses them, before creation begins (N22).

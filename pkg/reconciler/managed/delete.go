@@ -40,18 +40,13 @@ func (r *Reconciler) deleteEnded(p *pass, op *operation) outcome {
 	if op.err != nil {
 		return failed(ReasonCannotDelete, callFailed("deleting", op.err))
 	}
-	p.noteDeletion()
-	return flow.Next()
-}
-
-// noteDeletion notes that deletion was requested, though the request is repeated until the resource is gone: once per
-// process, and not if the object showed it already.
-func (p *pass) noteDeletion() {
+	// The request is repeated until the resource is gone and noted once, unless the object showed it already.
 	shown := p.ready.Reason == xpv1.ReasonDeleting && p.synced.Reason == xpv1.ReasonReconcileSuccess
 	if !shown && !p.memory.deleteNoted {
 		p.note(event.Normal(ReasonDeleted, "Requested deletion of the external resource "+meta.GetExternalName(p.managed)))
 	}
 	p.memory.deleteNoted = true
+	return flow.Next()
 }
 
 // finalize removes our finalizer, which lets the API server delete the object (R54). It is the last step of a deletion.

@@ -60,7 +60,8 @@ func (r *Reconciler) readInputs(ctx context.Context, p *pass) outcome {
 		return o
 	}
 	p.memory.inputs = now
-	p.inputs.rotated = !reflect.DeepEqual(p.inputs.read.versions, p.appliedInputs())
+	recorder, records := p.managed.(resource.SecretInputRecorder)
+	p.inputs.rotated = records && !reflect.DeepEqual(p.inputs.read.versions, recorder.GetSecretInputs())
 	p.memory.rotated = p.inputs.rotated
 	return flow.Next()
 }
@@ -90,13 +91,6 @@ func (p *pass) inputsApplied(inputs *secretInputs) {
 	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok && inputs != nil {
 		recorder.SetSecretInputs(inputs.versions)
 	}
-}
-
-func (p *pass) appliedInputs() []xpv1.SecretInput {
-	if recorder, ok := p.managed.(resource.SecretInputRecorder); ok {
-		return recorder.GetSecretInputs()
-	}
-	return p.inputs.read.versions
 }
 
 // loadInputs reads the Secrets from the API server.

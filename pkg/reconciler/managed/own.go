@@ -20,7 +20,12 @@ func (r *Reconciler) own(_ context.Context, p *pass) outcome {
 	if !p.observation.ResourceExists || p.owns() {
 		return flow.Next()
 	}
-	if err := p.forgetObservation(); err != nil {
+	p.observed = false
+	err := p.rebuild(func(u tree) {
+		put(u, "spec", p.spec)
+		put(u, "status", p.status)
+	})
+	if err != nil {
 		return failed(ReasonCannotObserve, err)
 	}
 	p.managed.SetConditions(xpv1.Unavailable())

@@ -21,7 +21,15 @@ import (
 // connection details, or settings that the API server refuses.
 func (r *Reconciler) report(ctx context.Context, p *pass) outcome {
 	p.reportDrift()
-	return flow.Run(ctx, p, r.reportFailure, r.reportLost, r.reportRefusal)
+	if p.observation.Failed != nil {
+		return failed(ReasonExternalFailed, p.failure())
+	}
+	if o := r.reportLost(ctx, p); o.End != flow.Continue || p.memory.refusal == nil {
+		return o
+	}
+	o := rejected(ReasonCannotFill, failure.With(failure.SpecRefused, p.memory.refusal.err))
+	o.After = r.pollAfter(p)
+	return o
 }
 
 // settlingUpdates is how many updates in a row may leave a difference before it counts as one that no update settles:
@@ -74,14 +82,6 @@ func driftMessage(o ExternalObservation) string {
 	return "The external resource differs from spec.forProvider in " + strings.Join(paths, ", ") + ": see status.drift."
 }
 
-// reportFailure reports what the external system reports to be wrong with the resource.
-func (r *Reconciler) reportFailure(_ context.Context, p *pass) outcome {
-	if p.observation.Failed != nil {
-		return failed(ReasonExternalFailed, p.failure())
-	}
-	return flow.Next()
-}
-
 func (p *pass) failure() error {
 	return fmt.Errorf("the external resource is not as it should be: %w", p.observation.Failed)
 }
@@ -121,14 +121,4 @@ func (r *Reconciler) lostKeys(ctx context.Context, p *pass) ([]string, error) {
 		return nil, err
 	}
 	return connection.Missing(secret, created), nil
-}
-
-// reportRefusal reports what lateInitialize could not store.
-func (r *Reconciler) reportRefusal(_ context.Context, p *pass) outcome {
-	if p.memory.refusal == nil {
-		return flow.Next()
-	}
-	o := rejected(ReasonCannotFill, failure.With(failure.SpecRefused, p.memory.refusal.err))
-	o.After = r.pollAfter(p)
-	return o
 }

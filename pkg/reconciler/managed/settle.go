@@ -68,8 +68,9 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o outcome) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, r.redact(ctx, p, fmt.Errorf("writing status: %w", err))
 	}
-	if !overtaken {
-		r.measureFirstReady(p)
+	if !overtaken && p.memory.awaitsReady && p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
+		p.memory.awaitsReady = false
+		r.instruments.kind.Ready(r.now().Sub(p.managed.GetCreationTimestamp().Time))
 	}
 	return r.requeue(p, o, r.delay(p, o), overtaken || p.overtaken)
 }

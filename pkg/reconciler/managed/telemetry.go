@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -65,14 +64,6 @@ func (p *pass) neverReady() bool {
 		return seen.IsZero() || !seen.Time.Before(meta.GetExternalCreatePending(p.managed))
 	default:
 		return false
-	}
-}
-
-// measureFirstReady records how long it took until an object was Ready for the first time, once its status shows it.
-func (r *Reconciler) measureFirstReady(p *pass) {
-	if p.memory.awaitsReady && p.managed.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue {
-		p.memory.awaitsReady = false
-		r.instruments.kind.Ready(r.now().Sub(p.managed.GetCreationTimestamp().Time))
 	}
 }
 

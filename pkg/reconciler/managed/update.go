@@ -66,7 +66,7 @@ func (p *pass) takeChosen() error {
 // lateInitialize stores in spec.forProvider what the external system chose for fields that the user left empty (R149,
 // R150). A value that the user set stays, and a field that initProvider sets is not taken over, since it would be
 // enforced from then on (R146). What the API server refuses to store keeps nothing else from being done: the pass continues
-// with the spec as it was, and reportRefusal reports it.
+// with the spec as it was, and report reports it.
 func (r *Reconciler) lateInitialize(ctx context.Context, p *pass) outcome {
 	before := p.memory.refusal
 	p.memory.refusal = nil
