@@ -27,7 +27,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,8 +57,7 @@ type Server struct {
 	store    *etcd.Store
 	api      *apiserver.Server
 
-	mu    sync.Mutex
-	admin *rest.Config
+	admin atomic.Pointer[rest.Config]
 }
 
 // New returns a server that Run starts. It has no side effects; its error names every problem of the configuration.
@@ -135,12 +133,11 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // RESTConfig returns a copy of the administrator's client configuration. It is valid once Ready is closed, and may be nil before.
 func (s *Server) RESTConfig() *rest.Config {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.admin == nil {
+	admin := s.admin.Load()
+	if admin == nil {
 		return nil
 	}
-	return rest.CopyConfig(s.admin)
+	return rest.CopyConfig(admin)
 }
 
 // Address returns the host:port the server really listens on; it is empty until Ready is closed.
@@ -233,9 +230,7 @@ func (s *Server) publishAdmin() error {
 		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: cert, KeyData: key},
 		QPS:             -1, // the server limits what it takes
 	}
-	s.mu.Lock()
-	s.admin = admin
-	s.mu.Unlock()
+	s.admin.Store(admin)
 	const name = "bowline"
 	text, err := clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: name,

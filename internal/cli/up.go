@@ -68,7 +68,6 @@ func (o upOptions) run(ctx context.Context, std Streams, log *logs.Logs) error {
 	if err != nil {
 		return err
 	}
-	defer ready.Close()
 	// The parts start side by side and would create the folder with modes of their own.
 	if err := controlplane.PrepareFolder(o.DataDir); err != nil {
 		return err

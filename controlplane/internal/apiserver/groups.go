@@ -4,6 +4,8 @@
 package apiserver
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -66,26 +68,12 @@ func admissionOff() sets.Set[string] {
 // openAPIDefinitions returns the schemas of the served groups; those of some twenty others would only take memory.
 func openAPIDefinitions(ref openapi.ReferenceCallback) map[string]openapi.OpenAPIDefinition {
 	all := generatedopenapi.GetOpenAPIDefinitions(ref)
-	for name := range all {
-		if isUnserved(name) {
-			delete(all, name)
-		}
-	}
+	maps.DeleteFunc(all, func(name string, _ openapi.OpenAPIDefinition) bool {
+		name, ok := strings.CutPrefix(name, "io.k8s.api.") // such as io.k8s.api.apps.v1.Deployment
+		group, _, _ := strings.Cut(name, ".")
+		return ok && !slices.Contains([]string{
+			"admission", "admissionregistration", "authentication", "authorization", "coordination", "core", "events", "rbac",
+		}, group)
+	})
 	return all
-}
-
-// isUnserved reports whether a schema, such as io.k8s.api.apps.v1.Deployment, belongs to a group of Kubernetes that is not served
-// here.
-func isUnserved(name string) bool {
-	name, ok := strings.CutPrefix(name, "io.k8s.api.")
-	if !ok {
-		return false
-	}
-	group, _, _ := strings.Cut(name, ".")
-	switch group {
-	case "apps", "autoscaling", "batch", "certificates", "discovery", "extensions", "flowcontrol", "imagepolicy", "networking",
-		"node", "policy", "resource", "scheduling", "storage", "storagemigration", "apidiscovery", "apiserverinternal":
-		return true
-	}
-	return false
 }

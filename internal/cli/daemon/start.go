@@ -133,7 +133,7 @@ func openLog(path string) (*os.File, error) {
 }
 
 // ReadyWriter returns where a server writes its welcome: out, or the pipe to the process that called Start. Closing it completes
-// the welcome; it may be closed twice.
+// the welcome; the pipe also closes with the process.
 func ReadyWriter(out io.Writer) (io.WriteCloser, error) {
 	value, ok := os.LookupEnv(readyVariable)
 	if !ok {
@@ -148,18 +148,9 @@ func ReadyWriter(out io.Writer) (io.WriteCloser, error) {
 		return nil, fmt.Errorf("clearing %s: %w", readyVariable, err)
 	}
 	syscall.CloseOnExec(fd)
-	return &onceCloser{File: os.NewFile(uintptr(fd), "ready")}, nil
+	return os.NewFile(uintptr(fd), "ready"), nil
 }
 
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
-
-type onceCloser struct{ *os.File }
-
-func (c *onceCloser) Close() error {
-	if err := c.File.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
-}

@@ -24,22 +24,16 @@ const maxServices = 8
 
 // A Stack holds services that stop in the reverse order of their start: the users of a service stop before it does.
 type Stack struct {
-	started []*Started
-	failed  chan *Started // has room for all, so that no service blocks at its end
+	stops  []func() error
+	failed chan error // of services that ended by themselves; has room for all
 }
 
-// Started is a service that runs.
-type Started struct {
-	Service
-	cancel context.CancelFunc
-	done   chan struct{} // closed when Run has returned
-	err    error         // of Run; valid after done
-}
+func newStack() *Stack { return &Stack{failed: make(chan error, maxServices)} }
 
 // Run calls start to bring up services, waits until ctx ends or one of them fails, and stops them all. cleanUp, if any, runs before
 // they stop, if start succeeded. The end of ctx during the start is not a failure.
 func Run(ctx context.Context, start func(context.Context, *Stack) error, cleanUp func() error) error {
-	running := &Stack{failed: make(chan *Started, maxServices)}
+	running := newStack()
 	if err := start(ctx, running); err != nil {
 		if ctx.Err() != nil {
 			err = nil
@@ -64,28 +58,36 @@ func RunOne(ctx context.Context, svc Service, ready, cleanUp func() error) error
 }
 
 // Launch starts a service without waiting for it. The service outlives ctx, of which it keeps only the values; the stack ends it.
-func (s *Stack) Launch(ctx context.Context, svc Service) *Started {
-	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	started := &Started{Service: svc, cancel: cancel, done: make(chan struct{})}
-	s.started = append(s.started, started)
+func (s *Stack) Launch(ctx context.Context, svc Service) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var err error
+	done := make(chan struct{})
 	go func() {
-		started.err = svc.Run(runCtx)
-		close(started.done)
-		s.failed <- started
+		defer close(done)
+		if err = svc.Run(running); running.Err() == nil {
+			s.failed <- svc.ended(err)
+			err = nil // it is reported
+		}
 	}()
-	return started
+	s.stops = append(s.stops, func() error {
+		cancel()
+		if <-done; err == nil || errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return fmt.Errorf("stopping %s: %w", svc.Name, err)
+	})
 }
 
 // WaitReady waits until a service is ready. It returns an error if any service of the stack ends before.
-func (s *Stack) WaitReady(ctx context.Context, started *Started) error {
-	if started.Ready == nil {
+func (s *Stack) WaitReady(ctx context.Context, svc Service) error {
+	if svc.Ready == nil {
 		return nil
 	}
 	select {
-	case <-started.Ready:
+	case <-svc.Ready:
 		return nil
-	case failed := <-s.failed:
-		return failed.ended()
+	case err := <-s.failed:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -93,40 +95,32 @@ func (s *Stack) WaitReady(ctx context.Context, started *Started) error {
 
 // Start launches a service and waits until it is ready.
 func (s *Stack) Start(ctx context.Context, svc Service) error {
-	return s.WaitReady(ctx, s.Launch(ctx, svc))
+	s.Launch(ctx, svc)
+	return s.WaitReady(ctx, svc)
 }
 
 func (s *Stack) wait(ctx context.Context) error {
 	select {
-	case failed := <-s.failed:
-		return failed.ended()
+	case err := <-s.failed:
+		return err
 	case <-ctx.Done():
 		return nil
 	}
 }
 
 func (s *Stack) stop() (err error) {
-	for _, started := range slices.Backward(s.started) {
-		select {
-		case <-started.done:
-			continue // ended by itself; wait has reported it
-		default:
-		}
-		started.cancel()
-		<-started.done
-		if started.err != nil && !errors.Is(started.err, context.Canceled) {
-			err = errors.Join(err, fmt.Errorf("stopping %s: %w", started.Name, started.err))
-		}
+	for _, stop := range slices.Backward(s.stops) {
+		err = errors.Join(err, stop())
 	}
 	return err
 }
 
-func (s *Started) ended() error {
-	if s.err == nil {
-		return fmt.Errorf("%s ended unexpectedly", s.Name)
+func (svc Service) ended(err error) error {
+	if err == nil {
+		return fmt.Errorf("%s ended unexpectedly", svc.Name)
 	}
-	if errors.Is(s.err, syscall.EADDRINUSE) && s.ListenFlag != "" {
-		return fmt.Errorf("running %s: %w (the flag is %s)", s.Name, s.err, s.ListenFlag)
+	if errors.Is(err, syscall.EADDRINUSE) && svc.ListenFlag != "" {
+		return fmt.Errorf("running %s: %w (the flag is %s)", svc.Name, err, svc.ListenFlag)
 	}
-	return fmt.Errorf("running %s: %w", s.Name, s.err)
+	return fmt.Errorf("running %s: %w", svc.Name, err)
 }

@@ -30,7 +30,7 @@ func failing(name string, err error) Service {
 
 func TestStackStopsInReverse(t *testing.T) {
 	var r recorder
-	s := &Stack{failed: make(chan *Started, maxServices)}
+	s := newStack()
 	for _, name := range []string{"server", "cloud", "controllers"} {
 		if err := s.Start(t.Context(), r.service(name)); err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestStackFailures(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var r recorder
-			s := &Stack{failed: make(chan *Started, maxServices)}
+			s := newStack()
 			if err := s.Start(t.Context(), r.service("server")); err != nil {
 				t.Fatal(err)
 			}

@@ -53,16 +53,15 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 	if err != nil {
 		return datadir.RunFile{}, err
 	}
-	serverStarted := running.Launch(ctx, serverService)
-	var cloudStarted *Started
+	running.Launch(ctx, serverService)
 	if p.WithCloud {
-		cloudStarted = running.Launch(ctx, cloudService)
+		running.Launch(ctx, cloudService)
 	}
 	definitions, err := provider.Definitions(p.Providers...) // while the server starts
 	if err != nil {
 		return datadir.RunFile{}, err
 	}
-	if err := running.WaitReady(ctx, serverStarted); err != nil {
+	if err := running.WaitReady(ctx, serverService); err != nil {
 		return datadir.RunFile{}, err
 	}
 	log.Own("bowline").Debug("API server is ready")
@@ -70,8 +69,8 @@ func (p Plane) Start(ctx context.Context, running *Stack, log *logs.Logs) (datad
 		return datadir.RunFile{}, err
 	}
 	state := datadir.NewRunFile(server.Address(), p.Version)
-	if cloudStarted != nil {
-		if err := running.WaitReady(ctx, cloudStarted); err != nil {
+	if p.WithCloud {
+		if err := running.WaitReady(ctx, cloudService); err != nil {
 			return datadir.RunFile{}, err
 		}
 		state.Cloud = cloud.URL()
