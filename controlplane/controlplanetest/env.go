@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -21,11 +24,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bowline-dev/bowline/internal/testkit"
+	"github.com/bowline-dev/bowline/pkg/crd"
 )
 
 const requestLimit = 30 * time.Second // of Install, and of each request of New and its clean-up
@@ -208,4 +214,108 @@ func (e *Env) InForce(t testing.TB, user, namespace string, rule rbacv1.PolicyRu
 		}
 		return nil
 	})
+}
+
+// Install applies CRDs and waits until their objects can be watched and are discovered. Every package of a test run may install the
+// same ones.
+func Install(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {
+	if len(crds) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	report, err := crd.Apply(ctx, config, crds...)
+	if err == nil && len(report.Skipped) > 0 {
+		err = errors.New(report.String())
+	}
+	if err != nil {
+		return err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("building discovery client: %w", err)
+	}
+	for _, definition := range crds {
+		if err := testkit.Poll(ctx, func() error { return discovered(d, definition) }); err != nil {
+			return fmt.Errorf("waiting for custom resource definition %s: %w", definition.Name, err)
+		}
+	}
+	return nil
+}
+
+// discovered checks every served version: clients without generated types learn resources from discovery, which is behind.
+func discovered(d discovery.DiscoveryInterface, definition *apiextensionsv1.CustomResourceDefinition) error {
+	for _, v := range definition.Spec.Versions {
+		if !v.Served {
+			continue
+		}
+		found, err := d.ServerResourcesForGroupVersion(definition.Spec.Group + "/" + v.Name)
+		if err != nil {
+			return err
+		}
+		plural := func(r metav1.APIResource) bool { return r.Name == definition.Spec.Names.Plural }
+		if !slices.ContainsFunc(found.APIResources, plural) {
+			return fmt.Errorf("version %s is not discovered yet", v.Name)
+		}
+	}
+	return nil
+}
+
+// Run runs a function, such as a server, until the test ends or stop is called, which returns when the function has returned. Objects
+// that are created after Run are deleted while it still runs. An error of the function fails the test.
+func Run(t testing.TB, run func(context.Context) error) (stop func()) {
+	t.Helper()
+	_, stop = begin(t, run)
+	return stop
+}
+
+// RunManager creates a manager, calls setup to add controllers, and runs it as Run does. It returns when the caches are synced.
+// Defaults for tests: no metrics, no log, no warnings of the API server, no unique names of controllers, and queues without
+// priorities, since shutting down a busy priority queue of controller-runtime 0.24 may take half a minute.
+func RunManager(t testing.TB, config *rest.Config, o manager.Options, setup func(manager.Manager) error) (stop func()) {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	if o.Metrics.BindAddress == "" {
+		o.Metrics.BindAddress = "0"
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	if o.Controller.SkipNameValidation == nil {
+		o.Controller.SkipNameValidation = new(true)
+	}
+	if o.Controller.UsePriorityQueue == nil {
+		o.Controller.UsePriorityQueue = new(false)
+	}
+	mgr, err := manager.New(config, o)
+	if err != nil {
+		t.Fatalf("controlplanetest: creating manager: %v", err)
+	}
+	if err := setup(mgr); err != nil {
+		t.Fatalf("controlplanetest: setting up manager: %v", err)
+	}
+	life, stop := begin(t, mgr.Start)
+	if !mgr.GetCache().WaitForCacheSync(life) {
+		t.Fatal("controlplanetest: the manager ended before its caches were filled")
+	}
+	return stop
+}
+
+// begin is Run, and returns the context of the function.
+func begin(t testing.TB, run func(context.Context) error) (life context.Context, stop func()) {
+	life, end := context.WithCancel(context.Background()) // the test's own ends before its clean-up
+	ended := make(chan error, 1)
+	go func() {
+		defer end()
+		ended <- run(life)
+	}()
+	stop = sync.OnceFunc(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return life, stop
 }

@@ -3,8 +3,8 @@
 
 // Package apiserver runs the generic API server of Kubernetes with custom resources, without pods and nodes.
 //
-// Start wires three servers into a chain (chain.go) from the served groups (groups.go), creates the built-in objects (bootstrap.go)
-// and starts the controllers (package controllers).
+// Start wires three servers into a chain (chain.go) from the served groups, creates the built-in objects (groups.go) and starts the
+// controllers (package controllers).
 package apiserver
 
 import (
