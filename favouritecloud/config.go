@@ -33,8 +33,8 @@ type Config struct {
 	Listen string
 	// InstanceDir is the folder of the data of instances, by far the largest part. Default: DataDir/instances. If the cloud runs as
 	// root, servers run as another account (postgres, else nobody), which must be able to reach the folder. If it cannot reach
-	// DataDir, for example below /root, the default is /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances is
-	// a link to it. The folder is chosen at the first start; later a different InstanceDir is refused.
+	// DataDir, for example below /root, the default is /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances
+	// is a link to it. The folder is chosen at the first start; later a different InstanceDir is refused.
 	InstanceDir string
 	// PostgresSearchPath is searched for PostgreSQL: folders, or patterns of folders as in filepath.Match.
 	// Default: the folders of PATH, then /usr/lib/postgresql/*/bin.

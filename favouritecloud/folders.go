@@ -84,8 +84,8 @@ func (f *folders) prepare(c Config) (err error) {
 	return err
 }
 
-// close releases everything. It deletes an empty instance folder outside of the data folder: users who delete the data folder would
-// leave it behind.
+// close releases everything. It deletes an empty instance folder outside of the data folder: users who delete the data folder
+// would leave it behind.
 func (f *folders) close() error {
 	err := os.Remove(filepath.Join(f.data, endpointFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,8 +113,8 @@ func (f *folders) adminToken() ([sha256.Size]byte, error) {
 	return sha256.Sum256([]byte(token)), err
 }
 
-// chooseInstances returns the folder of the instances. It is chosen at the first start and never changes: instances in the data folder
-// is that folder, or a link to it.
+// chooseInstances returns the folder of the instances. It is chosen at the first start and never changes: instances in the data
+// folder is that folder, or a link to it.
 func (f *folders) chooseInstances(configured string) (string, error) {
 	link := filepath.Join(f.data, instancesLink)
 	kept, err := os.Readlink(link)

@@ -56,13 +56,13 @@ func TestFilesArePrivate(t *testing.T) {
 func TestStartRefusals(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
-	address := strings.TrimPrefix(c.url, "http://")
+	address, pid := strings.TrimPrefix(c.url, "http://"), fmt.Sprintf("pid %d", os.Getpid())
 	cases := map[string]struct {
 		config favouritecloud.Config
 		want   []string // of the error of New or Run
 	}{
-		"port taken":         {favouritecloud.Config{DataDir: newDataDir(t), Listen: address}, []string{address, "address already in use"}},
-		"data folder in use": {favouritecloud.Config{DataDir: c.dir}, []string{c.dir, "in use by another cloud", fmt.Sprintf("pid %d", os.Getpid())}},
+		"port taken":         {favouritecloud.Config{DataDir: newDataDir(t), Listen: address}, []string{address, "already in use"}},
+		"data folder in use": {favouritecloud.Config{DataDir: c.dir}, []string{c.dir, "in use by another cloud", pid}},
 		"no data folder":     {favouritecloud.Config{}, []string{"data folder is required"}},
 		"bad address":        {favouritecloud.Config{DataDir: "x", Listen: "7070"}, []string{`"7070" is not host:port`}},
 		"negative retry":     {favouritecloud.Config{DataDir: "x", RetryInterval: -1}, []string{"is negative"}},

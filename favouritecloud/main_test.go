@@ -87,8 +87,8 @@ func newDataDir(t *testing.T) string {
 	return dir
 }
 
-// serversIn returns the pids of servers and initdb below a folder, by the arguments of all processes. A process that a server has just
-// forked still has the arguments of the server, and does not count.
+// serversIn returns the pids of servers and initdb below a folder, by the arguments of all processes. A process that a server has
+// just forked still has the arguments of the server, and does not count.
 func serversIn(t *testing.T, folder string) (servers []int) {
 	t.Helper()
 	processes, err := procfs.AllProcs()

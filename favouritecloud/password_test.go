@@ -160,7 +160,8 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e engine) {
 		c := spawnCloud(t, newDataDir(t))
 		const first, second, field = "first-secret-1", "second-secret-2", `"password":`
-		created, err := c.instances(e).Create(t.Context(), object{"name": "orders", e.field: 20, "password": first}, sdk.WithIdempotencyKey("k"))
+		in := object{"name": "orders", e.field: 20, "password": first}
+		created, err := c.instances(e).Create(t.Context(), in, sdk.WithIdempotencyKey("k"))
 		if err != nil {
 			t.Fatal(err)
 		}

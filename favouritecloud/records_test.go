@@ -31,13 +31,18 @@ func (c *cloud) createSubnet(t *testing.T) (network, subnet string) {
 
 // newGroup describes a node group. labels may be empty.
 func newGroup(name, subnet, labels string) string {
-	return fmt.Sprintf(`{"name":%q,"subnet_ids":[%q],"scaling_config":[{"min_size":1,"max_size":3}],"labels":{%s}}`, name, subnet, labels)
+	const sizes = `[{"min_size":1,"max_size":3}]`
+	return fmt.Sprintf(`{"name":%q,"subnet_ids":[%q],"scaling_config":%s,"labels":{%s}}`, name, subnet, sizes, labels)
 }
+
+const plainGroup = `"scaling_config":[{"min_size":2,"max_size":5,"desired_size":2}],"instance_type":"small","status":"AVAILABLE",
+	"repair":{"enabled":true},"upgrade":{"strategy":"ROLLING","max_unavailable":1,"version":"2026.1"}}`
 
 func TestLifeOfARecord(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
 	parent, part := c.createSubnet(t)
+	const full = `"cidr_block":"fd00::/48","description":"all","dns_servers":["10.0.0.2"],"mtu":9000,"labels":{"team":"a"}`
 	cases := map[string]struct {
 		path, id, create string
 		want             string      // the answer but for id and time
@@ -52,25 +57,23 @@ func TestLifeOfARecord(t *testing.T) {
 				{`{"description":""}`, `{"description":null}`},
 				{`{"dns_servers":["1.1.1.1","fd00::53"]}`, `{"dns_servers":["1.1.1.1","fd00::53"]}`},
 				{`{"dns_servers":[]}`, `{"dns_servers":null}`},
-				{`{"labels":{"b":"c"}}`, `{"labels":{"b":"c"}}`},
-				{`{"labels":{}}`, `{"labels":null}`},
+				{`{"labels":{"b":"c"}}`, `{"labels":{"b":"c"}}`}, {`{"labels":{}}`, `{"labels":null}`},
 			},
 		},
 		"full network": {
 			path: "networks", id: `^net-`,
-			create: `{"cidr_block":"fd00::/48","description":"all","dns_servers":["10.0.0.2"],"mtu":9000,"labels":{"team":"a"}}`,
-			want:   `{"cidr_block":"fd00::/48","description":"all","dns_servers":["10.0.0.2"],"mtu":9000,"labels":{"team":"a"},"status":"AVAILABLE"}`,
+			create: `{` + full + `}`, want: `{` + full + `,"status":"AVAILABLE"}`,
 		},
 		"subnet": {
-			path: "subnets", id: `^sub-[0-9a-f]{10}$`, create: fmt.Sprintf(`{"network_id":%q,"cidr_block":"10.0.9.0/24","zone":"zone-c"}`, parent),
+			path: "subnets", id: `^sub-[0-9a-f]{10}$`,
+			create:  fmt.Sprintf(`{"network_id":%q,"cidr_block":"10.0.9.0/24","zone":"zone-c"}`, parent),
 			want:    fmt.Sprintf(`{"network_id":%q,"cidr_block":"10.0.9.0/24","zone":"zone-c","status":"AVAILABLE"}`, parent),
 			changes: [][2]string{{`{"labels":{"uid":"2"}}`, `{"labels":{"uid":"2"}}`}},
 		},
 		"node group": {
 			path: "node-groups", id: `^web$`,
 			create: fmt.Sprintf(`{"name":"web","subnet_ids":[%q],"scaling_config":[{"min_size":2,"max_size":5}]}`, part),
-			want: fmt.Sprintf(`{"subnet_ids":[%q],"scaling_config":[{"min_size":2,"max_size":5,"desired_size":2}],"instance_type":"small",`+
-				`"status":"AVAILABLE","upgrade":{"strategy":"ROLLING","max_unavailable":1,"version":"2026.1"},"repair":{"enabled":true}}`, part),
+			want:   fmt.Sprintf(`{"subnet_ids":[%q],%s`, part, plainGroup),
 			changes: [][2]string{
 				{`{}`, `{}`},
 				{`{"scaling_config":[{"desired_size":4}]}`, `{"scaling_config":[{"min_size":2,"max_size":5,"desired_size":4}]}`},

@@ -10,8 +10,9 @@
 //	server, err := favouritecloud.New(favouritecloud.Config{DataDir: "/var/lib/favouritecloud"})
 //	err = server.Run(ctx) // until ctx ends; server.Ready() is closed when server.URL() answers
 //
-// All state is in the data folder. When ctx ends, the servers are stopped, and the next Run starts them again. When the process is
-// killed, they continue to run, and the next Run adopts them. README.md describes the API, package sdk is its client. It runs on Linux.
+// All state is in the data folder. When ctx ends, the servers are stopped, and the next Run starts them again. When the process
+// is killed, they continue to run, and the next Run adopts them. README.md describes the API, package sdk is its client. It runs
+// on Linux.
 package favouritecloud
 
 import (
@@ -120,9 +121,9 @@ func (s *Server) run(ctx context.Context) (err error) {
 	return s.serve(ctx, listener, api, databases.Run, caches.Run, autoscale)
 }
 
-// serve runs the API and the services until ctx ends or one of them fails. The API stops first, so that clients do not see servers
-// stop.
-func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Handler, services ...func(context.Context) error) error {
+// serve runs the API and the services until ctx ends or one of them fails. The API stops first, so that clients do not see
+// servers stop.
+func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Handler, run ...func(context.Context) error) error {
 	server := &http.Server{
 		Handler: api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
@@ -130,8 +131,8 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, api http.Hand
 	all, failing := errgroup.WithContext(ctx) // ends also when one fails
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	for _, run := range services {
-		all.Go(func() error { return run(life) })
+	for _, service := range run {
+		all.Go(func() error { return service(life) })
 	}
 	all.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

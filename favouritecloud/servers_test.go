@@ -264,7 +264,8 @@ func TestReasonOfAFailureIsShown(t *testing.T) {
 	online := c.awaitOnline(t, e, "orders")
 	configuration := filepath.Join(c.folder(e, online.ID), "data", "postgresql.auto.conf")
 	good, err := os.ReadFile(configuration)
-	err = errors.Join(err, os.WriteFile(configuration, []byte("nonsense\n"), 0o600), syscall.Kill(serversIn(t, c.dir)[0], syscall.SIGKILL))
+	err = errors.Join(err, os.WriteFile(configuration, []byte("nonsense\n"), 0o600),
+		syscall.Kill(serversIn(t, c.dir)[0], syscall.SIGKILL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,8 @@ func TestReusedPidIsNotBelieved(t *testing.T) {
 	if err := errors.Join(err, pidErr); err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(syscall.Kill(victimPid, syscall.SIGKILL), os.WriteFile(pidFile, fmt.Appendf(nil, "%d\n%s", stranger, rest), 0o600))
+	err = errors.Join(syscall.Kill(victimPid, syscall.SIGKILL),
+		os.WriteFile(pidFile, fmt.Appendf(nil, "%d\n%s", stranger, rest), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,8 +319,8 @@ func TestReusedPidIsNotBelieved(t *testing.T) {
 // seedVariable repeats a run of TestKilledAtAnyTime.
 const seedVariable = "FAVOURITECLOUD_TEST_SEED"
 
-// TestKilledAtAnyTime kills the cloud repeatedly while it creates, changes and deletes instances. After each kill there must be one
-// server for each instance that the client knows of, and nothing else.
+// TestKilledAtAnyTime kills the cloud repeatedly while it creates, changes and deletes instances. After each kill there must be
+// one server for each instance that the client knows of, and nothing else.
 func TestKilledAtAnyTime(t *testing.T) {
 	seed := rand.Uint64()
 	if s := os.Getenv(seedVariable); s != "" {
@@ -440,6 +442,6 @@ func (v *victim) verify(t *testing.T) {
 	}
 	servers := serversIn(t, c.dir)
 	if want := len(v.passwords); len(listed) != want || len(folders) != want || len(servers) != want {
-		t.Fatalf("round %d: %d instances, %d folders, %d servers; want %d of each", v.round, len(listed), len(folders), len(servers), want)
+		t.Fatalf("round %d: instances %v, folders %v, servers %v; want %d of each", v.round, listed, folders, servers, want)
 	}
 }

@@ -131,8 +131,8 @@ const (
 	statsPath  = "/admin/v1/stats"
 )
 
-// AdminClient injects faults and counts calls, for tests and demonstrations. It requires a cloud that was started with --cloud-admin;
-// otherwise every error satisfies IsNotFound. It is safe for concurrent use.
+// AdminClient injects faults and counts calls, for tests and demonstrations. It requires a cloud that was started with
+// --cloud-admin; otherwise every error satisfies IsNotFound. It is safe for concurrent use.
 type AdminClient struct{ cloud *Client }
 
 // NewAdminClient returns an admin client. It makes no request. adminToken is the content of the file admin.token in the

@@ -4,10 +4,11 @@
 // Package sdk is the Go client library of the favourite cloud.
 //
 // A Client calls the cloud for one project with one API key; the packages below services turn it into a client of one service.
-// The SDK never retries a call, since only its caller knows whether that is safe and how long to wait. (Go's http.Client may repeat
-// a read, or a call with an idempotency key, when a kept connection is broken; that is safe.)
+// The SDK never retries a call, since only its caller knows whether that is safe and how long to wait. (Go's http.Client may
+// repeat a read, or a call with an idempotency key, when a kept connection is broken; that is safe.)
 //
-// Errors of the cloud are *APIError, failures to reach it are *ConnectionError. Callers branch on APIError.Code and never on a message.
+// Errors of the cloud are *APIError, failures to reach it are *ConnectionError. Callers branch on APIError.Code and never on a
+// message.
 //
 //	c, err := sdk.NewClient(sdk.Config{Endpoint: "http://127.0.0.1:7070", Project: "demo", APIKey: key})
 //	instance, err := database.NewClient(c).Get(ctx, "orders")
@@ -107,8 +108,8 @@ func (c *Client) Project() string { return c.project }
 // CallOption modifies one call.
 type CallOption func(*http.Request)
 
-// WithIdempotencyKey makes a create safe to repeat: every further request with the same key gets the answer to the first one, with its
-// secrets, as long as the created object exists. Keys have 1 to 255 printable ASCII characters.
+// WithIdempotencyKey makes a create safe to repeat: every further request with the same key gets the answer to the first one,
+// with its secrets, as long as the created object exists. Keys have 1 to 255 printable ASCII characters.
 func WithIdempotencyKey(key string) CallOption {
 	return func(r *http.Request) { r.Header.Set(HeaderIdempotencyKey, key) }
 }
@@ -120,8 +121,9 @@ type request struct {
 	body         any
 }
 
-// do makes one call and decodes its answer into out unless out is nil. replayed is true when the answer is that to an earlier request
-// with the same idempotency key. The error is an *APIError when the cloud refused, a *ConnectionError when it could not be reached.
+// do makes one call and decodes its answer into out unless out is nil. replayed is true when the answer is that to an earlier
+// request with the same idempotency key. The error is an *APIError when the cloud refused, a *ConnectionError when it could not
+// be reached.
 func (c *Client) do(ctx context.Context, req request, out any, opts ...CallOption) (replayed bool, err error) {
 	r, err := c.newRequest(ctx, req)
 	if err != nil {

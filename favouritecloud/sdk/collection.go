@@ -25,8 +25,8 @@ const (
 	StatusFailed = "FAILED"
 )
 
-// Collection calls the routes of the objects of one type for one project. Object is an object in an answer, Created the answer to a
-// create request; In and Change describe a create and an update. It is safe for concurrent use. Errors about one object satisfy
+// Collection calls the routes of the objects of one type for one project. Object is an object in an answer, Created the answer to
+// a create request; In and Change describe a create and an update. It is safe for concurrent use. Errors about one object satisfy
 // IsNotFound when there is none.
 type Collection[Object, Created, In, Change any] struct {
 	client      *Client

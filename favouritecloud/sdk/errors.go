@@ -54,8 +54,8 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("%s (%s)", e.Message, e.Code)
 }
 
-// RetryAfter returns RetryDelay. Callers that do not import this package find it with errors.As and an interface. It is meaningful
-// for the statuses 429 and 503 only.
+// RetryAfter returns RetryDelay. Callers that do not import this package find it with errors.As and an interface. It is
+// meaningful for the statuses 429 and 503 only.
 func (e *APIError) RetryAfter() time.Duration { return e.RetryDelay }
 
 // ConnectionError reports that the cloud did not answer: it may or may not have executed the call.

@@ -45,12 +45,13 @@ func TestErrorsAreTyped(t *testing.T) {
 		is               classes
 		text             string
 	}{
-		"not found": {"", `{"error":{"code":"not_found","message":"no db"}}`, sdk.APIError{Status: 404, Code: sdk.CodeNotFound, Message: "no db"},
-			classes{NotFound: true}, "no db (not_found)"},
-		"exists": {"", `{"error":{"code":"exists","message":"taken"}}`, sdk.APIError{Status: 409, Code: sdk.CodeExists, Message: "taken"},
-			classes{Exists: true}, "taken (exists)"},
+		"not found": {"", `{"error":{"code":"not_found","message":"no db"}}`,
+			sdk.APIError{Status: 404, Code: sdk.CodeNotFound, Message: "no db"}, classes{NotFound: true}, "no db (not_found)"},
+		"exists": {"", `{"error":{"code":"exists","message":"taken"}}`,
+			sdk.APIError{Status: 409, Code: sdk.CodeExists, Message: "taken"}, classes{Exists: true}, "taken (exists)"},
 		"throttled": {"7", `{"error":{"code":"throttled","message":"slow"}}`,
-			sdk.APIError{Status: 429, Code: sdk.CodeThrottled, Message: "slow", RetryDelay: 7 * time.Second}, classes{}, "slow (throttled)"},
+			sdk.APIError{Status: 429, Code: sdk.CodeThrottled, Message: "slow", RetryDelay: 7 * time.Second}, classes{},
+			"slow (throttled)"},
 		"past date": {"Mon, 02 Jan 2006 15:04:05 GMT", `{"error":{"code":"internal","message":"no"}}`,
 			sdk.APIError{Status: 503, Code: sdk.CodeInternal, Message: "no"}, classes{}, "no (internal)"},
 		"not ours": {"", `<html>bad gateway</html>`,
@@ -88,7 +89,7 @@ func TestConnectionErrors(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, err := newClient(t, server.URL).Get(t.Context(), "x")
-	if !sdk.IsConnection(err) || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "is the cloud running?") {
+	if !sdk.IsConnection(err) || !strings.Contains(err.Error(), server.URL+" (is the cloud running?)") {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,10 +171,12 @@ func TestUpdateDistinguishesUnsetFromEmpty(t *testing.T) {
 	t.Parallel()
 	none := map[string]string{}
 	for want, in := range map[string]any{
-		`{"fanciness_level":20}`:                          database.UpdateInstanceInput{FancinessLevel: new(20)},
-		`{"password":"","labels":{}}`:                     database.UpdateInstanceInput{Password: new(""), Labels: none},
-		`{"eviction_policy":"none","labels":{}}`:          cache.UpdateInstanceInput{EvictionPolicy: new("none"), Labels: none},
-		`{"description":"","dns_servers":[],"labels":{}}`: network.UpdateNetworkInput{Description: new(""), DNSServers: &[]string{}, Labels: none},
+		`{"fanciness_level":20}`:                 database.UpdateInstanceInput{FancinessLevel: new(20)},
+		`{"password":"","labels":{}}`:            database.UpdateInstanceInput{Password: new(""), Labels: none},
+		`{"eviction_policy":"none","labels":{}}`: cache.UpdateInstanceInput{EvictionPolicy: new("none"), Labels: none},
+		`{"description":"","dns_servers":[],"labels":{}}`: network.UpdateNetworkInput{
+			Description: new(""), DNSServers: &[]string{}, Labels: none,
+		},
 		`[{"labels":{"a":"b"}},{},{}]`: []any{
 			database.UpdateInstanceInput{Labels: map[string]string{"a": "b"}}, cache.UpdateInstanceInput{}, network.UpdateNetworkInput{},
 		},
@@ -191,8 +194,8 @@ func TestStatsCount(t *testing.T) {
 		{Method: "POST", Service: "networks", Outcome: sdk.OutcomeDropped, Count: 2},
 		{Method: "POST", Service: "subnets", Outcome: sdk.OutcomeOK, Count: 4},
 	}}
-	got := []int{s.Count("", "", ""), s.Count("POST", "", ""), s.Count("", "networks", ""), s.Count("", "", "ok"), s.Count("GET", "subnets", "")}
-	if diff := cmp.Diff([]int{7, 6, 3, 5, 0}, got); diff != "" {
+	got := []int{s.Count("", "", ""), s.Count("POST", "", ""), s.Count("", "networks", ""), s.Count("", "", "ok")}
+	if diff := cmp.Diff([]int{7, 6, 3, 5}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -3,8 +3,8 @@
 
 // Package cache is the cloud's cache service, whose instances are Redis servers.
 //
-// All state of a server is read from its folder and from the server and never kept in memory, so every operation may be interrupted
-// anywhere and repeated, also by another process. In addition to the files of host.Folder there are:
+// All state of a server is read from its folder and from the server and never kept in memory, so every operation may be
+// interrupted anywhere and repeated, also by another process. In addition to the files of host.Folder there are:
 //
 //	<folder>/redis.conf         0600, owned by the server's account; written before every start
 //	<folder>/data/control.sock  the socket of this package
@@ -21,7 +21,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -108,6 +107,6 @@ func show(r record) api.Instance {
 	return api.Instance{
 		ID: r.ID, Name: r.Name, MemoryMegabytes: r.Spec.MemoryMegabytes, EvictionPolicy: r.Spec.EvictionPolicy,
 		EngineVersion: r.Version, Status: r.Status, Message: r.Message, Hostname: r.Hostname(), Port: r.Port, Username: username,
-		Labels: r.Labels, CreatedAt: r.CreatedAt.UTC().Truncate(time.Second),
+		Labels: r.Labels, CreatedAt: r.CreatedAt,
 	}
 }

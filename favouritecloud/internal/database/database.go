@@ -3,16 +3,15 @@
 
 // Package database is the cloud's database service, whose instances are PostgreSQL servers.
 //
-// All state of a server is read from its folder and from /proc and never kept in memory: whether the data was initialized, whether
-// a server runs and with which settings (postmaster.pid and the arguments of the process). So every operation may be interrupted
-// anywhere and repeated, also by another process.
+// All state of a server is read from its folder and from /proc and never kept in memory: whether the data was initialized,
+// whether a server runs and with which settings (postmaster.pid and the arguments of the process). So every operation may be
+// interrupted anywhere and repeated, also by another process.
 //
 // Arguments, environments and logs contain no secrets.
 package database
 
 import (
 	"cmp"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -82,7 +81,8 @@ func update(r *record, in api.UpdateInstanceInput) error {
 
 func validate(level int, password *string) error {
 	if level < api.MinFancinessLevel || level > api.MaxFancinessLevel {
-		return refusal.Invalid("fanciness_level %d is not valid: it must be %d to %d", level, api.MinFancinessLevel, api.MaxFancinessLevel)
+		return refusal.Invalid("fanciness_level %d is not valid: it must be %d to %d",
+			level, api.MinFancinessLevel, api.MaxFancinessLevel)
 	}
 	return refusal.Password(password)
 }
@@ -91,6 +91,6 @@ func validate(level int, password *string) error {
 func show(r record) api.Instance {
 	return api.Instance{
 		ID: r.ID, Name: r.Name, FancinessLevel: r.Spec.FancinessLevel, Version: r.Version, Status: r.Status, Message: r.Message,
-		Hostname: r.Hostname(), Port: r.Port, Username: username, Labels: r.Labels, CreatedAt: r.CreatedAt.UTC().Truncate(time.Second),
+		Hostname: r.Hostname(), Port: r.Port, Username: username, Labels: r.Labels, CreatedAt: r.CreatedAt,
 	}
 }

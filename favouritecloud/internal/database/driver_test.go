@@ -43,25 +43,25 @@ func TestParsePidFile(t *testing.T) {
 	}
 }
 
+// Pids are reused, also by servers of the same account.
 func TestIsServer(t *testing.T) {
 	t.Parallel()
-	started := time.Unix(1700000000, 0)
-	cases := map[string]struct {
-		reason string
-		info   host.Info
-		want   bool
-	}{
-		"itself":        {"the server that wrote the file", host.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(-time.Second)}, true},
-		"other program": {"pids are reused", host.Info{Command: "bash", Args: []string{"bash", "/c/data"}, Started: started}, false},
-		"other folder":  {"pids are reused by servers of the same account too", host.Info{Command: "postgres", Args: []string{"postgres", "-D", "/d/data"}, Started: started}, false},
-		"other start":   {"a later process with the same arguments", host.Info{Command: "postgres", Args: []string{"postgres", "-D", "/c/data"}, Started: started.Add(time.Hour)}, false},
+	written := time.Unix(1700000000, 0)
+	info := func(command, data string, started time.Time) host.Info {
+		return host.Info{Command: command, Args: []string{command, "-D", data}, Started: started}
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := isServer("/c/data", tc.info, pidFile{pid: 1, started: started}); got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
-			}
-		})
+	got := map[string]bool{}
+	for name, i := range map[string]host.Info{
+		"itself":        info("postgres", "/c/data", written.Add(-time.Second)),
+		"other program": info("bash", "/c/data", written),
+		"other folder":  info("postgres", "/d/data", written),
+		"other start":   info("postgres", "/c/data", written.Add(time.Hour)),
+	} {
+		got[name] = isServer("/c/data", i, pidFile{pid: 1, started: written})
+	}
+	want := map[string]bool{"itself": true, "other program": false, "other folder": false, "other start": false}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	search := []string{filepath.Join(root, "path"), filepath.Join(root, "none"), filepath.Join(root, "other"), filepath.Join(root, "*/bin")}
+	search := []string{root + "/path", root + "/none", root + "/other", root + "/*/bin"}
 	got, err := software(search).Find(t.Context())
 	want := []host.Program{
 		{Path: filepath.Join(root, "path/postgres"), Version: "15"},
@@ -100,7 +100,8 @@ func TestPrograms(t *testing.T) {
 	}
 	for version, chosen := range map[string]host.Program{"": want[0], "17": want[1], "16": {}} {
 		p, err := choose(got, version)
-		if p != chosen || (err != nil) != (version == "16") || err != nil && !strings.Contains(err.Error(), "apt-get install postgresql-16)") {
+		missing := err != nil && strings.Contains(err.Error(), "apt-get install postgresql-16)")
+		if p != chosen || missing != (version == "16") || err != nil && !missing {
 			t.Errorf("choosing %q: %v, %v", version, p, err)
 		}
 	}

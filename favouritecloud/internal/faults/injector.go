@@ -3,8 +3,8 @@
 
 // Package faults selects the faults of calls: latency, throttling, errors, dropped answers and stale reads. It also counts calls.
 //
-// It only decides, by the rules of an administrator and a seeded generator; package httpapi injects the faults that Judge returns.
-// So the same calls in the same order get the same faults.
+// It only decides, by the rules of an administrator and a seeded generator; package httpapi injects the faults that Judge
+// returns. So the same calls in the same order get the same faults.
 package faults
 
 import (
@@ -188,8 +188,8 @@ func (r *rule) matches(c Call) bool {
 	return m == nil || (m.Method == "" || m.Method == c.Method) && (m.Service == "" || m.Service == c.Service)
 }
 
-// judge adds the faults of the rule to the verdict. It draws the same random numbers for every verdict, so that faults that depend
-// on the time do not change those that depend on the seed.
+// judge adds the faults of the rule to the verdict. It draws the same random numbers for every verdict, so that faults that
+// depend on the time do not change those that depend on the seed.
 func (r *rule) judge(c Call, now time.Time, v *Verdict) {
 	fails := r.ErrorRate > 0 && r.random.Float64() < r.ErrorRate
 	drops := r.DropRate > 0 && c.writes() && r.random.Float64() < r.DropRate

@@ -87,6 +87,7 @@ func TestSeedDecides(t *testing.T) {
 	}
 	first := dropped(sdk.FaultRule{DropRate: 0.2, Seed: 4})
 	throttled := sdk.FaultRule{CallsPerSecond: 1e-9, Burst: 5, Match: &sdk.FaultMatch{Service: "subnets"}}
+	networks, subnets := &sdk.FaultMatch{Service: "networks"}, &sdk.FaultMatch{Service: "subnets"}
 	cases := map[string]struct {
 		rules []sdk.FaultRule
 		same  bool
@@ -95,8 +96,8 @@ func TestSeedDecides(t *testing.T) {
 		"another seed":                    {[]sdk.FaultRule{{DropRate: 0.2, Seed: 5}}, false},
 		"others are throttled":            {[]sdk.FaultRule{{DropRate: 0.2, Seed: 4}, throttled}, true},
 		"never":                           {[]sdk.FaultRule{{DropRate: 0, Seed: 4}}, false},
-		"only some are candidates":        {[]sdk.FaultRule{{DropRate: 0.2, Seed: 4, Match: &sdk.FaultMatch{Service: "networks"}}}, false},
-		"other rules draw for themselves": {[]sdk.FaultRule{{DropRate: 0.2, Seed: 4}, {ErrorRate: 0.5, Seed: 4, Match: &sdk.FaultMatch{Service: "subnets"}}}, true},
+		"only some are candidates":        {[]sdk.FaultRule{{DropRate: 0.2, Seed: 4, Match: networks}}, false},
+		"other rules draw for themselves": {[]sdk.FaultRule{{DropRate: 0.2, Seed: 4}, {ErrorRate: 0.5, Seed: 4, Match: subnets}}, true},
 	}
 	for name, tc := range cases {
 		if got := dropped(tc.rules...); (got == first) != tc.same || !strings.Contains(first, "x") {
@@ -112,7 +113,8 @@ func TestFaultsAddUp(t *testing.T) {
 		sdk.FaultRule{ErrorRate: 1, ErrorStatus: 429}, sdk.FaultRule{ErrorRate: 1})
 	v := i.Judge(Call{Method: "POST"})
 	refused, _ := errors.AsType[*refusal.Error](v.Refusal)
-	if v.Latency != 1500*time.Millisecond || v.StaleReads != 3*time.Second || refused == nil || refused.Status != 429 || v.Outcome != sdk.OutcomeError {
+	if v.Latency != 1500*time.Millisecond || v.StaleReads != 3*time.Second || v.Outcome != sdk.OutcomeError ||
+		refused == nil || refused.Status != 429 {
 		t.Errorf("verdict %+v", v)
 	}
 }

@@ -119,7 +119,8 @@ func (a *API) respondError(w http.ResponseWriter, r *http.Request, err error) {
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if err := respondJSON(w, refused.Status, sdk.ErrorBody{Error: sdk.ErrorDetail{Code: refused.Code, Message: refused.Message}}); err != nil {
+	body := sdk.ErrorBody{Error: sdk.ErrorDetail{Code: refused.Code, Message: refused.Message}}
+	if err := respondJSON(w, refused.Status, body); err != nil {
 		a.Log.Error("encoding answer", "error", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bowline-dev/bowline/favouritecloud/internal/refusal"
 	"github.com/bowline-dev/bowline/favouritecloud/internal/service"
@@ -41,7 +40,7 @@ func New(env service.Environment) *Services {
 		Noun: "network", New: newNetwork, Update: updateNetwork, Release: s.releaseNetwork,
 		Show: func(r service.Record[network.Network]) any {
 			shown := r.Spec
-			shown.ID, shown.Labels, shown.Status, shown.CreatedAt = r.Name, r.Labels, r.Status, shownTime(r.CreatedAt)
+			shown.ID, shown.Labels, shown.Status, shown.CreatedAt = r.Name, r.Labels, r.Status, r.CreatedAt
 			return shown
 		},
 	})
@@ -53,7 +52,7 @@ func New(env service.Environment) *Services {
 		},
 		Show: func(r service.Record[subnet.Subnet]) any {
 			shown := r.Spec
-			shown.ID, shown.Labels, shown.Status, shown.CreatedAt = r.Name, r.Labels, r.Status, shownTime(r.CreatedAt)
+			shown.ID, shown.Labels, shown.Status, shown.CreatedAt = r.Name, r.Labels, r.Status, r.CreatedAt
 			return shown
 		},
 	})
@@ -61,15 +60,12 @@ func New(env service.Environment) *Services {
 		Noun: "node group", New: newGroup, Place: s.placeGroup, Update: updateGroup,
 		Show: func(r service.Record[group]) any {
 			shown := r.Spec.NodeGroup
-			shown.Name, shown.Labels, shown.Status, shown.CreatedAt = r.Name, r.Labels, r.Status, shownTime(r.CreatedAt)
+			shown.Name, shown.Labels, shown.Status, shown.CreatedAt = r.Name, r.Labels, r.Status, r.CreatedAt
 			return shown
 		},
 	})}
 	return s
 }
-
-// shownTime is the time of a record in answers.
-func shownTime(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // newID returns an id that consists of the prefix and a random part.
 func newID(prefix string) string {

@@ -72,7 +72,8 @@ func updateGroup(r *service.Record[group], in api.UpdateNodeGroupInput) (err err
 // validate checks the fields that both create and update requests can set.
 func validate(g *group) error {
 	if !regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,61}[a-z0-9])?$`).MatchString(g.InstanceType) {
-		return refusal.Invalid("instance_type %q is not valid: use 1 to 63 lower case letters, digits, dots and hyphens", g.InstanceType)
+		return refusal.Invalid("instance_type %q is not valid: use 1 to 63 lower case letters, digits, dots and hyphens",
+			g.InstanceType)
 	}
 	switch u := g.Upgrade; {
 	case u == nil:
@@ -98,7 +99,8 @@ func changedScaling(s api.ScalingConfig, in []api.ScalingConfigInput) ([]api.Sca
 	clamped := min(max(s.DesiredSize, s.MinSize), s.MaxSize)
 	s.DesiredSize = *cmp.Or(in[0].DesiredSize, &clamped)
 	if s.DesiredSize < s.MinSize || s.DesiredSize > s.MaxSize {
-		return nil, refusal.Invalid("scaling_config: desired_size %d is not valid: it must be %d to %d", s.DesiredSize, s.MinSize, s.MaxSize)
+		return nil, refusal.Invalid("scaling_config: desired_size %d is not valid: it must be %d to %d",
+			s.DesiredSize, s.MinSize, s.MaxSize)
 	}
 	return []api.ScalingConfig{s}, nil
 }
@@ -115,7 +117,7 @@ func changedUpgrade(current *api.Upgrade, in api.UpgradeInput) *api.Upgrade {
 // upgraded returns the upgrade settings after all machines were replaced.
 func upgraded(current *api.Upgrade, now time.Time) *api.Upgrade {
 	u := changedUpgrade(current, api.UpgradeInput{})
-	u.Version, u.LastUpgradeAt = api.Version, new(shownTime(now))
+	u.Version, u.LastUpgradeAt = api.Version, new(now.UTC().Truncate(time.Second))
 	return u
 }
 

@@ -59,7 +59,8 @@ func labelKeyProblem(key string) string {
 		}
 	}
 	if len(name) > maxLabelNameLength || !regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`).MatchString(name) {
-		return fmt.Sprintf("use 1 to %d letters, digits, '-', '_' and '.', starting and ending with a letter or digit", maxLabelNameLength)
+		return fmt.Sprintf("use 1 to %d letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+			maxLabelNameLength)
 	}
 	return ""
 }

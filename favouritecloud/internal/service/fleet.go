@@ -51,7 +51,8 @@ type Servers[Spec any] struct {
 	NewDriver func(Site[Spec]) Driver[Spec]
 }
 
-// checkVersion refuses a request for a version that is not available. No version is valid, also for resources that are records only.
+// checkVersion refuses a request for a version that is not available. No version is valid, also for resources that are records
+// only.
 func (s *Servers[Spec]) checkVersion(ctx context.Context, version string) error {
 	if version == "" {
 		return nil
@@ -223,9 +224,8 @@ func (f *fleet[Spec]) correct(ctx context.Context, r Record[Spec]) error {
 	if running, err := w.find(ctx, r); err != nil || running {
 		return err
 	}
-	_, err := w.update(func(r *Record[Spec]) error {
+	_, err := w.update(func(r *Record[Spec]) {
 		r.Status, r.Message = sdk.StatusFailed, "the cloud was restarted; restarting the server"
-		return nil
 	})
 	return err
 }
@@ -236,20 +236,18 @@ func (f *fleet[Spec]) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.setLife(ctx)
+	f.mu.Lock()
+	f.life = ctx
+	f.mu.Unlock()
 	for _, r := range records {
 		f.enqueue(r)
 	}
 	<-ctx.Done()
-	f.setLife(nil)
+	f.mu.Lock()
+	f.life = nil
+	f.mu.Unlock()
 	f.running.Wait()
 	return nil
-}
-
-func (f *fleet[Spec]) setLife(ctx context.Context) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.life = ctx
 }
 
 // enqueue requests a pass of the record's worker, which it starts if there is none. While Run does not run, it does nothing: the
@@ -308,11 +306,7 @@ func (f *fleet[Spec]) choosePort(w *worker[Spec]) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = w.update(func(r *Record[Spec]) error {
-		r.Port = port
-		return nil
-	})
-	if err != nil {
+	if _, err := w.update(func(r *Record[Spec]) { r.Port = port }); err != nil {
 		return 0, fmt.Errorf("recording port: %w", err)
 	}
 	return port, nil

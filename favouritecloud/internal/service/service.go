@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package service is the common part of all services of the cloud: it creates, reads, searches, changes and deletes the records of
-// resources. A Kind has what differs: how requests are validated and what the API shows.
+// Package service is the common part of all services of the cloud: it creates, reads, searches, changes and deletes the records
+// of resources. A Kind has what differs: how requests are validated and what the API shows.
 //
 // Some resources are servers on this machine. The record is then the desired state, and a folder and a process are the actual
 // state. One worker per record compares both and acts, one pass at a time: each pass reads everything again, may stop anywhere,
@@ -33,7 +33,7 @@ type Record[Spec any] struct {
 	Project, Name string
 	// ID is never reused in its service.
 	ID int
-	// CreatedAt is the exact time of the create request; the API shows whole seconds.
+	// CreatedAt is the exact time of the create request; for Show, in whole seconds.
 	CreatedAt time.Time
 	// Labels are those of the user.
 	Labels map[string]string
@@ -124,9 +124,9 @@ func New[Spec, In, Change any](env Environment, k Kind[Spec, In, Change]) *Servi
 	return &Service[Spec, In, Change]{Kind: k, fleet: newFleet(env, k.Noun, k.Servers)}
 }
 
-// Create creates a resource, or returns the answer to an earlier request with the same idempotency key in the same project, if the
-// key is not empty. A replay ignores the request: a client that retries after a crash may send an edited request and still needs
-// the password.
+// Create creates a resource, or returns the answer to an earlier request with the same idempotency key in the same project, if
+// the key is not empty. A replay ignores the request: a client that retries after a crash may send an edited request and still
+// needs the password.
 func (s *Service[Spec, In, Change]) Create(ctx context.Context, project, key string, decode Decode) (created Created, err error) {
 	err = s.Store.Read(func(tx *store.Tx) error { return s.replay(tx, project, key, &created) })
 	if err != nil || created.Replayed {
@@ -137,7 +137,8 @@ func (s *Service[Spec, In, Change]) Create(ctx context.Context, project, key str
 		return created, err
 	}
 	r, err := s.Kind.New(in)
-	if err := cmp.Or(refusal.Name("name", r.Name), err, refusal.Labels(r.Labels), s.servers.checkVersion(ctx, r.Version)); err != nil {
+	err = cmp.Or(refusal.Name("name", r.Name), err, refusal.Labels(r.Labels), s.servers.checkVersion(ctx, r.Version))
+	if err != nil {
 		return created, err
 	}
 	r.Project, r.IdempotencyKey, r.CreatedAt, r.Status = project, key, time.Now(), sdk.StatusAvailable
@@ -189,7 +190,7 @@ func (s *Service[Spec, In, Change]) add(tx *store.Tx, r *Record[Spec]) (body []b
 	if s.ShowCreated != nil {
 		show = s.ShowCreated
 	}
-	if body, err = json.Marshal(show(*r)); err != nil {
+	if body, err = json.Marshal(show(inAnswer(*r))); err != nil {
 		return nil, err
 	}
 	if r.IdempotencyKey != "" {
@@ -215,12 +216,18 @@ func (s *Service[Spec, In, Change]) List(project string, labels map[string]strin
 		records, err := s.Records.List(tx, project)
 		for _, r := range records {
 			if isVisible(r, asOf) && refusal.Matches(r.Labels, labels) {
-				shown = append(shown, s.Show(r))
+				shown = append(shown, s.Show(inAnswer(r)))
 			}
 		}
 		return err
 	})
 	return shown, err
+}
+
+// inAnswer returns a record with the time as the API shows it.
+func inAnswer[Spec any](r Record[Spec]) Record[Spec] {
+	r.CreatedAt = r.CreatedAt.UTC().Truncate(time.Second)
+	return r
 }
 
 func isVisible[Spec any](r Record[Spec], asOf time.Time) bool {
@@ -282,12 +289,13 @@ func (s *Service[Spec, In, Change]) Delete(project, name string) (any, error) {
 	return s.show(r, err, project, name)
 }
 
-// show returns the answer about a resource. It converts a missing resource to a refusal, and adds the resource to internal errors.
+// show returns the answer about a resource. It converts a missing resource to a refusal, and adds the resource to internal
+// errors.
 func (s *Service[Spec, In, Change]) show(r Record[Spec], err error, project, name string) (any, error) {
 	_, refused := errors.AsType[*refusal.Error](err)
 	switch {
 	case err == nil:
-		return s.Show(r), nil
+		return s.Show(inAnswer(r)), nil
 	case errors.Is(err, store.ErrNotFound):
 		return nil, refusal.NotFound("%s %q does not exist in project %q", s.Noun, name, project)
 	case refused:

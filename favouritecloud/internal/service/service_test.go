@@ -78,12 +78,13 @@ func TestPausesGrowToTheRetryInterval(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	type state struct{ Status, Message string }
+	const restarted = "the cloud was restarted; restarting the server"
 	cases := map[string]struct {
 		status            string
 		failed, recovered state
 	}{
 		"created":   {sdk.StatusCreating, state{sdk.StatusFailed, "no luck"}, state{sdk.StatusCreating, ""}},
-		"online":    {sdk.StatusOnline, state{sdk.StatusFailed, "no luck"}, state{sdk.StatusFailed, "the cloud was restarted; restarting the server"}},
+		"online":    {sdk.StatusOnline, state{sdk.StatusFailed, "no luck"}, state{sdk.StatusFailed, restarted}},
 		"updated":   {sdk.StatusUpdating, state{sdk.StatusFailed, "no luck"}, state{sdk.StatusUpdating, ""}},
 		"deletions": {sdk.StatusDeleting, state{sdk.StatusDeleting, "no luck"}, state{sdk.StatusDeleting, ""}},
 	}

@@ -54,18 +54,16 @@ func newWorker[Spec any](f *fleet[Spec], r Record[Spec], life context.Context) *
 		log: f.Log.With("id", r.ID, "instance", r.Name), folder: f.folder(f.folderName(r.ID)),
 	}
 	w.alive, w.interrupt = context.WithCancel(life)
-	w.driver = f.servers.NewDriver(Site[Spec]{Folder: w.folder, Log: w.log, Update: func(change func(*Record[Spec])) (Record[Spec], error) {
-		return w.update(func(r *Record[Spec]) error {
-			change(r)
-			return nil
-		})
-	}})
+	w.driver = f.servers.NewDriver(Site[Spec]{Folder: w.folder, Log: w.log, Update: w.update})
 	return w
 }
 
 // update changes the record. The error is store.ErrNotFound when there is none.
-func (w *worker[Spec]) update(change func(*Record[Spec]) error) (Record[Spec], error) {
-	return w.fleet.edit(w.project, w.name, w.id, change)
+func (w *worker[Spec]) update(change func(*Record[Spec])) (Record[Spec], error) {
+	return w.fleet.edit(w.project, w.name, w.id, func(r *Record[Spec]) error {
+		change(r)
+		return nil
+	})
 }
 
 // notify requests another pass.
@@ -148,8 +146,8 @@ func (w *worker[Spec]) find(ctx context.Context, r Record[Spec]) (bool, error) {
 	return true, nil
 }
 
-// provide makes sure that the server runs as the record requires and accepts connections. If the server ended since the last pass,
-// it fails once and starts nothing.
+// provide makes sure that the server runs as the record requires and accepts connections. If the server ended since the last
+// pass, it fails once and starts nothing.
 func (w *worker[Spec]) provide(ctx context.Context, r Record[Spec]) error {
 	if w.hasEnded() {
 		w.forget()
@@ -268,7 +266,7 @@ func (w *worker[Spec]) failed(cause error) time.Duration {
 
 // record lets observe edit the observed state, and reports whether it changed.
 func (w *worker[Spec]) record(observe func(*Record[Spec])) (changed bool, err error) {
-	_, err = w.update(func(r *Record[Spec]) error {
+	_, err = w.fleet.edit(w.project, w.name, w.id, func(r *Record[Spec]) error {
 		status, message, server := r.Status, r.Message, r.Server
 		observe(r)
 		if changed = r.Status != status || r.Message != message || r.Server != server; !changed {

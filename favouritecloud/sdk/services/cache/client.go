@@ -14,10 +14,10 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Client calls the cache service for one project. Create and Update return before the server has the desired state: StatusOnline shows
-// that it has. Only the answer to Create contains the password; if it may have been lost, repeat the request with the same
-// sdk.WithIdempotencyKey. Delete starts the deletion of the instance and its data, and can be repeated: Get returns StatusDeleting
-// until the instance is not found.
+// Client calls the cache service for one project. Create and Update return before the server has the desired state: StatusOnline
+// shows that it has. Only the answer to Create contains the password; if it may have been lost, repeat the request with the same
+// sdk.WithIdempotencyKey. Delete starts the deletion of the instance and its data, and can be repeated: Get returns
+// StatusDeleting until the instance is not found.
 type Client = sdk.Collection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput]
 
 // NewClient returns a client of the cache service.

@@ -14,15 +14,16 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Client calls the database service for one project. Create and Update return before the server has the desired state: StatusOnline shows
-// that it has. Only the answer to Create contains the password; if it may have been lost, repeat the request with the same
-// sdk.WithIdempotencyKey. Delete starts the deletion of the instance and its data, and can be repeated: Get returns StatusDeleting
-// until the instance is not found.
+// Client calls the database service for one project. Create and Update return before the server has the desired state:
+// StatusOnline shows that it has. Only the answer to Create contains the password; if it may have been lost, repeat the request
+// with the same sdk.WithIdempotencyKey. Delete starts the deletion of the instance and its data, and can be repeated: Get returns
+// StatusDeleting until the instance is not found.
 type Client = sdk.Collection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput]
 
 // NewClient returns a client of the database service.
 func NewClient(c *sdk.Client) *Client {
-	return sdk.NewCollection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput](c, "database/instances", "instances")
+	const path = "database/instances"
+	return sdk.NewCollection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput](c, path, "instances")
 }
 
 // Bounds of FancinessLevel.

@@ -7,8 +7,8 @@
 //	size := []nodegroup.ScalingConfigInput{{MinSize: new(1), MaxSize: new(5)}}
 //	group, err := c.Create(ctx, nodegroup.CreateNodeGroupInput{Name: "web", SubnetIDs: ids, ScalingConfig: size})
 //
-// The cloud changes the desired size of groups with the label autoscale=true, so clients that declare a size have to decide which of
-// them owns that field. There are no real machines.
+// The cloud changes the desired size of groups with the label autoscale=true, so clients that declare a size have to decide which
+// of them owns that field. There are no real machines.
 package nodegroup
 
 import (
@@ -18,15 +18,16 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Client calls the node group service for one project. With sdk.WithIdempotencyKey, a repeated Create gets the answer of the first one
-// as long as the group exists. The error of Create has sdk.CodeInvalid when a subnet does not exist.
+// Client calls the node group service for one project. With sdk.WithIdempotencyKey, a repeated Create gets the answer of the
+// first one as long as the group exists. The error of Create has sdk.CodeInvalid when a subnet does not exist.
 type Client struct {
 	*sdk.Collection[NodeGroup, NodeGroup, CreateNodeGroupInput, UpdateNodeGroupInput]
 }
 
 // NewClient returns a client of the node group service.
 func NewClient(c *sdk.Client) *Client {
-	return &Client{sdk.NewCollection[NodeGroup, NodeGroup, CreateNodeGroupInput, UpdateNodeGroupInput](c, "node-groups", "node_groups")}
+	const path, field = "node-groups", "node_groups"
+	return &Client{sdk.NewCollection[NodeGroup, NodeGroup, CreateNodeGroupInput, UpdateNodeGroupInput](c, path, field)}
 }
 
 // Autoscale sets the desired size as the autoscaler of the cloud does, for tests and demonstrations.

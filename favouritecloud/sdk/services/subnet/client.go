@@ -17,8 +17,8 @@ import (
 )
 
 // Client calls the subnet service for one project. The cloud ignores idempotency keys. The error of Create has sdk.CodeInvalid
-// when the network does not exist or does not contain the range of addresses, and sdk.CodeConflict when the range overlaps another
-// subnet. The error of Delete has sdk.CodeConflict while node groups use the subnet.
+// when the network does not exist or does not contain the range of addresses, and sdk.CodeConflict when the range overlaps
+// another subnet. The error of Delete has sdk.CodeConflict while node groups use the subnet.
 type Client = sdk.Collection[Subnet, Subnet, CreateSubnetInput, UpdateSubnetInput]
 
 // NewClient returns a client of the subnet service.
