@@ -18,15 +18,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// Parameters satisfies kind.Object.
-func (t *Thing) Parameters() *Parameters { return &t.Spec.ForProvider }
-
-// Observation satisfies kind.Object.
-func (t *Thing) Observation() *Parameters { return &t.Status.AtProvider }
-
-// InitParameters satisfies kind.Object.
-func (t *Thing) InitParameters() any { return t.Spec.InitProvider }
-
 // FieldRules satisfies what package kind asks of parameters.
 func (*Parameters) FieldRules() parameters.Rules { return parameters.Rules{Extra: []string{"tags"}} }
 

@@ -10,10 +10,14 @@
 package thing
 
 import (
+	_ "embed"
+
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
@@ -125,4 +129,29 @@ func addToScheme(s *runtime.Scheme, of schema.GroupVersionKind) error {
 	s.AddKnownTypeWithName(gv.WithKind("ThingList"), &List{})
 	metav1.AddToGroupVersion(s, gv)
 	return corev1.AddToScheme(s)
+}
+
+//go:embed test.bowline.dev_things.yaml
+var generated []byte
+
+// CRD of Thing.
+func CRD() *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(generated, crd); err != nil {
+		panic(err) // the generator wrote what is no CRD
+	}
+	return crd
+}
+
+// LocalCRD is that of Thing in a namespace, where it names its connection secret without one (N2).
+func LocalCRD() *apiextensionsv1.CustomResourceDefinition {
+	crd := CRD()
+	crd.Name = "things." + LocalGroupVersionKind.Group
+	crd.Spec.Group = LocalGroupVersionKind.Group
+	crd.Spec.Scope = apiextensionsv1.NamespaceScoped
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	ref := spec.Properties["writeConnectionSecretToRef"]
+	ref.XValidations = nil
+	spec.Properties["writeConnectionSecretToRef"] = ref
+	return crd
 }

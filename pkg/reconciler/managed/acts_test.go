@@ -313,8 +313,9 @@ func sees(state string) act {
 func says(parts ...string) act {
 	return func(s *stage) {
 		s.t.Helper()
+		got := s.message()
 		for _, part := range parts {
-			if got := s.message(); !strings.Contains(got, part) {
+			if !strings.Contains(got, part) {
 				s.t.Errorf("the message of condition Synced is %q, want %q in it", got, part)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,7 +46,12 @@ type fleet struct {
 
 func newFleet(t testing.TB) *fleet {
 	t.Helper()
-	env := controlplanetest.NewWithScheme(t, scheme())
+	return fleetOf(t, scheme())
+}
+
+func fleetOf(t testing.TB, scheme *runtime.Scheme) *fleet {
+	t.Helper()
+	env := controlplanetest.NewWithScheme(t, scheme)
 	return &fleet{t: t, env: env, system: thing.NewSystem(), label: map[string]string{"test": strings.Trim(env.Prefix, "-")}}
 }
 
@@ -82,16 +88,22 @@ func control(t testing.TB, on *rest.Config, scheme *runtime.Scheme, of client.Ob
 func (f *fleet) add(name string, change func(*thing.Thing)) *thing.Thing {
 	f.t.Helper()
 	mg := &thing.Thing{}
-	mg.Name, mg.Labels = f.env.Prefix+name, map[string]string{"test": f.label["test"]}
-	mg.Spec.ForProvider.Size = 1
+	f.create(name, mg, mg, change)
+	return mg
+}
+
+// create creates an object that is a Thing or contains one; change may alter it first.
+func (f *fleet) create(name string, o client.Object, in *thing.Thing, change func(*thing.Thing)) {
+	f.t.Helper()
+	in.Name, in.Labels = f.env.Prefix+name, maps.Clone(f.label)
+	in.Spec.ForProvider.Size = 1
 	if change != nil {
-		change(mg)
+		change(in)
 	}
-	if err := f.env.Client.Create(f.t.Context(), mg); err != nil {
+	if err := f.env.Client.Create(f.t.Context(), o); err != nil {
 		f.t.Fatal(err)
 	}
-	f.t.Cleanup(func() { strike(f.env, mg) })
-	return mg
+	f.t.Cleanup(func() { strike(f.env, o) })
 }
 
 func (f *fleet) update(mg *thing.Thing, change func(*thing.Thing)) {
@@ -121,7 +133,7 @@ func available[T resource.Managed](mg T) bool {
 }
 
 // remove deletes an object and waits until it is gone.
-func remove(t *testing.T, env *controlplanetest.Env, o client.Object) {
+func remove(t testing.TB, env *controlplanetest.Env, o client.Object) {
 	t.Helper()
 	if err := env.Client.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)

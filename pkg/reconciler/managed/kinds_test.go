@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
@@ -51,31 +50,27 @@ func (l *lodgerList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// A street is one test's lodgers and houses.
+// A street is a fleet of lodgers and houses.
 type street struct {
-	t      *testing.T
-	env    *controlplanetest.Env
-	scheme *runtime.Scheme
+	*fleet
 	houses schema.GroupVersionKind // not installed
-	label  map[string]string
-	open   atomic.Int32 // watches of definitions
+	open   atomic.Int32            // watches of definitions
 }
 
 func newStreet(t *testing.T) *street {
 	t.Helper()
 	group := strings.ToLower(rand.Text()) + ".test.bowline.dev"
-	s := &street{t: t, scheme: runtime.NewScheme(), houses: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "House"}}
-	addKind(t, s.scheme, thing.GroupVersionKind, &lodger{}, &lodgerList{})
-	addKind(t, s.scheme, s.houses, &thing.Thing{}, &thing.List{})
-	if err := apiextensionsv1.AddToScheme(s.scheme); err != nil {
+	s, known := &street{houses: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "House"}}, runtime.NewScheme()
+	addKind(t, known, thing.GroupVersionKind, &lodger{}, &lodgerList{})
+	addKind(t, known, s.houses, &thing.Thing{}, &thing.List{})
+	if err := apiextensionsv1.AddToScheme(known); err != nil {
 		t.Fatal(err)
 	}
-	s.env = controlplanetest.NewWithScheme(t, s.scheme)
-	s.label = map[string]string{"test": strings.Trim(s.env.Prefix, "-")}
+	s.fleet = fleetOf(t, known)
 	return s
 }
 
-func addKind(t *testing.T, scheme *runtime.Scheme, kind schema.GroupVersionKind, object, list runtime.Object) {
+func addKind(t testing.TB, scheme *runtime.Scheme, kind schema.GroupVersionKind, object, list runtime.Object) {
 	t.Helper()
 	scheme.AddKnownTypeWithName(kind, object)
 	scheme.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), list)
@@ -110,35 +105,16 @@ func (s *street) controlLodgers(o ...managed.ReconcilerOption) {
 		}
 		return resp, err
 	})
-	control(s.t, counted, s.scheme, &lodger{}, s.label,
+	control(s.t, counted, s.env.Scheme, &lodger{}, s.label,
 		append(o, managed.WithExternalConnecter(newShelf()), managed.WithPollInterval(time.Hour))...)
 }
 
-// add creates a lodger or a house; change may alter it first.
-func (s *street) add(name string, o client.Object, in *thing.Thing, change func(*thing.Thing)) {
-	s.t.Helper()
-	in.ObjectMeta = metav1.ObjectMeta{Name: s.env.Prefix + name, Labels: s.label}
-	in.Spec.ForProvider.Size = 1
-	change(in)
-	if err := s.env.Client.Create(s.t.Context(), o); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { strike(s.env, o) })
-}
-
-// addLodger creates a lodger of the house that addHouse creates.
+// addLodger creates a lodger of the house that is added later.
 func (s *street) addLodger(name string) *lodger {
 	s.t.Helper()
 	l := &lodger{}
-	s.add(name, l, &l.Thing, refersTo(s.env.Prefix+"house"))
+	s.create(name, l, &l.Thing, refersTo(s.env.Prefix+"house"))
 	return l
-}
-
-func (s *street) addHouse(change func(*thing.Thing)) *thing.Thing {
-	s.t.Helper()
-	h := &thing.Thing{}
-	s.add("house", h, h, change)
-	return h
 }
 
 // sees waits until the message of condition Synced, or the reason of condition Ready, contains a text.
@@ -193,7 +169,7 @@ func TestOtherKinds(t *testing.T) {
 			s.sees(l, notInstalled)
 			s.installHouses()
 			s.sees(l, notThere)
-			s.addHouse(func(h *thing.Thing) { meta.SetExternalName(h, "house-1") })
+			s.add("house", func(h *thing.Thing) { meta.SetExternalName(h, "house-1") })
 			s.sees(l, usable)
 			if got := reference.FromPtrValue(l.Spec.ForProvider.Neighbour); got != "house-1" {
 				s.t.Errorf("it refers to %q", got)
@@ -204,7 +180,7 @@ func TestOtherKinds(t *testing.T) {
 			s.controlLodgers()
 			l := s.addLodger("lodger")
 			s.sees(l, notThere)
-			h := s.addHouse(func(*thing.Thing) {})
+			h := s.add("house", nil)
 			s.sees(l, "has no external name yet")
 			houses := runtime.NewScheme() // its controller knows nothing of lodgers
 			addKind(s.t, houses, s.houses, &thing.Thing{}, &thing.List{})
