@@ -166,7 +166,7 @@ func TestRequestBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, requests := newFleet(t), &requestLog{}
-			start(t, f, requests.of(f.env.Config), managed.WithPollInterval(5*time.Millisecond))
+			start(t, f, requests.of(f.env.Config), managed.WithPollInterval(20*time.Millisecond))
 			mg := f.add("budget", func(mg *thing.Thing) {
 				mg.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Namespace: f.env.Namespace, Name: "budget"}
 			})
