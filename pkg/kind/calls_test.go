@@ -65,14 +65,13 @@ func TestCreate(t *testing.T) {
 func TestChooseCredentials(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
 		given  map[string][]byte
 		stored managed.ConnectionDetails
 		want   map[string]string
 	}{
-		"Given (P62)": {reason: "The user's own password is not replaced.", given: map[string][]byte{"passwordSecretRef": []byte("u")},
+		"given by the user (P62)": {given: map[string][]byte{"passwordSecretRef": []byte("u")},
 			want: map[string]string{}},
-		"Earlier (P65)": {reason: "An attempt that was cut off may have used it.",
+		"stored by an interrupted create (P65)": {
 			stored: managed.ConnectionDetails{"password": []byte("s")}, want: map[string]string{"password": "s"}},
 	}
 	for name, tc := range cases {
@@ -82,7 +81,7 @@ func TestChooseCredentials(t *testing.T) {
 			as[managed.SecretInputUser](t, c).UseSecretInputs(tc.given)
 			chosen, err := as[managed.CredentialChooser](t, c).ChooseCredentials(t.Context(), tc.stored)
 			if diff := cmp.Diff(tc.want, texts(chosen)); diff != "" || err != nil {
-				t.Errorf("%s\nerror %v, -want +got:\n%s", tc.reason, err, diff)
+				t.Errorf("error %v, -want +got:\n%s", err, diff)
 			}
 		})
 	}
@@ -92,18 +91,17 @@ func TestStoredCredentials(t *testing.T) {
 	t.Parallel()
 	stored := managed.ConnectionDetails{"password": []byte("s"), "license": []byte("of another time")}
 	for name, tc := range map[string]struct {
-		reason        string
 		given         map[string][]byte
 		stored        managed.ConnectionDetails
 		want, details map[string]string
 	}{
 		"stored (P65)": {
-			reason: "What held the password at the vendor's may be gone.", stored: stored,
-			want: map[string]string{"passwordSecretRef": "s"}, details: map[string]string{"password": "s"},
+			stored: stored,
+			want:   map[string]string{"passwordSecretRef": "s"}, details: map[string]string{"password": "s"},
 		},
-		"not stored (P65)": {reason: "None is made up after the creation.", want: map[string]string{}, details: map[string]string{}},
-		"given (P61)": {
-			reason: "The user's own password wins.", stored: stored, given: map[string][]byte{"passwordSecretRef": []byte("u")},
+		"not stored, none is generated (P65)": {want: map[string]string{}, details: map[string]string{}},
+		"given by the user (P61)": {
+			stored: stored, given: map[string][]byte{"passwordSecretRef": []byte("u")},
 			want: map[string]string{"passwordSecretRef": "u"}, details: map[string]string{"password": "u"},
 		},
 	} {
@@ -115,7 +113,7 @@ func TestStoredCredentials(t *testing.T) {
 			as[managed.ConnectionDetailsUser](t, c).UseConnectionDetails(tc.stored)
 			update, err := c.Update(t.Context(), w)
 			if diff := cmp.Diff(tc.want, texts(v.request.Secrets)); diff != "" || err != nil {
-				t.Errorf("%s\nerror %v, secrets -want +got:\n%s", tc.reason, err, diff)
+				t.Errorf("error %v, secrets -want +got:\n%s", err, diff)
 			}
 			if diff := cmp.Diff(tc.details, texts(update.ConnectionDetails)); diff != "" {
 				t.Errorf("connection details (P64) -want +got:\n%s", diff)
@@ -156,19 +154,18 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	const unknown, terminal, plain, none = "outcome unknown", "terminal", "plain", "none"
 	cases := map[string]struct {
-		reason string
-		verb   string
-		err    error
-		want   string // marks of the error
+		verb string
+		err  error
+		want string // marks of the error
 	}{
-		"CreateBroken":    {reason: "The vendor may have done it all the same.", verb: "create", err: errBroken, want: unknown},
-		"CreateUnsent":    {reason: "Nobody heard the request.", verb: "create", err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
-		"CreateThrottled": {reason: "The limits held it back.", verb: "create", err: &limits.NotSentError{}, want: plain},
-		"CreateInvalid":   {reason: "Repeating it heals nothing.", verb: "create", err: errInvalid, want: terminal},
-		"UpdateInvalid":   {reason: "Repeating it heals nothing.", verb: "update", err: errInvalid, want: terminal},
-		"UpdateBroken":    {reason: "It is repeated, with backoff.", verb: "update", err: errBroken, want: plain},
-		"DeleteMissing":   {reason: "Gone is gone (R38).", verb: "delete", err: errNotFound, want: none},
-		"DeleteBroken":    {reason: "It is repeated, with backoff.", verb: "delete", err: errBroken, want: plain},
+		"create, connection reset": {verb: "create", err: errBroken, want: unknown},
+		"create, request not sent": {verb: "create", err: fmt.Errorf("dial: %w", syscall.ECONNREFUSED), want: plain},
+		"create, throttled":        {verb: "create", err: &limits.NotSentError{}, want: plain},
+		"create, invalid":          {verb: "create", err: errInvalid, want: terminal},
+		"update, invalid":          {verb: "update", err: errInvalid, want: terminal},
+		"update, connection reset": {verb: "update", err: errBroken, want: plain},
+		"delete, not found (R38)":  {verb: "delete", err: errNotFound, want: none},
+		"delete, connection reset": {verb: "delete", err: errBroken, want: plain},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +182,7 @@ func TestErrors(t *testing.T) {
 				got = unknown
 			}
 			if got != tc.want {
-				t.Errorf("%s\nThe error is %s, want %s: %v", tc.reason, got, tc.want, err)
+				t.Errorf("the error is %s, want %s: %v", got, tc.want, err)
 			}
 		})
 	}
@@ -297,14 +294,13 @@ func TestErrorsSayWhatFailed(t *testing.T) {
 func TestFindCreated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
-		have   *vendorWidget
-		want   string
+		have *vendorWidget
+		want string
 	}{
-		"Made":    {reason: "It carries the object's label.", have: &vendorWidget{ID: "w-9", Status: "MAKING", Labels: ours()}, want: "w-9"},
-		"Going":   {reason: "What is going away is nobody's.", have: &vendorWidget{ID: "w-9", Status: "GOING", Labels: ours()}},
-		"Nothing": {reason: "There is none."},
-		"Others":  {reason: "A vendor that ignores the filter must not give us somebody else's.", have: &vendorWidget{ID: "w-9", Status: "READY"}},
+		"found by the ownership label":  {have: &vendorWidget{ID: "w-9", Status: "MAKING", Labels: ours()}, want: "w-9"},
+		"being deleted":                 {have: &vendorWidget{ID: "w-9", Status: "GOING", Labels: ours()}},
+		"none":                          {},
+		"the vendor ignores the filter": {have: &vendorWidget{ID: "w-9", Status: "READY"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +308,7 @@ func TestFindCreated(t *testing.T) {
 			w := newWidget(nil)
 			got, err := as[managed.CreateFinder](t, connect(t, widgets(), &vendor{have: tc.have}, w)).FindCreated(t.Context(), w)
 			if got != tc.want || err != nil {
-				t.Errorf("%s\nfound %q, want %q; error %v", tc.reason, got, tc.want, err)
+				t.Errorf("found %q, want %q; error %v", got, tc.want, err)
 			}
 		})
 	}

@@ -34,31 +34,27 @@ func TestNotFilled(t *testing.T) {
 		parameters: mapping.NamedFields(reflect.TypeFor[settings]()),
 	}
 	cases := map[string]struct {
-		reason string
-		set    settings
-		want   []string
+		set  settings
+		want []string
 	}{
-		"Nothing (R155)": {reason: "What is empty may be filled.", set: settings{Settings: map[string]string{}, Network: &network{}}},
-		"Maps (R149)": {
-			reason: "A key that the user removed must not come back.",
-			set:    settings{Settings: map[string]string{"a": "b"}, Network: &network{Tags: map[string]string{"a": "b"}}},
-			want:   []string{"settings", "network.tags"},
+		"nothing is set (R155)": {set: settings{Settings: map[string]string{}, Network: &network{}}},
+		"maps that the user set (R149)": {
+			set:  settings{Settings: map[string]string{"a": "b"}, Network: &network{Tags: map[string]string{"a": "b"}}},
+			want: []string{"settings", "network.tags"},
 		},
-		"Others add (R151)": {
-			reason: "The kind says that others add to the map.",
-			set:    settings{Open: map[string]string{"a": "b"}},
+		"maps to which others add (R151)": {
+			set: settings{Open: map[string]string{"a": "b"}},
 		},
-		"Immutable (N33)": {
-			reason: "The API server refuses to add to what cannot change.",
-			set:    settings{Placement: placement{Zone: ptr.To("z")}, Version: ptr.To("1")},
-			want:   []string{"placement", "version"},
+		"immutable fields (N33)": {
+			set:  settings{Placement: placement{Zone: ptr.To("z")}, Version: ptr.To("1")},
+			want: []string{"placement", "version"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(tc.want, k.notFilled(&tc.set)); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}

@@ -241,14 +241,13 @@ func TestInitialParameters(t *testing.T) {
 	initial := widgetParameters{Region: ptr.To("east"), Size: ptr.To(int64(3)), Script: ptr.To("s")}
 	merged, fixed := vendorWidget{Region: "east", Size: 3, Tier: "gold"}, vendorWidget{Region: "east", Tier: "gold"}
 	cases := map[string]struct {
-		reason string
-		verb   string
-		want   vendorWidget
+		verb string
+		want vendorWidget
 	}{
-		"get (R138)":    {"Fields of initProvider may address the resource.", "get", merged},
-		"find (R138)":   {"They may address what an interrupted create left behind.", "find", merged},
-		"update (R138)": {"Mutable fields of initProvider count at creation only.", "update", fixed},
-		"delete (R138)": {"Mutable fields of initProvider count at creation only.", "delete", fixed},
+		"get (R138)":    {"get", merged},
+		"find (R138)":   {"find", merged},
+		"update (R138)": {"update", fixed},
+		"delete (R138)": {"delete", fixed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +273,7 @@ func TestInitialParameters(t *testing.T) {
 			got := v.request.Want
 			got.Labels = nil
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+				t.Errorf("-want +got:\n%s", diff)
 			}
 			if diff := cmp.Diff(widgetParameters{Tier: ptr.To("gold")}, w.parameters); diff != "" {
 				t.Errorf("the object itself does not take initProvider over, nor what the vendor has of it (R146): -want +got:\n%s", diff)
@@ -304,13 +303,12 @@ func TestInitialPartOfStruct(t *testing.T) {
 	type request = kind.Request[placed, vendors]
 	whole, fixed := placedNetwork{ID: ptr.To("n"), Mode: ptr.To("m")}, placedNetwork{ID: ptr.To("n")}
 	for name, tc := range map[string]struct {
-		reason         string
 		desired        *placedNetwork
 		update, delete *placedNetwork
 	}{
-		"left out (R138)":  {reason: "The mode that the creation set stays.", update: nil, delete: &fixed},
-		"desired (R138)":   {reason: "It is sent, and whole.", desired: &placedNetwork{Mode: ptr.To("m")}, update: &whole, delete: &whole},
-		"all there (R142)": {reason: "forProvider wins.", desired: &whole, update: &whole, delete: &whole},
+		"left out (R138)": {update: nil, delete: &fixed},
+		"desired (R138)":  {desired: &placedNetwork{Mode: ptr.To("m")}, update: &whole, delete: &whole},
+		"both (R142)":     {desired: &whole, update: &whole, delete: &whole},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -327,7 +325,7 @@ func TestInitialPartOfStruct(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(map[string]*placedNetwork{"update": tc.update, "delete": tc.delete}, got); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
@@ -393,7 +391,7 @@ func TestInput(t *testing.T) {
 		t.Errorf("Create is given other than parameters, name and labels: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(updateInput{Size: ptr.To(int8(3))}, update); diff != "" {
-		t.Errorf("Update is given other than the parameters: -want +got:\n%s", diff)
+		t.Errorf("Update is given other than the parameters -want +got:\n%s", diff)
 	}
 }
 

@@ -65,12 +65,10 @@ func TestCopy(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cases := map[string]struct {
-		reason string
-		from   vendorGroup
-		want   group
+		from vendorGroup
+		want group
 	}{
-		"Everything": {
-			reason: "Names match whatever their spelling, numbers whatever their width.",
+		"names of any spelling, numbers of any width": {
 			from: vendorGroup{
 				vendorBase: &vendorBase{CreatedAt: began, Tags: map[string]string{"a": "b"}},
 				CidrBlock:  "10.0.0.0/8", Description: "d", Size: 3, Public: true, Ratio: 0.5, Kind: "small",
@@ -83,9 +81,8 @@ func TestCopy(t *testing.T) {
 				Parent: &group{CIDRBlock: ptr.To("p"), Size: ptr.To(0), Public: ptr.To(false), Ratio: ptr.To(0.0)},
 			},
 		},
-		"Nothing": {
-			reason: "An empty answer sets nothing, but 0 and false are answers.",
-			want:   group{Size: ptr.To(0), Public: ptr.To(false), Ratio: ptr.To(0.0)},
+		"an empty answer sets 0 and false only": {
+			want: group{Size: ptr.To(0), Public: ptr.To(false), Ratio: ptr.To(0.0)},
 		},
 	}
 	convert, unmatched, err := mapping.New[vendorGroup, group]()
@@ -97,7 +94,7 @@ func TestCopy(t *testing.T) {
 			t.Parallel()
 			got, err := convert(&tc.from)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-				t.Errorf("%s\nerror %v, -want +got:\n%s", tc.reason, err, diff)
+				t.Errorf("error %v, -want +got:\n%s", err, diff)
 			}
 		})
 	}
@@ -122,18 +119,15 @@ func TestBetween(t *testing.T) {
 		Kept        string
 	}
 	cases := map[string]struct {
-		reason string
-		from   group
-		want   input
+		from group
+		want input
 	}{
-		"PresentThoughEmpty": {
-			reason: "A user who sets an empty description wants it cleared.",
-			from:   group{CIDRBlock: ptr.To("c"), Description: ptr.To(""), Tags: map[string]string{}},
-			want:   input{CIDRBlock: "c", Description: ptr.To(""), Tags: &map[string]string{}, Kept: "k"},
+		"empty values that are set": {
+			from: group{CIDRBlock: ptr.To("c"), Description: ptr.To(""), Tags: map[string]string{}},
+			want: input{CIDRBlock: "c", Description: ptr.To(""), Tags: &map[string]string{}, Kept: "k"},
 		},
-		"Absent": {
-			reason: "What is not declared is not sent.",
-			want:   input{Kept: "k"},
+		"unset values": {
+			want: input{Kept: "k"},
 		},
 	}
 	for name, tc := range cases {
@@ -144,7 +138,7 @@ func TestBetween(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
