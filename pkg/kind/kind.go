@@ -226,9 +226,7 @@ type System[C any] struct {
 	Invalid func(error) bool
 }
 
-func is(class func(error) bool, err error) bool {
-	return err != nil && class != nil && class(err)
-}
+func is(class func(error) bool, err error) bool { return err != nil && class != nil && class(err) }
 
 // callError names the call that failed (R28), and marks an error that repeating the call cannot heal.
 func (s System[C]) callError(verb, noun string, err error) error {

@@ -93,9 +93,7 @@ func owned(uid types.UID) func(*Network) {
 	}
 }
 
-func labelled(key, value string) func(*Network) {
-	return func(n *Network) { n.Labels[key] = value }
-}
+func labelled(key, value string) func(*Network) { return func(n *Network) { n.Labels[key] = value } }
 
 func (s stage) ref(name string, p *xpv1.Policy) *xpv1.Reference {
 	return &xpv1.Reference{Name: s.p + name, Policy: p}

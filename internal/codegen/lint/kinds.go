@@ -59,7 +59,7 @@ func managed(k *model.Kind) string {
 		of      model.Ref
 		content string
 	}{{k.Parameters, "its settings"}, {k.Observation, "the fields that the external system reports"}} {
-		if pkg := k.Package.API.Package(part.of.Import); part.of.Name == "" || pkg != nil && pkg.Structs[part.of.Name] == nil {
+		if pkg := k.Package.API.Package(part.of.Import); part.of.Name == "" || pkg != nil && pkg.Struct(part.of.Name) == nil {
 			return fmt.Sprintf("%s has no struct %s: declare it with %s", k.Name, part.of.Name, part.content)
 		}
 	}

@@ -141,7 +141,7 @@ func fitGenerated(f *model.Field, value string) string {
 func (f *findings) markers(pkg *model.Package) {
 	ofPackages, ofTypes, ofFields := knownMarkers()
 	f.comment(nil, pkg.Comment, ofPackages)
-	for _, s := range pkg.OrderedStructs() {
+	for _, s := range pkg.Structs {
 		f.comment(nil, s.Comment, ofTypes)
 		for _, field := range s.Fields {
 			f.comment(field, field.Comment, ofFields)

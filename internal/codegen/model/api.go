@@ -35,12 +35,12 @@ type API struct {
 	Dir      string     // the folder, relative to Base
 	Path     string     // import path of the folder
 	Packages []*Package // below the folder, including those that are generated, sorted by folder
-
-	byPath map[string]*Package
 }
 
 // Package returns the package of an import path, nil if it is not a part of the API.
-func (a *API) Package(path string) *Package { return a.byPath[path] }
+func (a *API) Package(path string) *Package {
+	return first(a.Packages, func(p *Package) bool { return p.Path == path })
+}
 
 // Load reads all packages below a folder. dir and all paths of the result are relative to base.
 func Load(base, dir string) (*API, error) {
@@ -60,12 +60,12 @@ func Load(base, dir string) (*API, error) {
 	if _, err := os.Stat(filepath.Join(absolute, "apis")); err == nil {
 		return nil, fmt.Errorf("%s contains more than API types: use the folder %s", dir, filepath.Join(dir, "apis"))
 	}
-	api := &API{Base: base, Dir: dir, Path: path.Join(module, filepath.ToSlash(below)), byPath: map[string]*Package{}}
+	api := &API{Base: base, Dir: dir, Path: path.Join(module, filepath.ToSlash(below))}
 	if err := api.read(); err != nil {
 		return nil, err
 	}
 	for _, pkg := range api.Packages {
-		for _, s := range pkg.OrderedStructs() {
+		for _, s := range pkg.Structs {
 			if k := readKind(s); k != nil {
 				pkg.Kinds = append(pkg.Kinds, k)
 			}
@@ -103,14 +103,9 @@ func (a *API) read() error {
 		if err != nil || pkg == nil {
 			return err
 		}
-		a.add(pkg)
+		a.Packages = append(a.Packages, pkg)
 		return nil
 	})
-}
-
-func (a *API) add(pkg *Package) {
-	a.Packages = append(a.Packages, pkg)
-	a.byPath[pkg.Path] = pkg
 }
 
 // addSecond adds the namespaced kinds of a kind of both scopes, in their own package, unless the author wrote them.
@@ -139,13 +134,13 @@ func (a *API) addCopy(k *Kind, pkg *Package, name string, scope Scope) {
 func (a *API) secondPackage(first *Package) *Package {
 	below := strings.TrimPrefix(first.Path, a.Path+"/")
 	where := path.Join(a.Path, "namespaced", below)
-	if pkg := a.byPath[where]; pkg != nil {
+	if pkg := a.Package(where); pkg != nil {
 		pkg.Source = first
 		return pkg
 	}
 	pkg := newPackage(a, filepath.Join(a.Dir, "namespaced", filepath.FromSlash(below)), where)
 	pkg.Name, pkg.Header, pkg.Source = first.Name, first.Header, first
-	a.add(pkg)
+	a.Packages = append(a.Packages, pkg)
 	return pkg
 }
 
@@ -206,14 +201,12 @@ type Package struct {
 	Header  string // comment above the package comment: the licence
 	Comment Comment
 
-	Structs  map[string]*Struct // that the author declared
-	Declared map[string]bool    // names of all top-level declarations of the author
-	Methods  map[string]bool    // that the author declared, as Type.Method
-	Kinds    []*Kind            // including those that are generated, sorted by name
-	Source   *Package           // package of the first scope, if this one is that of the second
-	Written  bool               // the author wrote a file of the package
-
-	order []string // names of structs in the order of the source
+	Structs  []*Struct       // that the author declared, in the order of the source
+	Declared map[string]bool // names of all top-level declarations of the author
+	Methods  map[string]bool // that the author declared, as Type.Method
+	Kinds    []*Kind         // including those that are generated, sorted by name
+	Source   *Package        // package of the first scope, if this one is that of the second
+	Written  bool            // the author wrote a file of the package
 }
 
 // Group of the package's kinds.
@@ -225,9 +218,7 @@ func (p *Package) Group() string {
 }
 
 // Version of the package's kinds.
-func (p *Package) Version() string {
-	return cmp.Or(p.Comment.Value("versionName"), p.Name)
-}
+func (p *Package) Version() string { return cmp.Or(p.Comment.Value("versionName"), p.Name) }
 
 // secondGroup is the group of the namespaced kinds of a package: .m before the last two labels (N35).
 func (p *Package) secondGroup() string {
@@ -259,13 +250,9 @@ func (p *Package) OptedIn() bool {
 	return false
 }
 
-// OrderedStructs returns the structs in the order of the source.
-func (p *Package) OrderedStructs() []*Struct {
-	all := make([]*Struct, 0, len(p.order))
-	for _, name := range p.order {
-		all = append(all, p.Structs[name])
-	}
-	return all
+// Struct returns the struct of a name, nil if the author declared none.
+func (p *Package) Struct(name string) *Struct {
+	return first(p.Structs, func(s *Struct) bool { return s.Name == name })
 }
 
 // Kind returns the kind of a name, nil if there is none.
@@ -275,8 +262,7 @@ func (p *Package) Kind(name string) *Kind {
 
 func newPackage(api *API, dir, path string) *Package {
 	return &Package{
-		API: api, Dir: dir, Path: path,
-		Structs: map[string]*Struct{}, Declared: map[string]bool{}, Methods: map[string]bool{},
+		API: api, Dir: dir, Path: path, Declared: map[string]bool{}, Methods: map[string]bool{},
 	}
 }
 
@@ -366,9 +352,8 @@ func (p *Package) readDeclaration(file *ast.File, d *ast.GenDecl, at func(token.
 				continue
 			}
 			doc := cmp.Or(spec.Doc, d.Doc)
-			read := readStruct(p, file, spec, readComment(at, markersAbove(file, doc, at), doc), s, at)
-			p.Structs[read.Name] = read
-			p.order = append(p.order, read.Name)
+			comment := readComment(at, markersAbove(file, doc, at), doc)
+			p.Structs = append(p.Structs, readStruct(p, file, spec, comment, s, at))
 		}
 	}
 }

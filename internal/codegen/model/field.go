@@ -94,7 +94,7 @@ func (f *Field) Below() *Struct {
 	if pkg == nil {
 		return nil
 	}
-	return pkg.Structs[f.Type.Name]
+	return pkg.Struct(f.Type.Name)
 }
 
 func readStruct(

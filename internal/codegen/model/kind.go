@@ -104,15 +104,13 @@ func begins(runes []rune, i int) bool {
 // Lookup returns the struct that a reference names, nil if it was not read.
 func (k *Kind) Lookup(r Ref) *Struct {
 	if pkg := k.Package.API.Package(r.Import); pkg != nil {
-		return pkg.Structs[r.Name]
+		return pkg.Struct(r.Name)
 	}
 	return nil
 }
 
 // specOf returns the field that defines the role of a kind: a class has specTemplate instead of spec (K21).
-func specOf(s *Struct) *Field {
-	return cmp.Or(s.Field("SpecTemplate"), s.Field("Spec"))
-}
+func specOf(s *Struct) *Field { return cmp.Or(s.Field("SpecTemplate"), s.Field("Spec")) }
 
 // readKind returns the kind that a struct declares, nil if it has no role.
 func readKind(s *Struct) *Kind {

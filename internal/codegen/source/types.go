@@ -43,9 +43,7 @@ func (v view) Common() string {
 }
 
 // MadeNoun returns the noun of the managed kind of a class.
-func (v view) MadeNoun() string {
-	return (&model.Kind{Name: v.MadeName()}).Noun()
-}
+func (v view) MadeNoun() string { return (&model.Kind{Name: v.MadeName()}).Noun() }
 
 // Settings returns the fields of the parameters.
 func (v view) Settings() []*model.Field {
@@ -188,9 +186,7 @@ const bindable model.Role = "bindable"
 func (v view) Missing(method string) bool { return !v.Package.Methods[v.Name+"."+method] }
 
 // MissingOfList is true for a method of the list that the author did not write.
-func (v view) MissingOfList(method string) bool {
-	return !v.Package.Methods[v.Name+"List."+method]
-}
+func (v view) MissingOfList(method string) bool { return !v.Package.Methods[v.Name+"List."+method] }
 
 // Item returns the interface of package resource for items of lists of the kind, if there is one.
 func (v view) Item() string {
@@ -304,6 +300,4 @@ func isReference(f *model.Field) bool {
 }
 
 // Literal returns the paths as a Go literal.
-func (l list) Literal() string {
-	return fmt.Sprintf("[]string{\"%s\"}", strings.Join(l.Paths, `", "`))
-}
+func (l list) Literal() string { return fmt.Sprintf("[]string{\"%s\"}", strings.Join(l.Paths, `", "`)) }

@@ -63,9 +63,7 @@ func (p path) field(name string) path {
 	return path{p.exact + name, p.general + name}
 }
 
-func (p path) index(i int) path {
-	return path{p.exact + "[" + strconv.Itoa(i) + "]", p.general}
-}
+func (p path) index(i int) path { return path{p.exact + "[" + strconv.Itoa(i) + "]", p.general} }
 
 // in is true if one of the fields has the path.
 func (p path) in(fields []string) bool {
@@ -112,9 +110,7 @@ func element(of []any, i int) any {
 	return nil
 }
 
-func names(object map[string]any) []string {
-	return slices.Sorted(maps.Keys(object))
-}
+func names(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
 
 // plain normalizes a name: api-key, api_key and apiKey are the same.
 func plain(name string) string {
