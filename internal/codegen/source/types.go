@@ -5,7 +5,6 @@ package source
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -125,12 +124,9 @@ func keptInInit(marker string) bool {
 
 // An accessor is a pair of methods, SetName and GetName, over a field.
 type accessor struct {
-	// Name is the suffix of the methods, Field the path of the field.
-	Name, Field string
-	// Before is the prefix of the type: *, [] or nothing. Import and Type are its package and name.
-	Before, Import, Type string
-	// Satisfies is the interface of package resource with the methods.
-	Satisfies string
+	Name, Field          string // suffix of the methods, and path of the field
+	Before, Import, Type string // prefix *, [] or nothing, package and name of the type
+	Satisfies            string // interface of package resource with the methods
 }
 
 const corePath = "k8s.io/api/core/v1"
@@ -214,19 +210,10 @@ func (v view) embedsCluster() bool {
 
 // rules is the data of the template of field rules for a parameters type.
 type rules struct {
-	// Type is the name of the parameters type, Noun that of the kind.
-	Type, Noun string
-	// Lists are the fields of parameters.Rules that are lists of paths.
-	Lists []list
-	// Defaults and Generated are the fields that are maps.
+	Type, Noun          string              // of the parameters type, and of the kind
+	Lists               map[string][]string // fields of parameters.Rules that are lists of paths
 	Defaults, Generated map[string]string
-	// Labels is the path of the labels.
-	Labels string
-}
-
-type list struct {
-	Name  string
-	Paths []string
+	Labels              string
 }
 
 func rulesOf(pkg *model.Package) []rules {
@@ -246,58 +233,44 @@ func rulesOf(pkg *model.Package) []rules {
 }
 
 func readRules(k *model.Kind, parameters *model.Struct) rules {
-	r := rules{Type: k.Parameters.Name, Noun: k.Noun(), Defaults: map[string]string{}, Generated: map[string]string{}}
-	paths := map[string][]string{}
-	add := func(name, path string) {
-		if !slices.Contains(paths[name], path) {
-			paths[name] = append(paths[name], path)
-		}
+	r := rules{
+		Type: k.Parameters.Name, Noun: k.Noun(), Lists: map[string][]string{}, Defaults: map[string]string{}, Generated: map[string]string{},
 	}
-	for _, place := range parameters.Walk() {
-		f, path := place.Field(), place.Path()
-		if f.Comment.Has("immutable") && !isReference(f) {
-			add("Immutable", path)
-		}
-		if f.Comment.Has("bowline:sensitive") {
-			add("Sensitive", path)
-		}
-		if f.Comment.Value("listType") == "set" {
-			add("Sets", path)
-		}
-		for _, m := range f.Comment.Markers {
-			for word := range strings.SplitSeq(m.Value, ";") {
-				if m.Name == "bowline:compare" {
-					add(comparisons()[strings.TrimSpace(word)], path)
-				}
-			}
-		}
-		if value := f.Comment.Value("bowline:default"); value != "" {
-			r.Defaults[path] = value
-		}
-		if key := f.Comment.Value("bowline:generated"); key != "" {
-			r.Generated[path] = key
-		}
-		if f.Comment.Has("bowline:labels") {
-			r.Labels = path
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		r.Lists = append(r.Lists, list{name, paths[name]})
-	}
-	return r
-}
-
-// comparisons returns the fields of parameters.Rules for the words of the marker +bowline:compare.
-func comparisons() map[string]string {
-	return map[string]string{
+	comparisons := map[string]string{
 		"set": "Sets", "ignoreCase": "IgnoreCase", "json": "JSON", "ignore": "Ignored", "writeOnly": "WriteOnly", "extra": "Extra",
 		"chosen": "Chosen",
 	}
+	for _, place := range parameters.Walk() {
+		f, path := place.Field(), place.Path()
+		add := func(name string, condition bool) {
+			if condition && !slices.Contains(r.Lists[name], path) {
+				r.Lists[name] = append(r.Lists[name], path)
+			}
+		}
+		for _, m := range f.Comment.Markers {
+			switch m.Name {
+			case "immutable":
+				add("Immutable", !isReference(f))
+			case "bowline:sensitive":
+				add("Sensitive", true)
+			case "listType":
+				add("Sets", m.Value == "set")
+			case "bowline:compare":
+				for word := range strings.SplitSeq(m.Value, ";") {
+					add(comparisons[strings.TrimSpace(word)], true)
+				}
+			case "bowline:default":
+				r.Defaults[path] = m.Value
+			case "bowline:generated":
+				r.Generated[path] = m.Value
+			case "bowline:labels":
+				r.Labels = path
+			}
+		}
+	}
+	return r
 }
 
 func isReference(f *model.Field) bool {
 	return f.Type.Import == model.CommonPath && slices.Contains([]string{"Reference", "NamespacedReference"}, f.Type.Name)
 }
-
-// Literal returns the paths as a Go literal.
-func (l list) Literal() string { return fmt.Sprintf("[]string{\"%s\"}", strings.Join(l.Paths, `", "`)) }
