@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/pprof"
@@ -155,14 +154,6 @@ func (c *controllers) counts(ctx context.Context) (counts, error) {
 	return answer, c.ask(ctx, http.MethodGet, "/counts", &answer)
 }
 
-func (c *controllers) startProfile(ctx context.Context, file string) error {
-	return c.ask(ctx, http.MethodPost, "/profile?file="+url.QueryEscape(file), nil)
-}
-
-func (c *controllers) stopProfile(ctx context.Context) error {
-	return c.ask(ctx, http.MethodDelete, "/profile", nil)
-}
-
 func (c *controllers) ask(ctx context.Context, method, path string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, method, "http://controllers"+path, nil)
 	if err != nil {
@@ -186,12 +177,12 @@ func (c *controllers) ask(ctx context.Context, method, path string, answer any) 
 	return nil
 }
 
-// until reads the counts until a count of requests or calls is as high as wanted.
-func (c *controllers) until(ctx context.Context, of func(counts) int, want int) error {
+// await reads the counts until one of them is as high as wanted.
+func (c *controllers) await(ctx context.Context, count func(counts) int, want int) error {
 	err := testkit.Poll(ctx, func() error {
 		have, err := c.counts(ctx)
-		if err == nil && of(have) < want {
-			err = fmt.Errorf("the controllers watched or observed %d times, want %d", of(have), want)
+		if err == nil && count(have) < want {
+			err = fmt.Errorf("the controllers watched or observed %d times, want %d", count(have), want)
 		}
 		return err
 	})
@@ -201,14 +192,6 @@ func (c *controllers) until(ctx context.Context, of func(counts) int, want int) 
 	return err
 }
 
-// watching waits until the controllers watch the objects, which is a moment after they are ready.
-func (c *controllers) watching(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	return c.until(ctx, func(have counts) int { return have.Requests["watch "+resource] }, 1)
-}
+func watches(have counts) int { return have.Requests["watch "+resource] }
 
-// observed waits until the controllers have observed every object since their start.
-func (c *controllers) observed(ctx context.Context, n int) error {
-	return c.until(ctx, func(have counts) int { return have.Calls["observe"] }, n)
-}
+func observes(have counts) int { return have.Calls["observe"] }

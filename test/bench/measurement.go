@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +75,7 @@ func (b *bench) phase(ctx context.Context, phase string, p *plane, c *controller
 	if c == nil || b.cpuProfile == "" {
 		return nil
 	}
-	return c.stopProfile(ctx)
+	return c.ask(ctx, http.MethodDelete, "/profile", nil)
 }
 
 // startProfile profiles the controllers, if that was chosen.
@@ -81,26 +83,21 @@ func (b *bench) startProfile(ctx context.Context, phase string, c *controllers) 
 	if b.cpuProfile == "" {
 		return nil
 	}
-	dir, err := filepath.Abs(b.cpuProfile)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
+	file, err := filepath.Abs(filepath.Join(b.cpuProfile, phase+".pprof"))
 	if err != nil {
 		return err
 	}
-	return c.startProfile(ctx, filepath.Join(dir, phase+".pprof"))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return c.ask(ctx, http.MethodPost, "/profile?file="+url.QueryEscape(file), nil)
 }
 
 // addCounts adds the controllers' requests and external calls per object.
 func (b *bench) addCounts(phase string, before, after counts) {
-	perObject := func(what string, n int) {
-		b.report.add(phase, what+" per object", float64(n)/float64(b.objects))
-	}
-	each := func(prefix string, before, after map[string]int) {
-		for _, what := range slices.Sorted(maps.Keys(after)) {
-			if n := after[what] - before[what]; n > 0 {
-				perObject(prefix+what, n)
-			}
+	add := func(what string, n int) {
+		if n > 0 {
+			b.report.add(phase, what+" per object", float64(n)/float64(b.objects))
 		}
 	}
 	total := 0
@@ -109,9 +106,13 @@ func (b *bench) addCounts(phase string, before, after counts) {
 			total += n - before.Requests[what]
 		}
 	}
-	perObject("API requests", total)
-	each("  ", before.Requests, after.Requests)
-	each("external calls: ", before.Calls, after.Calls)
+	b.report.add(phase, "API requests per object", float64(total)/float64(b.objects))
+	for _, what := range slices.Sorted(maps.Keys(after.Requests)) {
+		add("  "+what, after.Requests[what]-before.Requests[what])
+	}
+	for _, what := range slices.Sorted(maps.Keys(after.Calls)) {
+		add("external calls: "+what, after.Calls[what]-before.Calls[what])
+	}
 }
 
 // A usage is processor time in seconds, and memory in MB: all that is in RAM, and the part that no file holds, heaps and stacks.

@@ -92,18 +92,33 @@ func (b *bench) measureObjects(ctx context.Context) error {
 			return b.phase(ctx, phase, p, c, func(ctx context.Context) error { return b.change(ctx, phase, w, request) })
 		}
 		if err := b.withControllers(ctx, p, func(c *controllers) error {
-			if err := c.watching(ctx); err != nil {
+			limited, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			if err := c.await(limited, watches, 1); err != nil { // a moment after they are ready
 				return err
 			}
 			return change(c, "create", readyAt(1), func(ctx context.Context, i int) error { return p.client.Create(ctx, object(i)) })
 		}); err != nil {
 			return err
 		}
-		if err := b.withControllers(ctx, p, func(c *controllers) error { return b.idle(ctx, p, c) }, "--poll-interval", idlePoll.String()); err != nil {
+		if err := b.withControllers(ctx, p, func(c *controllers) error {
+			limited, cancel := b.limited(ctx)
+			defer cancel()
+			if err := c.await(limited, observes, b.objects); err != nil {
+				return err
+			}
+			b.say("idle: %s with a poll interval of %s", idleTime, idlePoll)
+			b.report.add("idle", "seconds", idleTime.Seconds())
+			return b.phase(ctx, "idle", p, c, func(ctx context.Context) error { return sleep(ctx, idleTime) })
+		}, "--poll-interval", idlePoll.String()); err != nil {
 			return err
 		}
 		return b.withControllers(ctx, p, func(c *controllers) error {
-			if err := b.restart(ctx, p, c); err != nil {
+			begin := time.Now()
+			if err := b.phase(ctx, "restart", p, c, func(ctx context.Context) error {
+				defer func() { b.report.add("restart", "seconds from ready to all observed", time.Since(begin).Seconds()) }()
+				return c.await(ctx, observes, b.objects)
+			}); err != nil {
 				return err
 			}
 			larger := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"forProvider": {"size": 2}}}`))
@@ -166,28 +181,6 @@ func (b *bench) change(ctx context.Context, phase string, w *work, request func(
 	b.report.add(phase, "p50 seconds of an object", percentile(took, 50).Seconds())
 	b.report.add(phase, "p99 seconds of an object", percentile(took, 99).Seconds())
 	return nil
-}
-
-// idle measures without changes, once the controllers have observed all objects.
-func (b *bench) idle(ctx context.Context, p *plane, c *controllers) error {
-	limited, cancel := b.limited(ctx)
-	defer cancel()
-	if err := c.observed(limited, b.objects); err != nil {
-		return err
-	}
-	b.say("idle: %s with a poll interval of %s", idleTime, idlePoll)
-	b.report.add("idle", "seconds", idleTime.Seconds())
-	return b.phase(ctx, "idle", p, c, func(ctx context.Context) error { return sleep(ctx, idleTime) })
-}
-
-// restart measures until restarted controllers have observed all objects.
-func (b *bench) restart(ctx context.Context, p *plane, c *controllers) error {
-	return b.phase(ctx, "restart", p, c, func(ctx context.Context) error {
-		begin := time.Now()
-		err := c.observed(ctx, b.objects)
-		b.report.add("restart", "seconds from ready to all observed", time.Since(begin).Seconds())
-		return err
-	})
 }
 
 // A work is a change of each object that is to be done.
