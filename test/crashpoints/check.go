@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -153,7 +152,8 @@ func (t *attempt) opens(ctx context.Context) error {
 			return err
 		}
 		// The Secret of a deleted claim is deleted too.
-		return client.IgnoreNotFound(t.copied(ctx))
+		_, err := inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
+		return client.IgnoreNotFound(err)
 	})
 }
 
@@ -309,30 +309,12 @@ func (t *attempt) bound(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if synced := claim.GetCondition(xpv1.TypeSynced); synced.Status != corev1.ConditionTrue {
-		return fmt.Errorf("claim %s: Synced: %s %s", claim.GetName(), synced.Reason, synced.Message)
-	}
 	t.claim, t.object = claim, b.Managed
 	all, err := t.site.objects(ctx)
 	if err == nil && len(all) != 1 {
 		err = fmt.Errorf("there are %d managed resources", len(all))
 	}
-	return errors.Join(err, t.copied(ctx), t.counted(ctx))
-}
-
-// copied returns nil if the Secret of the claim has the content of that of the object, and both refer to each other.
-func (t *attempt) copied(ctx context.Context) error {
-	b, err := inspect.Copied(ctx, t.site.client, t.claim, t.object.(resource.BindableManaged))
-	switch {
-	case err != nil:
-		return err
-	case !meta.PropagationAllowed(b.Source, b.Copy):
-		return errors.New("the Secret of the managed resource may not be copied to that of the claim")
-	case !metav1.IsControlledBy(b.Copy, t.claim) || len(meta.PropagatesTo(b.Source)) != 1:
-		return fmt.Errorf("the Secret of the claim is owned by %v, and the other one is copied to %v", b.Copy.OwnerReferences,
-			meta.PropagatesTo(b.Source))
-	}
-	return nil
+	return errors.Join(err, t.counted(ctx))
 }
 
 // counted returns nil if the class counts exactly the claims with a managed resource of it.

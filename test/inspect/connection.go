@@ -19,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
@@ -102,6 +103,9 @@ func Bound(ctx context.Context, c client.Client, claim resource.Claim) (*Binding
 		return nil, fmt.Errorf("claim %s is %q and refers to %v; Ready: %s %s", claim.GetName(), claim.GetBindingPhase(), ref,
 			ready.Reason, ready.Message)
 	}
+	if synced := claim.GetCondition(xpv1.TypeSynced); synced.Status != corev1.ConditionTrue {
+		return nil, fmt.Errorf("claim %s: Synced: %s %s", claim.GetName(), synced.Reason, synced.Message)
+	}
 	o, err := c.Scheme().New(ref.GroupVersionKind())
 	if err != nil {
 		return nil, err
@@ -119,7 +123,8 @@ func Bound(ctx context.Context, c client.Client, claim resource.Claim) (*Binding
 	return Copied(ctx, c, claim, mg)
 }
 
-// Copied returns an error unless the Secret of the claim has the content of that of the managed resource.
+// Copied returns an error unless the Secret of the claim has the content of that of the managed resource, belongs to the claim, and
+// both agree to be copied.
 func Copied(ctx context.Context, c client.Client, claim resource.Claim, mg resource.BindableManaged) (*Binding, error) {
 	from, to := mg.GetWriteConnectionSecretToReference(), claim.GetWriteConnectionSecretToReference()
 	if from == nil || to == nil {
@@ -132,8 +137,11 @@ func Copied(ctx context.Context, c client.Client, claim resource.Claim, mg resou
 	); err != nil {
 		return nil, err
 	}
-	if !maps.EqualFunc(b.Source.Data, b.Copy.Data, bytes.Equal) {
+	switch to := meta.PropagatesTo(b.Source); {
+	case !maps.EqualFunc(b.Source.Data, b.Copy.Data, bytes.Equal):
 		return nil, fmt.Errorf("the Secrets %s/%s and %s/%s differ", b.Source.Namespace, b.Source.Name, b.Copy.Namespace, b.Copy.Name)
+	case !meta.PropagationAllowed(b.Source, b.Copy) || len(to) != 1 || !metav1.IsControlledBy(b.Copy, claim):
+		return nil, fmt.Errorf("the Secret of the claim is owned by %v, and the other one is copied to %v", b.Copy.OwnerReferences, to)
 	}
 	return b, nil
 }
