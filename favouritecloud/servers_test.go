@@ -45,7 +45,6 @@ func TestLifeOfAnInstance(t *testing.T) {
 			t.Error("a wrong password opens the server")
 		}
 		e.ask(t, online, password, e.write)
-
 		if updated := c.update(t, e, "orders", e.field, 33); updated.Status != sdk.StatusUpdating {
 			t.Errorf("update answered status %s", updated.Status)
 		}

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -28,7 +27,6 @@ type Process struct {
 	pidfd  *os.File
 	child  *exec.Cmd // nil unless the process was started by Start
 	exited chan struct{}
-	closed atomic.Bool
 }
 
 // Start starts cmd and watches it. The child is reaped when it ends.
@@ -116,9 +114,7 @@ func (p *Process) Signal(sig unix.Signal) error {
 
 // Close stops watching the process and does not end it.
 func (p *Process) Close() {
-	if p.closed.CompareAndSwap(false, true) {
-		_ = p.pidfd.Close() // A pidfd has nothing to flush.
-	}
+	_ = p.pidfd.Close() // A pidfd has nothing to flush. It may be closed already.
 }
 
 // Info is the data of /proc about a process.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -125,17 +124,5 @@ func TestWorkerOfDeletedRecordEnds(t *testing.T) {
 	w.failed(errors.New("no luck"))
 	if r, err := w.fleet.get("p", "a"); err != nil || r.Status != sdk.StatusOnline {
 		t.Errorf("the other record became %s, error %v", r.Status, err)
-	}
-}
-
-func TestPasswordsAreLongAndDiffer(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for range 100 {
-		p := NewPassword()
-		if len(p) != 32 || seen[p] || strings.ContainsFunc(p, func(r rune) bool { return r > 'z' || r < '0' }) {
-			t.Errorf("password of %d characters, seen before: %t", len(p), seen[p])
-		}
-		seen[p] = true
 	}
 }
