@@ -1,9 +1,9 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection defines the content of connection Secrets, and consent to have copies of them: the copy of a claim holds the connection keys of
-// its managed resource, and the keys that the claim derives from them in its annotation bowline.dev/connection-keys. Package copies
-// below it creates, updates and deletes the copies.
+// Package connection defines the content of connection Secrets, and consent to copies of them: the copy of a claim holds the
+// connection keys of its managed resource, and the keys that the claim derives from them in its annotation
+// bowline.dev/connection-keys. Package copies below it creates, updates and deletes the copies.
 //
 //	metadata:
 //	  annotations:

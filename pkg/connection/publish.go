@@ -67,8 +67,8 @@ func (s Publisher) Get(ctx context.Context, from client.Reader, mg resource.Mana
 }
 
 // Publish adds details and annotations to the connection Secret of an object and returns it, nil if the object names none, or if
-// there is neither a Secret nor anything to store. Keys that the Secret has besides stay (R206 to R210). It writes nothing if all are there already (R220). have is the
-// Secret as last written, nil to read it.
+// there is neither a Secret nor anything to store. Other keys of the Secret stay (R206 to R210). It writes nothing if all are there
+// already (R220). have is the Secret as last written, nil to read it.
 func (s Publisher) Publish(
 	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
 ) (_ *corev1.Secret, err error) {

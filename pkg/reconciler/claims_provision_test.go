@@ -351,7 +351,9 @@ func TestCause(t *testing.T) {
 			[]xpv1.Condition{failing, xpv1.Stalled(failure.ProviderConfigUnavailable, "")}, "Ask your platform team",
 		},
 		"a failure without a reason (N17, N41)": {[]xpv1.Condition{failing}, "Ask your platform team"},
-		"text in condition Ready (N17, N41)":    {[]xpv1.Condition{xpv1.ReconcileSuccess(), xpv1.Creating().WithMessage("asking https://secret")}, "Wait until it is"},
+		"text in condition Ready (N17, N41)": {
+			[]xpv1.Condition{xpv1.ReconcileSuccess(), xpv1.Creating().WithMessage("asking https://secret")}, "Wait until it is",
+		},
 		"an external name that the claim proposes and that is taken (N24)": {
 			[]xpv1.Condition{failing, xpv1.Stalled(failure.ExternalNameTaken, "")}, `"orders-db", which the claim proposes, is taken`,
 		},

@@ -107,7 +107,8 @@ func templates(claim *metav1.PartialObjectMetadata) string {
 }
 
 // Reconcile gives one copy the data that it should have. A Secret that is no copy, that no object controls, or that its source does
-// not consent to, stays as it is (R288, R289), as does a copy that keeps what its source lost (N42). The API server confirms what the cache knows before anything is written.
+// not consent to, stays as it is (R288, R289), as does a copy that keeps what its source lost (N42). The API server confirms what the
+// cache knows before anything is written.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	to := &corev1.Secret{}
 	if err := r.client.Get(ctx, req.NamespacedName, to); err != nil {

@@ -63,8 +63,8 @@ const (
 const LabelProviderConfig = "bowline.dev/provider-config"
 
 const (
-	defaultPollInterval  = 10 * time.Second
-	defaultCountInterval = time.Second
+	defaultPollInterval = 10 * time.Second
+	countInterval       = time.Second // between writes of the number of users alone
 )
 
 // A Reconciler protects the ProviderConfigs of one kind and counts their users.
@@ -79,8 +79,7 @@ type Reconciler struct {
 	recorder event.Recorder
 	log      logr.Logger
 
-	pollInterval  time.Duration
-	countInterval time.Duration
+	pollInterval time.Duration
 
 	states sync.Map // of *state by types.NamespacedName
 }
@@ -128,14 +127,13 @@ func WithRecorder(er event.Recorder) Option {
 func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option) *Reconciler {
 	name := controllerName(of)
 	r := &Reconciler{
-		client:        mgr.GetClient(),
-		live:          mgr.GetAPIReader(),
-		kind:          of,
-		counter:       newCounter(of.Kind),
-		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "providerconfig/"+name),
-		log:           mgr.GetLogger().WithValues("controller", name),
-		pollInterval:  defaultPollInterval,
-		countInterval: defaultCountInterval,
+		client:       mgr.GetClient(),
+		live:         mgr.GetAPIReader(),
+		kind:         of,
+		counter:      newCounter(of.Kind),
+		recorder:     event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "providerconfig/"+name),
+		log:          mgr.GetLogger().WithValues("controller", name),
+		pollInterval: defaultPollInterval,
 	}
 	_ = objects.MustNew[resource.ProviderConfig](r.client.Scheme(), of) // panic early for a kind that the scheme lacks
 	for _, apply := range o {

@@ -43,8 +43,8 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (recon
 		if client.IgnoreNotFound(err) != nil {
 			o = flow.Written("", errors.Join(o.Err, err))
 		}
-		if delay > 0 && o.Err == nil {
-			o = flow.Await(earlier(delay, o.After), "")
+		if delay > 0 && o.Err == nil && (o.After == 0 || delay < o.After) {
+			o = flow.Await(delay, "")
 		}
 	}
 	return o.Result(o.After)
@@ -55,7 +55,7 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (recon
 func (r *Reconciler) report(ctx context.Context, p *pass) (delay time.Duration, err error) {
 	before := p.config.GetCondition(xpv1.TypeReady)
 	known := p.ready.Type == "" || p.ready.Equal(before)
-	if rest := time.Until(p.state.reported.Add(r.countInterval)); known && rest > 0 && p.config.GetUsers() != p.users {
+	if rest := time.Until(p.state.reported.Add(countInterval)); known && rest > 0 && p.config.GetUsers() != p.users {
 		return rest, nil
 	}
 	written, err := flow.Report(ctx, r.client, p.config, func() {
@@ -72,12 +72,4 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (delay time.Duration, 
 		flow.Emit(ctx, r.recorder, r.log, p.config, event.Warning(event.Reason(p.ready.Reason), errors.New(p.ready.Message)))
 	}
 	return 0, nil
-}
-
-// earlier returns the shorter of two delays, of which zero is none.
-func earlier(a, b time.Duration) time.Duration {
-	if b > 0 && b < a {
-		return b
-	}
-	return a
 }

@@ -144,7 +144,8 @@ func (a *Assigner) Wakeups() source.Source {
 	})
 }
 
-// SetupWithManager adds a controller to the manager that watches claims and classes. Its name is <scheduler or defaulter>.<claim kind>.<managed kind>.<group> in lower case.
+// SetupWithManager adds a controller to the manager that watches claims and classes. Its name, in lower case, is
+// <scheduler or defaulter>.<claim kind>.<managed kind>.<group>.
 func (a *Assigner) SetupWithManager(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(a.name).
