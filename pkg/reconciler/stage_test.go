@@ -6,6 +6,7 @@ package reconciler_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -49,6 +50,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	core = slices.DeleteFunc(core, func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Spec.Group != workloadv1alpha1.Group })
+	_ = flag.Set("test.parallel", "4") // tests mostly wait for the API server
 	os.Exit(controlplanetest.Main(m, append(shop.CRDs(), core...)...))
 }
 
