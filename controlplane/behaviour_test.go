@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -127,13 +126,6 @@ func accountConfig(t *testing.T, s *Server, c client.Client, namespace, name str
 	must(t, c.SubResource("token").Create(t.Context(), account, request))
 	config := rest.AnonymousClientConfig(s.RESTConfig())
 	config.BearerToken = request.Status.Token
-	return config
-}
-
-// setGroup makes a configuration fit for a client that asks for paths.
-func setGroup(config *rest.Config) *rest.Config {
-	config.GroupVersion = &corev1.SchemeGroupVersion
-	config.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
 	return config
 }
 
@@ -307,8 +299,7 @@ func testNamespaces(t *testing.T, _ *Server, c client.WithWatch) {
 func testSchemas(t *testing.T, s *Server, c client.WithWatch) {
 	namespace(t, c, "schemas")
 	define(t, c, gadgets("Described"))
-	raw, err := rest.RESTClientFor(setGroup(accountConfig(t, s, c, "schemas", "user")))
-	must(t, err)
+	raw := discovery.NewDiscoveryClientForConfigOrDie(accountConfig(t, s, c, "schemas", "user")).RESTClient()
 	eventually(t, "the schema is published to everybody", func(ctx context.Context) error {
 		text, err := raw.Get().AbsPath("/openapi/v3/apis/" + testGroup + "/v1").DoRaw(ctx)
 		if err != nil || !strings.Contains(string(text), "Size of the gadget.") {
@@ -316,21 +307,19 @@ func testSchemas(t *testing.T, s *Server, c client.WithWatch) {
 		}
 		return nil
 	})
-	admin, err := rest.RESTClientFor(setGroup(s.RESTConfig()))
-	must(t, err)
-	old, err := discovery.NewDiscoveryClientForConfigOrDie(s.RESTConfig()).OpenAPISchema() // kubectl asks for it
+	admin := discovery.NewDiscoveryClientForConfigOrDie(s.RESTConfig())
+	old, err := admin.OpenAPISchema() // kubectl asks for it
 	if err != nil || len(old.GetPaths().GetPath()) != 0 {
 		t.Errorf("OpenAPI v2 is %v: %v", old, err)
 	}
-	table, err := admin.Get().AbsPath("/apis/"+testGroup+"/v1/describeds").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	table, err := admin.RESTClient().Get().AbsPath("/apis/"+testGroup+"/v1/describeds").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	if err != nil || !strings.Contains(string(table), `"name":"Size"`) {
 		t.Errorf("no printed column in %s: %v", table, err)
 	}
 }
 
 func testAnonymous(t *testing.T, s *Server, _ client.WithWatch) {
-	raw, err := rest.RESTClientFor(setGroup(rest.AnonymousClientConfig(s.RESTConfig())))
-	must(t, err)
+	raw := discovery.NewDiscoveryClientForConfigOrDie(rest.AnonymousClientConfig(s.RESTConfig())).RESTClient()
 	for path, open := range map[string]bool{"/healthz": true, "/livez": true, "/readyz": true, "/version": false, "/metrics": false, "/api": false, "/api/v1/secrets": false} {
 		err := raw.Get().AbsPath(path).Do(t.Context()).Error()
 		if open && err != nil {

@@ -11,6 +11,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -283,9 +284,13 @@ func kindsOf(groups []*restmapper.APIGroupResources) []Kind {
 }
 
 // OfRole returns all kinds of a role.
-func (c *Cluster) OfRole(role Role) (kinds []Kind) {
+func (c *Cluster) OfRole(role Role) []Kind {
+	return c.kindsWhere(func(k Kind) bool { return k.Role() == role })
+}
+
+func (c *Cluster) kindsWhere(matches func(Kind) bool) (kinds []Kind) {
 	for _, k := range c.kinds {
-		if k.Role() == role {
+		if matches(k) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -294,20 +299,17 @@ func (c *Cluster) OfRole(role Role) (kinds []Kind) {
 
 // Kind returns a kind in the version that the server prefers. It is not ok if the server does not have the kind.
 func (c *Cluster) Kind(of schema.GroupKind) (k Kind, ok bool) {
-	for _, k := range c.kinds {
-		if k.GroupKind() == of {
-			return k, true
-		}
+	i := slices.IndexFunc(c.kinds, func(k Kind) bool { return k.GroupKind() == of })
+	if i < 0 {
+		return Kind{}, false
 	}
-	return Kind{}, false
+	return c.kinds[i], true
 }
 
 // ProviderConfigKind returns the configuration kind of a managed kind by its name, empty for ProviderConfig. Its group is a suffix of the
 // managed kind's group.
 func (c *Cluster) ProviderConfigKind(of schema.GroupKind, name string) (best Kind, ok bool) {
-	if name == "" {
-		name = "ProviderConfig"
-	}
+	name = cmp.Or(name, "ProviderConfig")
 	for _, k := range c.kinds {
 		near := k.Group == of.Group || strings.HasSuffix(of.Group, "."+k.Group)
 		if k.Kind == name && near && len(k.Group) >= len(best.Group) {
@@ -336,13 +338,7 @@ func (c *Cluster) ProviderConfig(ctx context.Context, of Kind, o *unstructured.U
 }
 
 func (c *Cluster) called(word string) ([]Kind, error) {
-	var found []Kind
-	for _, k := range c.kinds {
-		if k.is(word) {
-			found = append(found, k)
-		}
-	}
-	if len(found) > 0 {
+	if found := c.kindsWhere(func(k Kind) bool { return k.is(word) }); len(found) > 0 {
 		return found, nil
 	}
 	text := fmt.Sprintf("the server has no kind %q; all kinds: kubectl api-resources", word)

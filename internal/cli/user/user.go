@@ -27,6 +27,8 @@ type flags struct {
 	program    string // its name as it was typed, for commands that are printed
 	folder     *datadir.Flag
 	kubeconfig string
+	duration   time.Duration // of a new token
+	file       string        // to write the kubeconfig of a team to
 }
 
 // New returns the command.
@@ -79,26 +81,18 @@ func (f *flags) again(verb, name string) string {
 	return line
 }
 
-type tokenFlags struct {
-	duration time.Duration
-	file     string
-}
-
-func (f *tokenFlags) register(set *pflag.FlagSet) {
+func (f *flags) addTokenFlags(set *pflag.FlagSet) {
 	set.DurationVar(&f.duration, "duration", 24*time.Hour, fmt.Sprintf("how long the token is valid, 10m to %.0fh", team.MaxDuration.Hours()))
 	set.StringVarP(&f.file, "output", "o", "", "file to write (default TEAM.kubeconfig)")
 }
 
 // grant writes the kubeconfig of a team with the token that obtain returns, and prints how to use it.
-func (f *flags) grant(std command.Streams, token *tokenFlags, name string, obtain func(*team.Accounts) (team.Grant, error)) error {
+func (f *flags) grant(std command.Streams, name string, obtain func(*team.Accounts) (team.Grant, error)) error {
 	accounts, cluster, err := f.accounts()
 	if err != nil {
 		return err
 	}
-	path := token.file
-	if path == "" {
-		path = name + ".kubeconfig"
-	}
+	path := cmp.Or(f.file, name+".kubeconfig")
 	if err := team.CheckOverwrite(path, name); err != nil {
 		return err
 	}
@@ -156,7 +150,6 @@ func oneTeam(cmd *cobra.Command, args []string) error {
 
 func newCreateCmd(f *flags, std command.Streams) *cobra.Command {
 	r := team.Request{}
-	token := &tokenFlags{}
 	cmd := &cobra.Command{
 		Use:   "create TEAM --namespace NS",
 		Short: "Grant a team access to a namespace, and write its kubeconfig",
@@ -174,24 +167,23 @@ events of all cluster-scoped objects.`,
   bowline user create audit --namespace shop --role view --duration 720h -o audit.kubeconfig`,
 		Args: oneTeam,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Name, r.Duration = args[0], token.duration
+			r.Name, r.Duration = args[0], f.duration
 			if r.Namespace == "" {
 				return command.Usagef(cmd, "name the namespace of the team with --namespace NS")
 			}
 			if err := r.Validate(); err != nil {
 				return command.Usagef(cmd, "%w", err)
 			}
-			return f.grant(std, token, r.Name, func(accounts *team.Accounts) (team.Grant, error) { return accounts.Create(cmd.Context(), r) })
+			return f.grant(std, r.Name, func(accounts *team.Accounts) (team.Grant, error) { return accounts.Create(cmd.Context(), r) })
 		},
 	}
 	cmd.Flags().StringVarP(&r.Namespace, "namespace", "n", "", "namespace of the team (required)")
 	cmd.Flags().StringVar(&r.Role, "role", "edit", "role of the team in the namespace: "+strings.Join(team.Roles(), ", "))
-	token.register(cmd.Flags())
+	f.addTokenFlags(cmd.Flags())
 	return cmd
 }
 
 func newRenewCmd(f *flags, std command.Streams) *cobra.Command {
-	token := &tokenFlags{}
 	cmd := &cobra.Command{
 		Use:   "renew TEAM",
 		Short: "Write the kubeconfig of a team with a new token",
@@ -204,12 +196,12 @@ A namespace that bowline user create refuses is refused here, too. Revoke the te
   bowline user renew shop --duration 720h -o /run/shop/kubeconfig`,
 		Args: oneTeam,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.grant(std, token, args[0], func(accounts *team.Accounts) (team.Grant, error) {
-				return accounts.Renew(cmd.Context(), args[0], token.duration)
+			return f.grant(std, args[0], func(accounts *team.Accounts) (team.Grant, error) {
+				return accounts.Renew(cmd.Context(), args[0], f.duration)
 			})
 		},
 	}
-	token.register(cmd.Flags())
+	f.addTokenFlags(cmd.Flags())
 	return cmd
 }
 
