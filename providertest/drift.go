@@ -6,13 +6,19 @@ package providertest
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/controlplane/controlplanetest"
+	"github.com/bowline-dev/bowline/internal/testkit/fault"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -94,4 +100,111 @@ func (w *World) reports(ctx context.Context, mg resource.Managed, want []xpv1.Fi
 		return fmt.Errorf("InSync is %s: %s", inSync.Status, inSync.Reason)
 	}
 	return nil
+}
+
+// A planner plans reconciles without running controllers.
+type planner struct {
+	*World
+	of map[schema.GroupKind]*managed.Reconciler
+}
+
+// planner fails the test if it writes anything to the API server.
+func (w *World) planner(t *testing.T) *planner {
+	t.Helper()
+	p, writes := &planner{World: w}, &atomic.Int64{}
+	t.Cleanup(func() {
+		if n := writes.Load(); n > 0 {
+			t.Errorf("plans wrote %d times to the API server (N8)", n)
+		}
+	})
+	config := fault.InterceptWrites(w.Config, func(string) (refuse, lose error) {
+		writes.Add(1)
+		return nil, nil
+	})
+	uncached := ctrl.Options{Scheme: w.Scheme, NewClient: client.New}
+	controlplanetest.RunManager(t, config, uncached, func(mgr ctrl.Manager) (err error) {
+		p.of, err = w.provider.Reconcilers(mgr)
+		return err
+	})
+	return p
+}
+
+func (p *planner) kind(t *testing.T, mg resource.Managed) schema.GroupKind {
+	t.Helper()
+	kind, err := p.Client.GroupVersionKindFor(mg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind.GroupKind()
+}
+
+// covers checks that each kind of the provider has a case.
+func (p *planner) covers(t *testing.T, cases map[string]Drift) {
+	t.Helper()
+	seen := map[schema.GroupKind]bool{}
+	for _, d := range cases {
+		seen[p.kind(t, d.Object)] = true
+	}
+	for kind := range p.of {
+		if !seen[kind] {
+			t.Errorf("kind %s has no case: add one with its drift (N8)", kind)
+		}
+	}
+}
+
+// plan returns what a reconcile of the object would do.
+func (p *planner) plan(t *testing.T, mg resource.Managed) managed.Plan {
+	t.Helper()
+	plan, err := p.of[p.kind(t, mg)].Plan(t.Context(), mg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func (p *planner) plans(t *testing.T, when string, mg resource.Managed, want managed.Plan) {
+	t.Helper()
+	if diff := cmp.Diff(want, p.plan(t, mg)); diff != "" {
+		t.Errorf("%s: plan -want +got:\n%s", when, diff)
+	}
+}
+
+// creates checks the plan of an object that is not stored, and that planning writes nothing to the external system.
+func (p *planner) creates(t *testing.T, d Drift, writes func(context.Context) (any, error)) {
+	before, err := writes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := p.plan(t, d.Object.DeepCopyObject().(resource.Managed))
+	var fields []string
+	for _, f := range plan.Fields {
+		fields = append(fields, f.Path)
+	}
+	if diff := cmp.Diff(d.Creates, fields); diff != "" || plan.Action != managed.PlanCreate {
+		t.Errorf("%s %q of fields -want +got:\n%s", plan.Action, plan.Message, diff)
+	}
+	if after, err := writes(t.Context()); err != nil || after != before {
+		t.Errorf("a plan writes to the external system: before %v, after %v, error %v", before, after, err)
+	}
+}
+
+// plansChanges checks plans of an object that may only observe its drift, and of the same object with all rights and deleted.
+// Planning changes nothing in the external system.
+func (p *planner) plansChanges(t *testing.T, d Drift) {
+	t.Helper()
+	before, err := d.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan := p.plan(t, d.Object); plan.Action != managed.PlanNothing || plan.Message == "" {
+		t.Errorf("an object that may only observe plans %+v (R114)", plan)
+	}
+	may := d.Object.DeepCopyObject().(resource.Managed)
+	may.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionAll})
+	p.plans(t, "drift (N8, P80)", may, managed.Plan{Action: managed.PlanUpdate, Fields: d.Want})
+	may.SetDeletionTimestamp(new(metav1.Now()))
+	p.plans(t, "a deleted object (N8)", may, managed.Plan{Action: managed.PlanDelete})
+	if after, err := d.State(t.Context()); err != nil || after != before {
+		t.Errorf("plans changed %v to %v, error %v", before, after, err)
+	}
 }

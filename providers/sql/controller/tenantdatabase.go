@@ -46,21 +46,15 @@ type tenantRequest = kind.Request[v1alpha1.TenantDatabaseParameters, tenant]
 func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant] {
 	return kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1alpha1.TenantDatabaseObservation, tenant]{
 		Identity: kind.ByName,
-		Get: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
-			return s.getTenant(ctx, r)
-		},
+		Get:      getTenant,
 		Create: func(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
-			if err := s.ensureTenant(ctx, r); err != nil {
+			if err := ensureTenant(ctx, s, r); err != nil {
 				return nil, err
 			}
-			return s.getTenant(ctx, r)
+			return getTenant(ctx, s, r)
 		},
-		Update: func(ctx context.Context, s *server, r *tenantRequest) error {
-			return s.ensureTenant(ctx, r)
-		},
-		Delete: func(ctx context.Context, s *server, r *tenantRequest) error {
-			return s.deleteTenant(ctx, r.Name, ownerLabel(r.Have.Labels))
-		},
+		Update: ensureTenant,
+		Delete: deleteTenant,
 		States: map[string]kind.State{tenantReady: kind.Ready, tenantIncomplete: kind.Creating},
 		Labels: func(t *tenant) map[string]string { return t.Labels },
 		Connection: func(s *server, t *tenant) managed.ConnectionDetails {
@@ -73,10 +67,10 @@ func tenantDatabases() kind.Kind[*server, v1alpha1.TenantDatabaseParameters, v1a
 
 // getTenant returns nil if neither role nor database exist. The labels are those of the role, which is created first and deleted
 // last.
-func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, error) {
+func getTenant(ctx context.Context, s *server, r *tenantRequest) (*tenant, error) {
 	name := r.Name
 	role, err := postgresql.Get(ctx, s.Server, postgresql.Role{Name: name})
-	if err != nil && !postgresql.IsNotFound(err) {
+	if unlessNotFound(err) != nil {
 		return nil, err
 	}
 	d, err := postgresql.Get(ctx, s.Server, postgresql.Database{Name: name})
@@ -106,7 +100,7 @@ func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, erro
 		t.ConnectionLimit = role.ConnectionLimit // the two are one setting: show the one that differs
 	}
 	access, err := postgresql.Get(ctx, s.Server, publicGrant(name))
-	if err != nil && !postgresql.IsNotFound(err) {
+	if unlessNotFound(err) != nil {
 		return nil, err
 	}
 	t.Public = ptr.To(err == nil && slices.Contains(access.Privileges, "CONNECT"))
@@ -114,7 +108,7 @@ func (s *server) getTenant(ctx context.Context, r *tenantRequest) (*tenant, erro
 }
 
 // ensureTenant creates what is missing and changes what differs. Connections are enabled only after access is restricted.
-func (s *server) ensureTenant(ctx context.Context, r *tenantRequest) error {
+func ensureTenant(ctx context.Context, s *server, r *tenantRequest) error {
 	version, err := s.Version(ctx)
 	if err != nil {
 		return err
@@ -180,22 +174,20 @@ func (s *server) ensureOwner(ctx context.Context, r *tenantRequest) error {
 // setPublic lets every role connect to a database, or only its owner.
 func (s *server) setPublic(ctx context.Context, database string, enabled bool) error {
 	public := publicGrant(database)
-	var err error
-	if enabled {
-		if _, err = postgresql.Create(ctx, s.Server, public); postgresql.IsExists(err) {
-			return postgresql.Update(ctx, s.Server, public)
-		}
-		return err
+	if !enabled {
+		return unlessNotFound(postgresql.Delete(ctx, s.Server, public))
 	}
-	if err = postgresql.Delete(ctx, s.Server, public); postgresql.IsNotFound(err) {
-		return nil
+	_, err := postgresql.Create(ctx, s.Server, public)
+	if postgresql.IsExists(err) {
+		return postgresql.Update(ctx, s.Server, public)
 	}
 	return err
 }
 
 // deleteTenant deletes the database, if it belongs to the tenant, and then the role with its objects and privileges in other
 // databases. The first step disables the login; each step can be repeated.
-func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
+func deleteTenant(ctx context.Context, s *server, r *tenantRequest) error {
+	name, owner := r.Name, ownerLabel(r.Have.Labels)
 	disabled := s.DisableLogin(ctx, name)
 	if disabled != nil && !postgresql.IsNotFound(disabled) {
 		return disabled
@@ -205,8 +197,7 @@ func (s *server) deleteTenant(ctx context.Context, name, owner string) error {
 		return err
 	}
 	if err == nil && (d.CurrentOwner == name || ownerLabel(d.Labels) == owner && owner != "") {
-		err := postgresql.ForceDelete(ctx, s.Server, postgresql.Database{Name: name})
-		if err != nil && !postgresql.IsNotFound(err) {
+		if err := unlessNotFound(postgresql.ForceDelete(ctx, s.Server, postgresql.Database{Name: name})); err != nil {
 			return err
 		}
 	}
@@ -231,6 +222,13 @@ func publicGrant(database string) postgresql.Grant {
 		Role: postgresql.Public, On: postgresql.Target{Kind: postgresql.OnDatabase, Database: database},
 		Privileges: []string{"CONNECT", "TEMPORARY"},
 	}
+}
+
+func unlessNotFound(err error) error {
+	if postgresql.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // taken refuses a name that another object or person uses.

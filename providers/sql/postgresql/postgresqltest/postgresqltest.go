@@ -102,12 +102,12 @@ func (s *Server) Restart() error {
 		return fmt.Errorf("starting PostgreSQL: %w", err)
 	}
 	defer log.Close() // The server writes it, not we.
-	arguments := []string{"-D", s.data()}
-	for _, setting := range slices.Concat([]string{
-		"listen_addresses=" + host, "port=" + strconv.Itoa(s.port), "unix_socket_directories=", "fsync=off", "full_page_writes=off",
-		"shared_buffers=16MB", "jit=off", "autovacuum=off",
-	}, s.settings) {
-		arguments = append(arguments, "-c", setting)
+	arguments := []string{
+		"-D", s.data(), "--listen_addresses=" + host, "--port=" + strconv.Itoa(s.port), "--unix_socket_directories=", "--fsync=off",
+		"--full_page_writes=off", "--shared_buffers=16MB", "--jit=off", "--autovacuum=off",
+	}
+	for _, setting := range s.settings {
+		arguments = append(arguments, "--"+setting)
 	}
 	s.process, err = s.command("postgres", arguments...)
 	if err != nil {
