@@ -6,7 +6,6 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -59,44 +57,6 @@ func TestObservation(t *testing.T) {
 	}
 }
 
-// An observed resource is what the cloud returns, and the conclusions that Observe draws from it.
-type observed struct {
-	have             any
-	ready            xpv1.ConditionReason
-	upToDate, failed bool
-	owner            string
-}
-
-// checkObserved observes an object that was Before ready or not, and expects the connection details in every case.
-func checkObserved[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], gvk schema.GroupVersionKind,
-	newObject func() kind.Object[P, O], details map[string]string, cases map[string]observed) {
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			mg := newObject()
-			mg.SetConditions(xpv1.Condition{Type: xpv1.TypeReady, Reason: "Before"})
-			cloud := &scriptedCloud{status: http.StatusOK, answer: tc.have}
-			o, err := connect(t, k, mg, gvk, cloud).Observe(t.Context(), mg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := mg.GetCondition(xpv1.TypeReady).Reason; got != tc.ready {
-				t.Errorf("Ready: %s, want %s", got, tc.ready)
-			}
-			if !o.ResourceExists || o.ResourceUpToDate != tc.upToDate || string(*o.Owner) != tc.owner || (o.Failed != nil) != tc.failed {
-				t.Errorf("observation %+v, owner %q", o, *o.Owner)
-			}
-			got := map[string]string{}
-			for key, value := range o.ConnectionDetails {
-				got[key] = string(value)
-			}
-			if diff := cmp.Diff(details, got); diff != "" {
-				t.Errorf("details (R211) -want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
 // checkShown observes with two answers of the cloud. Whatever it answers is in what the object shows and in what late
 // initialization takes over, both laid together. An answer without anything shows nothing, rather than zero values.
 func checkShown[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], empty kind.Object[P, O], answer any) {
@@ -114,7 +74,7 @@ func checkShown[P, O, V any](t *testing.T, k kind.Kind[*sdk.Client, P, O, V], em
 			t.Parallel()
 			mg := empty.DeepCopyObject().(kind.Object[P, O])
 			meta.SetExternalName(mg, "some")
-			c := connect(t, k, mg, schema.GroupVersionKind{}, &scriptedCloud{status: http.StatusOK, answer: tc.answer})
+			c := connect(t, k, mg, schema.GroupVersionKind{}, &scriptedCloud{answer: tc.answer})
 			if _, err := c.Observe(t.Context(), mg); err != nil {
 				t.Fatal(err)
 			}
