@@ -1,8 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller defines the kinds of provider sql by package kind. server.go has the client that they share, failure.go the
-// classification of errors.
+// Package controller defines the kinds of provider sql by package kind. server.go has the client that they share, and classifies its
+// errors.
 package controller
 
 import (

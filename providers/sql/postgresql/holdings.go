@@ -106,9 +106,7 @@ func (h *holdings) grant(asked *Grant) (*Grant, error) {
 func (h *holdings) complete(n int) bool { return n == h.Objects && len(h.Missing) == 0 }
 
 // revocable reports whether the role holds privileges that we can revoke.
-func (h *holdings) revocable() bool {
-	return slices.ContainsFunc(h.Held, func(p held) bool { return p.Revocable > 0 })
-}
+func (h *holdings) revocable() bool { return len(h.extra(nil)) > 0 }
 
 func (h *holdings) index(privilege string) int {
 	return slices.IndexFunc(h.Held, func(p held) bool { return p.Privilege == privilege })
@@ -131,24 +129,22 @@ func (h *holdings) missing(want []string, grantable *bool) []string {
 
 // extra returns further privileges that are held on any object and can be revoked.
 func (h *holdings) extra(want []string) []string {
-	var extra []string
-	for _, p := range h.Held {
-		if p.Revocable > 0 && !slices.Contains(want, p.Privilege) {
-			extra = append(extra, p.Privilege)
-		}
-	}
-	return extra
+	return h.privileges(func(p held) bool { return p.Revocable > 0 && !slices.Contains(want, p.Privilege) })
 }
 
 // grantable returns the privileges that are held with grant option on any object.
 func (h *holdings) grantable(want []string) []string {
-	var grantable []string
+	return h.privileges(func(p held) bool { return p.Grantable > 0 && slices.Contains(want, p.Privilege) })
+}
+
+func (h *holdings) privileges(which func(held) bool) []string {
+	var names []string
 	for _, p := range h.Held {
-		if p.Grantable > 0 && slices.Contains(want, p.Privilege) {
-			grantable = append(grantable, p.Privilege)
+		if which(p) {
+			names = append(names, p.Privilege)
 		}
 	}
-	return grantable
+	return names
 }
 
 // canonical returns privileges in the server's spelling, sorted. Only those may become part of a statement.
