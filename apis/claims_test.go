@@ -15,8 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/apis"
 	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
@@ -230,4 +232,38 @@ func TestTarget(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
+}
+
+// What a team asks for.
+func Example() {
+	claim := databasev1alpha1.PostgreSQLInstance{ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop"}}
+	claim.SetGroupVersionKind(databasev1alpha1.PostgreSQLInstanceGroupVersionKind)
+	claim.Spec.EngineVersion = new("15")
+	claim.Spec.ClassSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"size": "small"}}
+	claim.Spec.WriteConnectionSecretToReference = &xpv1.LocalSecretReference{Name: "orders-database"}
+	text, err := yaml.Marshal(claim)
+	fmt.Println(string(text), err)
+	// Output:
+	// apiVersion: database.crossplane.io/v1alpha1
+	// kind: PostgreSQLInstance
+	// metadata:
+	//   name: orders
+	//   namespace: shop
+	// spec:
+	//   classSelector:
+	//     matchLabels:
+	//       size: small
+	//   engineVersion: "15"
+	//   writeConnectionSecretToRef:
+	//     name: orders-database
+	// status: {}
+	//  <nil>
+}
+
+// A program that works with claims knows their kinds.
+func ExampleAddToScheme() {
+	scheme := runtime.NewScheme()
+	err := apis.AddToScheme(scheme)
+	fmt.Println(scheme.Recognizes(databasev1alpha1.MySQLInstanceGroupVersionKind), err)
+	// Output: true <nil>
 }

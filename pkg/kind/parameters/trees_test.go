@@ -4,6 +4,7 @@
 package parameters_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -342,4 +343,23 @@ func TestFillDefaults(t *testing.T) {
 	if _, err := (rules{Defaults: map[string]string{"tier": "basic"}}).DefaultTree(); err == nil {
 		t.Error("no error for a default that is not JSON (R143)")
 	}
+}
+
+// What an external client does with the parameters of one kind.
+func Example() {
+	forProvider := map[string]any{"region": "eu", "versioned": false, "zones": []any{"b", "a"}}
+	initProvider := map[string]any{"size": int64(10)}
+	fmt.Println("create:", parameters.Overlay(forProvider, initProvider))
+
+	// Somebody turned versions on, and the bucket has grown.
+	observed := map[string]any{"region": "EU", "versioned": true, "zones": []any{"a", "b"}, "size": int64(30), "tier": "hot"}
+	rules := parameters.Rules{IgnoreCase: []string{"region"}, Sets: []string{"zones"}}
+
+	forProvider, filled := rules.Fill(forProvider, observed, initProvider)
+	fmt.Println("late initialization:", filled, forProvider["tier"])
+	fmt.Println("drift:", rules.Differences(forProvider, observed, initProvider))
+	// Output:
+	// create: map[region:eu size:10 versioned:false zones:[b a]]
+	// late initialization: [tier] hot
+	// drift: [{versioned false true}]
 }

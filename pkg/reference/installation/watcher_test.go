@@ -200,3 +200,12 @@ func TestWatchForbidden(t *testing.T) {
 		s.hears(t, "Late")
 	})
 }
+
+// Who needs Networks goes on when they are installed.
+func Example() {
+	setup := func(mgr manager.Manager) error {
+		watcher := installation.NewWatcher(mgr, func(kind schema.GroupVersionKind) { fmt.Println("installed:", kind.Kind) })
+		return watcher.Await(schema.GroupVersionKind{Group: "network.example.org", Version: "v1", Kind: "Network"})
+	}
+	_ = setup
+}
