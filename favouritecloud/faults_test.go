@@ -63,7 +63,8 @@ func (u unreliable) create(t *testing.T, calls int) (ok, failed, dropped int) {
 func (u unreliable) expect(t *testing.T, networks int, want ...sdk.CallCount) {
 	t.Helper()
 	stats, err := u.Stats(t.Context())
-	if diff := cmp.Diff(want, stats.Calls); diff != "" || err != nil {
+	if diff := cmp.Diff(want, stats.Calls); diff != "" || err != nil || stats.Count("GET", "subnets", "") != 0 ||
+		stats.Count("", "networks", want[0].Outcome) < want[0].Count {
 		t.Errorf("counts: error %v, -want +got:\n%s", err, diff)
 	}
 	u.inject(t)

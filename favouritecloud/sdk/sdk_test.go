@@ -186,16 +186,3 @@ func TestUpdateDistinguishesUnsetFromEmpty(t *testing.T) {
 		}
 	}
 }
-
-func TestStatsCount(t *testing.T) {
-	t.Parallel()
-	s := sdk.Stats{Calls: []sdk.CallCount{
-		{Method: "GET", Service: "networks", Outcome: sdk.OutcomeOK, Count: 1},
-		{Method: "POST", Service: "networks", Outcome: sdk.OutcomeDropped, Count: 2},
-		{Method: "POST", Service: "subnets", Outcome: sdk.OutcomeOK, Count: 4},
-	}}
-	got := []int{s.Count("", "", ""), s.Count("POST", "", ""), s.Count("", "networks", ""), s.Count("", "", "ok")}
-	if diff := cmp.Diff([]int{7, 6, 3, 5}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}

@@ -38,17 +38,6 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-func TestParseStatus(t *testing.T) {
-	t.Parallel()
-	got, err := parseStatus("# Server\r\nredis_version:7.0.15\r\nprocess_id:42\r\ntcp_port:26400\r\n\r\nloading:1\r\n")
-	if want := (status{pid: 42, port: 26400, version: "7.0", loading: true}); err != nil || got != want {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	if _, err := parseStatus("# Server\r\nredis_version:7.0.15\r\n"); err == nil {
-		t.Error("an answer without a process is believed")
-	}
-}
-
 // newDriver returns a driver in a folder with a name that is long and hard to write.
 func newDriver(t *testing.T) *driver {
 	t.Helper()

@@ -109,13 +109,6 @@ type fleet[Spec any] struct {
 	running sync.WaitGroup
 }
 
-func newFleet[Spec any](env Environment, noun string, servers *Servers[Spec]) *fleet[Spec] {
-	return &fleet[Spec]{
-		Environment: env, servers: servers, workers: map[int]*worker[Spec]{},
-		Records: store.Table[Record[Spec]](noun), replays: store.Table[replay](noun + " replay"),
-	}
-}
-
 // anyID is the id of edit for a record of any id.
 const anyID = 0
 

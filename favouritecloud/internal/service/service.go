@@ -121,7 +121,10 @@ type Service[Spec, In, Change any] struct {
 
 // New returns a service.
 func New[Spec, In, Change any](env Environment, k Kind[Spec, In, Change]) *Service[Spec, In, Change] {
-	return &Service[Spec, In, Change]{Kind: k, fleet: newFleet(env, k.Noun, k.Servers)}
+	return &Service[Spec, In, Change]{Kind: k, fleet: &fleet[Spec]{
+		Environment: env, servers: k.Servers, workers: map[int]*worker[Spec]{},
+		Records: store.Table[Record[Spec]](k.Noun), replays: store.Table[replay](k.Noun + " replay"),
+	}}
 }
 
 // Create creates a resource, or returns the answer to an earlier request with the same idempotency key in the same project, if
