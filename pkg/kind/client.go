@@ -150,10 +150,10 @@ func (c *client[C, P, O, V]) Create(ctx context.Context, mg resource.Managed) (m
 	r := c.request(d.copied, d.merged)
 	r.Have, r.Token = nil, meta.CreationToken(mg)
 	c.addLabels(r, nil)
-	if err := c.describe(r); err != nil {
-		return managed.ExternalCreation{}, c.system.createError(c.noun, err)
+	var created *V
+	if err = c.describe(r); err == nil {
+		created, err = c.Kind.Create(ctx, c.Client, r)
 	}
-	created, err := c.Kind.Create(ctx, c.Client, r)
 	if err != nil {
 		return managed.ExternalCreation{}, c.system.createError(c.noun, err)
 	}
@@ -190,10 +190,10 @@ func (c *client[C, P, O, V]) Update(ctx context.Context, mg resource.Managed) (m
 		observed, _ := c.labelsOf(c.have)
 		c.addLabels(r, observed)
 	}
-	if err := c.describe(r); err != nil {
-		return managed.ExternalUpdate{}, c.system.callError("update", c.noun, err)
+	if err = c.describe(r); err == nil {
+		err = c.Kind.Update(ctx, c.Client, r)
 	}
-	if err := c.Kind.Update(ctx, c.Client, r); err != nil {
+	if err != nil {
 		return managed.ExternalUpdate{}, c.system.callError("update", c.noun, err)
 	}
 	if err := c.await(ctx, r); err != nil {

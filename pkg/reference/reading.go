@@ -104,7 +104,10 @@ func (q query) fatal(err error, p *xpv1.Policy) error {
 }
 
 // outlives is true if the field keeps its values although their target is being deleted.
-func (q query) outlives(err error) bool { return isLeaving(err) && len(q.CurrentValues) > 0 }
+func (q query) outlives(err error) bool {
+	unresolved, ok := errors.AsType[*UnresolvedError](err)
+	return ok && unresolved.leaving && len(q.CurrentValues) > 0
+}
 
 // hold records the references of values that are kept.
 func (r objectReader) hold(q query) {
@@ -331,12 +334,6 @@ func (e *UnresolvedError) Error() string {
 func IsUnresolved(err error) bool {
 	_, ok := errors.AsType[*UnresolvedError](err)
 	return ok
-}
-
-// isLeaving is true if the target is being deleted.
-func isLeaving(err error) bool {
-	unresolved, ok := errors.AsType[*UnresolvedError](err)
-	return ok && unresolved.leaving
 }
 
 // An ExtractValueFn returns the value of a field from its target, empty if the target does not have it yet.
