@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/bowline-dev/bowline/favouritecloud"
 )
 
@@ -57,10 +59,13 @@ func TestStartRefusals(t *testing.T) {
 	t.Parallel()
 	c := startPaperCloud(t)
 	address, pid := strings.TrimPrefix(c.url, "http://"), fmt.Sprintf("pid %d", os.Getpid())
+	old := newDataDir(t)
+	writeOldState(t, old)
 	cases := map[string]struct {
 		config favouritecloud.Config
 		want   []string // of the error of New or Run
 	}{
+		"another layout":     {favouritecloud.Config{DataDir: old, Listen: "127.0.0.1:0"}, []string{old, "another version of the cloud"}},
 		"port taken":         {favouritecloud.Config{DataDir: newDataDir(t), Listen: address}, []string{address, "already in use"}},
 		"data folder in use": {favouritecloud.Config{DataDir: c.dir}, []string{c.dir, "in use by another cloud", pid}},
 		"no data folder":     {favouritecloud.Config{}, []string{"data folder is required"}},
@@ -80,6 +85,24 @@ func TestStartRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// writeOldState writes a state file with records and without a format.
+func writeOldState(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(filepath.Join(dir, "state.db"), 0o600, nil)
+	if err == nil {
+		err = errors.Join(db.Update(func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucket([]byte("projects"))
+			return err
+		}), db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -24,6 +24,10 @@ import (
 // lockTimeout is how long a killed cloud may take to release the lock.
 const lockTimeout = time.Second
 
+// format names the layout of the file. A file with records and another layout is refused: a cloud that found none of its records in
+// it would delete the servers that they describe.
+const format = "2"
+
 // ErrNotFound reports that there is no such record.
 var ErrNotFound = errors.New("not found")
 
@@ -48,10 +52,28 @@ func Open(folder string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening state: %w", err)
 	}
+	if err := db.Update(checkFormat); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening state: %s %w", folder, err), db.Close())
+	}
 	if err := os.WriteFile(pidPath, fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening state: %w", err), db.Close())
 	}
 	return &Store{db: db, pidPath: pidPath}, nil
+}
+
+func checkFormat(tx *bbolt.Tx) error {
+	bucket, key := []byte("format"), []byte("version")
+	if first, _ := tx.Cursor().First(); first == nil {
+		created, err := tx.CreateBucket(bucket)
+		if err != nil {
+			return err
+		}
+		return created.Put(key, []byte(format))
+	}
+	if b := tx.Bucket(bucket); b == nil || string(b.Get(key)) != format {
+		return errors.New("has the state of another version of the cloud, and is unchanged: use that version, or another folder")
+	}
+	return nil
 }
 
 // Close closes the file and releases its lock.
