@@ -31,12 +31,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
@@ -133,3 +138,196 @@ func (p problems) err() error {
 
 // quote quotes a name that a user wrote.
 func quote(name string) string { return strconv.Quote(objects.Shorten(name, 80)) }
+
+// An entry is one key with its template.
+type entry struct {
+	key   string
+	parts []part
+}
+
+// A part of a template is text, or stands for the value of a key.
+type part struct {
+	text string
+	key  string
+	as   place
+}
+
+// read returns the keys that can be derived, sorted, and what is wrong with the others.
+func read(templates string) (entries []entry, wrong problems) {
+	written, twice, err := decode(templates)
+	if err != nil {
+		return nil, problems{err.Error()}
+	}
+	if len(written) > MaxKeys {
+		return nil, problems{fmt.Sprintf("it has %d keys, at most %d are possible", len(written), MaxKeys)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(written)) {
+		parts, err := readEntry(key, written[key])
+		if twice.Has(key) {
+			err = errors.New("it is there twice: remove one")
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("key %s: %v", quote(key), err))
+			continue
+		}
+		entries = append(entries, entry{key: key, parts: parts})
+	}
+	return entries, wrong
+}
+
+func readEntry(key string, value any) ([]part, error) {
+	if invalid := validation.IsConfigMapKey(key); len(invalid) > 0 {
+		return nil, errors.New("a key of a Secret consists of up to 253 letters, digits, dashes, dots and underscores")
+	}
+	template, ok := value.(string)
+	if !ok {
+		return nil, errors.New("its template is no text: put it in double quotes")
+	}
+	parts, err := parse(template)
+	if err != nil {
+		return nil, err
+	}
+	locate(parts)
+	return parts, nil
+}
+
+// decode reads a JSON object, and which of its keys are there twice.
+func decode(templates string) (written map[string]any, twice sets.Set[string], err error) {
+	const example = `{"DATABASE_URL": "postgresql://$(username):$(password)@$(endpoint):$(port)/postgres"}`
+	strict, err := json.UnmarshalStrict([]byte(templates), &written, json.DisallowDuplicateFields)
+	if syntax, _ := json.SyntaxErrorOffset(err); err != nil && !syntax || err == nil && written == nil {
+		err = errors.New("it does not begin with a brace")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("it is no JSON object such as %s: %w", example, err)
+	}
+	twice = sets.New[string]()
+	for _, err := range strict {
+		if duplicate, ok := errors.AsType[json.FieldError](err); ok {
+			twice.Insert(duplicate.FieldPath())
+		}
+	}
+	return written, twice, nil
+}
+
+// token is what stands for something else in a template.
+var token = regexp.MustCompile(`\$\$|\$\([^)]*\)?`)
+
+// parse splits a template into text and keys.
+func parse(template string) (parts []part, err error) {
+	text, last := "", 0
+	for _, at := range token.FindAllStringIndex(template, -1) {
+		text += template[last:at[0]]
+		last = at[1]
+		found := template[at[0]:at[1]]
+		key, closed := strings.CutSuffix(strings.TrimPrefix(found, "$("), ")")
+		switch {
+		case found == "$$":
+			text += "$"
+			continue
+		case !closed:
+			return nil, errors.New("$( has no closing parenthesis: write $(name), or $$( for the characters themselves")
+		case len(validation.IsConfigMapKey(key)) > 0:
+			return nil, fmt.Errorf("%s names no connection key: write $(name), or $$( for the characters themselves", quote(found))
+		}
+		parts = append(parts, part{text: text}, part{key: key})
+		text = ""
+	}
+	return append(parts, part{text: text + template[last:]}), nil
+}
+
+// A place is where in a template a key stands, and so how its value is written there.
+type place int
+
+const (
+	plain     place = iota // as it is
+	component              // a part of a URL other than the host
+	host                   // the host of a URL, or its port, or both
+	bracketed              // the host of a URL, in brackets that the template has
+)
+
+// beginning is how URLs begin, with those of JDBC.
+var beginning = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:)+//`)
+
+// locate finds out where the keys of a template stand, if it is a URL.
+func locate(parts []part) {
+	var skeleton strings.Builder // the template, with one letter for each key
+	at := make([]int, len(parts))
+	for i, p := range parts {
+		at[i] = skeleton.Len()
+		skeleton.WriteString(p.text)
+		if p.key != "" {
+			skeleton.WriteByte('k')
+		}
+	}
+	whole := skeleton.String()
+	scheme := beginning.FindString(parts[0].text)
+	if scheme == "" {
+		return
+	}
+	start, end := len(scheme), len(whole)
+	if i := strings.IndexAny(whole[start:], "/?#"); i >= 0 {
+		end = start + i
+	}
+	start += strings.LastIndexByte(whole[start:end], '@') + 1
+	for i := range parts {
+		switch {
+		case at[i] < start || at[i] >= end:
+			parts[i].as = component
+		case at[i] > 0 && whole[at[i]-1] == '[':
+			parts[i].as = bracketed
+		default:
+			parts[i].as = host
+		}
+	}
+}
+
+// fill puts values in the place of their keys.
+func fill(parts []part, values map[string][]byte) ([]byte, error) {
+	filled := []byte{} // an empty value is a value
+	for _, p := range parts {
+		filled = append(filled, p.text...)
+		if p.key != "" {
+			filled = p.as.write(filled, values[p.key])
+		}
+		if len(filled) > MaxValueSize {
+			return nil, fmt.Errorf("its value is longer than %d KiB: shorten the template", MaxValueSize>>10)
+		}
+	}
+	return filled, nil
+}
+
+// write adds a value as it is to be written in the place.
+func (p place) write(to, value []byte) []byte {
+	switch p {
+	case component:
+		return escape(to, value, "")
+	case bracketed:
+		return escape(to, value, ":")
+	case host:
+		if a, err := netip.ParseAddr(string(value)); err == nil && a.Is6() {
+			return append(escape(append(to, '['), value, ":"), ']')
+		}
+		return escape(to, value, ":,[]")
+	default:
+		return append(to, value...)
+	}
+}
+
+// escape adds a value with all characters percent-encoded but those that mean nothing in any part of a URL, and others
+// that are to stay.
+func escape(to, value []byte, others string) []byte {
+	for _, c := range value {
+		if isUnreserved(c) || strings.IndexByte(others, c) >= 0 {
+			to = append(to, c)
+		} else {
+			to = fmt.Appendf(to, "%%%02X", c)
+		}
+	}
+	return to
+}
+
+// isUnreserved is true for the characters that RFC 3986 calls so.
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}

@@ -41,14 +41,21 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -57,6 +64,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -144,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(target)...))
 }
 
-// lifecycle is the order of everything. Read it first; each step lives in the file of its name.
+// lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(target resource.Target) []flow.Step[*pass] {
 	if meta.WasDeleted(target) {
 		return []flow.Step[*pass]{r.checkFinalizer, r.deleteCopies, r.removeFinalizer}
@@ -190,4 +198,117 @@ func (r *Reconciler) settle(ctx context.Context, p *pass, o flow.Outcome) (recon
 // fail ends a pass with an error of the API server. The team reads the activity only.
 func fail(activity string, err error) flow.Outcome {
 	return flow.FailedTo(activity, ReasonCannotConnect, err)
+}
+
+// concurrency is how many targets are reconciled at the same time: they wait for the API server only.
+const concurrency = 8
+
+// SetupWithManager adds a controller to the manager, by the name that ControllerName returns. It watches targets, connection
+// Secrets and the managed resources of each kind that a target names. A controller that is put together by hand without these watches
+// reconciles within the poll interval.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), r.newTarget(), r.needIndex(), r.needs); err != nil {
+		return fmt.Errorf("indexing targets: %w", err)
+	}
+	mine := resource.NewPredicates(func(o runtime.Object) bool {
+		target, ok := o.(resource.Target)
+		return ok && r.serves(target)
+	})
+	c, err := builder.ControllerManagedBy(mgr).
+		Named(r.name).
+		For(r.newTarget(), builder.WithPredicates(mine)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.targetsOfSecret)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			NewQueue:                queue.Of(mgr),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](flow.ConflictDelay, time.Minute),
+		}).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	r.watches.Begin(c, mgr.GetCache())
+	return nil
+}
+
+// needIndex is the name of the index of targets by what they need. Each controller has its own.
+func (r *Reconciler) needIndex() string { return r.name + "/needs" }
+
+// needs returns the managed resource and the Secret that a target names.
+func (r *Reconciler) needs(o client.Object) []string {
+	target, ok := o.(resource.Target)
+	if !ok || !r.serves(target) {
+		return nil
+	}
+	ref := target.GetResourceReference()
+	names := []string{ofManaged(ref.GroupVersionKind().GroupKind(), ref.Name)}
+	if to := target.GetWriteConnectionSecretToReference(); to != nil {
+		names = append(names, ofSecret+to.Name)
+	}
+	return names
+}
+
+const ofSecret = "secret/"
+
+func ofManaged(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
+
+func (r *Reconciler) needing(ctx context.Context, what string, o ...client.ListOption) []reconcile.Request {
+	return watch.Indexed(ctx, r.client, r.targetKind, r.needIndex(), what, o...)
+}
+
+// watchManaged watches managed resources of a kind, from the first target that names one.
+func (r *Reconciler) watchManaged(kind schema.GroupVersionKind) error {
+	return r.watches.Watch(kind, r.newManaged(kind), handler.EnqueueRequestsFromMapFunc(
+		func(ctx context.Context, o client.Object) []reconcile.Request {
+			return r.needing(ctx, ofManaged(kind.GroupKind(), o.GetName()))
+		}))
+}
+
+// targetsOfSecret returns the targets that depend on a connection Secret: the one that controls it, those that name the managed
+// resource that controls it, and those that give its name.
+func (r *Reconciler) targetsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+	requests := r.needing(ctx, ofSecret+o.GetName(), client.InNamespace(o.GetNamespace()))
+	owner := metav1.GetControllerOf(o)
+	if owner == nil {
+		return requests
+	}
+	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+	if kind == r.targetKind.GroupKind() {
+		key := client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}
+		return append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return append(requests, r.needing(ctx, ofManaged(kind, owner.Name))...)
+}
+
+// Reasons of events. Targets that are refused have events of the reason of their condition Ready, too.
+const (
+	// ReasonConnected: the target has its Secret.
+	ReasonConnected event.Reason = "Connected"
+	// ReasonWithdrawn: the target's Secret was deleted, since the managed resource no longer allows it.
+	ReasonWithdrawn event.Reason = "WithdrewConnectionSecret"
+	// ReasonDetailsLost: the connection Secret of the managed resource lost keys.
+	ReasonDetailsLost event.Reason = "ConnectionDetailsLost"
+	// ReasonCannotConnect: a pass failed and is retried.
+	ReasonCannotConnect event.Reason = "CannotConnectTarget"
+)
+
+// Reasons returns an explanation of every reason that targets show in condition Ready or in events: those first that keep a target
+// from being ready.
+func Reasons() []event.Explanation {
+	return []event.Explanation{
+		event.Explain(event.Reason(xpv1.ReasonNotAllowed), "The managed resource does not permit the target's namespace.",
+			"Name another managed resource, or ask your platform team to list your namespace in its annotation "+
+				"bowline.dev/allowed-namespaces."),
+		event.Explain(event.Reason(xpv1.ReasonConnecting),
+			"The connection Secret cannot be copied yet: the managed resource or its Secret is missing, or another Secret has the name of "+
+				"the copy.", "Read the message. Reconciliation resumes automatically."),
+		event.Explain(ReasonCannotConnect, "A pass over the target failed and is retried.",
+			"Usually nothing. If it lasts, ask your platform team to check the log of the controllers."),
+		event.Explain(ReasonDetailsLost,
+			"The connection Secret of the managed resource lost keys. The target's Secret has all other keys.",
+			"Read the message: it names the keys."),
+		event.Explain(ReasonConnected, "The target has its Secret.", ""),
+		event.Explain(ReasonWithdrawn, "The managed resource no longer permits the namespace, and the target's Secret was deleted.",
+			"If you still need it, ask your platform team."),
+	}
 }
