@@ -20,8 +20,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/cli/command"
 	"github.com/bowline-dev/bowline/internal/cli/datadir"
 	"github.com/bowline-dev/bowline/internal/cli/kubectl"
+	"github.com/bowline-dev/bowline/internal/cli/logs"
 	"github.com/bowline-dev/bowline/internal/cli/user"
+	"github.com/bowline-dev/bowline/pkg/core"
 	"github.com/bowline-dev/bowline/pkg/provider"
+	"github.com/bowline-dev/bowline/providers/fcp"
+	"github.com/bowline-dev/bowline/providers/sql"
 )
 
 // version is set by the linker (see the Makefile).
@@ -126,13 +130,15 @@ type exitCodeError struct{ code int }
 
 func (e *exitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// untilSignal runs a function until the first signal to stop; a closed terminal counts as one. The second signal kills the process.
-func untilSignal(run func(context.Context) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) error {
+// untilSignal makes a command run, with a log, until the first signal to stop; a closed terminal counts as one. The second signal kills
+// the process.
+func untilSignal(cmd *cobra.Command, std Streams, run func(context.Context, *logs.Logs) error) {
+	verbosity := cmd.Flags().Int("v", 0, "log more: 1 adds actions and messages of libraries, 2 each reconcile, 4 each request")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		context.AfterFunc(ctx, stop)
-		return run(ctx)
+		return run(ctx, logs.New(std.Err, *verbosity))
 	}
 }
 
@@ -172,4 +178,9 @@ func moduleVersion(path string) string {
 		}
 	}
 	return "unknown"
+}
+
+// providers are the built-in ones. To add one, add a line.
+func providers() []provider.Provider {
+	return []provider.Provider{core.Provider(), fcp.Provider(), sql.Provider()}
 }

@@ -1,7 +1,7 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the command bowline: one file per subcommand, named after it.
+// Package cli is the command bowline: one function per subcommand, named after it.
 //
 // Commands are thin; the work is in packages below:
 //
@@ -15,5 +15,5 @@
 //	personas  derives cluster roles from the definitions of kinds
 //	logs      makes the loggers of all commands that run servers
 //
-// The built-in providers are listed in providers.go.
+// The built-in providers are listed in cli.go.
 package cli

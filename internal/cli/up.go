@@ -24,10 +24,9 @@ import (
 
 type upOptions struct {
 	plane.Plane
-	program   string // the program's name as it was typed, for commands that up prints
-	flags     *pflag.FlagSet
-	detach    bool
-	verbosity logs.Verbosity
+	program string // the program's name as it was typed, for commands that up prints
+	flags   *pflag.FlagSet
+	detach  bool
 }
 
 func newUpCmd(program string, providers []provider.Provider, std Streams, folder *datadir.Flag) *cobra.Command {
@@ -44,13 +43,6 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
   bowline up --cloud-admin                     with fault injection in the local cloud; see bowline cloud --help
   bowline up --cloud=false                     without the local cloud`,
 		Args: command.NoArgs,
-		RunE: serve(std, folder, &o.verbosity, func(ctx context.Context, dataDir string, log *logs.Logs) error {
-			o.DataDir = dataDir
-			if o.detach {
-				return o.runDetached(ctx, std)
-			}
-			return o.run(ctx, std, log)
-		}),
 	}
 	o.flags = cmd.Flags()
 	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background, and return when ready")
@@ -58,7 +50,13 @@ process is killed. Metrics are served for Prometheus; traces are sent by gRPC to
 	o.Server.AddFlags(cmd.Flags())
 	o.Cloud.AddFlags(cmd.Flags())
 	o.Controllers.AddFlags(cmd.Flags())
-	o.verbosity.AddFlags(cmd.Flags())
+	serve(cmd, std, folder, func(ctx context.Context, dataDir string, log *logs.Logs) error {
+		o.DataDir = dataDir
+		if o.detach {
+			return o.runDetached(ctx, std)
+		}
+		return o.run(ctx, std, log)
+	})
 	return cmd
 }
 
@@ -144,4 +142,47 @@ func (o upOptions) welcome(w io.Writer, state datadir.RunFile) {
 	fmt.Fprintf(w, "  export KUBECONFIG=%s\n", datadir.ShellQuote(controlplane.KubeconfigPath(o.DataDir)))
 	fmt.Fprintf(w, "  %s status%s\n", o.program, argument)
 	fmt.Fprintf(w, "  %s down%s\n", o.program, argument)
+}
+
+func newDownCmd(std Streams, folder *datadir.Flag) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Stop everything",
+		Long: fmt.Sprintf(`Stops the server and all its parts, including the cloud's database servers. All state is kept for the next bowline up. A
+server that has not stopped after %s is killed.`, daemon.StopTimeout),
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dataDir, err := folder.Client()
+			if err != nil {
+				return err
+			}
+			return down(cmd.Context(), std.Out, dataDir)
+		},
+	}
+}
+
+func down(ctx context.Context, out io.Writer, dataDir string) error {
+	killed := false
+	server, err := daemon.Find(dataDir)
+	if err != nil {
+		return err
+	}
+	if server != nil {
+		defer func() { _ = server.Release() }()
+		if killed, err = server.Stop(ctx, out, daemon.StopTimeout); err != nil {
+			return err
+		}
+	}
+	leftovers, err := plane.StopLeftovers(ctx, out, dataDir)
+	switch {
+	case err != nil:
+		return err
+	case server == nil && !leftovers:
+		fmt.Fprintf(out, "Nothing runs on %s.\n", dataDir)
+	case killed:
+		fmt.Fprintln(out, "Stopped, by force.")
+	default:
+		fmt.Fprintln(out, "Stopped.")
+	}
+	return nil
 }

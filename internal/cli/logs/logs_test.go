@@ -14,7 +14,7 @@ import (
 
 func TestLogs(t *testing.T) {
 	cases := map[string]struct {
-		verbosity Verbosity
+		verbosity int
 		write     func(*Logs)
 		want      string // without the time
 	}{

@@ -9,14 +9,17 @@
 package why
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/cli/inspect"
@@ -265,4 +268,76 @@ func nextOfFailure() map[xpv1.ConditionReason]string {
 		failure.ExternalSystemThrottled:   calls,
 		failure.ExternalSystemRefused:     "As soon as the credentials change, and at intervals without a change.",
 	}
+}
+
+// WriteText writes an explanation for people, with ages as of now.
+func WriteText(w io.Writer, e *Explanation, now time.Time) error {
+	out := bufio.NewWriter(w)
+	for ; e != nil; e = e.Because {
+		e.write(out, now)
+		if e.Because != nil {
+			fmt.Fprint(out, "\nIts managed resource:\n")
+		}
+	}
+	return out.Flush()
+}
+
+func (e *Explanation) write(out *bufio.Writer, now time.Time) {
+	fmt.Fprintln(out, e.headline())
+	list(out, "Causes:", e.Blockers)
+	if e.LastStep != nil {
+		fmt.Fprintln(out, "Last step: "+e.LastStep.text(now))
+	}
+	if e.LastError != nil {
+		title := "Last error: "
+		if e.LastError.Over {
+			title = "Last error, resolved: "
+		}
+		fmt.Fprintln(out, title+e.LastError.text(now))
+	}
+	if e.NextTry != "" {
+		fmt.Fprintln(out, "Next reconcile: "+inspect.Plain(e.NextTry))
+	}
+	list(out, "What to do:", e.Actions)
+	for _, note := range e.Notes {
+		fmt.Fprintln(out, "Note: "+inspect.Plain(note))
+	}
+}
+
+func (e *Explanation) headline() string {
+	state := map[State]string{
+		StateFine:     "is fine",
+		StateWaiting:  "is waiting",
+		StateFailing:  "is failing",
+		StatePaused:   "is paused",
+		StateDeleting: "is being deleted",
+	}[e.State]
+	if e.State == StateFailing && e.Ready {
+		state = "is ready, but the last reconcile failed"
+	}
+	if e.Phase != "" {
+		state += " (" + e.Phase + ")"
+	}
+	return inspect.Plain(e.Kind + " " + inspect.Path(e.Namespace, e.Name) + " " + state + ".")
+}
+
+func list(out *bufio.Writer, title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintln(out, title)
+	for _, item := range items {
+		fmt.Fprintln(out, "  - "+inspect.Plain(item))
+	}
+}
+
+func (h *Happening) text(now time.Time) string {
+	text := h.Message
+	if h.Reason != "" {
+		text = h.Reason + ": " + text
+	}
+	if !h.At.IsZero() {
+		text = fmt.Sprintf("%s ago (%s), %s", duration.HumanDuration(now.Sub(h.At)), h.At.Local().Format(time.DateTime), text)
+	}
+	return inspect.Plain(text)
 }
