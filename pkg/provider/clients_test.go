@@ -40,11 +40,11 @@ func TestOneClient(t *testing.T) {
 		}
 	})
 	t.Run("every kind of configuration (N2)", func(t *testing.T) {
-		cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
-		config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+		cluster := &kinds.ClusterProviderConfig{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}
+		config := &kinds.ProviderConfig{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}
 		byCluster := s.teamItem("by-cluster", cluster.Name)
 		byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
-		byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.Meta("", s.Prefix+"by-config")}}
+		byConfig := &kinds.Item{ObjectMeta: s.Meta("", s.Prefix+"by-config")}
 		byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
 		s.Create(cluster, config, byCluster, byConfig)
 		s.settled(byCluster, byConfig)
@@ -156,7 +156,7 @@ func TestClosing(t *testing.T) {
 	t.Run("unused for a while (R232)", func(t *testing.T) {
 		s.until("clients closed", s.journal.closedClients, 1)
 	})
-	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.Change(item, func() { item.Spec.ForProvider.Size = new(int64(2)) })
 	s.settled(item)
 	s.until("clients created", s.created, 2)
 	s.until("clients closed", s.journal.closedClients, 2)

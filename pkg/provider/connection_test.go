@@ -29,7 +29,7 @@ func TestWakeUps(t *testing.T) {
 	t.Parallel()
 	s := startStage(t, managed.WithPollInterval(time.Hour), managed.WithBackoff(time.Hour, time.Hour))
 	item := s.teamItem("item", "late")
-	item.Spec.ForProvider.Size = 1
+	item.Spec.ForProvider.Size = new(int64(1))
 	s.Create(item)
 	reports := func(reason failure.Reason, words string) {
 		t.Helper()
@@ -73,7 +73,7 @@ func TestWakeUps(t *testing.T) {
 	t.Run("another endpoint (R227)", func(*testing.T) { soon(func() { s.until("items", second.itemCount, 1) }) })
 	second.revoke("first")
 	second.allow("other")
-	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.Change(item, func() { item.Spec.ForProvider.Size = new(int64(2)) })
 	t.Run("key revoked (R232)", func(*testing.T) { reports(failure.ExternalCallFailed, "cannot get item") })
 	s.Change(secret, func() { secret.Data = map[string][]byte{"key": []byte("other")} })
 	t.Run("key replaced (R232)", func(*testing.T) { soon(func() { s.settled(item) }) })
@@ -132,7 +132,7 @@ func TestWholeSecret(t *testing.T) {
 		}
 	})
 	s.Change(details, func() { details.Annotations = map[string]string{"note": "nothing of importance"} })
-	s.Change(item, func() { item.Spec.ForProvider.Size = 2 })
+	s.Change(item, func() { item.Spec.ForProvider.Size = new(int64(2)) })
 	s.settled(item)
 	failIf(t, "metadata is no reason for another client (R232)", s.created() != 1, "%d clients created", s.created())
 	s.Change(details, func() { details.Data["username"] = []byte("v") })

@@ -20,10 +20,12 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/internal/testkit/kinds"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
 	"github.com/bowline-dev/bowline/pkg/clients"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/provider"
@@ -174,7 +176,7 @@ type external[T item] struct {
 
 type item interface {
 	resource.Managed
-	Size() int
+	Parameters() *shop.ItemParameters
 }
 
 func newExternal[T item](l *clients.Lease[*depotClient]) managed.TypedExternalClient[T] {
@@ -193,7 +195,7 @@ func (e external[T]) Observe(ctx context.Context, i T) (managed.ExternalObservat
 	i.SetConditions(xpv1.Available())
 	owner := types.UID(have.Owner)
 	return managed.ExternalObservation{
-		ResourceExists: true, ResourceUpToDate: have.Size == i.Size(), Owner: &owner,
+		ResourceExists: true, ResourceUpToDate: have.Size == ptr.Deref(i.Parameters().Size, 0), Owner: &owner,
 		ConnectionDetails: managed.ConnectionDetails{"size": fmt.Append(nil, have.Size)},
 	}, nil
 }
@@ -207,7 +209,7 @@ func (e external[T]) Update(ctx context.Context, i T) (managed.ExternalUpdate, e
 }
 
 func (e external[T]) put(ctx context.Context, i T) error {
-	wanted := stored{Size: i.Size(), Owner: string(i.GetUID())}
+	wanted := stored{Size: ptr.Deref(i.Parameters().Size, 0), Owner: string(i.GetUID())}
 	return e.Client.do(ctx, http.MethodPut, meta.GetExternalName(i), wanted, nil)
 }
 
@@ -231,7 +233,7 @@ type depot struct {
 }
 
 type stored struct {
-	Size  int    `json:"size"`
+	Size  int64  `json:"size"`
 	Owner string `json:"owner"`
 }
 

@@ -85,17 +85,17 @@ func TestRules(t *testing.T) {
 
 // live creates, changes and deletes objects of all kinds.
 func (s *stage) live() {
-	cluster := &kinds.ClusterProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}}
-	config := &kinds.ProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}}
+	cluster := &kinds.ClusterProviderConfig{ObjectMeta: s.Meta("", s.Prefix+"cluster"), Spec: s.spec("key")}
+	config := &kinds.ProviderConfig{ObjectMeta: s.Meta("", s.Prefix+"config"), Spec: s.spec("key")}
 	team := s.teamConfig("team")
 	byTeam, byCluster := s.teamItem("by-team", "team"), s.teamItem("by-cluster", cluster.Name)
 	byCluster.Spec.ProviderConfigReference.Kind = xpv1.ClusterProviderConfigKind
 	byTeam.Spec.WriteConnectionSecretToReference = &xpv1.SecretReference{Name: "connection"}
-	byConfig := &kinds.Item{Stock: kinds.Stock{ObjectMeta: s.Meta("", s.Prefix+"by-config")}}
+	byConfig := &kinds.Item{ObjectMeta: s.Meta("", s.Prefix+"by-config")}
 	byConfig.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Name: config.Name}
 	s.Create(cluster, config, team, byTeam, byCluster, byConfig)
 	s.settled(byTeam, byCluster, byConfig)
-	s.Change(byTeam, func() { byTeam.Spec.ForProvider.Size = 2 }) // and so the connection secret
+	s.Change(byTeam, func() { byTeam.Spec.ForProvider.Size = new(int64(2)) }) // and so the connection secret
 	s.settled(byTeam)
 	s.Delete(byTeam, byCluster, byConfig, cluster, config, team)
 	s.Eventually(s.t, "all are deleted", func(ctx context.Context) error {

@@ -123,12 +123,12 @@ func (s *stage) spec(secret string) kinds.ConfigSpec {
 
 // teamConfig is a configuration of the test's namespace with the Secret "key".
 func (s *stage) teamConfig(name string) *kinds.TeamProviderConfig {
-	return &kinds.TeamProviderConfig{Config: kinds.Config{ObjectMeta: s.Meta(s.Namespace, name), Spec: s.spec("key")}}
+	return &kinds.TeamProviderConfig{ObjectMeta: s.Meta(s.Namespace, name), Spec: s.spec("key")}
 }
 
 // teamItem uses a configuration of the test's namespace.
 func (s *stage) teamItem(name, config string) *kinds.TeamItem {
-	i := &kinds.TeamItem{Stock: kinds.Stock{ObjectMeta: s.Meta(s.Namespace, name)}}
+	i := &kinds.TeamItem{ObjectMeta: s.Meta(s.Namespace, name)}
 	i.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: xpv1.ProviderConfigKind, Name: config}
 	return i
 }

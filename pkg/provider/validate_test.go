@@ -46,7 +46,7 @@ func missingParts() map[string]mistake {
 		"no types (A73)": {func(p *provider.Provider) { p.AddToScheme = nil }, []string{"set Provider.AddToScheme"}},
 		"kinds not in the scheme (A73)": {
 			func(p *provider.Provider) { p.AddToScheme = func(*runtime.Scheme) error { return nil } },
-			[]string{"kind *kinds.Item", "kind *kinds.TeamItem", "configuration *kinds.TeamProviderConfig", "let Provider.AddToScheme add it"},
+			[]string{"kind *shop.Item", "kind *shop.Item", "configuration *shop.ProviderConfig", "let Provider.AddToScheme add it"},
 		},
 		"list not in the scheme (A73)": {
 			func(p *provider.Provider) {
@@ -58,7 +58,7 @@ func missingParts() map[string]mistake {
 			[]string{"its list ItemList is not in the scheme"},
 		},
 		"mistake in a kind (A73)": {
-			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*kinds.Item: it has no function Get"},
+			func(p *provider.Provider) { p.Kinds[0].Err = errors.New("it has no function Get") }, []string{"*shop.Item: it has no function Get"},
 		},
 		"no object (A73)": {func(p *provider.Provider) { p.Kinds[1].Object = nil }, []string{"kind 1 of Provider.Kinds has no object"}},
 		"a kind twice (R15)": {

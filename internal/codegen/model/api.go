@@ -132,7 +132,7 @@ func (a *API) addCopy(k *Kind, pkg *Package, name string, scope Scope) {
 
 // secondPackage returns apis/namespaced/GROUP/VERSION for apis/GROUP/VERSION.
 func (a *API) secondPackage(first *Package) *Package {
-	below := strings.TrimPrefix(first.Path, a.Path+"/")
+	below := strings.TrimPrefix(first.Path, a.Path) // nothing for a package that is the whole API
 	where := path.Join(a.Path, "namespaced", below)
 	if pkg := a.Package(where); pkg != nil {
 		pkg.Source = first
@@ -218,7 +218,7 @@ func (p *Package) Group() string {
 }
 
 // Version of the package's kinds.
-func (p *Package) Version() string { return cmp.Or(p.Comment.Value("versionName"), p.Name) }
+func (p *Package) Version() string { return cmp.Or(p.Value("versionName"), p.Name) }
 
 // secondGroup is the group of the namespaced kinds of a package: .m before the last two labels (N35).
 func (p *Package) secondGroup() string {

@@ -1,15 +1,12 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds has kinds for tests of provider configurations: a cluster-scoped group with a ProviderConfig and its items, and a
-// namespaced group with both kinds of configurations and their items.
-//
-// Its one idea: every test binary has groups of its own for the same Go types, since all share one API server.
+// Package kinds has the shop's configurations and items for tests of providers, in groups of each test binary's own, since all binaries
+// share one API server. Their definitions take any spec and status.
 package kinds
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -23,7 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/internal/testkit/shop"
+	namespaced "github.com/bowline-dev/bowline/internal/testkit/shop/namespaced"
 )
 
 // Groups of the kinds of one test binary.
@@ -37,139 +35,29 @@ func In(of string) Groups {
 	}
 }
 
-// ConfigSpec of all configurations.
-type ConfigSpec struct {
-	xpv1.ProviderSpec `json:",inline"`
-
-	Endpoint string `json:"endpoint,omitempty"`
-}
-
-// A Config is a configuration of any kind.
-type Config struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   ConfigSpec                `json:"spec"`
-	Status xpv1.ProviderConfigStatus `json:"status,omitempty"`
-}
-
-func (c *Config) SetConditions(conditions ...xpv1.Condition)       { c.Status.SetConditions(conditions...) }
-func (c *Config) GetCondition(t xpv1.ConditionType) xpv1.Condition { return c.Status.GetCondition(t) }
-func (c *Config) SetUsers(n int64)                                 { c.Status.Users = n }
-func (c *Config) GetUsers() int64                                  { return c.Status.Users }
-
-// ItemSpec of items in both scopes.
-type ItemSpec struct {
-	xpv1.ResourceSpec `json:",inline"`
-
-	ForProvider Parameters `json:"forProvider"`
-}
-
-// Parameters of an item.
-type Parameters struct {
-	Size int `json:"size,omitempty"`
-}
-
-// ItemStatus of items in both scopes.
-type ItemStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
-}
-
-// A Stock item is an item of any scope.
-type Stock struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   ItemSpec   `json:"spec"`
-	Status ItemStatus `json:"status,omitempty"`
-}
-
-func (i *Stock) SetConditions(c ...xpv1.Condition)                { i.Status.SetConditions(c...) }
-func (i *Stock) GetCondition(t xpv1.ConditionType) xpv1.Condition { return i.Status.GetCondition(t) }
-func (i *Stock) SetManagementPolicies(p xpv1.ManagementPolicies)  { i.Spec.ManagementPolicies = p }
-func (i *Stock) GetManagementPolicies() xpv1.ManagementPolicies   { return i.Spec.ManagementPolicies }
-
-func (i *Stock) SetProviderConfigReference(r *xpv1.ProviderConfigReference) {
-	i.Spec.ProviderConfigReference = r
-}
-
-func (i *Stock) GetProviderConfigReference() *xpv1.ProviderConfigReference {
-	return i.Spec.ProviderConfigReference
-}
-
-func (i *Stock) SetWriteConnectionSecretToReference(r *xpv1.SecretReference) {
-	i.Spec.WriteConnectionSecretToReference = r
-}
-
-func (i *Stock) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
-	return i.Spec.WriteConnectionSecretToReference
-}
-
-// Size that the item should have.
-func (i *Stock) Size() int { return i.Spec.ForProvider.Size }
-
-// The kinds of the cluster-scoped group.
+// The kinds of the shop that the tests use.
 type (
+	// ConfigSpec of all configurations.
+	ConfigSpec = shop.ProviderConfigSpec
 	// A ProviderConfig is a cluster-scoped configuration.
-	ProviderConfig struct{ Config }
+	ProviderConfig = shop.ProviderConfig
 	// An Item is a cluster-scoped item.
-	Item struct{ Stock }
-)
-
-// The kinds of the namespaced group.
-type (
+	Item = shop.Item
 	// A TeamProviderConfig has the kind ProviderConfig and is namespaced.
-	TeamProviderConfig struct{ Config }
+	TeamProviderConfig = namespaced.ProviderConfig
 	// A ClusterProviderConfig is a cluster-scoped configuration for namespaced items.
-	ClusterProviderConfig struct{ Config }
+	ClusterProviderConfig = namespaced.ClusterProviderConfig
 	// A TeamItem has the kind Item and is namespaced.
-	TeamItem struct{ Stock }
+	TeamItem = namespaced.Item
 )
-
-// A List contains a list of objects of any of the kinds.
-type List[T any] struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []T `json:"items"`
-}
-
-func (c *ProviderConfig) DeepCopyObject() runtime.Object        { return deepCopy(c) }
-func (c *TeamProviderConfig) DeepCopyObject() runtime.Object    { return deepCopy(c) }
-func (c *ClusterProviderConfig) DeepCopyObject() runtime.Object { return deepCopy(c) }
-func (i *Item) DeepCopyObject() runtime.Object                  { return deepCopy(i) }
-func (i *TeamItem) DeepCopyObject() runtime.Object              { return deepCopy(i) }
-func (l *List[T]) DeepCopyObject() runtime.Object               { return deepCopy(l) }
-
-// deepCopy copies plain data, fast enough for tests.
-func deepCopy[T any](in *T) *T {
-	data, err := json.Marshal(in)
-	out := new(T)
-	if err == nil {
-		err = json.Unmarshal(data, out)
-	}
-	if err != nil {
-		panic(err)
-	}
-	return out
-}
 
 // AddToScheme adds the kinds, and those of core that the runtime writes.
 func (g Groups) AddToScheme(s *runtime.Scheme) error {
-	for gvk, o := range map[schema.GroupVersionKind]runtime.Object{
-		g.Cluster.WithKind("ProviderConfig"):               &ProviderConfig{},
-		g.Cluster.WithKind("ProviderConfigList"):           &List[ProviderConfig]{},
-		g.Cluster.WithKind("Item"):                         &Item{},
-		g.Cluster.WithKind("ItemList"):                     &List[Item]{},
-		g.Namespaced.WithKind("ProviderConfig"):            &TeamProviderConfig{},
-		g.Namespaced.WithKind("ProviderConfigList"):        &List[TeamProviderConfig]{},
-		g.Namespaced.WithKind("ClusterProviderConfig"):     &ClusterProviderConfig{},
-		g.Namespaced.WithKind("ClusterProviderConfigList"): &List[ClusterProviderConfig]{},
-		g.Namespaced.WithKind("Item"):                      &TeamItem{},
-		g.Namespaced.WithKind("ItemList"):                  &List[TeamItem]{},
-	} {
-		s.AddKnownTypeWithName(gvk, o)
-		metav1.AddToGroupVersion(s, gvk.GroupVersion())
-	}
+	s.AddKnownTypes(g.Cluster, &ProviderConfig{}, &shop.ProviderConfigList{}, &Item{}, &shop.ItemList{})
+	s.AddKnownTypes(g.Namespaced, &TeamProviderConfig{}, &namespaced.ProviderConfigList{}, &TeamItem{}, &namespaced.ItemList{},
+		&ClusterProviderConfig{}, &namespaced.ClusterProviderConfigList{})
+	metav1.AddToGroupVersion(s, g.Cluster)
+	metav1.AddToGroupVersion(s, g.Namespaced)
 	return corev1.AddToScheme(s)
 }
 

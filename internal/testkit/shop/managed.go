@@ -34,7 +34,7 @@ type ItemObservation struct {
 // An Item is a managed resource that the shop sells.
 //
 // +kubebuilder:object:root=true
-// +bowline:scopes=Cluster
+// +bowline:scopes=Cluster,Namespaced
 // +bowline:class=ItemClaim.shop.test.bowline.dev,OtherClaim.shop.test.bowline.dev
 type Item struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -74,12 +74,16 @@ type Gadget struct {
 // A ProviderConfigSpec is the access to the shop.
 type ProviderConfigSpec struct {
 	xpv1.ProviderSpec `json:",inline"`
+
+	// Endpoint is the URL of the shop.
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
 }
 
 // A ProviderConfig is the access to the shop.
 //
 // +kubebuilder:object:root=true
-// +bowline:scopes=Cluster
+// +bowline:scopes=Cluster,Namespaced
 type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
