@@ -1,14 +1,36 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package limits bounds the calls to an external system per ProviderConfig: their rate, the number in flight, and none at all
+// while the circuit is open.
+//
+//	registry := limits.NewRegistry() // once per provider
+//	limiter := registry.For(key, version, limits.FromSpec(config.Spec.Limits))
+//	cloud := sdk.NewClient(&http.Client{Transport: limiter.Transport(transport)})
+//
+// Clients that do not use HTTP call Limiter.Do. Package clients does all of this for a provider. Only the users of the
+// ProviderConfig concerned are slowed down (N12).
+//
+// # Errors
+//
+// A call over the limits waits for up to one second, then fails with *NotSentError. So does every call while the circuit is
+// open: after status 429, or 503 with Retry-After, until the time that the external system named; after status 401, or five
+// calls without a response, for a pause that doubles each time, after which one trial call is sent. The error is classified
+// by package failure as throttled, refused or unreachable. failure.RetryAfter returns a different time for each caller, so
+// that they do not come back all at once.
+//
+// Call Registry.Forget when a ProviderConfig is deleted. Limiters that are not used for two hours are forgotten too.
 package limits
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -269,3 +291,68 @@ func (e *NotSentError) Error() string {
 
 // RetryAfter is how long to wait before the call is tried again.
 func (e *NotSentError) RetryAfter() time.Duration { return e.After }
+
+// keep is how long an unused limiter is kept: longer than any pause that it may have to remember, and than the hour within
+// which every object is polled.
+const keep = 2 * time.Hour
+
+// A Key identifies a ProviderConfig of a provider.
+type Key struct {
+	// Group of the kind. It does not appear in messages.
+	Group string
+	// Kind is ProviderConfig or ClusterProviderConfig.
+	Kind string
+	// Namespace is empty for cluster-scoped kinds.
+	Namespace string
+	// Name of the object.
+	Name string
+}
+
+// String names the object in messages.
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return fmt.Sprintf("%s %q", k.Kind, k.Name)
+	}
+	return fmt.Sprintf("%s %q", k.Kind, k.Namespace+"/"+k.Name)
+}
+
+// A Version identifies the content of a ProviderConfig and of its credentials.
+type Version [sha256.Size]byte
+
+// A Registry holds the limiters of a provider. It is safe for concurrent use.
+type Registry struct {
+	random func() float64 // in [0, 1), for jitter
+
+	mu       sync.Mutex
+	limiters map[Key]*Limiter
+	swept    time.Time
+}
+
+// NewRegistry returns a registry without limiters.
+func NewRegistry() *Registry { return &Registry{random: rand.Float64, limiters: map[Key]*Limiter{}} }
+
+// For returns the limiter for a version of the ProviderConfig. A new version gets a new one: earlier responses of the external
+// system concern other settings or credentials.
+func (r *Registry) For(key Key, version Version, c Config) *Limiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	l := r.limiters[key]
+	if l == nil || l.version != version {
+		l = newLimiter(key, version, c, r.random)
+		r.limiters[key] = l
+	}
+	l.use(now)
+	if now.Sub(r.swept) >= keep/2 {
+		r.swept = now
+		maps.DeleteFunc(r.limiters, func(_ Key, l *Limiter) bool { return l.unusedSince(now.Add(-keep)) })
+	}
+	return l
+}
+
+// Forget drops the limiter of a ProviderConfig that was deleted. Callers that hold the limiter may continue to use it.
+func (r *Registry) Forget(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.limiters, key)
+}

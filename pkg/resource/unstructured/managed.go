@@ -1,16 +1,33 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package unstructured implements managed resources of kinds without a Go type, for example kinds that a bridge to another system
+// discovers at run time.
+//
+// A Managed implements resource.Managed and the role interfaces by reading and writing the JSON paths of the common spec and status
+// in package apis/common/v1. Package managed reconciles it like any other kind:
+//
+//	r := managed.NewReconciler(mgr, resource.ManagedKind(gvk),
+//		managed.WithNewManaged(func() resource.Managed { return unstructured.New(gvk) }),
+//		managed.WithClient(unstructured.NewClient(mgr.GetClient())),
+//		managed.WithExternalConnecter(&connecter{}))
+//	return ctrl.NewControllerManagedBy(mgr).Named(name).For(unstructured.New(gvk).GetUnstructured()).Complete(r)
+//
+// Caches only support plain unstructured objects, hence GetUnstructured and NewClient. A manager's client reads them from its cache
+// only if manager.Options.Client.Cache.Unstructured is set.
 package unstructured
 
 import (
 	"context"
+	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -84,4 +101,164 @@ func (u unwrapper) Get(ctx context.Context, key client.ObjectKey, obj client.Obj
 		obj = wrapper.GetUnstructured()
 	}
 	return u.Client.Get(ctx, key, obj, opts...)
+}
+
+const (
+	spec   = "spec"
+	status = "status"
+)
+
+func (m *Managed) SetConditions(c ...xpv1.Condition) {
+	have := m.conditions()
+	have.SetConditions(c...)
+	write(m, field{status, "conditions"}, have.Conditions)
+}
+
+func (m *Managed) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+	have := m.conditions()
+	return have.GetCondition(ct)
+}
+
+func (m *Managed) conditions() xpv1.ConditionedStatus {
+	return xpv1.ConditionedStatus{Conditions: read[[]xpv1.Condition](m, field{status, "conditions"}, nil)}
+}
+
+// SetManagementPolicies: empty policies stay empty, as a user's will to pause (R106).
+func (m *Managed) SetManagementPolicies(p xpv1.ManagementPolicies) {
+	write(m, field{spec, "managementPolicies"}, p)
+}
+
+// GetManagementPolicies: policies that are no list of words pause the object.
+func (m *Managed) GetManagementPolicies() xpv1.ManagementPolicies {
+	return read(m, field{spec, "managementPolicies"}, xpv1.ManagementPolicies{})
+}
+
+func (m *Managed) SetProviderConfigReference(r *xpv1.ProviderConfigReference) {
+	write(m, field{spec, "providerConfigRef"}, r)
+}
+
+func (m *Managed) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+	return read[*xpv1.ProviderConfigReference](m, field{spec, "providerConfigRef"}, nil)
+}
+
+func (m *Managed) SetWriteConnectionSecretToReference(r *xpv1.SecretReference) {
+	write(m, field{spec, "writeConnectionSecretToRef"}, r)
+}
+
+func (m *Managed) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
+	return read[*xpv1.SecretReference](m, field{spec, "writeConnectionSecretToRef"}, nil)
+}
+
+func (m *Managed) SetDeletionPolicy(p xpv1.DeletionPolicy) {
+	write(m, field{spec, "deletionPolicy"}, p)
+}
+
+// GetDeletionPolicy: what is no policy keeps the external resource.
+func (m *Managed) GetDeletionPolicy() xpv1.DeletionPolicy {
+	return read(m, field{spec, "deletionPolicy"}, xpv1.DeletionOrphan)
+}
+
+func (m *Managed) SetReclaimPolicy(p xpv1.ReclaimPolicy) {
+	write(m, field{spec, "reclaimPolicy"}, p)
+}
+
+// GetReclaimPolicy: what is no policy keeps the external resource.
+func (m *Managed) GetReclaimPolicy() xpv1.ReclaimPolicy {
+	return read(m, field{spec, "reclaimPolicy"}, xpv1.ReclaimRetain)
+}
+
+func (m *Managed) SetClaimReference(r *corev1.ObjectReference) {
+	write(m, field{spec, "claimRef"}, r)
+}
+
+func (m *Managed) GetClaimReference() *corev1.ObjectReference {
+	return read[*corev1.ObjectReference](m, field{spec, "claimRef"}, nil)
+}
+
+func (m *Managed) SetClassReference(r *corev1.ObjectReference) {
+	write(m, field{spec, "classRef"}, r)
+}
+
+func (m *Managed) GetClassReference() *corev1.ObjectReference {
+	return read[*corev1.ObjectReference](m, field{spec, "classRef"}, nil)
+}
+
+func (m *Managed) SetBindingPhase(p xpv1.BindingPhase) {
+	write(m, field{status, "bindingPhase"}, p)
+}
+
+func (m *Managed) GetBindingPhase() xpv1.BindingPhase {
+	return read[xpv1.BindingPhase](m, field{status, "bindingPhase"}, "")
+}
+
+func (m *Managed) SetDrift(d []xpv1.FieldDifference) {
+	write(m, field{status, "drift"}, filled(d))
+}
+
+func (m *Managed) GetDrift() []xpv1.FieldDifference {
+	return read[[]xpv1.FieldDifference](m, field{status, "drift"}, nil)
+}
+
+func (m *Managed) SetSecretInputs(i []xpv1.SecretInput) {
+	write(m, field{status, "secretInputs"}, filled(i))
+}
+
+func (m *Managed) GetSecretInputs() []xpv1.SecretInput {
+	return read[[]xpv1.SecretInput](m, field{status, "secretInputs"}, nil)
+}
+
+// filled is nil for a list without entries, which the API leaves out.
+func filled[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// A field is the path of a part of the common spec or status, for example spec.claimRef.
+type field struct{ section, key string }
+
+// A holder wraps a value in an object for the converter. It omits a nil list, but not an empty one.
+type holder[T any] struct {
+	Value T `json:"value,omitzero"`
+}
+
+// read returns the value of a field: the zero value if it is unset, malformed if it has another type.
+func read[T any](m *Managed, from field, malformed T) T {
+	var held holder[T]
+	value, found, err := kube.NestedFieldNoCopy(m.Object, from.section, from.key)
+	if err == nil && found {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"value": value}, &held)
+	}
+	if err != nil {
+		return malformed
+	}
+	return held.Value
+}
+
+// write sets a field, or removes it if the value is the zero value.
+func write[T any](m *Managed, to field, value T) {
+	part, _ := m.Object[to.section].(map[string]any)
+	converted, set := mustConvert(value)
+	switch {
+	case set && part != nil:
+		part[to.key] = converted
+	case set:
+		if m.Object == nil {
+			m.Object = map[string]any{}
+		}
+		m.Object[to.section] = map[string]any{to.key: converted}
+	default:
+		delete(part, to.key)
+	}
+}
+
+// mustConvert returns the JSON form of a value; a zero value is not set. All types of the API convert.
+func mustConvert[T any](value T) (converted any, set bool) {
+	held, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder[T]{Value: value})
+	if err != nil {
+		panic(fmt.Errorf("converting %T: %w", value, err))
+	}
+	converted, set = held["value"]
+	return converted, set
 }

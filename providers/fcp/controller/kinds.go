@@ -1,16 +1,18 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller defines the kinds of the favourite cloud by package kind. cloud.go has what they have in common, failure.go the
-// classification of errors.
+// Package controller defines the kinds of the favourite cloud by package kind. cloud.go has what they have in common.
 package controller
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
+	cachev1alpha1 "github.com/bowline-dev/bowline/apis/cache/v1alpha1"
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	databasev1alpha1 "github.com/bowline-dev/bowline/apis/database/v1alpha1"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/cache"
 	"github.com/bowline-dev/bowline/favouritecloud/sdk/services/database"
@@ -113,4 +115,32 @@ func favouriteDBInstances() kind.Kind[
 		}
 	}
 	return k
+}
+
+// Classes returns the kinds of claims that the provider satisfies.
+func Classes() []provider.Class {
+	return []provider.Class{
+		provider.ClassOf(&databasev1alpha1.FancySQLInstance{},
+			&databasev1alpha3.FavouriteDBInstanceClass{}, &databasev1alpha3.FavouriteDBInstance{},
+			func(claim *databasev1alpha1.FancySQLInstance, p *databasev1alpha3.FavouriteDBInstanceParameters) error {
+				return provider.Agree("version", claim.Spec.Version, &p.Version)
+			}, ownInstance),
+		provider.ClassOf(&databasev1alpha1.PostgreSQLInstance{},
+			&databasev1alpha3.FavouriteDBInstanceClass{}, &databasev1alpha3.FavouriteDBInstance{},
+			func(claim *databasev1alpha1.PostgreSQLInstance, p *databasev1alpha3.FavouriteDBInstanceParameters) error {
+				return provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.Version)
+			}, ownInstance),
+		provider.ClassOf(&cachev1alpha1.RedisCluster{}, &cachev1alpha3.CacheInstanceClass{}, &cachev1alpha3.CacheInstance{},
+			func(claim *cachev1alpha1.RedisCluster, p *cachev1alpha3.CacheInstanceParameters) error {
+				return provider.Agree("engineVersion", claim.Spec.EngineVersion, &p.EngineVersion)
+			},
+			func(p *cachev1alpha3.CacheInstanceParameters) error {
+				return errors.Join(provider.Alone("name", p.Name != nil), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
+			}),
+	}
+}
+
+// ownInstance refuses settings that no two claims can share.
+func ownInstance(p *databasev1alpha3.FavouriteDBInstanceParameters) error {
+	return errors.Join(provider.Alone("name", p.Name != ""), provider.Alone("passwordSecretRef", p.PasswordSecretRef != nil))
 }

@@ -3,7 +3,7 @@
 
 // Package v1alpha1 holds the managed resources of PostgreSQL servers: databases, roles, grants, schemas and extensions.
 //
-// The files named after the kinds are written by hand; zz_generated files are derived from them.
+// zz_generated files are derived from the others.
 //
 // +kubebuilder:object:generate=true
 // +groupName=postgresql.sql.bowline.dev
