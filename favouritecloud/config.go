@@ -17,20 +17,15 @@ import (
 
 // Default values of Config.
 const (
-	// DefaultListen is the default of Config.Listen.
-	DefaultListen = "127.0.0.1:7070"
-	// DefaultRetryInterval is the default of Config.RetryInterval.
-	DefaultRetryInterval = 10 * time.Second
-	// DefaultAutoscaleInterval is the default of Config.AutoscaleInterval.
-	DefaultAutoscaleInterval = 30 * time.Second
+	DefaultListen            = "127.0.0.1:7070" // the default of Config.Listen
+	DefaultRetryInterval     = 10 * time.Second // the default of Config.RetryInterval
+	DefaultAutoscaleInterval = 30 * time.Second // the default of Config.AutoscaleInterval
 )
 
 // Config describes a cloud. Only DataDir is required.
 type Config struct {
-	// DataDir is the folder of all state. It is created if it does not exist. Only one cloud can use it at a time.
-	DataDir string
-	// Listen is the host:port of the API. Port 0 selects a free one. Default: DefaultListen.
-	Listen string
+	DataDir string // the folder of all state. It is created if it does not exist. Only one cloud can use it at a time.
+	Listen  string // the host:port of the API. Port 0 selects a free one. Default: DefaultListen.
 	// InstanceDir is the folder of the data of instances, by far the largest part. Default: DataDir/instances. If the cloud runs as
 	// root, servers run as another account (postgres, else nobody), which must be able to reach the folder. If it cannot reach
 	// DataDir, for example below /root, the default is /var/lib/favouritecloud-HASH, with a hash of DataDir, and DataDir/instances
@@ -41,17 +36,14 @@ type Config struct {
 	PostgresSearchPath []string
 	// RedisSearchPath are the folders that are searched for Redis. Default: the folders of PATH, then /usr/local/bin and /usr/bin.
 	RedisSearchPath []string
-	// RetryInterval is the maximum backoff before a failed instance is retried.
-	// Default: DefaultRetryInterval.
-	RetryInterval time.Duration
+	RetryInterval   time.Duration // the maximum backoff before a failed instance is retried. Default: DefaultRetryInterval.
 	// AutoscaleInterval is the pause between steps of the autoscaler of node groups.
 	// Default: DefaultAutoscaleInterval.
 	AutoscaleInterval time.Duration
 	// CloudAdmin enables the routes below /admin, which inject faults into calls and count them. They require the admin token.
 	// Default: disabled.
 	CloudAdmin bool
-	// Log receives events, and every request at level debug, but no secrets. Default: discard.
-	Log *slog.Logger
+	Log        *slog.Logger // receives events, and every request at level debug, but no secrets. Default: discard.
 }
 
 func (c Config) withDefaults() Config {

@@ -12,14 +12,10 @@ import (
 
 // APIKey is a new key of a project. The cloud stores only a hash, so it cannot return the key again.
 type APIKey struct {
-	// Project is the project that the key belongs to.
-	Project string `json:"project"`
-	// ID identifies the key; it is not secret.
-	ID string `json:"id"`
-	// Key is the secret for Config.APIKey.
-	Key string `json:"key"`
-	// CreatedAt is the time of creation.
-	CreatedAt time.Time `json:"created_at"`
+	Project   string    `json:"project"`    // the project that the key belongs to
+	ID        string    `json:"id"`         // identifies the key; it is not secret
+	Key       string    `json:"key"`        // the secret for Config.APIKey
+	CreatedAt time.Time `json:"created_at"` // the time of creation
 }
 
 // CreateKey creates an API key of a project, and the project if it does not exist. adminToken is the content of the
@@ -43,55 +39,42 @@ func newAdmin(endpoint, adminToken, project string) (*Client, error) {
 
 // Outcomes of calls in Stats.
 const (
-	// OutcomeOK: the call succeeded.
-	OutcomeOK = "ok"
-	// OutcomeRefused: the cloud refused the call, with a status of 400 to 499, and not because of a fault rule.
-	OutcomeRefused = "refused"
-	// OutcomeFailed: the call failed with a status of 500 or more, and not because of a fault rule.
-	OutcomeFailed = "failed"
-	// OutcomeThrottled: a fault rule throttled the call.
-	OutcomeThrottled = "throttled"
-	// OutcomeError: a fault rule failed the call before it was executed.
-	OutcomeError = "error"
-	// OutcomeDropped: a fault rule closed the connection after the call was executed, without an answer.
-	OutcomeDropped = "dropped"
+	OutcomeOK        = "ok"        // the call succeeded
+	OutcomeRefused   = "refused"   // the cloud refused the call, with a status of 400 to 499, and not because of a fault rule
+	OutcomeFailed    = "failed"    // the call failed with a status of 500 or more, and not because of a fault rule
+	OutcomeThrottled = "throttled" // a fault rule throttled the call
+	OutcomeError     = "error"     // a fault rule failed the call before it was executed
+	OutcomeDropped   = "dropped"   // a fault rule closed the connection after the call was executed, without an answer
 )
 
 // Faults are the fault rules for calls of projects; they do not apply to creating API keys.
 type Faults struct {
-	// Rules all apply to each call that they match.
-	Rules []FaultRule `json:"rules"`
+	Rules []FaultRule `json:"rules"` // Rules all apply to each call that they match
 }
 
 // FaultRule injects one or several faults. Fields that are zero inject none.
 type FaultRule struct {
-	// Match restricts the rule to some calls. Default: all.
-	Match *FaultMatch `json:"match,omitempty"`
-	// Latency delays every call, for example by "200ms"; at most 20 seconds.
-	Latency string `json:"latency,omitempty"`
+	Match   *FaultMatch `json:"match,omitempty"`   // restricts the rule to some calls. Default: all.
+	Latency string      `json:"latency,omitempty"` // delays every call, for example by "200ms"; at most 20 seconds
 	// CallsPerSecond is a rate limit: calls above it are refused with status 429 and Retry-After.
 	CallsPerSecond float64 `json:"calls_per_second,omitempty"`
 	// Burst is the burst of the rate limit. Default: the calls of one second, at least 1.
-	Burst int `json:"burst,omitempty"`
-	// PerProject applies the rate limit to each project. Default: to the whole cloud.
-	PerProject bool `json:"per_project,omitempty"`
-	// ErrorRate is the fraction of calls, 0 to 1, that fail before they are executed.
-	ErrorRate float64 `json:"error_rate,omitempty"`
+	Burst      int     `json:"burst,omitempty"`
+	PerProject bool    `json:"per_project,omitempty"` // applies the rate limit to each project. Default: to the whole cloud.
+	ErrorRate  float64 `json:"error_rate,omitempty"`  // the fraction of calls, 0 to 1, that fail before they are executed
 	// ErrorStatus is the status of these failures: 429, with Retry-After, or 500 to 599. Default: 503.
 	ErrorStatus int `json:"error_status,omitempty"`
 	// DropRate is the fraction of POST, PUT, PATCH and DELETE calls, 0 to 1, that are executed but get no answer: the connection is
 	// closed.
-	DropRate float64 `json:"drop_rate,omitempty"`
-	// StaleReads is how long get and list do not find a new object, for example "2s".
-	StaleReads string `json:"stale_reads,omitempty"`
+	DropRate   float64 `json:"drop_rate,omitempty"`
+	StaleReads string  `json:"stale_reads,omitempty"` // how long get and list do not find a new object, for example "2s"
 	// Seed selects the calls that fail or are dropped: the same calls in the same order get the same faults.
 	Seed uint64 `json:"seed,omitempty"`
 }
 
 // FaultMatch selects calls. Fields that are empty match all.
 type FaultMatch struct {
-	// Method is an HTTP method, for example "POST".
-	Method string `json:"method,omitempty"`
+	Method string `json:"method,omitempty"` // an HTTP method, for example "POST"
 	// Service is the first word of the path after the project: "database", "cache", "networks", "subnets" or
 	// "node-groups".
 	Service string `json:"service,omitempty"`
@@ -99,20 +82,15 @@ type FaultMatch struct {
 
 // Stats are the calls since the cloud started or ResetStats. Calls that fault rules cannot match are not counted.
 type Stats struct {
-	// Calls are ordered by service, method and outcome.
-	Calls []CallCount `json:"calls"`
+	Calls []CallCount `json:"calls"` // ordered by service, method and outcome
 }
 
 // CallCount is the number of calls of a method and service with an outcome.
 type CallCount struct {
-	// Method is the HTTP method.
-	Method string `json:"method"`
-	// Service is as in FaultMatch.
-	Service string `json:"service"`
-	// Outcome is one of the Outcome constants.
-	Outcome string `json:"outcome"`
-	// Count is the number of calls.
-	Count int `json:"count"`
+	Method  string `json:"method"`  // the HTTP method
+	Service string `json:"service"` // as in FaultMatch
+	Outcome string `json:"outcome"` // one of the Outcome constants
+	Count   int    `json:"count"`   // the number of calls
 }
 
 // Count returns the number of calls of a method and a service with an outcome. Empty arguments match any.

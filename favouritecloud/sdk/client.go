@@ -32,10 +32,8 @@ import (
 
 // Headers of the cloud and its clients.
 const (
-	// HeaderIdempotencyKey is the idempotency key of a create.
-	HeaderIdempotencyKey = "Idempotency-Key"
-	// HeaderReplayed is "true" in an answer that repeats that to an earlier request.
-	HeaderReplayed = "Idempotent-Replayed"
+	HeaderIdempotencyKey = "Idempotency-Key"     // the idempotency key of a create
+	HeaderReplayed       = "Idempotent-Replayed" // "true" in an answer that repeats that to an earlier request
 )
 
 const (
@@ -45,14 +43,10 @@ const (
 
 // Config configures a Client. Endpoint, Project and APIKey are required.
 type Config struct {
-	// Endpoint is the URL of the cloud, for example http://127.0.0.1:7070.
-	Endpoint string
-	// Project is the project of every call.
-	Project string
-	// APIKey is a key of that project.
-	APIKey string
-	// HTTPClient makes the requests. Default: a client with a timeout of ten seconds.
-	HTTPClient *http.Client
+	Endpoint   string       // the URL of the cloud, for example http://127.0.0.1:7070
+	Project    string       // the project of every call
+	APIKey     string       // a key of that project
+	HTTPClient *http.Client // makes the requests. Default: a client with a timeout of ten seconds.
 }
 
 // Client calls the cloud for one project. It is safe for concurrent use.

@@ -11,16 +11,11 @@ import (
 
 // States of objects. Each service uses some of them.
 const (
-	// StatusCreating: the object is being created.
-	StatusCreating = "CREATING"
-	// StatusOnline: the server accepts connections.
-	StatusOnline = "ONLINE"
-	// StatusAvailable: the object can be used.
-	StatusAvailable = "AVAILABLE"
-	// StatusUpdating: a change is being applied.
-	StatusUpdating = "UPDATING"
-	// StatusDeleting: the object is being deleted. It is not found once that is done.
-	StatusDeleting = "DELETING"
+	StatusCreating  = "CREATING"  // the object is being created
+	StatusOnline    = "ONLINE"    // the server accepts connections
+	StatusAvailable = "AVAILABLE" // the object can be used
+	StatusUpdating  = "UPDATING"  // a change is being applied
+	StatusDeleting  = "DELETING"  // the object is being deleted. It is not found once that is done.
 	// StatusFailed: the server is down for the reason in Message. The cloud retries automatically, at least every ten seconds.
 	StatusFailed = "FAILED"
 )
@@ -40,8 +35,7 @@ func NewCollection[Object, Created, In, Change any](c *Client, path, field strin
 
 // Credentials are the part of the answer to a create request that no other answer contains.
 type Credentials struct {
-	// Password is the password of the server at the time of the request.
-	Password string `json:"password"`
+	Password string `json:"password"` // the password of the server at the time of the request
 	// Replayed is true when this is the answer to an earlier request with the same idempotency key. It describes
 	// the instance as it was then.
 	Replayed bool `json:"-"`

@@ -16,34 +16,22 @@ import (
 
 // Codes of an APIError.
 const (
-	// CodeNotFound: the object of the request does not exist.
-	CodeNotFound = "not_found"
-	// CodeExists: the name is taken.
-	CodeExists = "exists"
-	// CodeConflict: the current state does not allow the request, for example an update during a deletion.
-	CodeConflict = "conflict"
-	// CodeThrottled: too many requests; see RetryAfter.
-	CodeThrottled = "throttled"
-	// CodeUnauthorized: the API key is missing or unknown.
-	CodeUnauthorized = "unauthorized"
-	// CodeForbidden: the API key is valid but does not allow the request.
-	CodeForbidden = "forbidden"
-	// CodeInvalid: the request is invalid; retrying it does not help.
-	CodeInvalid = "invalid"
-	// CodeInternal: the cloud failed; retrying may help.
-	CodeInternal = "internal"
+	CodeNotFound     = "not_found"    // the object of the request does not exist
+	CodeExists       = "exists"       // the name is taken
+	CodeConflict     = "conflict"     // the current state does not allow the request, for example an update during a deletion
+	CodeThrottled    = "throttled"    // too many requests; see RetryAfter
+	CodeUnauthorized = "unauthorized" // the API key is missing or unknown
+	CodeForbidden    = "forbidden"    // the API key is valid but does not allow the request
+	CodeInvalid      = "invalid"      // the request is invalid; retrying it does not help
+	CodeInternal     = "internal"     // the cloud failed; retrying may help
 )
 
 // APIError is an answer of the cloud that is not 2xx.
 type APIError struct {
-	// Status is the HTTP status, for example 404.
-	Status int
-	// Code is one of the Code constants; empty when something other than the cloud answered.
-	Code string
-	// Message is shown to users. Callers that branch use Code.
-	Message string
-	// RetryDelay is the Retry-After of the cloud; 0 if it sent none.
-	RetryDelay time.Duration
+	Status     int           // the HTTP status, for example 404
+	Code       string        // one of the Code constants; empty when something other than the cloud answered
+	Message    string        // shown to users. Callers that branch use Code.
+	RetryDelay time.Duration // the Retry-After of the cloud; 0 if it sent none
 }
 
 // Error returns the message and the code.
@@ -60,10 +48,8 @@ func (e *APIError) RetryAfter() time.Duration { return e.RetryDelay }
 
 // ConnectionError reports that the cloud did not answer: it may or may not have executed the call.
 type ConnectionError struct {
-	// Endpoint is the URL that was called.
-	Endpoint string
-	// Err is the cause.
-	Err error
+	Endpoint string // the URL that was called
+	Err      error  // the cause
 }
 
 // Error names the endpoint and the cause.
@@ -104,16 +90,13 @@ func newConnectionError(endpoint string, err error) error {
 
 // ErrorBody is the JSON of every answer that is not 2xx.
 type ErrorBody struct {
-	// Error is the error.
-	Error ErrorDetail `json:"error"`
+	Error ErrorDetail `json:"error"` // the error
 }
 
 // ErrorDetail is the content of an ErrorBody.
 type ErrorDetail struct {
-	// Code is one of the Code constants.
-	Code string `json:"code"`
-	// Message is shown to users.
-	Message string `json:"message"`
+	Code    string `json:"code"`    // one of the Code constants
+	Message string `json:"message"` // shown to users
 }
 
 func newAPIError(resp *http.Response, body []byte) error {

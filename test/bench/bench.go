@@ -23,10 +23,8 @@ import (
 )
 
 const (
-	// progressEvery is how often a phase logs its progress.
-	progressEvery = 5 * time.Second
-	// idleTime is how long phases without changes last.
-	idleTime = 10 * time.Second
+	progressEvery = 5 * time.Second  // how often a phase logs its progress
+	idleTime      = 10 * time.Second // how long phases without changes last
 )
 
 // A bench is one run of the harness.

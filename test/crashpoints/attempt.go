@@ -31,8 +31,7 @@ import (
 )
 
 const (
-	// patience is how long an operation may take, and how long its recovery.
-	patience     = time.Minute
+	patience     = time.Minute // how long an operation may take, and how long its recovery
 	pollInterval = 100 * time.Millisecond
 	// window is how long an interrupted create may be in progress. Here it never is: requests of a crashed process are refused or
 	// served, and the cloud is consistent.

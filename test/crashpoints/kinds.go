@@ -21,13 +21,11 @@ type kind struct {
 	name string
 	// object is YAML as a user declares it, with PLAIN in place of OPTION, or with option in operations that choose it.
 	object, plain, option string
-	// change is a merge patch, and settings what it changes, before and after, as inspect.External has it.
-	change   string
-	settings [2]string
+	change                string // a merge patch, and settings what it changes, before and after, as inspect.External has it
+	settings              [2]string
 	// opens returns nil if a connection Secret opens its server. Nil for kinds without one.
-	opens func(ctx context.Context, data map[string][]byte) error
-	// parent is the kind that option refers to.
-	parent *kind
+	opens  func(ctx context.Context, data map[string][]byte) error
+	parent *kind // the kind that option refers to
 	// claim and class are YAML of kinds of operations on claims. The class has the settings of the object.
 	claim, class string
 	operations   []operation
@@ -98,19 +96,13 @@ type step func(*attempt, context.Context) error
 
 // An operation is an event that the controllers react to, and its result.
 type operation struct {
-	name string
-	// option declares the object with the option of its kind.
-	option bool
-	// before is done without controllers, and given with controllers that have no fault.
-	before, given []step
-	// when is the event. No process runs then.
-	when []step
-	// during is a second event, once cue returns nil or the process has crashed. Optional.
-	cue, during step
-	// then returns nil when the operation has its result. Default: settled.
-	then step
-	// configs is true if requests that protect provider configurations are points.
-	configs bool
+	name          string
+	option        bool   // declares the object with the option of its kind
+	before, given []step // before is done without controllers, and given with controllers that have no fault
+	when          []step // the event. No process runs then.
+	cue, during   step   // during is a second event, once cue returns nil or the process has crashed. Optional.
+	then          step   // returns nil when the operation has its result. Default: settled.
+	configs       bool   // true if requests that protect provider configurations are points
 }
 
 // common are the operations on every managed kind.

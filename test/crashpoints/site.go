@@ -47,16 +47,15 @@ const (
 // A site is where one attempt at a time runs: a namespace, a project in the cloud, and provider configurations of it, all with the
 // same name.
 type site struct {
-	config    *rest.Config
-	client    client.Client
-	namespace string
-	project   *inspect.Project
-	proxy     *fault.Proxy
-	kinds     []client.Object // one empty object each
-	decoder   runtime.Decoder
-	words     *strings.Replacer // of the texts of kinds
-	// A network and a subnet that belong to no object: others are created in them.
-	network, subnet string
+	config          *rest.Config
+	client          client.Client
+	namespace       string
+	project         *inspect.Project
+	proxy           *fault.Proxy
+	kinds           []client.Object // one empty object each
+	decoder         runtime.Decoder
+	words           *strings.Replacer // of the texts of kinds
+	network, subnet string            // A network and a subnet that belong to no object: others are created in them
 }
 
 // newSite creates a site on an API server with the provider's kinds.

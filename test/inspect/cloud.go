@@ -24,16 +24,11 @@ import (
 
 // A Project is direct access to one project of the favourite cloud.
 type Project struct {
-	// Networks of the project.
-	Networks *network.Client
-	// Subnets of the project.
-	Subnets *subnet.Client
-	// NodeGroups of the project.
+	Networks   *network.Client
+	Subnets    *subnet.Client
 	NodeGroups *nodegroup.Client
-	// Databases of the project.
-	Databases *database.Client
-	// Caches of the project.
-	Caches *cache.Client
+	Databases  *database.Client
+	Caches     *cache.Client
 }
 
 // NewProject returns access to the project of an API key. It makes no request.
@@ -53,18 +48,13 @@ const TierLabel = "tier"
 
 // An External is an external resource.
 type External struct {
-	// Kind is "network", "subnet", "node group", "database" or "cache".
-	Kind string
-	// Name in the cloud.
-	Name string
+	Kind string // "network", "subnet", "node group", "database" or "cache"
+	Name string // in the cloud
 	// Owner is the uid of the object that it was created for, by its label. Empty without that label.
-	Owner types.UID
-	// Deleting is true while the cloud deletes it.
-	Deleting bool
-	// Setting is one that may change: MTU, tier, maximal size, fanciness level or memory.
-	Setting string
-	// Delete deletes it.
-	Delete func(context.Context) error
+	Owner    types.UID
+	Deleting bool                        // true while the cloud deletes it
+	Setting  string                      // one that may change: MTU, tier, maximal size, fanciness level or memory
+	Delete   func(context.Context) error // deletes it
 }
 
 func (e External) String() string {
@@ -149,8 +139,7 @@ func OwnedBy(uid types.UID) map[string]string {
 type Cloud struct {
 	*favouritecloud.Server
 
-	// Stop stops the cloud.
-	Stop  func() error
+	Stop  func() error // stops the cloud
 	token string
 }
 

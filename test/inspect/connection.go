@@ -85,12 +85,9 @@ func OpensRedis(ctx context.Context, data map[string][]byte) error {
 
 // A Binding is a claim's managed resource, and the connection Secrets of both.
 type Binding struct {
-	// Managed is the managed resource that the claim refers to, and that refers to the claim.
-	Managed resource.BindableManaged
-	// Source is the Secret of the managed resource.
-	Source *corev1.Secret
-	// Copy is the Secret of the claim.
-	Copy *corev1.Secret
+	Managed resource.BindableManaged // the managed resource that the claim refers to, and that refers to the claim
+	Source  *corev1.Secret           // the Secret of the managed resource
+	Copy    *corev1.Secret           // the Secret of the claim
 }
 
 // Bound reads the claim again and returns its binding. The error describes in what claim and managed resource do not agree.

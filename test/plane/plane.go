@@ -64,12 +64,9 @@ func Main(m *testing.M) int {
 
 // A Plane is one bowline with its data folder.
 type Plane struct {
-	// Dir is the data folder.
-	Dir string
-	// Cloud is the URL of the local cloud; it stays the same over restarts.
-	Cloud string
-	// Client is an administrator's client without a cache. It is valid after the first Up.
-	Client client.WithWatch
+	Dir    string           // the data folder
+	Cloud  string           // the URL of the local cloud; it stays the same over restarts
+	Client client.WithWatch // an administrator's client without a cache. It is valid after the first Up.
 
 	args    []string // of bowline up, with the program
 	home    string
@@ -265,10 +262,8 @@ func (p *Plane) instances() string { return filepath.Join(p.Dir, "cloud", "insta
 
 // A Server is a running PostgreSQL server of the plane's cloud.
 type Server struct {
-	// PID of the postmaster.
-	PID int
-	// Data is its data folder.
-	Data string
+	PID  int    // of the postmaster
+	Data string // its data folder
 }
 
 // Servers lists the PostgreSQL servers that run in the plane's folders, found among all processes of the machine.

@@ -36,11 +36,9 @@ const username = "default"
 
 // Spec is the part of records that only caches have.
 type Spec struct {
-	// MemoryMegabytes and EvictionPolicy are the desired ones.
-	MemoryMegabytes int
+	MemoryMegabytes int // the desired one, as is EvictionPolicy
 	EvictionPolicy  string
-	// Secret is the password of the user that administers the server. It is never shown.
-	Secret string
+	Secret          string // the password of the user that administers the server. It is never shown.
 }
 
 // Service is the cache service.

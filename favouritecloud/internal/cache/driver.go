@@ -25,11 +25,9 @@ import (
 
 const (
 	serverProgram = "redis-server"
-	// oldestMajor is the first version that does not let clients change the server's folders or modules at run time.
-	oldestMajor = 7
-	// controlUser is the user of this package.
-	controlUser = "cloud"
-	socketName  = "control.sock"
+	oldestMajor   = 7       // the first version that does not let clients change the server's folders or modules at run time
+	controlUser   = "cloud" // the user of this package
+	socketName    = "control.sock"
 )
 
 // DefaultSearchPath returns the folders of PATH, then those of packages.

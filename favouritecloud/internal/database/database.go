@@ -27,8 +27,7 @@ const username = "postgres"
 
 // Spec is the part of records that only databases have.
 type Spec struct {
-	// FancinessLevel is the desired one.
-	FancinessLevel int
+	FancinessLevel int // the desired one
 	// FormerPasswords are those that the server may have instead of Password, while a change of it is not known to be applied;
 	// empty otherwise.
 	FormerPasswords []string

@@ -29,10 +29,8 @@ const (
 	serverProgram = "postgres"
 	initProgram   = "initdb"
 
-	// oldestMajor is the first version that detects processes of a killed server that still use the data.
-	oldestMajor = 12
-	// initDelay is how long child processes of a killed initdb may hold its output open.
-	initDelay = 5 * time.Second
+	oldestMajor = 12              // the first version that detects processes of a killed server that still use the data
+	initDelay   = 5 * time.Second // how long child processes of a killed initdb may hold its output open
 	// maxStartSkew is the largest difference between the start time of /proc and that of the pid file: one is rounded, the other
 	// is written a moment later.
 	maxStartSkew = 10 * time.Second

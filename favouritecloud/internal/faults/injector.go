@@ -26,10 +26,8 @@ import (
 
 // Call is the input of rules.
 type Call struct {
-	// Method is the HTTP method, Service the word after the project in the path.
-	Method, Service string
-	// Project is the project that the call is about.
-	Project string
+	Method, Service string // Method is the HTTP method, Service the word after the project in the path
+	Project         string // the project that the call is about
 }
 
 func (c Call) writes() bool {
@@ -38,16 +36,11 @@ func (c Call) writes() bool {
 
 // Verdict has the faults of a call. The zero value has none.
 type Verdict struct {
-	// Latency delays the call before anything else.
-	Latency time.Duration
-	// Refusal is the answer if the call is not executed; nil for none.
-	Refusal error
-	// Outcome is how the refusal or the drop is counted.
-	Outcome string
-	// Drop closes the connection without an answer after the call was executed.
-	Drop bool
-	// StaleReads is the age up to which objects are not found.
-	StaleReads time.Duration
+	Latency    time.Duration // delays the call before anything else
+	Refusal    error         // the answer if the call is not executed; nil for none
+	Outcome    string        // how the refusal or the drop is counted
+	Drop       bool          // closes the connection without an answer after the call was executed
+	StaleReads time.Duration // the age up to which objects are not found
 }
 
 // Injector holds the rules and the counts. It is safe for concurrent use.
@@ -131,10 +124,8 @@ func (i *Injector) ResetStats() {
 }
 
 const (
-	// maxLatency is below the write timeout of the HTTP server.
-	maxLatency = 20 * time.Second
-	// maxWait is the largest Retry-After of a throttled call.
-	maxWait = time.Hour
+	maxLatency = 20 * time.Second // below the write timeout of the HTTP server
+	maxWait    = time.Hour        // the largest Retry-After of a throttled call
 )
 
 // rule is a rule with its state.

@@ -15,10 +15,8 @@ import (
 
 // Account is the operating system account that servers run as.
 type Account struct {
-	// Name is used in messages.
-	Name string
-	// UID and GID are the user and group ids.
-	UID, GID int
+	Name     string // used in messages
+	UID, GID int    // UID and GID are the user and group ids
 }
 
 // FindAccount returns the account of new servers: that of this process. PostgreSQL refuses to run as root; if this process

@@ -27,14 +27,10 @@ import (
 )
 
 const (
-	// readyPoll is the interval at which a starting server is checked.
-	readyPoll = 25 * time.Millisecond
-	// shutdownTimeout is how long an orderly shutdown may take.
-	shutdownTimeout = 30 * time.Second
-	// killAfter is how long a process that was signalled may take to end before it is killed.
-	killAfter = 5 * time.Second
-	// maxLogBytes is the size at which the log is rotated when a server starts.
-	maxLogBytes = 4 << 20
+	readyPoll       = 25 * time.Millisecond // the interval at which a starting server is checked
+	shutdownTimeout = 30 * time.Second      // how long an orderly shutdown may take
+	killAfter       = 5 * time.Second       // how long a process that was signalled may take to end before it is killed
+	maxLogBytes     = 4 << 20               // the size at which the log is rotated when a server starts
 )
 
 // Folder is the folder of one server:
@@ -43,16 +39,12 @@ const (
 //	<folder>/server.log  the server's output
 //	<folder>/data/       0700, owned by the server's account
 type Folder struct {
-	// Path is absolute and free of symbolic links. The folder need not exist.
-	Path string
-	// Owner is the account that will own the data.
-	Owner Account
-	// Stop asks the server for an orderly shutdown.
-	Stop unix.Signal
+	Path  string      // absolute and free of symbolic links. The folder need not exist.
+	Owner Account     // the account that will own the data
+	Stop  unix.Signal // asks the server for an orderly shutdown
 	// End has the programs that may run in the folder, and the signal that ends each quickly without loss of data.
-	End map[string]unix.Signal
-	// Marks precede the cause of a failure in the log.
-	Marks []string
+	End   map[string]unix.Signal
+	Marks []string // Marks precede the cause of a failure in the log
 }
 
 // Data returns the path of the data.
@@ -158,8 +150,7 @@ func (f *Folder) endAll(ctx context.Context, running []*Process, deadline time.T
 // Server is a running server of a folder. Close leaves it running.
 type Server struct {
 	*Process
-	// Args are the arguments of the server, the program first.
-	Args     []string
+	Args     []string // the arguments of the server, the program first
 	folder   *Folder
 	logStart int64 // offset in the log at which the output since Start or Adopt begins
 }

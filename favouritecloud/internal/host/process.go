@@ -119,15 +119,12 @@ func (p *Process) Close() {
 
 // Info is the data of /proc about a process.
 type Info struct {
-	// Command is the name of the program, at most 15 characters.
-	Command string
-	// Args are the arguments, the program first. A process may have overwritten them.
-	Args []string
+	Command string   // the name of the program, at most 15 characters
+	Args    []string // the arguments, the program first. A process may have overwritten them.
 	// Dir is the working directory; empty when this process may not read it, as root in a container often may not for
 	// processes of other users.
-	Dir string
-	// Started is when the process started, by the current clock: it moves when the clock is set.
-	Started time.Time
+	Dir     string
+	Started time.Time // when the process started, by the current clock: it moves when the clock is set
 }
 
 // Inspect returns the data of /proc. The error is ErrEnded when the process has ended.

@@ -25,20 +25,16 @@ func NotInstalled(program, pkg string) error {
 
 // Program is an installed program.
 type Program struct {
-	// Path is absolute. Version is the version as the API shows it.
-	Path, Version string
+	Path, Version string // Path is absolute. Version is the version as the API shows it.
 }
 
 // Software describes the program of a server.
 type Software struct {
-	// SearchPath has folders, or patterns of folders as in filepath.Match.
-	SearchPath []string
+	SearchPath []string // has folders, or patterns of folders as in filepath.Match
 	// Locate returns the program in a folder, or an error if there is no complete installation.
-	Locate func(folder string) (path string, err error)
-	// Version matches the output of the program with --version. Its submatch is the version.
-	Version *regexp.Regexp
-	// Oldest is the oldest suitable major version.
-	Oldest int
+	Locate  func(folder string) (path string, err error)
+	Version *regexp.Regexp // matches the output of the program with --version. Its submatch is the version.
+	Oldest  int            // the oldest suitable major version
 }
 
 // Find returns the installed programs: in the order of the search path, and within one pattern the newest first. Each version is

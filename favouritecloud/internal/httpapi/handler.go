@@ -26,23 +26,17 @@ import (
 )
 
 const (
-	// maxBodyBytes is the largest body, far more than any request needs.
-	maxBodyBytes = 1 << 20
+	maxBodyBytes = 1 << 20 // the largest body, far more than any request needs
 	inProject    = "/v1/projects/{project}/"
 )
 
 // Config configures the API. All fields except Faults are required.
 type Config struct {
-	// Store holds the API keys.
-	Store *store.Store
-	// Services are the services of projects.
-	Services []Service
-	// Faults injects faults into calls and counts them; nil disables both.
-	Faults *faults.Injector
-	// AdminTokenHash is the SHA-256 of the admin token.
-	AdminTokenHash [sha256.Size]byte
-	// Log receives every request at level debug, and internal errors.
-	Log *slog.Logger
+	Store          *store.Store      // holds the API keys
+	Services       []Service         // the services of projects
+	Faults         *faults.Injector  // injects faults into calls and counts them; nil disables both
+	AdminTokenHash [sha256.Size]byte // the SHA-256 of the admin token
+	Log            *slog.Logger      // receives every request at level debug, and internal errors
 }
 
 // API is the HTTP handler of the cloud.

@@ -15,14 +15,10 @@ import (
 
 // Error is a refused request.
 type Error struct {
-	// Status is the HTTP status.
-	Status int
-	// Code is one of the codes of package sdk.
-	Code string
-	// Message is shown to users and contains no secret.
-	Message string
-	// RetryAfter is how long the client should wait before it retries; 0 if unspecified.
-	RetryAfter time.Duration
+	Status     int           // the HTTP status
+	Code       string        // one of the codes of package sdk
+	Message    string        // shown to users and contains no secret
+	RetryAfter time.Duration // how long the client should wait before it retries; 0 if unspecified
 }
 
 // Error returns the message.

@@ -89,10 +89,8 @@ func Password(password *string) error {
 
 // Version has the rules for the versions of a program.
 type Version struct {
-	// Field is the field of the request, Program the name of the program.
-	Field, Program string
-	// Pattern matches well-formed versions. Form and Example describe them in messages.
-	Pattern, Form, Example string
+	Field, Program         string // Field is the field of the request, Program the name of the program
+	Pattern, Form, Example string // Pattern matches well-formed versions. Form and Example describe them in messages.
 }
 
 // Validate refuses a version that is not installed. If none is installed, it accepts every well-formed version: the status of the

@@ -23,32 +23,21 @@ import (
 
 // Environment is what services need of the cloud. Services without servers need the Store only.
 type Environment struct {
-	// Store holds the records.
-	Store *store.Store
-	// Folder holds one folder per server, of all services. It exists and is free of symbolic links.
-	Folder string
-	// Account owns the data of new servers.
-	Account host.Account
-	// RetryInterval is the longest pause between attempts.
-	RetryInterval time.Duration
-	// Log receives the events of servers.
-	Log *slog.Logger
+	Store         *store.Store  // holds the records
+	Folder        string        // holds one folder per server, of all services. It exists and is free of symbolic links.
+	Account       host.Account  // owns the data of new servers
+	RetryInterval time.Duration // the longest pause between attempts
+	Log           *slog.Logger  // receives the events of servers
 }
 
 // Servers describes the servers of a service.
 type Servers[Spec any] struct {
-	// Prefix and the id are the name of the folder of a server.
-	Prefix string
-	// Ports is the port range of the service.
-	Ports host.PortRange
-	// Folder has the programs of the servers. The service sets path and owner.
-	Folder host.Folder
-	// Software has the program of the servers.
-	Software host.Software
-	// Version has the rules for requests of a version.
-	Version refusal.Version
-	// NewDriver returns the Driver of a server.
-	NewDriver func(Site[Spec]) Driver[Spec]
+	Prefix    string                        // Prefix and the id are the name of the folder of a server
+	Ports     host.PortRange                // the port range of the service
+	Folder    host.Folder                   // has the programs of the servers. The service sets path and owner.
+	Software  host.Software                 // has the program of the servers
+	Version   refusal.Version               // has the rules for requests of a version
+	NewDriver func(Site[Spec]) Driver[Spec] // returns the Driver of a server
 }
 
 // checkVersion refuses a request for a version that is not available. No version is valid, also for resources that are records
@@ -69,8 +58,7 @@ type Site[Spec any] struct {
 	*host.Folder
 	// Update changes the record of the server and returns the result. The error is store.ErrNotFound when there is none.
 	Update func(change func(*Record[Spec])) (Record[Spec], error)
-	// Log receives the events of the server.
-	Log *slog.Logger
+	Log    *slog.Logger // receives the events of the server
 }
 
 // A Driver runs the server of one record. Its methods are called one at a time.
@@ -88,20 +76,17 @@ type Driver[Spec any] interface {
 
 // Seen is the observed state of a server that accepts connections.
 type Seen struct {
-	// Version is the version of the programs.
-	Version string
-	// Port is the port of the server.
-	Port int
+	Version string // the version of the programs
+	Port    int    // the port of the server
 }
 
 // fleet holds the records of a service and manages their servers, if any.
 type fleet[Spec any] struct {
 	Environment
-	// Records are the records of the service.
-	Records  store.Table[Record[Spec]]
-	servers  *Servers[Spec]      // nil if resources are records only
-	replays  store.Table[replay] // by idempotency key
-	choosing sync.Mutex          // held while a port is chosen, so that no two servers get the same
+	Records  store.Table[Record[Spec]] // the records of the service
+	servers  *Servers[Spec]            // nil if resources are records only
+	replays  store.Table[replay]       // by idempotency key
+	choosing sync.Mutex                // held while a port is chosen, so that no two servers get the same
 
 	mu      sync.Mutex
 	workers map[int]*worker[Spec] // by id

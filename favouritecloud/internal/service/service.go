@@ -29,20 +29,14 @@ import (
 
 // Record is the record of a resource.
 type Record[Spec any] struct {
-	// Project and Name identify the resource for users.
-	Project, Name string
-	// ID is never reused in its service.
-	ID int
-	// CreatedAt is the exact time of the create request; for Show, in whole seconds.
-	CreatedAt time.Time
-	// Labels are those of the user.
-	Labels map[string]string
-	// IdempotencyKey is that of the create request; empty for none.
-	IdempotencyKey string
+	Project, Name  string            // Project and Name identify the resource for users
+	ID             int               // never reused in its service
+	CreatedAt      time.Time         // the exact time of the create request; for Show, in whole seconds
+	Labels         map[string]string // those of the user
+	IdempotencyKey string            // that of the create request; empty for none
 	// Status and Message are as the API shows them. Status DELETING is also desired state, and final.
 	Status, Message string
-	// Spec is the part that only this service has.
-	Spec Spec
+	Spec            Spec // the part that only this service has
 	Server
 }
 
@@ -55,14 +49,10 @@ func (r *Record[Spec]) SetLabels(labels map[string]string) {
 
 // Server is the part of records of servers.
 type Server struct {
-	// Password is the desired password of the user that the API shows.
-	Password string
-	// Version is the desired version of the server's programs; empty for any, until one was chosen.
-	Version string
-	// Port is the port of the server; 0 until one was chosen.
-	Port int
-	// Generation counts the changes of the desired state.
-	Generation int
+	Password   string // the desired password of the user that the API shows
+	Version    string // the desired version of the server's programs; empty for any, until one was chosen
+	Port       int    // the port of the server; 0 until one was chosen
+	Generation int    // counts the changes of the desired state
 }
 
 // Hostname returns the host name of the server, empty until it has a port.
@@ -78,22 +68,16 @@ func NewPassword() string { return (rand.Text() + rand.Text())[:32] }
 
 // Kind describes the resources of a service. In is a create request, Change an update.
 type Kind[Spec, In, Change any] struct {
-	// Noun names a resource in messages, and the tables of the service.
-	Noun string
+	Noun string // names a resource in messages, and the tables of the service
 	// New returns the record of a request: Name, Labels, Server and Spec. It validates the Spec and the password.
-	New func(in In) (Record[Spec], error)
-	// Place, if any, checks a new record against other records.
-	Place func(tx *store.Tx, r *Record[Spec]) error
-	// Update applies a change and validates the result.
-	Update func(r *Record[Spec], in Change) error
-	// Release, if any, refuses to delete a resource that is in use.
-	Release func(tx *store.Tx, r Record[Spec]) error
-	// Show returns the resource as the API shows it.
-	Show func(r Record[Spec]) any
+	New     func(in In) (Record[Spec], error)
+	Place   func(tx *store.Tx, r *Record[Spec]) error // Place, if any, checks a new record against other records
+	Update  func(r *Record[Spec], in Change) error    // applies a change and validates the result
+	Release func(tx *store.Tx, r Record[Spec]) error  // Release, if any, refuses to delete a resource that is in use
+	Show    func(r Record[Spec]) any                  // returns the resource as the API shows it
 	// ShowCreated, if any, returns the answer to a create request. Default: Show.
 	ShowCreated func(r Record[Spec]) any
-	// Servers describes the servers; nil if resources are records only.
-	Servers *Servers[Spec]
+	Servers     *Servers[Spec] // describes the servers; nil if resources are records only
 }
 
 // Decode decodes the body of a request.
@@ -101,12 +85,9 @@ type Decode func(into any) error
 
 // Created is the answer to a create request.
 type Created struct {
-	// Name is that of the resource.
-	Name string
-	// Body is JSON.
-	Body []byte
-	// Replayed is true when this is the answer to an earlier request with the same idempotency key.
-	Replayed bool
+	Name     string // that of the resource
+	Body     []byte // JSON
+	Replayed bool   // true when this is the answer to an earlier request with the same idempotency key
 }
 
 // replay is the answer to the request that created a resource.

@@ -16,17 +16,14 @@ import (
 )
 
 const (
-	// firstRetry is the pause after the first failure; it doubles with each further one.
-	firstRetry = 250 * time.Millisecond
+	firstRetry = 250 * time.Millisecond // the pause after the first failure; it doubles with each further one
 	// readyTimeout is how long a pass waits for a starting server before it reports that. The server continues to start.
 	readyTimeout = 30 * time.Second
-	// stopTimeout is how long the server may take to stop with the cloud.
-	stopTimeout = time.Minute
+	stopTimeout  = time.Minute // how long the server may take to stop with the cloud
 )
 
 var (
-	// errServerDied is a failure that a restart repairs.
-	errServerDied = errors.New("the server ended unexpectedly; restarting it")
+	errServerDied = errors.New("the server ended unexpectedly; restarting it") // a failure that a restart repairs
 	// errUnchanged keeps a transaction that would change nothing from being written.
 	errUnchanged = errors.New("unchanged")
 )

@@ -27,10 +27,8 @@ func NewClient(c *sdk.Client) *Client {
 
 // Bounds of MemoryMegabytes.
 const (
-	// MinMemoryMegabytes is the smallest memory.
-	MinMemoryMegabytes = 8
-	// MaxMemoryMegabytes is the largest memory.
-	MaxMemoryMegabytes = 16384
+	MinMemoryMegabytes = 8     // the smallest memory
+	MaxMemoryMegabytes = 16384 // the largest memory
 )
 
 // DefaultEvictionPolicy is the default of EvictionPolicy: it evicts the least recently used of the keys that expire.
@@ -38,31 +36,22 @@ const DefaultEvictionPolicy = "volatile-lru"
 
 // Instance is a cache in an answer of the cloud.
 type Instance struct {
-	// ID is unique in the service and never reused.
-	ID int `json:"id"`
-	// Name is unique in the project.
-	Name string `json:"name"`
-	// MemoryMegabytes limits the memory of the data, in units of 2^20 bytes (maxmemory).
-	MemoryMegabytes int `json:"memory_megabytes"`
-	// EvictionPolicy selects what is evicted at that limit (maxmemory-policy).
-	EvictionPolicy string `json:"eviction_policy"`
+	ID              int    `json:"id"`               // unique in the service and never reused
+	Name            string `json:"name"`             // unique in the project
+	MemoryMegabytes int    `json:"memory_megabytes"` // limits the memory of the data, in units of 2^20 bytes (maxmemory)
+	EvictionPolicy  string `json:"eviction_policy"`  // selects what is evicted at that limit (maxmemory-policy)
 	// EngineVersion is the major and minor version of Redis, for example "7.0". Empty until it is known.
 	EngineVersion string `json:"engine_version,omitempty"`
 	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server continues to run.
-	Status string `json:"status"`
-	// Message is the reason of status FAILED; empty otherwise.
-	Message string `json:"message,omitempty"`
-	// Hostname is the host of the server. Empty until a port was chosen.
-	Hostname string `json:"hostname,omitempty"`
+	Status   string `json:"status"`
+	Message  string `json:"message,omitempty"`  // the reason of status FAILED; empty otherwise
+	Hostname string `json:"hostname,omitempty"` // the host of the server. Empty until a port was chosen.
 	// Port is the TCP port of the server. 0 until one was chosen; it changes if another program took the port while
 	// the server was down.
-	Port int `json:"port,omitempty"`
-	// Username is the user of the password, and of clients that send only a password.
-	Username string `json:"username"`
-	// Labels are those of the user; the cloud only searches them.
-	Labels map[string]string `json:"labels,omitempty"`
-	// CreatedAt is when the create request was accepted.
-	CreatedAt time.Time `json:"created_at"`
+	Port      int               `json:"port,omitempty"`
+	Username  string            `json:"username"`         // the user of the password, and of clients that send only a password
+	Labels    map[string]string `json:"labels,omitempty"` // those of the user; the cloud only searches them
+	CreatedAt time.Time         `json:"created_at"`       // when the create request was accepted
 }
 
 // CreatedInstance is the answer to a create request, the only one that contains the password.
@@ -74,9 +63,8 @@ type CreatedInstance struct {
 // CreateInstanceInput describes a new instance.
 type CreateInstanceInput struct {
 	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
-	Name string `json:"name"`
-	// MemoryMegabytes limits the memory of the data, MinMemoryMegabytes to MaxMemoryMegabytes.
-	MemoryMegabytes int `json:"memory_megabytes"`
+	Name            string `json:"name"`
+	MemoryMegabytes int    `json:"memory_megabytes"` // limits the memory of the data, MinMemoryMegabytes to MaxMemoryMegabytes
 	// EvictionPolicy is one of Redis's: noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu,
 	// volatile-random or volatile-ttl. Default: DefaultEvictionPolicy.
 	EvictionPolicy *string `json:"eviction_policy,omitempty"`
@@ -92,13 +80,10 @@ type CreateInstanceInput struct {
 
 // UpdateInstanceInput describes a change. Fields that are nil do not change. The server does not restart.
 type UpdateInstanceInput struct {
-	// MemoryMegabytes is the new limit. The eviction policy applies to data beyond it.
-	MemoryMegabytes *int `json:"memory_megabytes,omitempty"`
-	// EvictionPolicy is the new policy.
-	EvictionPolicy *string `json:"eviction_policy,omitempty"`
+	MemoryMegabytes *int    `json:"memory_megabytes,omitempty"` // the new limit. The eviction policy applies to data beyond it.
+	EvictionPolicy  *string `json:"eviction_policy,omitempty"`  // the new policy
 	// Password replaces the password, by the rules of CreateInstanceInput. The old one is refused once the
 	// status is StatusOnline again.
-	Password *string `json:"password,omitempty"`
-	// Labels replace all current labels; an empty map that is not nil removes them.
-	Labels map[string]string `json:"labels,omitzero"`
+	Password *string           `json:"password,omitempty"`
+	Labels   map[string]string `json:"labels,omitzero"` // replace all current labels; an empty map that is not nil removes them
 }

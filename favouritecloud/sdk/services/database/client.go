@@ -28,37 +28,27 @@ func NewClient(c *sdk.Client) *Client {
 
 // Bounds of FancinessLevel.
 const (
-	// MinFancinessLevel is the smallest fanciness level.
-	MinFancinessLevel = 10
-	// MaxFancinessLevel is the largest fanciness level.
-	MaxFancinessLevel = 1000
+	MinFancinessLevel = 10   // the smallest fanciness level
+	MaxFancinessLevel = 1000 // the largest fanciness level
 )
 
 // Instance is a database instance in an answer of the cloud.
 type Instance struct {
-	// ID is unique in the cloud and never reused.
-	ID int `json:"id"`
-	// Name is unique in the project.
-	Name string `json:"name"`
-	// FancinessLevel is the number of connections that the server allows (max_connections).
-	FancinessLevel int `json:"fanciness_level"`
+	ID             int    `json:"id"`              // unique in the cloud and never reused
+	Name           string `json:"name"`            // unique in the project
+	FancinessLevel int    `json:"fanciness_level"` // the number of connections that the server allows (max_connections)
 	// Version is the major version of PostgreSQL, for example "15". Empty until it is known.
 	Version string `json:"version,omitempty"`
 	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server restarts.
-	Status string `json:"status"`
-	// Message is the reason of status FAILED; empty otherwise.
-	Message string `json:"message,omitempty"`
-	// Hostname is the host of the server. Empty until it first listened.
-	Hostname string `json:"hostname,omitempty"`
+	Status   string `json:"status"`
+	Message  string `json:"message,omitempty"`  // the reason of status FAILED; empty otherwise
+	Hostname string `json:"hostname,omitempty"` // the host of the server. Empty until it first listened.
 	// Port is the TCP port of the server. 0 until it first listened; it changes if another program took the port
 	// while the server was down.
-	Port int `json:"port,omitempty"`
-	// Username is the name of the superuser.
-	Username string `json:"username"`
-	// Labels are those of the user; the cloud only searches them.
-	Labels map[string]string `json:"labels,omitempty"`
-	// CreatedAt is when the create request was accepted.
-	CreatedAt time.Time `json:"created_at"`
+	Port      int               `json:"port,omitempty"`
+	Username  string            `json:"username"`         // the name of the superuser
+	Labels    map[string]string `json:"labels,omitempty"` // those of the user; the cloud only searches them
+	CreatedAt time.Time         `json:"created_at"`       // when the create request was accepted
 }
 
 // CreatedInstance is the answer to a create request, the only one that contains the password.
@@ -86,11 +76,9 @@ type CreateInstanceInput struct {
 
 // UpdateInstanceInput describes a change. Fields that are nil do not change.
 type UpdateInstanceInput struct {
-	// FancinessLevel restarts the server if it changes.
-	FancinessLevel *int `json:"fanciness_level,omitempty"`
+	FancinessLevel *int `json:"fanciness_level,omitempty"` // restarts the server if it changes
 	// Password replaces the password of the superuser, by the rules of CreateInstanceInput. The server does not restart.
 	// The old one is refused once the status is StatusOnline again.
-	Password *string `json:"password,omitempty"`
-	// Labels replace all current labels; an empty map that is not nil removes them.
-	Labels map[string]string `json:"labels,omitzero"`
+	Password *string           `json:"password,omitempty"`
+	Labels   map[string]string `json:"labels,omitzero"` // replace all current labels; an empty map that is not nil removes them
 }

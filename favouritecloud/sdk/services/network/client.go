@@ -28,56 +28,40 @@ func NewClient(c *sdk.Client) *Client {
 
 // Bounds of MTU, in bytes.
 const (
-	// MinMTU is the smallest MTU.
-	MinMTU = 576
-	// MaxMTU is the largest MTU.
-	MaxMTU = 9216
-	// DefaultMTU is the MTU of a network that requests none.
-	DefaultMTU = 1500
+	MinMTU     = 576  // the smallest MTU
+	MaxMTU     = 9216 // the largest MTU
+	DefaultMTU = 1500 // the MTU of a network that requests none
 )
 
 // Network is a network in an answer of the cloud.
 type Network struct {
-	// ID is chosen by the cloud, for example "net-3f9a1c2b7d", and never reused.
-	ID string `json:"id"`
+	ID string `json:"id"` // chosen by the cloud, for example "net-3f9a1c2b7d", and never reused
 	// CIDRBlock is the range of addresses, for example "10.0.0.0/16". It never changes.
-	CIDRBlock string `json:"cidr_block"`
-	// Description is that of the user.
-	Description string `json:"description,omitempty"`
-	// DNSServers are addresses of name servers, in the order of the request.
-	DNSServers []string `json:"dns_servers,omitempty"`
-	// MTU is the largest packet, in bytes.
-	MTU int `json:"mtu"`
-	// Labels are those of the user; the cloud only searches them.
-	Labels map[string]string `json:"labels,omitempty"`
+	CIDRBlock   string            `json:"cidr_block"`
+	Description string            `json:"description,omitempty"` // that of the user
+	DNSServers  []string          `json:"dns_servers,omitempty"` // addresses of name servers, in the order of the request
+	MTU         int               `json:"mtu"`                   // the largest packet, in bytes
+	Labels      map[string]string `json:"labels,omitempty"`      // those of the user; the cloud only searches them
 	// Status is StatusCreating, StatusAvailable or StatusDeleting of package sdk.
-	Status string `json:"status"`
-	// CreatedAt is when the create request was accepted, in whole seconds.
-	CreatedAt time.Time `json:"created_at"`
+	Status    string    `json:"status"`
+	CreatedAt time.Time `json:"created_at"` // when the create request was accepted, in whole seconds
 }
 
 // CreateNetworkInput describes a new network.
 type CreateNetworkInput struct {
 	// CIDRBlock is required: a range of addresses without host bits, for example "10.0.0.0/16". Networks may overlap.
-	CIDRBlock string `json:"cidr_block"`
-	// Description has at most 256 printable characters. Default: none.
-	Description *string `json:"description,omitempty"`
-	// DNSServers are at most 8 IP addresses. Default: none.
-	DNSServers []string `json:"dns_servers,omitempty"`
-	// MTU is MinMTU to MaxMTU. Default: DefaultMTU.
-	MTU *int `json:"mtu,omitempty"`
-	// Labels can be searched; their rules are those of database instances.
-	Labels map[string]string `json:"labels,omitempty"`
+	CIDRBlock   string            `json:"cidr_block"`
+	Description *string           `json:"description,omitempty"` // has at most 256 printable characters. Default: none.
+	DNSServers  []string          `json:"dns_servers,omitempty"` // at most 8 IP addresses. Default: none.
+	MTU         *int              `json:"mtu,omitempty"`         // MinMTU to MaxMTU. Default: DefaultMTU.
+	Labels      map[string]string `json:"labels,omitempty"`      // can be searched; their rules are those of database instances
 }
 
 // UpdateNetworkInput describes a change. Fields that are nil do not change.
 type UpdateNetworkInput struct {
-	// Description replaces the current one; the empty string removes it.
-	Description *string `json:"description,omitempty"`
-	// DNSServers replace the current ones; an empty list removes them.
-	DNSServers *[]string `json:"dns_servers,omitempty"`
-	// MTU replaces the current one.
-	MTU *int `json:"mtu,omitempty"`
+	Description *string   `json:"description,omitempty"` // replaces the current one; the empty string removes it
+	DNSServers  *[]string `json:"dns_servers,omitempty"` // replace the current ones; an empty list removes them
+	MTU         *int      `json:"mtu,omitempty"`         // replaces the current one
 	// Labels replace all current labels; an empty map that is not nil removes them.
 	Labels map[string]string `json:"labels,omitzero"`
 }

@@ -37,75 +37,53 @@ func (c *Client) Autoscale(ctx context.Context, name string, desiredSize int) (*
 
 // Strategies of an upgrade.
 const (
-	// StrategyRolling: machines are replaced in batches of at most MaxUnavailable.
-	StrategyRolling = "ROLLING"
-	// StrategyRecreate: all machines are replaced at once.
-	StrategyRecreate = "RECREATE"
+	StrategyRolling  = "ROLLING"  // machines are replaced in batches of at most MaxUnavailable
+	StrategyRecreate = "RECREATE" // all machines are replaced at once
 )
 
 const (
-	// DefaultInstanceType is the instance type of a group that requests none.
-	DefaultInstanceType = "small"
-	// DefaultStrategy is the strategy of a group that requests none.
-	DefaultStrategy = StrategyRolling
-	// DefaultMaxUnavailable is the MaxUnavailable of a group that requests none.
-	DefaultMaxUnavailable = 1
-	// DefaultRepairEnabled is whether the machines of a group that does not specify it are repaired.
-	DefaultRepairEnabled = true
-	// Version is the software version of new machines.
-	Version = "2026.1"
+	DefaultInstanceType   = "small"         // the instance type of a group that requests none
+	DefaultStrategy       = StrategyRolling // the strategy of a group that requests none
+	DefaultMaxUnavailable = 1               // the MaxUnavailable of a group that requests none
+	DefaultRepairEnabled  = true            // whether the machines of a group that does not specify it are repaired
+	Version               = "2026.1"        // the software version of new machines
 	// AutoscaleLabel, with the value "true", enables autoscaling: the cloud changes the desired size of the group.
 	AutoscaleLabel = "autoscale"
-	// MaxSize is the largest size of a group.
-	MaxSize = 1000
+	MaxSize        = 1000 // the largest size of a group
 )
 
 // NodeGroup is a node group in an answer of the cloud.
 type NodeGroup struct {
-	// Name is unique in the project.
-	Name string `json:"name"`
-	// SubnetIDs are the subnets of the machines. They never change.
-	SubnetIDs []string `json:"subnet_ids"`
-	// ScalingConfig has exactly one entry.
-	ScalingConfig []ScalingConfig `json:"scaling_config"`
-	// InstanceType is the type of the machines.
-	InstanceType string `json:"instance_type"`
-	// Upgrade is nil for a group of an older cloud that was never updated.
-	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Repair is nil when Upgrade is.
-	Repair *Repair `json:"repair,omitempty"`
+	Name          string          `json:"name"`              // unique in the project
+	SubnetIDs     []string        `json:"subnet_ids"`        // the subnets of the machines. They never change.
+	ScalingConfig []ScalingConfig `json:"scaling_config"`    // has exactly one entry
+	InstanceType  string          `json:"instance_type"`     // the type of the machines
+	Upgrade       *Upgrade        `json:"upgrade,omitempty"` // nil for a group of an older cloud that was never updated
+	Repair        *Repair         `json:"repair,omitempty"`  // nil when Upgrade is
 	// Labels are those of the user. The cloud searches them and uses AutoscaleLabel.
-	Labels map[string]string `json:"labels,omitempty"`
-	// Status is StatusCreating, StatusAvailable or StatusDeleting of package sdk.
-	Status string `json:"status"`
-	// CreatedAt is when the create request was accepted, in whole seconds.
-	CreatedAt time.Time `json:"created_at"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Status    string            `json:"status"`     // StatusCreating, StatusAvailable or StatusDeleting of package sdk
+	CreatedAt time.Time         `json:"created_at"` // when the create request was accepted, in whole seconds
 }
 
 // ScalingConfig is the number of machines.
 type ScalingConfig struct {
-	// MinSize is the smallest size, at least 0.
-	MinSize int `json:"min_size"`
-	// MaxSize is the largest size, 1 to the constant MaxSize.
-	MaxSize int `json:"max_size"`
-	// DesiredSize is the current size, MinSize to MaxSize.
-	DesiredSize int `json:"desired_size"`
+	MinSize     int `json:"min_size"`     // the smallest size, at least 0
+	MaxSize     int `json:"max_size"`     // the largest size, 1 to the constant MaxSize
+	DesiredSize int `json:"desired_size"` // the current size, MinSize to MaxSize
 }
 
 // ScalingConfigInput is the desired number of machines.
 type ScalingConfigInput struct {
-	// MinSize is required in a create; nil in an update does not change it.
-	MinSize *int `json:"min_size,omitempty"`
-	// MaxSize is required in a create; nil in an update does not change it.
-	MaxSize *int `json:"max_size,omitempty"`
+	MinSize *int `json:"min_size,omitempty"` // required in a create; nil in an update does not change it
+	MaxSize *int `json:"max_size,omitempty"` // required in a create; nil in an update does not change it
 	// DesiredSize defaults to MinSize in a create; nil in an update changes it only to keep it within new bounds.
 	DesiredSize *int `json:"desired_size,omitempty"`
 }
 
 // Upgrade describes how all machines of a group are replaced, which happens when the instance type changes, and the last time.
 type Upgrade struct {
-	// Strategy is one of the Strategy constants.
-	Strategy string `json:"strategy"`
+	Strategy string `json:"strategy"` // one of the Strategy constants
 	// MaxUnavailable is how many machines may be unavailable at a time, 1 to MaxSize. StrategyRecreate ignores it.
 	MaxUnavailable int `json:"max_unavailable"`
 	// LastUpgradeAt is when the machines were last replaced, in whole seconds. Nil if they never were.
@@ -124,8 +102,7 @@ type UpgradeInput struct {
 
 // Repair describes how broken machines are handled.
 type Repair struct {
-	// Enabled is whether the cloud replaces them.
-	Enabled bool `json:"enabled"`
+	Enabled bool `json:"enabled"` // whether the cloud replaces them
 }
 
 // RepairInput describes how broken machines are to be handled.
@@ -137,19 +114,15 @@ type RepairInput struct {
 // CreateNodeGroupInput describes a new node group.
 type CreateNodeGroupInput struct {
 	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
-	Name string `json:"name"`
-	// SubnetIDs are required: ids of one or more subnets of the project.
-	SubnetIDs []string `json:"subnet_ids"`
-	// ScalingConfig is required and has exactly one entry.
-	ScalingConfig []ScalingConfigInput `json:"scaling_config"`
+	Name          string               `json:"name"`
+	SubnetIDs     []string             `json:"subnet_ids"`     // required: ids of one or more subnets of the project
+	ScalingConfig []ScalingConfigInput `json:"scaling_config"` // required and has exactly one entry
 	// InstanceType has 1 to 63 lower case letters, digits, dots and hyphens. Default: DefaultInstanceType.
-	InstanceType *string `json:"instance_type,omitempty"`
-	// Upgrade describes how machines are replaced. Default: those of its fields.
-	Upgrade *UpgradeInput `json:"upgrade,omitempty"`
+	InstanceType *string       `json:"instance_type,omitempty"`
+	Upgrade      *UpgradeInput `json:"upgrade,omitempty"` // describes how machines are replaced. Default: those of its fields.
 	// Repair describes how broken machines are handled. Default: that of its field.
-	Repair *RepairInput `json:"repair,omitempty"`
-	// Labels can be searched; their rules are those of database instances.
-	Labels map[string]string `json:"labels,omitempty"`
+	Repair *RepairInput      `json:"repair,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"` // can be searched; their rules are those of database instances
 }
 
 // UpdateNodeGroupInput describes a change. Fields that are nil do not change.
@@ -157,17 +130,14 @@ type UpdateNodeGroupInput struct {
 	// ScalingConfig has exactly one entry, whose nil fields do not change.
 	ScalingConfig *[]ScalingConfigInput `json:"scaling_config,omitempty"`
 	// InstanceType replaces the current one. If it differs, all machines are replaced.
-	InstanceType *string `json:"instance_type,omitempty"`
-	// Upgrade changes its fields that are not nil.
-	Upgrade *UpgradeInput `json:"upgrade,omitempty"`
-	// Repair changes its field if that is not nil.
-	Repair *RepairInput `json:"repair,omitempty"`
+	InstanceType *string       `json:"instance_type,omitempty"`
+	Upgrade      *UpgradeInput `json:"upgrade,omitempty"` // changes its fields that are not nil
+	Repair       *RepairInput  `json:"repair,omitempty"`  // changes its field if that is not nil
 	// Labels replace all current labels; an empty map that is not nil removes them.
 	Labels map[string]string `json:"labels,omitzero"`
 }
 
 // AutoscaleInput is the JSON of a request to set the desired size as the autoscaler of the cloud does.
 type AutoscaleInput struct {
-	// DesiredSize is required, within the bounds of the group.
-	DesiredSize *int `json:"desired_size"`
+	DesiredSize *int `json:"desired_size"` // required, within the bounds of the group
 }
