@@ -21,31 +21,31 @@ func (s *System) Connect(ctx context.Context, _ *Thing) (managed.TypedExternalCl
 	err := s.call(ctx, "Connect", func() error { return nil })
 	switch {
 	case s.Chooses:
-		return &chooser{client{s: s}}, err
+		return &chooser{external{s: s}}, err
 	case s.Finds:
-		return finder{&client{s: s}}, err
+		return finder{&external{s: s}}, err
 	default:
-		return &client{s: s}, err
+		return &external{s: s}, err
 	}
 }
 
-type client struct {
+type external struct {
 	s        *System
 	password string // that the client chose
 }
 
-func (c *client) ReplaysCreate() bool { return c.s.Replays }
+func (c *external) ReplaysCreate() bool { return c.s.Replays }
 
 // UseSecretInputs takes the password that Create and Update are to set.
-func (c *client) UseSecretInputs(values map[string][]byte) {
+func (c *external) UseSecretInputs(values map[string][]byte) {
 	c.s.Do(func(s *System) { s.Password = string(values["passwordSecretRef"]) })
 }
 
-func (c *client) PollInterval() time.Duration { return c.s.Poll }
+func (c *external) PollInterval() time.Duration { return c.s.Poll }
 
 // Observe is as careless as an author may be: it overwrites the spec with all that the system reports, whatever the user set, and
 // returns an observation with errors, too.
-func (c *client) Observe(ctx context.Context, t *Thing) (o managed.ExternalObservation, err error) {
+func (c *external) Observe(ctx context.Context, t *Thing) (o managed.ExternalObservation, err error) {
 	have, exists, err := c.s.get(ctx, meta.GetExternalName(t))
 	if exists {
 		theirs := have.parameters()
@@ -76,7 +76,7 @@ func (c *client) Observe(ctx context.Context, t *Thing) (o managed.ExternalObser
 	return o, err
 }
 
-func (c *client) Create(ctx context.Context, t *Thing) (creation managed.ExternalCreation, err error) {
+func (c *external) Create(ctx context.Context, t *Thing) (creation managed.ExternalCreation, err error) {
 	want := Resource{Owner: t.GetUID(), Token: meta.CreationToken(t), Password: c.password}
 	have, name, err := c.s.create(ctx, meta.GetExternalName(t), want, t.Spec.ForProvider)
 	if have.Password != "" {
@@ -93,7 +93,7 @@ func (c *client) Create(ctx context.Context, t *Thing) (creation managed.Externa
 }
 
 // Update changes what is set and keeps the rest.
-func (c *client) Update(ctx context.Context, t *Thing) (update managed.ExternalUpdate, err error) {
+func (c *external) Update(ctx context.Context, t *Thing) (update managed.ExternalUpdate, err error) {
 	owner := t.GetUID()
 	if c.s.Unlabelled {
 		owner = ""
@@ -105,7 +105,7 @@ func (c *client) Update(ctx context.Context, t *Thing) (update managed.ExternalU
 	return update, err
 }
 
-func (c *client) Delete(ctx context.Context, t *Thing) error {
+func (c *external) Delete(ctx context.Context, t *Thing) error {
 	err := c.s.remove(ctx, meta.GetExternalName(t))
 	if c.s.Deleted != nil {
 		c.s.Deleted(t)
@@ -114,14 +114,14 @@ func (c *client) Delete(ctx context.Context, t *Thing) error {
 }
 
 // finder is a client that finds the result of an interrupted create.
-type finder struct{ *client }
+type finder struct{ *external }
 
 func (f finder) FindCreated(ctx context.Context, t *Thing) (name string, err error) {
 	return f.s.find(ctx, t.GetUID())
 }
 
 // chooser is a client that chooses the password.
-type chooser struct{ client }
+type chooser struct{ external }
 
 func (c *chooser) ChooseCredentials(_ context.Context, stored managed.ConnectionDetails) (managed.ConnectionDetails, error) {
 	if c.UseConnectionDetails(stored); c.password == "" {

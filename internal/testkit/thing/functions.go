@@ -12,14 +12,10 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/kind"
-	"github.com/bowline-dev/bowline/pkg/kind/parameters"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
-
-// FieldRules satisfies what package kind asks of parameters.
-func (*Parameters) FieldRules() parameters.Rules { return parameters.Rules{Extra: []string{"tags"}} }
 
 // answer is the system's answer about a resource.
 type answer struct {
@@ -36,7 +32,7 @@ func (r Resource) answer(name string, to *request) *answer {
 	switch r.Owner {
 	case "":
 	case to.Object.GetUID():
-		a.Labels = meta.GetExternalLabels(to.Object, GroupVersionKind.GroupKind(), resource.ProviderConfigName(to.Object))
+		a.Labels = meta.GetExternalLabels(to.Object, ThingGroupVersionKind.GroupKind(), resource.ProviderConfigName(to.Object))
 	default:
 		a.Labels = map[string]string{meta.ExternalLabelUID: string(r.Owner)}
 	}
@@ -49,6 +45,7 @@ var errNone = errors.New("there is no such resource")
 
 // Functions connects to a system with clients that package kind makes of four functions. The reconciler must treat them like those
 // that are written out.
+// +kubebuilder:object:generate=false
 type Functions struct{ *System }
 
 // Connect satisfies managed.ExternalConnecter.
@@ -60,7 +57,7 @@ func (f Functions) Connect(ctx context.Context, mg resource.Managed) (managed.Ex
 		IsNotFound: func(err error) bool { return errors.Is(err, errNone) },
 		Refused:    func(error) bool { return true },
 	}
-	connecter, _, err := kind.NewConnecter(of, f.kind(), GroupVersionKind.GroupKind(), f.System)
+	connecter, _, err := kind.NewConnecter(of, f.kind(), ThingGroupVersionKind.GroupKind(), f.System)
 	if err != nil {
 		return nil, err
 	}

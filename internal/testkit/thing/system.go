@@ -19,6 +19,7 @@ import (
 )
 
 // A Resource is an external resource.
+// +kubebuilder:object:generate=false
 type Resource struct {
 	Size        int
 	Zone        string
@@ -33,6 +34,7 @@ type Resource struct {
 }
 
 // A System is an external system in memory. Its fields may be changed between calls; use Do while a reconciler runs.
+// +kubebuilder:object:generate=false
 type System struct {
 	mu sync.Mutex
 

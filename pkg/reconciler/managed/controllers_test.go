@@ -159,7 +159,7 @@ func TestRequestBudget(t *testing.T) {
 			if err := corev1.AddToScheme(core); err != nil {
 				t.Fatal(err)
 			}
-			control(t, on, core, unstructured.New(thing.GroupVersionKind).GetUnstructured(), f.label, o,
+			control(t, on, core, unstructured.New(thing.ThingGroupVersionKind).GetUnstructured(), f.label, o,
 				managed.WithTypedExternalConnecter[*unstructured.Managed](bridge{f.system}))
 		},
 	} {
@@ -342,7 +342,7 @@ func deletionAfterRestart(t *testing.T, f *fleet) {
 	}
 	f.control(t, managed.WithPollInterval(time.Hour))
 	f.env.Eventually(t, "all are gone", func(ctx context.Context) error {
-		var list thing.List
+		var list thing.ThingList
 		if err := f.env.Client.List(ctx, &list, client.MatchingLabels(f.label)); err != nil || len(list.Items) == 0 {
 			return err
 		}
@@ -367,7 +367,7 @@ func TestWithoutClaimsAndClasses(t *testing.T) {
 		var asked []string
 		bare := fault.Intercept(f.env.Config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			rest, isGroup := strings.CutPrefix(r.URL.Path, "/apis/")
-			if group, _, _ := strings.Cut(rest, "/"); !isGroup || group == thing.GroupVersionKind.Group {
+			if group, _, _ := strings.Cut(rest, "/"); !isGroup || group == thing.ThingGroupVersionKind.Group {
 				return next.RoundTrip(r)
 			}
 			mu.Lock()

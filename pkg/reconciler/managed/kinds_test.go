@@ -61,8 +61,8 @@ func newStreet(t *testing.T) *street {
 	t.Helper()
 	group := strings.ToLower(rand.Text()) + ".test.bowline.dev"
 	s, known := &street{houses: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "House"}}, runtime.NewScheme()
-	addKind(t, known, thing.GroupVersionKind, &lodger{}, &lodgerList{})
-	addKind(t, known, s.houses, &thing.Thing{}, &thing.List{})
+	addKind(t, known, thing.ThingGroupVersionKind, &lodger{}, &lodgerList{})
+	addKind(t, known, s.houses, &thing.Thing{}, &thing.ThingList{})
 	if err := apiextensionsv1.AddToScheme(known); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestOtherKinds(t *testing.T) {
 			h := s.add("house", nil)
 			s.sees(l, "has no external name yet")
 			houses := runtime.NewScheme() // its controller knows nothing of lodgers
-			addKind(s.t, houses, s.houses, &thing.Thing{}, &thing.List{})
+			addKind(s.t, houses, s.houses, &thing.Thing{}, &thing.ThingList{})
 			control(s.t, s.env.Config, houses, &thing.Thing{}, s.label, managed.WithExternalConnecter(newShelf()))
 			s.sees(h, usable)
 			s.sees(l, usable)

@@ -217,7 +217,7 @@ func (s *stage) watchSecrets() (enqueued act) {
 func TestNamespacedKind(t *testing.T) {
 	t.Parallel()
 	local := runtime.NewScheme()
-	if err := thing.AddLocalToScheme(local); err != nil {
+	if err := errors.Join(corev1.AddToScheme(local), thing.AddLocalToScheme(local)); err != nil {
 		t.Fatal(err)
 	}
 	s := stageIn(t, controlplanetest.NewWithScheme(t, local))

@@ -143,7 +143,7 @@ func TestDeletionBehindUnreadableReference(t *testing.T) {
 func atWork(s *stage) {
 	s.wrap = func(c client.Client) client.Client {
 		return filtered{Client: c, list: func(all client.ObjectList) {
-			if things, ok := all.(*thing.List); ok {
+			if things, ok := all.(*thing.ThingList); ok {
 				things.Items = slices.DeleteFunc(things.Items, func(o thing.Thing) bool { return !strings.HasPrefix(o.Name, s.prefix) })
 			}
 		}}

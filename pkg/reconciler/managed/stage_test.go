@@ -6,6 +6,7 @@ package managed_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -79,7 +80,7 @@ func stageIn(t *testing.T, env *controlplanetest.Env, o ...managed.ReconcilerOpt
 	t.Helper()
 	own := strings.ToLower(rand.Text()[:8])
 	s := &stage{
-		t: t, whole: t, env: env, kind: thing.GroupVersionKind, system: thing.NewSystem(), events: &testkit.Events{},
+		t: t, whole: t, env: env, kind: thing.ThingGroupVersionKind, system: thing.NewSystem(), events: &testkit.Events{},
 		config: rest.CopyConfig(env.Config), prefix: env.Prefix + own + "-",
 		clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
@@ -328,7 +329,7 @@ func (s *stage) has() thing.Resource { return s.system.Snapshot()[s.key.Name] }
 
 var scheme = sync.OnceValue(func() *runtime.Scheme {
 	known := runtime.NewScheme()
-	if err := thing.AddToScheme(known); err != nil {
+	if err := errors.Join(corev1.AddToScheme(known), thing.AddToScheme(known)); err != nil {
 		panic(err)
 	}
 	return known

@@ -62,7 +62,7 @@ func asThing[R any](mg *unstructured.Managed, call func(*thing.Thing) (R, error)
 	return r, errors.Join(err, convertErr)
 }
 
-func newUnstructured() resource.Managed { return unstructured.New(thing.GroupVersionKind) }
+func newUnstructured() resource.Managed { return unstructured.New(thing.ThingGroupVersionKind) }
 
 // untyped has the Thing reconciled without its Go type.
 func untyped(s *stage) {
