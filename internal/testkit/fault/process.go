@@ -176,39 +176,26 @@ func (p *Process) Begin() {
 }
 
 // Crashed is true from the moment of a fault that crashes the process.
-func (p *Process) Crashed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.crashed
-}
+func (p *Process) Crashed() bool { return p.read(func() bool { return p.crashed }) }
 
 // Finished is true for a crashed process whose last request was served. Ending its context earlier would cancel that request.
-func (p *Process) Finished() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.finished
-}
+func (p *Process) Finished() bool { return p.read(func() bool { return p.finished }) }
 
 // Reached is true once the fault happened.
-func (p *Process) Reached() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.reached
-}
+func (p *Process) Reached() bool { return p.read(func() bool { return p.reached }) }
 
 // Polled is true if the process read everything again since its last change.
-func (p *Process) Polled() bool {
-	const enough = 3
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.polls >= enough
-}
+func (p *Process) Polled() bool { return p.read(func() bool { return p.polls >= 3 }) }
 
 // Silent is true if the process sent no request for a while.
 func (p *Process) Silent(a time.Duration) bool {
+	return p.read(func() bool { return time.Since(p.last) > a })
+}
+
+func (p *Process) read(is func() bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Since(p.last) > a
+	return is()
 }
 
 // Requests returns all points so far.
