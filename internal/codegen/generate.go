@@ -90,7 +90,6 @@ func generate(ctx context.Context, base, folder string) (map[string][]byte, erro
 	return files, nil
 }
 
-// written returns the generated files below a folder.
 func written(base, dir string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	err := filepath.WalkDir(filepath.Join(base, dir), func(name string, entry fs.DirEntry, err error) error {

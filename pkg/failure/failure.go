@@ -23,13 +23,11 @@ type Reason = xpv1.ConditionReason
 
 // An Error is an error with a classification.
 type Error struct {
-	// Reason is the cause.
-	Reason Reason
+	Reason Reason // the cause
 	// Message is what an application team may read: one sentence on what is wrong and what to do, without addresses,
 	// credentials, or names that the team did not choose. Empty: for the platform team only.
 	Message string
-	// Err is the cause in full, for the platform team. May be nil where Message says it all.
-	Err error
+	Err     error // the cause in full, for the platform team. May be nil where Message says it all.
 }
 
 func (e *Error) Error() string {
@@ -138,10 +136,8 @@ func IsTerminal(err error) bool { return errors.Is(err, errTerminal) }
 
 // A Class is what is known of a failure without its text.
 type Class struct {
-	// Reason is the cause, InternalError for an error without a classification.
-	Reason Reason
-	// Message is what an application team may read; empty if the failure is for the platform team only.
-	Message string
+	Reason  Reason // the cause, InternalError for an error without a classification
+	Message string // what an application team may read; empty if the failure is for the platform team only
 }
 
 // Of returns the classification of an error: that of the outermost Error in its chain. Without one, an error with a

@@ -100,7 +100,6 @@ func (k *compiled[C, P, O, V]) defaultName(mg resource.Managed) string {
 	return k.Name(d.copied, &d.merged)
 }
 
-// A connecter makes external clients of one kind in one scope.
 type connecter[C, P, O, V any] struct {
 	compiled *compiled[C, P, O, V]
 	kind     schema.GroupKind
@@ -123,7 +122,6 @@ func (c connecter[C, P, O, V]) Connect(ctx context.Context, mg resource.Managed)
 	return external, nil
 }
 
-// A client is the external client of one pass over one object.
 type client[C, P, O, V any] struct {
 	*compiled[C, P, O, V]
 	*clients.Lease[C] // also its poll interval, credentials and Disconnect
@@ -242,7 +240,6 @@ func (c *client[C, P, O, V]) request(of Object[P, O], p P) *Request[P, V] {
 	return r
 }
 
-// sentSecrets are the connection details that show the Secrets which were sent (P64).
 func (c *client[C, P, O, V]) sentSecrets(r *Request[P, V]) managed.ConnectionDetails {
 	details := managed.ConnectionDetails{}
 	for field, key := range c.secretKeys {

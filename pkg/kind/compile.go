@@ -20,7 +20,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// A compiled kind is a Kind and all that follows from its types, found once.
 type compiled[C, P, O, V any] struct {
 	Kind[C, P, O, V]
 	system   System[C]
@@ -98,7 +97,6 @@ func (k *compiled[C, P, O, V]) checkFunctions() error {
 	return errors.Join(wrong...)
 }
 
-// compileConversions compiles the conversions that the author does not give.
 func (k *compiled[C, P, O, V]) compileConversions() error {
 	var errDeclared, errObserved error
 	k.declared, errDeclared = conversion(k.Declared, "parameters",
@@ -128,7 +126,6 @@ func conversion[V, T any](authored func(*V) T, of, advice string, permitted func
 	return convert, errors.Join(wrong...)
 }
 
-// infallible is a conversion that does not fail.
 func infallible[V, T any](convert func(V) T) func(V) (T, error) {
 	return func(v V) (T, error) { return convert(v), nil }
 }
@@ -143,7 +140,6 @@ func (k *compiled[C, P, O, V]) neverReturned(field mapping.Field) bool {
 	})
 }
 
-// isReference is true for references to objects and Secrets, for selectors, and for lists of them.
 func isReference(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -155,7 +151,6 @@ func isReference(t reflect.Type) bool {
 	}, t)
 }
 
-// findState finds the vendor's fields for state and message.
 func (k *compiled[C, P, O, V]) findState() error {
 	if k.State == nil {
 		state, ok := mapping.FieldNamed[string](reflect.TypeFor[V](), "Status", "State")
@@ -193,7 +188,6 @@ func (k *compiled[C, P, O, V]) findByLabel(ctx context.Context, c C, r *Request[
 	return nil, nil
 }
 
-// fieldRules returns the rules of a parameters type, if it has any.
 func fieldRules[P any]() parameters.Rules {
 	if ruled, ok := any(new(P)).(interface{ FieldRules() parameters.Rules }); ok {
 		return ruled.FieldRules()
@@ -250,7 +244,6 @@ func (k *compiled[C, P, O, V]) readTags() (err error) {
 	return err
 }
 
-// connection returns the connection details in an answer of the vendor.
 func (k *compiled[C, P, O, V]) connection(c C, have *V, observed *O) managed.ConnectionDetails {
 	details := managed.ConnectionDetails{}
 	for i, from := range []reflect.Value{reflect.ValueOf(have), reflect.ValueOf(observed)} {
@@ -276,7 +269,6 @@ func Input[T, P, V any](r *Request[P, V]) T {
 	return input
 }
 
-// An encoder sets a value of a vendor's type to what a request describes.
 type encoder[P, V any] func(r *Request[P, V], to reflect.Value) error
 
 func (k *compiled[C, P, O, V]) encoder(of reflect.Type) (encoder[P, V], error) {
@@ -349,7 +341,6 @@ func (k *compiled[C, P, O, V]) describe(r *Request[P, V]) (err error) {
 	return nil
 }
 
-// An unfitError is about settings that do not fit the vendor's types.
 type unfitError struct{ error }
 
 func (e unfitError) Unwrap() error { return e.error }

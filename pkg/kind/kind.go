@@ -58,78 +58,57 @@ import (
 // A Kind manages external resources of one kind through a client of type C. P and O are the parameters and the observation
 // of the kind, V is what the vendor returns; all three are structs. The functions must be safe for concurrent use.
 type Kind[C, P, O, V any] struct {
-	// Identity declares how external resources get their names.
-	Identity Identity
-
+	Identity Identity // declares how external resources get their names
 	// Get returns the external resource named r.Name. If there is none it returns nil, or an error for which
 	// System.IsNotFound is true.
 	Get func(ctx context.Context, c C, r *Request[P, V]) (*V, error)
-
 	// Create starts to create the external resource that r describes. It returns the vendor's answer, including values that
 	// the vendor returns only once, and need not wait until the resource is ready.
 	Create func(ctx context.Context, c C, r *Request[P, V]) (*V, error)
-
 	// Update changes the external resource r.Have to match r. Nil: the kind cannot be updated.
 	Update func(ctx context.Context, c C, r *Request[P, V]) error
-
 	// Delete starts to delete the external resource. An error for which System.IsNotFound is true counts as success.
 	Delete func(ctx context.Context, c C, r *Request[P, V]) error
-
 	// List returns the external resources that carry the labels. Identity ByLabel needs List or Find.
 	List func(ctx context.Context, c C, labels map[string]string) ([]V, error)
-
 	// Find returns what an earlier Create of r.Object created, or nil. Default: the resource from List that carries the
 	// ownership label; parameters or Labels must provide labels then.
 	Find func(ctx context.Context, c C, r *Request[P, V]) (*V, error)
-
 	// Await waits until the operation that Create, Update or Delete started has finished, for vendors with long-running
 	// operations. The calls of such a kind run in the background, each for at most AwaitTimeout (R197). The answer of Create
 	// is stored only afterwards, so only Identity ByToken may return connection details in it (N22).
 	Await        func(ctx context.Context, c C, r *Request[P, V]) error
-	AwaitTimeout time.Duration // default: 20 minutes
-
-	// ID returns the name that the vendor assigned. Nil: names are chosen by the user or by Name.
-	ID func(*V) string
-
+	AwaitTimeout time.Duration   // default: 20 minutes
+	ID           func(*V) string // returns the name that the vendor assigned. Nil: names are chosen by the user or by Name.
 	// Name chooses the external name of an object that has none. It must be deterministic; p is what Create will send.
 	// Default: metadata.name (R63).
 	Name func(mg resource.Managed, p *P) string
-
 	// States maps states of the vendor to condition Ready. A state that is missing leaves the condition unchanged. Nil: what
 	// exists is ready.
 	States map[string]State
-
 	// State and Message return the state of an external resource and the vendor's explanation of it. Default: the fields
 	// Status or State, and Message or StatusMessage, if there are any. States need a state.
 	State   func(*V) string
 	Message func(*V) string
-
 	// Labels returns the labels of an external resource where the parameters have no field for labels, which is found by
 	// itself.
 	Labels func(*V) map[string]string
-
 	// Connection returns connection details that tags cannot express, for example those that the client knows. Empty values
 	// are left out.
 	Connection func(c C, v *V) managed.ConnectionDetails
-
 	// Declared converts an external resource to parameters, and Observed to status.atProvider. Default: fields of the same
 	// names.
 	Declared func(*V) P
 	Observed func(*V) O
-
 	// Inputs are empty structs of the types that Create and Update send, where these differ from V. Input fills them as
 	// Request.Want is filled; fields without a counterpart stay empty.
 	Inputs []any
-
 	// Want replaces the conversion that fills Request.Want, from a request that is complete otherwise. Default: fields of the
 	// same names, and fields Name and Labels or Tags.
 	Want func(r *Request[P, V]) V
-
 	// Lag is how long after a change the vendor may still return the state before it. Default: 0, reads are consistent.
-	Lag time.Duration
-
-	// Options are passed to the reconciler of the kind, after all that the runtime derives.
-	Options []managed.ReconcilerOption
+	Lag     time.Duration
+	Options []managed.ReconcilerOption // passed to the reconciler of the kind, after all that the runtime derives
 }
 
 // An Identity declares how external resources get their names, and so how an interrupted create is recovered (N5, N22).
@@ -139,15 +118,12 @@ const (
 	// ByName: the name is chosen before the create, and the vendor refuses a second resource of that name. An interrupted
 	// create is repeated.
 	ByName Identity = iota + 1
-
 	// ByToken: the vendor answers a repeated Request.Token with its full first answer, including one-time passwords. An
 	// interrupted create is repeated until its answer is recorded. The name may be chosen or assigned.
 	ByToken
-
 	// ByLabel: the vendor assigns the name, and the resource can be found by its ownership label. After an interrupted create
 	// the runtime searches for it.
 	ByLabel
-
 	// Unfindable: the vendor assigns the name, and nothing leads from an object to its external resource. An interrupted
 	// create needs manual intervention.
 	Unfindable
@@ -157,70 +133,45 @@ const (
 type State int
 
 const (
-	// Ready to be used.
-	Ready State = iota + 1
-	// Creating is in progress.
-	Creating
-	// Deleting is in progress, for any reason.
-	Deleting
-	// Failed: the resource cannot be used, for the reason in the vendor's message. It is still updated and deleted.
-	Failed
+	Ready    State = iota + 1 // it can be used
+	Creating                  // in progress
+	Deleting                  // in progress, for any reason
+	Failed                    // it cannot be used, for the reason in the vendor's message; it is still updated and deleted
 )
 
 // A Request describes the managed resource for which a function of a Kind is called.
 type Request[P, V any] struct {
-	// Name is the external name. Empty: the vendor has yet to assign it.
-	Name string
-
+	Name string // the external name. Empty: the vendor has yet to assign it.
 	// Parameters to send, and to find the resource by: spec.forProvider merged over spec.initProvider. Update and Delete get
 	// only the immutable fields of spec.initProvider, and Update none in structs that spec.forProvider leaves out. In Create
 	// and Update their labels are all labels that the resource shall carry.
 	Parameters P
-
-	// Labels are all labels that the external resource shall carry, in Create and Update.
-	Labels map[string]string
-
+	Labels     map[string]string // all labels that the external resource shall carry, in Create and Update
 	// Want is the desired external resource: Parameters, Name and Labels in the vendor's own type. Undeclared fields are zero.
 	// Update must not send a zero value field that Parameters do not set: it may be set by spec.initProvider only, and sending
 	// it would erase the value. See Input for other types.
-	Want V
-
-	// Have is the resource that Get returned in this pass, in Update, Delete and Await. Nil: there is none.
-	Have *V
-
-	// Changes are all fields in which Have differs, in Update.
-	Changes []parameters.Difference
-
-	// Token is the same for each attempt of one create.
-	Token string
-
+	Want    V
+	Have    *V                      // the resource that Get returned in this pass, in Update, Delete and Await. Nil: there is none.
+	Changes []parameters.Difference // all fields in which Have differs, in Update
+	Token   string                  // the same for each attempt of one create
 	// Secrets are the values of the Secrets that the parameters refer to and the generated ones, by field, for example
 	// passwordSecretRef. Update reads generated values from the connection Secret and has none without it (P65).
 	Secrets map[string][]byte
-
-	// Object is the managed resource. It and Parameters are copies for this call; changes to them are discarded.
-	Object resource.Managed
-
-	inputs map[reflect.Type]any
+	Object  resource.Managed // the managed resource. It and Parameters are copies for this call; changes to them are discarded.
+	inputs  map[reflect.Type]any
 }
 
 // A System is what the kinds of one external system have in common.
 type System[C any] struct {
-	// Clients makes the clients of provider configurations.
-	Clients clients.Source[C]
-
+	Clients clients.Source[C] // makes the clients of provider configurations
 	// Classify gives an error of the vendor a reason and, where an application team may read about it, a message, by package
 	// failure. It must keep the error in the chain. An error that it returns unchanged is for the platform team only.
 	// Default: no error is classified.
-	Classify func(error) error
-
-	// IsNotFound is true for the answer that a resource does not exist. Default: never.
-	IsNotFound func(error) bool
-
+	Classify   func(error) error
+	IsNotFound func(error) bool // true for the answer that a resource does not exist. Default: never.
 	// Refused is true for an answer that proves that the call had no effect, for example because the input is invalid or the
 	// quota used up. After any other error of Create the resource may exist. Default: never.
 	Refused func(error) bool
-
 	// Invalid is true for an answer that the same input will always get. The call is repeated only when the object changes,
 	// and at the poll. Default: never.
 	Invalid func(error) bool

@@ -73,7 +73,6 @@ func (c *client[C, P, O, V]) report(d declaration[P, O]) (managed.ExternalObserv
 	return o, nil
 }
 
-// setReady sets condition Ready to the vendor's state (R31).
 func (c *client[C, P, O, V]) setReady(mg resource.Managed) State {
 	state := Ready
 	if c.States != nil {
@@ -173,7 +172,6 @@ func (k *compiled[C, P, O, V]) notFilled(p *P) []string {
 	return paths
 }
 
-// findLabels finds the field of the parameters that holds the labels.
 func (k *compiled[C, P, O, V]) findLabels() error {
 	if k.rules.Labels == "" {
 		return nil
@@ -191,7 +189,6 @@ func (k *compiled[C, P, O, V]) findLabels() error {
 	return fmt.Errorf("there is no field %s for labels that is a map of strings to strings outside lists and pointers", k.rules.Labels)
 }
 
-// labelsOf returns the labels of an external resource, if its kind has labels.
 func (k *compiled[C, P, O, V]) labelsOf(have *V) (labels map[string]string, can bool) {
 	switch {
 	case k.Labels != nil:
@@ -203,12 +200,10 @@ func (k *compiled[C, P, O, V]) labelsOf(have *V) (labels map[string]string, can 
 	return nil, false
 }
 
-// ownershipLabels identify the owner of an external resource (P10, N23).
 func (c *client[C, P, O, V]) ownershipLabels(mg resource.Managed) map[string]string {
 	return meta.GetExternalLabels(mg, c.kind, resource.ProviderConfigName(mg))
 }
 
-// userLabels are the labels that the user declares.
 func (c *client[C, P, O, V]) userLabels(p *P) map[string]string {
 	if c.labelsIn == nil {
 		return nil
@@ -236,7 +231,6 @@ func (c *client[C, P, O, V]) addLabels(r *Request[P, V], observed map[string]str
 	}
 }
 
-// union returns the entries of all maps; later ones win.
 func union[M ~map[string]T, T any](all ...M) M {
 	joined := M{}
 	for _, some := range all {

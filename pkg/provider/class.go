@@ -16,11 +16,9 @@ import (
 // A Class connects a claim kind, a class kind and a managed kind (R5, R6). ClassOf creates one. A class kind for several claim
 // kinds needs one Class for each.
 type Class struct {
-	// Claim is an empty claim of any kind, for example of the core (K37).
-	Claim resource.Claim
-	// Object is an empty class and Managed an empty managed resource, both of kinds of the provider.
-	Object  resource.Class
-	Managed resource.BindableManaged
+	Claim   resource.Claim           // an empty claim of any kind, for example of the core (K37)
+	Object  resource.Class           // an empty class of the provider
+	Managed resource.BindableManaged // an empty managed resource of the provider
 	// Configurators configure the managed resource of a claim, after claimbinding.NewObjectMetaConfigurator (R258, R259). Those
 	// that satisfy claimbinding.ManagedChecker also check existing managed resources that claims refer to.
 	Configurators []claimbinding.ManagedConfigurator
@@ -59,7 +57,6 @@ func ClassOf[CM resource.Claim, P any](
 	}
 }
 
-// A template copies settings from class and claim to the managed resource.
 type template[CM resource.Claim, P any] struct {
 	claim CM
 	class ParameterizedClass[P]
@@ -120,7 +117,6 @@ func Agree[T comparable](field string, claimed *T, setting **T) error {
 	return nil
 }
 
-// A contradictionError reports that a claim and its class, or its managed resource, have different values.
 type contradictionError struct {
 	field            string
 	claimed, offered any
@@ -138,5 +134,4 @@ func Alone(field string, set bool) error {
 	return nil
 }
 
-// kindOf returns the name of the Go type of an object.
 func kindOf(o any) string { return reflect.TypeOf(o).Elem().Name() }

@@ -15,7 +15,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// A layout is a valid provider: its parts with their definitions.
 type layout struct {
 	provider Provider
 	kinds    []part[Kind]
@@ -33,19 +32,16 @@ type definition struct {
 	configs    string // group of the ProviderConfigs that objects of a managed kind use; empty for none
 }
 
-// A part is a kind of the provider with its definition.
 type part[T any] struct {
 	definition
 	object T
 }
 
-// A classPart is a Class with the definitions of its three kinds.
 type classPart struct {
 	Class
 	claim, class, managed definition
 }
 
-// addToScheme adds the kinds of the provider, unless the scheme has them.
 func (l *layout) addToScheme(s *runtime.Scheme) error {
 	var kinds []schema.GroupVersionKind
 	for _, k := range l.kinds {
@@ -79,7 +75,6 @@ func kindsOf[T any](parts []part[T]) []schema.GroupVersionKind {
 	return kinds
 }
 
-// addCore adds the claim kinds of the core to a scheme.
 func addCore(s *runtime.Scheme) error {
 	if err := apis.AddToScheme(s); err != nil {
 		return fmt.Errorf("adding the claim kinds of the core to the scheme: %w", err)
@@ -87,7 +82,6 @@ func addCore(s *runtime.Scheme) error {
 	return nil
 }
 
-// configGroup is the group of the ProviderConfigs that objects of a managed kind use.
 func (l *layout) configGroup(managed schema.GroupKind) string {
 	for _, k := range l.kinds {
 		if k.gvk.GroupKind() == managed {

@@ -32,22 +32,14 @@ var errNoProvider = errors.New("there is no provider to run")
 
 // A ManagerConfig configures the manager of one or several providers.
 type ManagerConfig struct {
-	// REST is the access to the API server. Required.
-	REST *rest.Config
-	// Log is the logger of all controllers. Default: none.
-	Log logr.Logger
-	// LeaderElect runs the controllers only while this process holds the lease of all replicas.
-	LeaderElect bool
-	// LeaseName and LeaseNamespace identify the lease. Required with LeaderElect.
-	LeaseName, LeaseNamespace string
-	// HealthListen is the host:port of /healthz and /readyz. Default: none.
-	HealthListen string
-	// MetricsListen is the host:port of /metrics. Default: none.
-	MetricsListen string
-	// MetricsGiveWay runs without metrics if MetricsListen is in use. Default: that is an error.
-	MetricsGiveWay bool
-	// Reconcilers are options of the reconcilers of all managed kinds, after those of the kinds.
-	Reconcilers []managed.ReconcilerOption
+	REST                      *rest.Config               // the access to the API server. Required.
+	Log                       logr.Logger                // the logger of all controllers. Default: none.
+	LeaderElect               bool                       // run controllers only while this process holds the lease
+	LeaseName, LeaseNamespace string                     // identify the lease. Required with LeaderElect.
+	HealthListen              string                     // the host:port of /healthz and /readyz. Default: none.
+	MetricsListen             string                     // the host:port of /metrics. Default: none.
+	MetricsGiveWay            bool                       // run without metrics if MetricsListen is in use
+	Reconcilers               []managed.ReconcilerOption // options of the reconcilers of all managed kinds, after those of the kinds
 }
 
 // NewManager returns a manager with all controllers of the providers. Objects are deleted in the order of their references, across
@@ -101,7 +93,6 @@ func NewManager(cfg ManagerConfig, providers ...Provider) (ctrl.Manager, error) 
 	return mgr, cfg.serveMetrics(mgr)
 }
 
-// mistakes returns those of all providers.
 func mistakes(providers []Provider) error {
 	var all []error
 	for _, p := range providers {
@@ -123,7 +114,6 @@ func (c ManagerConfig) serveMetrics(mgr ctrl.Manager) error {
 	return mgr.Add(&manager.Server{Name: "metrics", Server: server, Listener: listener, ShutdownTimeout: &patience})
 }
 
-// listenMetrics returns nil if metrics are not to be served.
 func (c ManagerConfig) listenMetrics(log logr.Logger) (net.Listener, error) {
 	if c.MetricsListen == "" {
 		return nil, nil

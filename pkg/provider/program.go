@@ -39,7 +39,6 @@ func Main(providers ...Provider) {
 	os.Exit(run(ctx, os.Args, os.Stderr, providers))
 }
 
-// settings are the flags of a program.
 type settings struct {
 	kubeconfig    string
 	leaderElect   bool
@@ -81,7 +80,6 @@ func parse(args []string, w io.Writer) (settings, error) {
 	return s, err
 }
 
-// run is Main without signals and exit.
 func run(ctx context.Context, args []string, stderr io.Writer, providers []Provider) (code int) {
 	s, err := parse(args, stderr)
 	switch {
@@ -97,7 +95,6 @@ func run(ctx context.Context, args []string, stderr io.Writer, providers []Provi
 	return exitOK
 }
 
-// serve runs the controllers until the context ends.
 func (s settings) serve(ctx context.Context, stderr io.Writer, providers []Provider) error {
 	if len(providers) == 0 {
 		return errNoProvider

@@ -21,31 +21,25 @@ import (
 
 // A Provider describes a provider completely. Programs, tests and tools use the same value.
 type Provider struct {
-	// Name in messages and of the lease: lower case letters, digits and hyphens.
-	Name string
-	// CRDs holds the definitions of all its kinds, configurations included, in files *.yaml.
-	CRDs fs.FS
-	// AddToScheme adds all its kinds.
-	AddToScheme func(*runtime.Scheme) error
+	Name        string                      // in messages and of the lease: lower case letters, digits and hyphens
+	CRDs        fs.FS                       // holds the definitions of all its kinds, configurations included, in files *.yaml
+	AddToScheme func(*runtime.Scheme) error // adds all its kinds
 	// Configs holds an empty object of each kind of ProviderConfig (K51). Cluster-scoped managed kinds need a cluster-scoped
 	// ProviderConfig, namespaced ones a namespaced ProviderConfig and a ClusterProviderConfig (N2). Their specs contain the
 	// fields of ProviderSpec of package apis/common/v1. Empty if no kind needs one.
 	Configs []resource.ProviderConfig
-	// Kinds are the managed kinds.
-	Kinds []Kind
+	Kinds   []Kind // the managed kinds
 	// Claims are empty claims of the kinds that the provider defines, as the core does (K37). Their controllers report why a claim
 	// is not bound (N10).
 	Claims []resource.Claim
 	// Targets are empty targets of the kinds that the provider defines, as the core does (K70). Each kind has one controller, which
 	// connects its targets to managed resources of all providers in the same manager.
 	Targets []resource.Target
-	// Classes connect claim kinds with kinds of the provider (R8).
-	Classes []Class
+	Classes []Class // connect claim kinds with kinds of the provider (R8)
 	// PropagatesSecrets makes the provider propagate connection Secrets to claims, for all kinds of all providers (R7). One
 	// provider of an installation does it: the core.
 	PropagatesSecrets bool
-	// Options of the reconcilers of all kinds, before those of the kind.
-	Options []managed.ReconcilerOption
+	Options           []managed.ReconcilerOption // of the reconcilers of all kinds, before those of the kind
 	// ExtraRules are permissions that connecters need besides those that Rules derives, for example because objects refer to
 	// kinds of other providers.
 	ExtraRules []rbacv1.PolicyRule
@@ -55,17 +49,12 @@ type Provider struct {
 type Kind struct {
 	// Object is an empty object. Its kind comes from the scheme, or from the object if it has no Go type (see package
 	// resource/unstructured).
-	Object resource.Managed
-	// Connecter returns the connecter of the kind. It is called once, at setup.
-	Connecter func(*Setup) managed.ExternalConnecter
-	// Options of the reconciler of this kind.
-	Options []managed.ReconcilerOption
-	// Concurrency is how many objects of the kind are reconciled at once. Default: 32.
-	Concurrency int
-	// Err is a mistake found by the package that created the kind. Provider.Validate returns it.
-	Err error
-	// typed is Connecter for external clients of one Go type.
-	typed func(*Setup) managed.ReconcilerOption
+	Object      resource.Managed
+	Connecter   func(*Setup) managed.ExternalConnecter // returns the connecter of the kind. It is called once, at setup.
+	Options     []managed.ReconcilerOption             // of the reconciler of this kind
+	Concurrency int                                    // how many objects of the kind are reconciled at once. Default: 32.
+	Err         error                                  // a mistake in the kind, which Provider.Validate returns
+	typed       func(*Setup) managed.ReconcilerOption  // Connecter for external clients of one Go type
 }
 
 // Definitions returns the definitions of all kinds of the provider.
@@ -108,7 +97,6 @@ func (p Provider) Reconcilers(mgr ctrl.Manager, o ...managed.ReconcilerOption) (
 	return all, nil
 }
 
-// setup validates the provider and adds its kinds to the scheme.
 func (p Provider) setup(mgr ctrl.Manager) (*Setup, error) {
 	l, err := p.layout()
 	if err != nil {

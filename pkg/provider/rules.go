@@ -63,7 +63,6 @@ func core(resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// resources by API group.
 type resources map[string][]string
 
 func resourcesOf[T any](parts []part[T]) resources {
@@ -80,7 +79,6 @@ func (r resources) add(d definition) {
 	}
 }
 
-// allow returns a rule for each group.
 func (r resources) allow(verbs ...string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, group := range slices.Sorted(maps.Keys(r)) {

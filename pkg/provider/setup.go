@@ -29,7 +29,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource/unstructured"
 )
 
-// defaultConcurrency of the controllers of managed kinds.
 const defaultConcurrency = 32
 
 // A Setup is shared by the connecters of a provider in one manager.
@@ -64,17 +63,14 @@ func (s *Setup) addControllers(o []managed.ReconcilerOption) error {
 	return s.addClaims()
 }
 
-// shared returns the options of all kinds of the provider.
 func (s *Setup) shared() []managed.ReconcilerOption {
 	return append([]managed.ReconcilerOption{managed.WithReferences(managed.NewReferences(s.mgr))}, s.provider.Options...)
 }
 
-// newReconciler returns the reconciler of a kind, with shared options, then its own, then the given ones.
 func (s *Setup) newReconciler(k part[Kind], shared, o []managed.ReconcilerOption) *managed.Reconciler {
 	return managed.NewReconciler(s.mgr, resource.ManagedKind(k.gvk), slices.Concat(shared, s.own(k.object), o)...)
 }
 
-// own returns the options of one kind.
 func (s *Setup) own(k Kind) []managed.ReconcilerOption {
 	var options []managed.ReconcilerOption
 	if k.Connecter != nil {
@@ -89,7 +85,6 @@ func (s *Setup) own(k Kind) []managed.ReconcilerOption {
 	return append(options, k.Options...)
 }
 
-// addKind adds the controller of one managed kind.
 func (s *Setup) addKind(k part[Kind], r *managed.Reconciler) error {
 	if err := managed.IndexProviderConfig(context.Background(), s.mgr, k.object.Object); err != nil {
 		return err
@@ -153,7 +148,6 @@ func (s *Setup) installed(claims schema.GroupVersionKind) bool {
 	return true // other errors are reported by the controllers
 }
 
-// addClass adds scheduling, defaulting and binding.
 func (s *Setup) addClass(c classPart) error {
 	of, by := resource.ClaimKind(c.claim.gvk), resource.ClassKind(c.class.gvk)
 	if err := claimscheduling.NewReconciler(s.mgr, of, by).SetupWithManager(s.mgr); err != nil {
@@ -186,7 +180,6 @@ func KindOf[T resource.Managed, C any](
 	}
 }
 
-// connecter creates the external clients of one kind (A53).
 type connecter[T resource.Managed, C any] struct {
 	pool     *clients.Pool[C]
 	external func(*clients.Lease[C]) managed.TypedExternalClient[T]

@@ -67,7 +67,6 @@ func (p Provider) layout() (*layout, error) {
 	return &v.layout, nil
 }
 
-// A validator builds a layout and collects mistakes.
 type validator struct {
 	layout
 	scheme   *runtime.Scheme
@@ -81,7 +80,6 @@ func (v *validator) mistake(format string, args ...any) {
 	v.mistakes = append(v.mistakes, fmt.Errorf("provider %s: "+format, append([]any{v.provider.Name}, args...)...))
 }
 
-// addPart appends a part, unless its kind or definition is missing.
 func addPart[T any](v *validator, parts []part[T], object T, empty client.Object, what string) []part[T] {
 	gvk, ok := v.kindOf(empty, what)
 	if !ok {
@@ -107,7 +105,6 @@ func addPart[T any](v *validator, parts []part[T], object T, empty client.Object
 	return append(parts, part[T]{object: object, definition: defined(gvk, d)})
 }
 
-// kindOf returns the kind of an object according to the scheme.
 func (v *validator) kindOf(o client.Object, what string) (gvk schema.GroupVersionKind, ok bool) {
 	gvk, err := resource.GetKind(o, v.scheme)
 	if err != nil {
@@ -217,7 +214,6 @@ func (v *validator) defineForClass(
 	return defined(gvk, d), d
 }
 
-// loadCore reads the definitions of the core's claim kinds if there are classes.
 func (v *validator) loadCore() error {
 	if len(v.provider.Classes) == 0 {
 		return nil

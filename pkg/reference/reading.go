@@ -31,7 +31,6 @@ type query struct {
 	many bool // a selector selects all matches
 }
 
-// An objectReader resolves the fields of one object.
 type objectReader struct {
 	client client.Reader
 	from   resource.Managed
@@ -73,7 +72,6 @@ func (r objectReader) resolve(ctx context.Context, q query) (*MultiNamespacedRes
 	return found, nil
 }
 
-// unresolved is true if a value is missing or must be resolved in every pass.
 func (q query) unresolved() bool {
 	if len(q.References) == 0 && q.Selector == nil {
 		return false
@@ -87,7 +85,6 @@ func (q query) selectsAlways() bool {
 
 func followed(r xpv1.NamespacedReference) bool { return r.Policy.IsResolvePolicyAlways() }
 
-// policy of a reference: its own, else that of the selector.
 func (q query) policy(r xpv1.NamespacedReference) *xpv1.Policy {
 	if r.Policy == nil && q.Selector != nil {
 		return q.Selector.Policy
@@ -109,7 +106,6 @@ func (q query) outlives(err error) bool {
 	return ok && unresolved.leaving && len(q.CurrentValues) > 0
 }
 
-// hold records the references of values that are kept.
 func (r objectReader) hold(q query) {
 	recorder, ok := r.client.(*Recorder)
 	if !ok {
@@ -120,7 +116,6 @@ func (r objectReader) hold(q query) {
 	}
 }
 
-// value returns the value of the target of a reference.
 func (r objectReader) value(ctx context.Context, q query, reference xpv1.NamespacedReference) (string, error) {
 	namespace, ok := r.scope(q.To.Managed, r.namespace(q, reference.Namespace))
 	key := types.NamespacedName{Namespace: namespace, Name: reference.Name}
@@ -183,7 +178,6 @@ func obstacle(target resource.Managed) (problem string, leaving bool) {
 	return "", false
 }
 
-// choose returns references to the oldest match of the selector, or to all (R162 to R164, R169, R170).
 func (r objectReader) choose(ctx context.Context, q query) ([]xpv1.NamespacedReference, error) {
 	if q.To.List == nil {
 		return nil, fmt.Errorf("resolving %s: the request has no list of the kind", q.FieldPath)
@@ -287,7 +281,6 @@ func describe(s *xpv1.NamespacedSelector) string {
 	}
 }
 
-// older orders by age, then by name (R169).
 func older(a, b client.Object) int {
 	first, second := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	return cmp.Or(first.Compare(second.Time), byName(a, b))

@@ -50,50 +50,37 @@ import (
 
 // To is the kind of the targets. Both fields are examples of their types.
 type To struct {
-	// Managed is an object of the kind.
-	Managed resource.Managed
-	// List is a list of the kind. Required for selectors only.
-	List client.ObjectList
+	Managed resource.Managed  // an object of the kind
+	List    client.ObjectList // a list of the kind. Required for selectors only.
 }
 
 // A Request is to resolve one field; R and S are the types of its reference and its selector.
 type Request[R, S any] struct {
-	// CurrentValue of the field, empty if there is none.
-	CurrentValue string
-	// Reference beside the field, if any.
-	Reference *R
-	// Selector beside the field, if any.
-	Selector *S
-	// To is the kind of the target.
-	To To
-	// Extract takes the value from the target. Default: ExternalName.
-	Extract ExtractValueFn
+	CurrentValue string         // of the field, empty if there is none
+	Reference    *R             // beside the field, if any
+	Selector     *S             // beside the field, if any
+	To           To             // the kind of the target
+	Extract      ExtractValueFn // takes the value from the target. Default: ExternalName.
 	// Namespace of the target if neither reference nor selector has one. Default: that of the referring object. Ignored for a
 	// cluster-scoped target (R172).
 	Namespace string
-	// FieldPath names the field in error messages, such as spec.forProvider.networkId.
-	FieldPath string
+	FieldPath string // names the field in error messages, such as spec.forProvider.networkId
 }
 
 // A Response has the value to store in the field, and the reference to store beside it (R165).
 type Response[R any] struct {
-	// ResolvedValue of the field; empty if there is none, and none is needed.
-	ResolvedValue string
-	// ResolvedReference is the given reference, or the one that was selected.
-	ResolvedReference *R
+	ResolvedValue     string // of the field; empty if there is none, and none is needed
+	ResolvedReference *R     // the given reference, or the one that was selected
 }
 
 // A MultiRequest is to resolve a field that is a list (R170).
 type MultiRequest[R, S any] struct {
-	// CurrentValues of the field. If there are any they are kept as they are, unless a policy is Always.
-	CurrentValues []string
-	// References beside the field, resolved in their order.
-	References []R
+	CurrentValues []string // of the field. If there are any they are kept as they are, unless a policy is Always.
+	References    []R      // beside the field, resolved in their order
 	// Selector beside the field, if any. It selects all matches, sorted by name: once, or, with policy Always, in every pass; then
 	// the object is enqueued when the matches change.
-	Selector *S
-	// The others are as in Request.
-	To        To
+	Selector  *S
+	To        To // this and the following are as in Request
 	Extract   ExtractValueFn
 	Namespace string
 	FieldPath string
@@ -101,10 +88,8 @@ type MultiRequest[R, S any] struct {
 
 // A MultiResponse has the values to store in a list, and the references to store beside it.
 type MultiResponse[R any] struct {
-	// ResolvedValues of the field, without those of optional references without a target.
-	ResolvedValues []string
-	// ResolvedReferences are the given references, or those that were selected.
-	ResolvedReferences []R
+	ResolvedValues     []string // of the field, without those of optional references without a target
+	ResolvedReferences []R      // the given references, or those that were selected
 }
 
 // Requests and responses for references within a namespace, or between cluster-scoped objects, and for references that may name a

@@ -165,7 +165,6 @@ func (t *Tracker) Handle(kind schema.GroupVersionKind, before, after client.Obje
 	return woken.UnsortedList()
 }
 
-// wake adds the dependents that react to a change of a subject.
 func (t *Tracker) wake(woken sets.Set[Dependent], s subject, changed mode) {
 	for d := range t.readers[s] {
 		if t.interests[d][s].mode >= changed {
@@ -199,7 +198,6 @@ func (t *Tracker) record(d Dependent, s subject, i interest, least bool) (before
 	return before
 }
 
-// recordSelection notes that a dependent selects objects.
 func (t *Tracker) recordSelection(d Dependent, in scope, selector labels.Selector, pass uint64) {
 	text := selector.String()
 	t.record(d, subject{scope: in, selector: text}, interest{awaits, pass}, true)
@@ -270,7 +268,6 @@ func decisive(before, after client.Object) bool {
 		!maps.Equal(before.GetLabels(), after.GetLabels())
 }
 
-// obstacleMarks are the annotations that obstacle depends on.
 func obstacleMarks(o client.Object) [4]string {
 	annotations := o.GetAnnotations()
 	return [4]string{

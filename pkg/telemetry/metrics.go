@@ -59,7 +59,6 @@ func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// registered registers a metric, or returns the one that was registered before under the same definition.
 func registered[C prometheus.Collector](with prometheus.Registerer, metric C) (C, error) {
 	err := with.Register(metric)
 	if twice, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
@@ -101,16 +100,11 @@ type CallOutcome string
 
 // Outcomes of calls.
 const (
-	// CallOK is a call that was answered as asked, be it that there is nothing.
-	CallOK CallOutcome = "ok"
-	// CallThrottled is a call that was put off until later.
-	CallThrottled CallOutcome = "throttled"
-	// CallRejected is a call that fails each time that it is made like this.
-	CallRejected CallOutcome = "rejected"
-	// CallUnknown is a call whose outcome is unknown: it timed out, or its answer was lost.
-	CallUnknown CallOutcome = "unknown"
-	// CallFailed is a call that failed otherwise.
-	CallFailed CallOutcome = "error"
+	CallOK        CallOutcome = "ok"        // a call that was answered as asked, be it that there is nothing
+	CallThrottled CallOutcome = "throttled" // a call that was put off until later
+	CallRejected  CallOutcome = "rejected"  // a call that fails each time that it is made like this
+	CallUnknown   CallOutcome = "unknown"   // a call whose outcome is unknown: it timed out, or its answer was lost
+	CallFailed    CallOutcome = "error"     // a call that failed otherwise
 )
 
 // OutcomeOf is the outcome of a call that ended with err.

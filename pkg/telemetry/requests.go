@@ -48,7 +48,6 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport below, for client-go.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// writes is true for methods that change something.
 func writes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
 
 // traced begins a span of a request that writes below the span of its context, and one that records nothing of any other.
@@ -90,7 +89,6 @@ func describe(req *http.Request) (verb, resource string) {
 	return verbOf(req, len(parts) > 1), resource
 }
 
-// verbOf returns the verb of a request for one object of a resource, or for many.
 func verbOf(req *http.Request, one bool) string {
 	switch req.Method {
 	case http.MethodPost:

@@ -83,19 +83,13 @@ type ClaimLimits struct {
 // Reasons of a claim's condition Ready beside Available (N10, N17).
 const (
 	// ReasonNoMatchingClass: no class has the labels asked for, or that there is no default class.
-	ReasonNoMatchingClass ConditionReason = "NoMatchingClass"
-	// ReasonAmbiguousDefaultClass: there are several default classes.
-	ReasonAmbiguousDefaultClass ConditionReason = "AmbiguousDefaultClass"
-	// ReasonClassNotFound: the class that the claim names does not exist.
-	ReasonClassNotFound ConditionReason = "ClassNotFound"
-	// ReasonNotAllowed: the class, or the managed resource, is not for the claim's namespace.
-	ReasonNotAllowed ConditionReason = "NotAllowed"
-	// ReasonLimitReached: as many claims use the class as may.
-	ReasonLimitReached ConditionReason = "LimitReached"
-	// ReasonBinding: the claim waits for its managed resource.
-	ReasonBinding ConditionReason = "Binding"
-	// ReasonResourceLost: the managed resource of a bound claim is gone.
-	ReasonResourceLost ConditionReason = "ResourceLost"
+	ReasonNoMatchingClass       ConditionReason = "NoMatchingClass"
+	ReasonAmbiguousDefaultClass ConditionReason = "AmbiguousDefaultClass" // there are several default classes
+	ReasonClassNotFound         ConditionReason = "ClassNotFound"         // the class that the claim names does not exist
+	ReasonNotAllowed            ConditionReason = "NotAllowed"            // class or managed resource are not for its namespace
+	ReasonLimitReached          ConditionReason = "LimitReached"          // as many claims use the class as may
+	ReasonBinding               ConditionReason = "Binding"               // the claim waits for its managed resource
+	ReasonResourceLost          ConditionReason = "ResourceLost"          // the managed resource of a bound claim is gone
 )
 
 // Waiting reports that a claim cannot be used yet, and why (N10).

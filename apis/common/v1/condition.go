@@ -15,16 +15,13 @@ type ConditionType string
 
 // Condition types that the runtime itself sets. Providers may add their own (R193).
 const (
-	// TypeReady is whether the external resource can be used.
-	TypeReady ConditionType = "Ready"
-	// TypeSynced is whether the last pass over the object succeeded.
-	TypeSynced ConditionType = "Synced"
+	TypeReady  ConditionType = "Ready"  // whether the external resource can be used
+	TypeSynced ConditionType = "Synced" // whether the last pass over the object succeeded
 	// TypeInSync is whether the external resource is as declared after the last pass did what it may (P81).
 	TypeInSync ConditionType = "InSync"
 	// TypeUnknown is False when something unexpected happened. The reconciler itself never sets it (R187).
-	TypeUnknown ConditionType = "Unknown"
-	// TypeAsyncOperation is whether an operation runs in the background (R188, R189).
-	TypeAsyncOperation ConditionType = "AsyncOperation"
+	TypeUnknown        ConditionType = "Unknown"
+	TypeAsyncOperation ConditionType = "AsyncOperation" // whether an operation runs in the background (R188, R189)
 	// TypeLastAsyncOperation is whether the last operation in the background succeeded (R190 to R192).
 	TypeLastAsyncOperation ConditionType = "LastAsyncOperation"
 	// TypeStalled is True while reconciliation cannot succeed before something changes: the spec, another object or the

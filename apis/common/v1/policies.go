@@ -11,18 +11,13 @@ type ManagementAction string
 
 // Management actions.
 const (
-	// ManagementActionAll stands for all actions (R117).
-	ManagementActionAll ManagementAction = "*"
-	// ManagementActionCreate creates the external resource where it is missing (R110).
-	ManagementActionCreate ManagementAction = "Create"
-	// ManagementActionDelete deletes the external resource when the object is deleted (R111).
-	ManagementActionDelete ManagementAction = "Delete"
+	ManagementActionAll    ManagementAction = "*"      // stands for all actions (R117)
+	ManagementActionCreate ManagementAction = "Create" // creates the external resource where it is missing (R110)
+	ManagementActionDelete ManagementAction = "Delete" // deletes the external resource when the object is deleted (R111)
 	// ManagementActionLateInitialize fills unset settings of the object from the external resource (R112).
 	ManagementActionLateInitialize ManagementAction = "LateInitialize"
-	// ManagementActionObserve looks at the external resource (R113). Every other action needs it.
-	ManagementActionObserve ManagementAction = "Observe"
-	// ManagementActionUpdate changes the external resource to match the object (R114).
-	ManagementActionUpdate ManagementAction = "Update"
+	ManagementActionObserve        ManagementAction = "Observe" // looks at the external resource; all others need it (R113)
+	ManagementActionUpdate         ManagementAction = "Update"  // changes the external resource to match the object (R114)
 )
 
 // ManagementPolicies list what the reconciler may do. Absent means everything, empty means nothing: the object is
@@ -49,10 +44,8 @@ type DeletionPolicy string
 
 // Deletion policies. An unset one means DeletionDelete.
 const (
-	// DeletionDelete deletes the external resource too.
-	DeletionDelete DeletionPolicy = "Delete"
-	// DeletionOrphan leaves the external resource untouched.
-	DeletionOrphan DeletionPolicy = "Orphan"
+	DeletionDelete DeletionPolicy = "Delete" // deletes the external resource too
+	DeletionOrphan DeletionPolicy = "Orphan" // leaves the external resource untouched
 )
 
 // A ReclaimPolicy is what happens to the external resource when its managed resource is deleted, and to the managed
@@ -62,10 +55,8 @@ type ReclaimPolicy string
 
 // Reclaim policies.
 const (
-	// ReclaimRetain keeps it.
-	ReclaimRetain ReclaimPolicy = "Retain"
-	// ReclaimDelete deletes it.
-	ReclaimDelete ReclaimPolicy = "Delete"
+	ReclaimRetain ReclaimPolicy = "Retain" // keeps it
+	ReclaimDelete ReclaimPolicy = "Delete" // deletes it
 )
 
 // A BindingPhase is how far a managed resource and a claim are bound to each other (K40).
@@ -74,12 +65,8 @@ type BindingPhase string
 
 // Binding phases. An unset one means that it is not known yet.
 const (
-	// BindingPhaseUnbindable objects cannot be bound yet.
-	BindingPhaseUnbindable BindingPhase = "Unbindable"
-	// BindingPhaseUnbound objects can be bound.
-	BindingPhaseUnbound BindingPhase = "Unbound"
-	// BindingPhaseBound objects are bound to each other.
-	BindingPhaseBound BindingPhase = "Bound"
-	// BindingPhaseReleased managed resources were bound to a claim that was deleted.
-	BindingPhaseReleased BindingPhase = "Released"
+	BindingPhaseUnbindable BindingPhase = "Unbindable" // objects cannot be bound yet
+	BindingPhaseUnbound    BindingPhase = "Unbound"    // objects can be bound
+	BindingPhaseBound      BindingPhase = "Bound"      // objects are bound to each other
+	BindingPhaseReleased   BindingPhase = "Released"   // managed resources were bound to a claim that was deleted
 )

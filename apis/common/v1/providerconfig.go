@@ -78,16 +78,13 @@ type CredentialsSource string
 
 // Sources of credentials.
 const (
-	// CredentialsSourceSecret reads the credentials from a Secret.
-	CredentialsSourceSecret CredentialsSource = "Secret"
+	CredentialsSourceSecret CredentialsSource = "Secret" // reads the credentials from a Secret
 	// CredentialsSourceEnvironment reads the credentials from an environment variable of the controller.
 	CredentialsSourceEnvironment CredentialsSource = "Environment"
-	// CredentialsSourceFilesystem reads the credentials from a file that the controller sees.
-	CredentialsSourceFilesystem CredentialsSource = "Filesystem"
+	CredentialsSourceFilesystem  CredentialsSource = "Filesystem" // reads the credentials from a file that the controller sees
 	// CredentialsSourceInjectedIdentity uses the identity that the controller's surroundings give it.
 	CredentialsSourceInjectedIdentity CredentialsSource = "InjectedIdentity"
-	// CredentialsSourceNone needs no credentials.
-	CredentialsSourceNone CredentialsSource = "None"
+	CredentialsSourceNone             CredentialsSource = "None" // needs no credentials
 )
 
 // A ProviderConfigStatus is the common part of a ProviderConfig's status.
@@ -109,8 +106,7 @@ const (
 	ResourceCredentialsSecretUserKey     = "username"
 	ResourceCredentialsSecretPasswordKey = "password"
 
-	// The database on the server at the endpoint that applications connect to.
-	ResourceCredentialsSecretDatabaseKey = "database"
+	ResourceCredentialsSecretDatabaseKey = "database" // of the server, for applications
 
 	// Those of clusters and of systems with certificates or tokens.
 	ResourceCredentialsSecretCAKey         = "clusterCA"

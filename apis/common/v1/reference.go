@@ -7,9 +7,8 @@ package v1
 const (
 	// ProviderConfigKind is cluster-scoped for the cluster-scoped kinds of a provider and namespaced for its namespaced
 	// ones.
-	ProviderConfigKind = "ProviderConfig"
-	// ClusterProviderConfigKind is cluster-scoped and serves namespaced kinds.
-	ClusterProviderConfigKind = "ClusterProviderConfig"
+	ProviderConfigKind        = "ProviderConfig"
+	ClusterProviderConfigKind = "ClusterProviderConfig" // cluster-scoped and serves namespaced kinds
 )
 
 // A ProviderConfigReference names the ProviderConfig that a managed resource uses (N2).
@@ -76,10 +75,8 @@ type ResolutionPolicy string
 
 // Resolution policies. An unset one means ResolutionPolicyRequired.
 const (
-	// ResolutionPolicyRequired waits until the reference can be resolved.
-	ResolutionPolicyRequired ResolutionPolicy = "Required"
-	// ResolutionPolicyOptional continues without the value.
-	ResolutionPolicyOptional ResolutionPolicy = "Optional"
+	ResolutionPolicyRequired ResolutionPolicy = "Required" // waits until the reference can be resolved
+	ResolutionPolicyOptional ResolutionPolicy = "Optional" // continues without the value
 )
 
 // A ResolvePolicy is when a reference is resolved.
@@ -89,9 +86,8 @@ type ResolvePolicy string
 // Resolve policies. An unset one means ResolvePolicyIfNotPresent.
 const (
 	// ResolvePolicyAlways resolves the reference in every pass, so that the value follows the referenced object.
-	ResolvePolicyAlways ResolvePolicy = "Always"
-	// ResolvePolicyIfNotPresent resolves the reference once and keeps the value.
-	ResolvePolicyIfNotPresent ResolvePolicy = "IfNotPresent"
+	ResolvePolicyAlways       ResolvePolicy = "Always"
+	ResolvePolicyIfNotPresent ResolvePolicy = "IfNotPresent" // resolves the reference once and keeps the value
 )
 
 // A Policy is how a reference or selector is resolved.

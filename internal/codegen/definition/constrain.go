@@ -12,7 +12,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// constrain adds the rules for the markers of settings.
 func constrain(s *schema, k *model.Kind) {
 	switch k.Role {
 	case model.Claim:
@@ -100,7 +99,6 @@ func fixInitial(s *schema, k *model.Kind, place model.Place, below []string) {
 	edit(s, []string{"spec"}, func(s *schema) { addRule(s, rule, message, "") })
 }
 
-// resolveOnce refuses the resolve policy Always for the reference or selector of an immutable field (N33).
 func resolveOnce(s *schema, k *model.Kind, companion model.Place) {
 	const policy = ".?policy.?resolve.orValue('IfNotPresent') != 'Always'"
 	at, below := holder(k, companion)
@@ -135,7 +133,6 @@ func refuseNamespace(s *schema, place model.Place) {
 	}
 }
 
-// impliedRequired is true if a required field below the place makes the place required too.
 func impliedRequired(place model.Place, all []model.Place) bool {
 	return slices.ContainsFunc(all, func(other model.Place) bool {
 		return len(other) > len(place) && slices.Equal(other[:len(place)], place) && other.Field().Comment.Has("bowline:required") &&
@@ -172,7 +169,6 @@ func require(s *schema, k *model.Kind, place model.Place) {
 	edit(s, []string{root(k)}, func(s *schema) { addRule(s, rule, message, "") })
 }
 
-// anyGiven returns the condition that one of the places has a value.
 func anyGiven(settings []string, places ...model.Place) string {
 	var all []string
 	for _, of := range settings {

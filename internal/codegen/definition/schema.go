@@ -38,7 +38,6 @@ func edit(s *schema, at []string, change func(*schema)) {
 	}
 }
 
-// addRule adds a rule unless the author wrote the same.
 func addRule(s *schema, rule, message, fieldPath string) {
 	if slices.ContainsFunc(s.XValidations, func(v apiextensionsv1.ValidationRule) bool { return v.Rule == rule }) {
 		return
@@ -73,7 +72,6 @@ func bound(s *schema) {
 	}
 }
 
-// containsObjects is true for objects with properties, and lists of them.
 func containsObjects(s *schema) bool {
 	return len(s.Properties) > 0 || s.Items != nil && s.Items.Schema != nil && containsObjects(s.Items.Schema)
 }
@@ -88,7 +86,6 @@ func optional(object string, names []string) string {
 	return strings.Join(append([]string{object}, celNames(names)...), ".?")
 }
 
-// has returns the condition that a field below an object has a value.
 func has(object string, names ...string) string {
 	if len(names) == 1 {
 		return "has(" + plain(object, names) + ")"
@@ -116,10 +113,8 @@ func celNames(names []string) []string {
 }
 
 const (
-	// items is the step from a list or map to its items.
-	items = "[]"
-	// firstItem is the index of the only item of a list.
-	firstItem = "[0]"
+	items     = "[]"  // the step from a list or map to its items
+	firstItem = "[0]" // the index of the only item of a list
 )
 
 // steps returns the properties on the way from the settings to a field, with items after each list and map.
@@ -151,7 +146,6 @@ func firstSteps(place model.Place) []string {
 	return all
 }
 
-// holder splits the way to a field at the place of its rule: the settings, or the items of the innermost list.
 func holder(k *model.Kind, place model.Place) (at, below []string) {
 	all := append([]string{root(k), "forProvider"}, steps(place)...)
 	last := 1
@@ -163,7 +157,6 @@ func holder(k *model.Kind, place model.Place) (at, below []string) {
 	return all[:last+1], all[last+1:]
 }
 
-// root is the property that contains the settings.
 func root(k *model.Kind) string {
 	if k.Role == model.Class {
 		return "specTemplate"
@@ -176,7 +169,6 @@ func path(names []string) string { return strings.Join(names, ".") }
 // configLabel is the label of a definition with the group of the provider configurations of its objects (N29).
 const configLabel = "bowline.dev/provider-config"
 
-// describe sets scope, categories, labels, subresources and columns where the author did not.
 func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion, k *model.Kind) {
 	if k.Source != nil || len(model.Scopes(k.Struct)) > 0 || k.ExplicitScope() == "" {
 		d.Spec.Scope = apiextensionsv1.ResourceScope(k.Scope)
@@ -202,14 +194,12 @@ func describe(d *apiextensionsv1.CustomResourceDefinition, version *apiextension
 	version.AdditionalPrinterColumns = columns(k.Role, version.AdditionalPrinterColumns)
 }
 
-// withDefault adds a key to labels or annotations unless the author set it.
 func withDefault(to map[string]string, key, value string) map[string]string {
 	merged := map[string]string{key: value}
 	maps.Copy(merged, to)
 	return merged
 }
 
-// categories returns the categories of a kind for kubectl get; nil if its provider configurations are unknown.
 func categories(k *model.Kind, config string, known bool) []string {
 	all := map[model.Role][]string{
 		model.Claim: {"claim", "claims"}, model.Class: {"class", "classes"}, model.Target: {"target", "targets"},
@@ -244,7 +234,6 @@ func columns(role model.Role, own []column) []column {
 	return slices.Concat(before, own, after)
 }
 
-// defaultColumns returns the columns of a role that precede those of the author, and those that follow them.
 func defaultColumns(role model.Role) (before, after []column) {
 	ready := column{Name: "READY", Type: "string", JSONPath: ".status.conditions[?(@.type=='Ready')].status"}
 	age := column{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"}

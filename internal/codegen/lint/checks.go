@@ -67,7 +67,6 @@ func collection(f *model.Field) string {
 		strings.TrimPrefix(f.Type.Text, "*"))
 }
 
-// parent returns the first field above a place for which is is true, nil if there is none.
 func parent(at model.Place, is func(*model.Field) bool) *model.Field {
 	if i := slices.IndexFunc(at[:len(at)-1], is); i >= 0 {
 		return at[i]
@@ -193,7 +192,6 @@ func immutableList(_ *model.Kind, at model.Place) string {
 		f.Name, list.Name, list.Name)
 }
 
-// referenceAt returns the reference of a place, nil if its field has none.
 func referenceAt(k *model.Kind, at model.Place) *model.Reference {
 	all := k.References()
 	if i := slices.IndexFunc(all, func(r model.Reference) bool { return slices.Equal(r.Place, at) }); i >= 0 {
@@ -285,7 +283,6 @@ func isCompanion(f *model.Field, name string) bool {
 	return f.Type.Is(model.CommonPath, name) || f.Type.Is(model.CommonPath, "Namespaced"+name)
 }
 
-// isNamespaced is true for references and selectors that may name another namespace.
 func isNamespaced(f *model.Field) bool { return strings.HasPrefix(f.Type.Name, "Namespaced") }
 
 func packageMarkers(k *model.Kind) string {
@@ -407,7 +404,6 @@ func targetKind(k *model.Kind) string {
 		"the spec of %s is required: remove omitempty from its json tag", k.Name))
 }
 
-// namespacedKind checks scope and status of claims and targets.
 func namespacedKind(k *model.Kind, common string) string {
 	status := k.Struct.Field("Status")
 	switch {
@@ -435,7 +431,6 @@ func class(k *model.Kind) string {
 	return ""
 }
 
-// authoredClass checks a class that the author declared.
 func authoredClass(k *model.Kind) string {
 	of := k.ManagedKind()
 	switch {
@@ -457,7 +452,6 @@ func authoredClass(k *model.Kind) string {
 	return ""
 }
 
-// setsScope is true if a marker of bowline or kubebuilder sets the scope of a kind.
 func setsScope(k *model.Kind, scope model.Scope) bool {
 	return slices.Contains(model.Scopes(k.Struct), scope) || k.ExplicitScope() == scope
 }

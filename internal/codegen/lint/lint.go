@@ -25,7 +25,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// A problem is a position in the source that breaks a rule, and what to write instead.
 type problem struct {
 	at            token.Position
 	rule, message string
@@ -78,7 +77,6 @@ func (f *findings) kind(k *model.Kind) {
 	f.fields(observations, k, k.Observation)
 }
 
-// fields applies the rules of a part to all fields of a struct, if it was read.
 func (f *findings) fields(of part, k *model.Kind, named model.Ref) {
 	if s := k.Lookup(named); s != nil {
 		for _, place := range s.Walk() {
@@ -95,7 +93,6 @@ func (f *findings) apply(of part, k *model.Kind, place model.Place, c model.Comm
 	}
 }
 
-// allowed is true if the author states a reason to break the rule.
 func allowed(c model.Comment, rule string) bool {
 	return slices.ContainsFunc(c.Markers, func(m model.Marker) bool {
 		name, reason, _ := strings.Cut(m.Value, " ")
@@ -103,7 +100,6 @@ func allowed(c model.Comment, rule string) bool {
 	})
 }
 
-// A part is what a rule applies to.
 type part int
 
 const (
@@ -166,7 +162,6 @@ func Rules() []Rule {
 	}
 }
 
-// refuse returns a message if a condition holds.
 func refuse(condition bool, format string, arguments ...any) string {
 	if !condition {
 		return ""
@@ -174,12 +169,10 @@ func refuse(condition bool, format string, arguments ...any) string {
 	return fmt.Sprintf(format, arguments...)
 }
 
-// onKind returns the check of a rule for a kind as a whole.
 func onKind(check func(k *model.Kind) string) func(*model.Kind, model.Place) string {
 	return func(k *model.Kind, _ model.Place) string { return check(k) }
 }
 
-// onField returns the check of a rule that only depends on the field itself.
 func onField(check func(f *model.Field) string) func(*model.Kind, model.Place) string {
 	return func(_ *model.Kind, at model.Place) string { return check(at.Field()) }
 }
@@ -189,7 +182,6 @@ const nolintMarker = "bowline:nolint"
 // A fit checks the value of a marker at a field; f is nil at packages and types. It returns a message, empty if there is no problem.
 type fit func(f *model.Field, value string) string
 
-// knownMarkers returns the markers of packages, types and fields.
 func knownMarkers() (ofPackages, ofTypes, ofFields map[string]fit) {
 	return map[string]fit{
 			"bowline:generate": anything, "bowline:system": text, "bowline:provider": text, "bowline:namespacedGroup": text,
@@ -307,7 +299,6 @@ func fitGenerated(f *model.Field, value string) string {
 	return ""
 }
 
-// markers checks every marker of bowline in a package.
 func (f *findings) markers(pkg *model.Package) {
 	ofPackages, ofTypes, ofFields := knownMarkers()
 	f.comment(nil, pkg.Comment, ofPackages)

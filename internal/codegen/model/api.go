@@ -108,7 +108,6 @@ func (a *API) read() error {
 	})
 }
 
-// addSecond adds the namespaced kinds of a kind of both scopes, in their own package, unless the author wrote them.
 func (a *API) addSecond(k *Kind) {
 	pkg := a.secondPackage(k.Package)
 	if k.Role == ProviderConfig {
@@ -130,7 +129,6 @@ func (a *API) addCopy(k *Kind, pkg *Package, name string, scope Scope) {
 	pkg.Kinds = append(pkg.Kinds, &second)
 }
 
-// secondPackage returns apis/namespaced/GROUP/VERSION for apis/GROUP/VERSION.
 func (a *API) secondPackage(first *Package) *Package {
 	below := strings.TrimPrefix(first.Path, a.Path) // nothing for a package that is the whole API
 	where := path.Join(a.Path, "namespaced", below)
@@ -164,7 +162,6 @@ func (p *Package) Config(scope Scope) (group string, ok bool) {
 	return group, ok
 }
 
-// findModule returns the path and folder of the Go module of a folder.
 func findModule(dir string) (module, moduleDir string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", "", err

@@ -72,7 +72,6 @@ func (s *Struct) Field(names ...string) *Field {
 	return nil
 }
 
-// first returns the first item that satisfies a condition, nil if there is none.
 func first[T any](all []*T, is func(*T) bool) *T {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i]
@@ -124,7 +123,6 @@ func readStruct(
 	return read
 }
 
-// importsOf returns the paths that a file imports, by the names that it uses for them.
 func importsOf(file *ast.File) map[string]string {
 	imports := map[string]string{}
 	for _, spec := range file.Imports {
@@ -208,7 +206,6 @@ func (c Comment) Value(name string) string {
 	return ""
 }
 
-// isOurs is true if there is a marker of bowline.
 func (c Comment) isOurs() bool {
 	return slices.ContainsFunc(c.Markers, func(m Marker) bool { return strings.HasPrefix(m.Name, "bowline:") })
 }
@@ -216,7 +213,6 @@ func (c Comment) isOurs() bool {
 // Text returns the prose as one paragraph.
 func (c Comment) Text() string { return strings.TrimSpace(strings.Join(c.Prose, " ")) }
 
-// readComment splits a comment into prose and markers.
 func readComment(at func(token.Pos) token.Position, groups ...*ast.CommentGroup) Comment {
 	var c Comment
 	for _, group := range groups {

@@ -67,9 +67,8 @@ type Kind struct {
 	Struct  *Struct // declaration of the author: in another package, for a kind whose Source is set
 	// Source is the kind that this one is generated from: that of the first scope, or the managed kind of a class. It is nil for a
 	// kind that the author declared.
-	Source *Kind
-	// Spec and Status are the names of the types of the fields; Spec is that of the specTemplate of a class.
-	Spec, Status Ref
+	Source       *Kind
+	Spec, Status Ref // types of the fields; Spec is that of the specTemplate of a class
 	// Parameters, Init and Observation are the types of spec.forProvider, spec.initProvider and status.atProvider of a
 	// managed resource. Init has no name if the author's spec has no such field. A class only has Parameters.
 	Parameters, Init, Observation Ref
@@ -112,7 +111,6 @@ func (k *Kind) Lookup(r Ref) *Struct {
 // specOf returns the field that defines the role of a kind: a class has specTemplate instead of spec (K21).
 func specOf(s *Struct) *Field { return cmp.Or(s.Field("SpecTemplate"), s.Field("Spec")) }
 
-// readKind returns the kind that a struct declares, nil if it has no role.
 func readKind(s *Struct) *Kind {
 	if !s.Embeds(MetaPath, "TypeMeta") || !s.Embeds(MetaPath, "ObjectMeta") || specOf(s) == nil {
 		return nil
@@ -153,7 +151,6 @@ func readKind(s *Struct) *Kind {
 	return k
 }
 
-// readParts sets the types of the fields: those of the author, or the default names of generated ones.
 func (k *Kind) readParts(spec *Struct) {
 	path := k.Package.Path
 	k.Parameters, k.Init = Ref{path, k.Name + "Parameters"}, Ref{path, k.Name + "InitParameters"}
@@ -193,7 +190,6 @@ func Scopes(s *Struct) []Scope {
 	})
 }
 
-// classSuffix is the suffix of the name of a class, after that of its managed kind (K29).
 const classSuffix = "Class"
 
 // ClassMarker requests a class for a managed kind. Its value is the claim kinds that the class satisfies.
@@ -334,7 +330,6 @@ func SelectorNames(f *Field) []string {
 	return companionNames(f, referenceSelector, "Selector", "Selector")
 }
 
-// companionNames returns the name of the marker, or else those with the suffix for a single value or for a list.
 func companionNames(f *Field, marker, single, list string) []string {
 	if name := f.Comment.Value(marker); name != "" {
 		return []string{name}

@@ -29,7 +29,6 @@ import (
 //go:embed *.tmpl
 var templates embed.FS
 
-// A file is a Go file that is being generated.
 type file struct {
 	pkg     *model.Package
 	imports map[string]string // aliases by path
@@ -72,7 +71,6 @@ func write(files map[string][]byte, pkg *model.Package, part, named string, data
 	return nil
 }
 
-// importSpecs returns the import specs in groups: the standard library, others, and those of the module.
 func (f *file) importSpecs() string {
 	var groups [3]string
 	for _, where := range slices.Sorted(maps.Keys(f.imports)) {
@@ -110,7 +108,6 @@ func (f *file) use(where, alias string) string {
 	return alias + "."
 }
 
-// alias returns the name of an import: for a package of the API its group and version.
 func (f *file) alias(where string) string {
 	if pkg := f.pkg.API.Package(where); pkg != nil && pkg.Group() != "" {
 		group, _, _ := strings.Cut(pkg.Group(), ".")
@@ -150,7 +147,6 @@ func (f *file) scheme(pkg *model.Package) string {
 	return f.use(pkg.Path, "")
 }
 
-// article returns the word with a or an before it.
 func article(word string) string {
 	if word != "" && strings.ContainsRune("AEIOaeio", rune(word[0])) {
 		return "an " + word
@@ -158,7 +154,6 @@ func article(word string) string {
 	return "a " + word
 }
 
-// wrap formats a text as a comment.
 func wrap(text string) string {
 	const width = 117
 	var lines strings.Builder
@@ -200,7 +195,6 @@ func addPackage(files map[string][]byte, pkg *model.Package) error {
 		write(files, pkg, "resolvers", "resolvers.tmpl", resolversOf(pkg), ""))
 }
 
-// packageComment returns the comment and the markers of a package without files of the author.
 func packageComment(pkg *model.Package) string {
 	comment := wrap("Package "+pkg.Name+" contains the namespaced kinds of "+pkg.Group()+", which share their settings with the "+
 		"cluster-scoped ones of "+pkg.Source.Group()+".") + "\n//\n// +kubebuilder:object:generate=true\n// +groupName=" + pkg.Group() + "\n"

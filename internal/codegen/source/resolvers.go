@@ -9,14 +9,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// resolver is the data of the template of resolvers for a kind.
 type resolver struct {
 	*model.Kind
 	Attempts                 []attempt
 	InInit, Nearby, Anywhere bool // variables to declare
 }
 
-// An attempt resolves one reference.
 type attempt struct {
 	model.Reference
 	Open, Close string   // loops and conditions around the block
@@ -42,7 +40,6 @@ func (a attempt) Pointer() bool {
 	return t.Pointer && !t.List || t.ItemPointer
 }
 
-// resolversOf returns the kinds with references and without a resolver of the author.
 func resolversOf(pkg *model.Package) []resolver {
 	var all []resolver
 	for _, k := range pkg.Kinds {
@@ -90,7 +87,6 @@ func amongInit(k *model.Kind, r model.Reference) model.Reference {
 	return r
 }
 
-// attemptOf adds the loops and conditions on the way to the place to the given conditions.
 func attemptOf(r model.Reference, root, path string, conditions []string) attempt {
 	a := attempt{Reference: r, At: root, Path: path}
 	enter := func(statement string) { a.Open, a.Close = a.Open+statement+"{\n", a.Close+"\n}" }

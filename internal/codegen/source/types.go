@@ -12,7 +12,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/codegen/model"
 )
 
-// A view is a kind as templates show it.
 type view struct{ *model.Kind }
 
 func viewsOf(pkg *model.Package) []view {
@@ -200,7 +199,6 @@ func (v view) Pairs() []accessor {
 	return pairs
 }
 
-// embedsCluster is true if the spec has the fields of cluster-scoped kinds.
 func (v view) embedsCluster() bool {
 	if spec := v.Lookup(v.Spec); spec != nil {
 		return spec.Embeds(model.CommonPath, "ResourceSpec")
@@ -208,7 +206,6 @@ func (v view) embedsCluster() bool {
 	return v.Scope == model.Cluster
 }
 
-// rules is the data of the template of field rules for a parameters type.
 type rules struct {
 	Type, Noun          string              // of the parameters type, and of the kind
 	Lists               map[string][]string // fields of parameters.Rules that are lists of paths

@@ -16,7 +16,6 @@ import (
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 )
 
-// maxDifferences limits the differences in a status.
 const maxDifferences = 32
 
 // A Difference is a field whose observed value is not the desired one. Both values are compact JSON of at most 128
@@ -53,7 +52,6 @@ type comparison struct {
 	differ func(at path, desired, observed any, hidden bool)
 }
 
-// matches is true if a comparison finds no difference.
 func (r *Rules) matches(at path, desired, observed, initial any) bool {
 	equal := true
 	comparison{Rules: r, differ: func(path, any, any, bool) { equal = false }}.values(at, desired, observed, initial, false)
@@ -222,7 +220,6 @@ const (
 	maxRenderedSize = 128 // characters
 )
 
-// render formats a value for a status.
 func (r *Rules) render(at path, value any, hidden bool) string {
 	value = r.redact(at, value, hidden)
 	if value == sensitive {
@@ -241,7 +238,6 @@ func (r *Rules) render(at path, value any, hidden bool) string {
 	return string(characters)
 }
 
-// redact removes sensitive values at any depth.
 func (r *Rules) redact(at path, value any, hidden bool) any {
 	if hidden || at.in(r.Sensitive) {
 		return sensitive

@@ -34,21 +34,16 @@ import (
 // Fields are named by paths. scalingConfig.maxSize addresses the field of every element, scalingConfig[0].maxSize that of one.
 // Keys of maps with a dot, slash or bracket are in brackets: tags[example.org/team].
 type Rules struct {
-	// Immutable fields cannot change after creation (P70).
-	Immutable []string
-	// IgnoreCase fields are strings that are compared without regard to case.
-	IgnoreCase []string
-	// Sets are lists without an order. Their elements are not late-initialized, since they cannot be paired.
-	Sets []string
+	Immutable  []string // cannot change after creation (P70)
+	IgnoreCase []string // strings that are compared without regard to case
+	Sets       []string // lists without an order. Their elements are not late-initialized, since they cannot be paired.
 	// Extra are lists to which others may add elements, at the end unless they are sets, and maps whose further keys are
 	// late-initialized although the user set some (R151).
 	Extra []string
 	// JSON fields are strings that hold JSON documents, such as access policies. Both sides have to set the same fields in them.
-	JSON []string
-	// WriteOnly fields are sent but never returned.
-	WriteOnly []string
-	// Ignored fields, and all below them, are neither compared nor filled.
-	Ignored []string
+	JSON      []string
+	WriteOnly []string // sent but never returned
+	Ignored   []string // neither compared nor filled, with all below them
 	// Chosen fields are compared if the user sets them, and never filled: others may change them, and a late-initialized value
 	// would be enforced against those changes.
 	Chosen []string
@@ -58,14 +53,12 @@ type Rules struct {
 	// is how clients in Go decode none. Such a zero value counts as set only if the user asks for it, or if the client decodes
 	// into a pointer. The default of an object is that of its fields. Fields in lists cannot have one.
 	Defaults map[string]string
-	// Labels is the field for labels or tags, a map of strings to strings. Empty: there is none.
-	Labels string
+	Labels   string // the field for labels or tags, a map of strings to strings. Empty: there is none.
 	// Generated are references to Secrets, such as passwordSecretRef, that are replaced by a random value if the user gives none
 	// (P62), each with the key of the connection Secret for the value (P64).
 	Generated map[string]string
 }
 
-// ignores is true for fields that are neither compared nor filled.
 func (r *Rules) ignores(at path) bool { return at.in(r.WriteOnly) || at.in(r.Ignored) }
 
 // IsImmutable is true if the field, or one that contains it, is immutable.

@@ -69,7 +69,6 @@ func (r Rules) Fill(spec, observed, initial map[string]any) (filled map[string]a
 	return filled, f.filled
 }
 
-// A filling is one run of Fill.
 type filling struct {
 	*Rules
 	filled []string
@@ -139,7 +138,6 @@ func (f *filling) elements(at path, spec, observed, except []any) any {
 	return result
 }
 
-// agree is true if all fields that both set are equal.
 func (f *filling) agree(at path, spec, observed any) bool {
 	return f.matches(at, spec, overlay(observed, spec), observed)
 }
@@ -173,7 +171,6 @@ func Typed[P any](tree map[string]any) (p P, err error) {
 	return p, nil
 }
 
-// A path addresses one field of a tree.
 type path struct {
 	exact   string // scalingConfig[0].maxSize
 	general string // scalingConfig.maxSize: of every element
@@ -192,7 +189,6 @@ func (p path) field(name string) path {
 
 func (p path) index(i int) path { return path{p.exact + "[" + strconv.Itoa(i) + "]", p.general} }
 
-// in is true if one of the fields has the path.
 func (p path) in(fields []string) bool {
 	return slices.Contains(fields, p.exact) || slices.Contains(fields, p.general)
 }
@@ -217,19 +213,16 @@ func areObjects(list []any) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(element any) bool { _, ok := element.(map[string]any); return !ok })
 }
 
-// object returns nil if the value is not an object.
 func object(value any) map[string]any {
 	o, _ := value.(map[string]any)
 	return o
 }
 
-// list returns nil if the value is not a list.
 func list(value any) []any {
 	l, _ := value.([]any)
 	return l
 }
 
-// element returns nil beyond the end of the list.
 func element(of []any, i int) any {
 	if i < len(of) {
 		return of[i]
@@ -327,7 +320,6 @@ func isReference(value any) bool {
 	return name != "" && hasOnly(object(value), "name", "namespace", "kind", "apiVersion", "policy")
 }
 
-// hasOnly is true for objects with at least one field and none but these.
 func hasOnly(object map[string]any, fields ...string) bool {
 	for name := range object {
 		if !slices.Contains(fields, name) {

@@ -139,7 +139,6 @@ func (w *Watcher) run(ctx context.Context) error {
 	return nil
 }
 
-// informer signals changes of CRDs in the groups of awaited kinds.
 func (w *Watcher) informer(c metadata.Interface) (toolscache.SharedIndexInformer, error) {
 	informer := metadatainformer.NewFilteredMetadataInformer(c, definitions, "", 0, toolscache.Indexers{}, nil).Informer()
 	err := informer.SetTransform(func(o any) (any, error) {
@@ -175,7 +174,6 @@ func (w *Watcher) see(o any) {
 	}
 }
 
-// awaitsAny is false if no kind is awaited; run then ends.
 func (w *Watcher) awaitsAny() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +181,6 @@ func (w *Watcher) awaitsAny() bool {
 	return w.running
 }
 
-// check reports the awaited kinds that the server serves.
 func (w *Watcher) check(ctx context.Context, c metadata.Interface) {
 	for _, kind := range w.Awaited() {
 		if w.served(ctx, c, kind) && w.take(kind) {

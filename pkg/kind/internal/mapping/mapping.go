@@ -57,7 +57,6 @@ func between(from, to reflect.Type) (assignment, []Field, error) {
 	return assign, slices.Compact(m.unmatched), nil
 }
 
-// structs pairs the fields of two structs by their names.
 func (m *compiler) structs(to, from reflect.Type, at string) (assignment, error) {
 	if done, ok := m.done[pair{to, from}]; ok {
 		return func(to, from reflect.Value) error { return (*done)(to, from) }, nil

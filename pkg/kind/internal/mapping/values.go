@@ -22,7 +22,6 @@ type assignment func(to, from reflect.Value) error
 
 type pair struct{ to, from reflect.Type }
 
-// A compiler builds the assignments of one mapping.
 type compiler struct {
 	done      map[pair]*assignment // of structs, also unfinished ones: types may contain themselves
 	unmatched []Field
@@ -33,7 +32,6 @@ var (
 	metaTimeType = reflect.TypeFor[metav1.Time]()
 )
 
-// compile returns the assignment of two types; at is the JSON path of the field.
 func (m *compiler) compile(to, from reflect.Type, at string) (assignment, error) {
 	switch {
 	case to.Kind() == reflect.Pointer && from.Kind() == reflect.Pointer: // an empty string that the user sets is sent
@@ -165,7 +163,6 @@ func times(to, from reflect.Type, at string) (assignment, error) {
 
 func isTime(t reflect.Type) bool { return t == timeType || t == metaTimeType }
 
-// hasUnexported is true for structs with unexported fields.
 func hasUnexported(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct &&
 		slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return !f.IsExported() && !embedsStruct(f) })
