@@ -15,8 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
 	"go/token"
 	"io"
 	"path/filepath"
@@ -101,7 +99,6 @@ func bare(object map[string]any) error {
 	return genall.TransformRemoveCreationTimestamp(object)
 }
 
-// complete adds the defaults to a definition, and the rules for markers.
 func complete(d *apiextensionsv1.CustomResourceDefinition, api *model.API) {
 	for i := range d.Spec.Versions {
 		version := &d.Spec.Versions[i]
@@ -117,7 +114,6 @@ func complete(d *apiextensionsv1.CustomResourceDefinition, api *model.API) {
 	}
 }
 
-// memory contains files by path.
 type memory map[string][]byte
 
 // A folder of files in memory; it satisfies genall.OutputRule.
@@ -150,7 +146,6 @@ func (h header) OpenForRead(string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(string(h))), nil
 }
 
-// A loading is an API in the data structures of the library.
 type loading struct {
 	*genall.Runtime
 	api  *model.API
@@ -163,7 +158,8 @@ func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading
 	if err != nil {
 		return nil, err
 	}
-	config := &packages.Config{Context: ctx, Fset: token.NewFileSet(), Overlay: map[string][]byte{}}
+	// The library itself would parse without the overlay.
+	config := &packages.Config{Context: ctx, Mode: packages.NeedSyntax, Fset: token.NewFileSet(), Overlay: map[string][]byte{}}
 	for name, text := range over {
 		config.Overlay[filepath.Join(base, name)] = text
 	}
@@ -174,30 +170,7 @@ func load(ctx context.Context, api *model.API, over map[string][]byte) (*loading
 	if err != nil {
 		return nil, fmt.Errorf("loading packages below %s: %w", api.Dir, err)
 	}
-	for _, root := range runtime.Roots {
-		if err := parse(root, config); err != nil {
-			return nil, err
-		}
-	}
 	return &loading{runtime, api, base}, nil
-}
-
-// parse parses the files of a package as the library does, but with the overlay.
-func parse(root *loader.Package, config *packages.Config) error {
-	syntax := make([]*ast.File, 0, len(root.CompiledGoFiles))
-	for _, name := range root.CompiledGoFiles {
-		var text any
-		if over, ok := config.Overlay[name]; ok {
-			text = over
-		}
-		file, err := parser.ParseFile(config.Fset, name, text, parser.AllErrors|parser.ParseComments)
-		if err != nil {
-			return fmt.Errorf("reading Go: %w", err)
-		}
-		syntax = append(syntax, file)
-	}
-	root.Syntax = syntax
-	return nil
 }
 
 // problems returns the errors that the library found, except those of the type checker, which the compiler reports better. Errors in
