@@ -85,7 +85,7 @@ func (s Publisher) Publish(
 		if have, err = s.Get(ctx, s.Live, mg); err != nil {
 			return nil, err
 		}
-		written, err = s.write(ctx, mg, have, details, annotations)
+		return s.write(ctx, mg, have, details, annotations)
 	}
 	return written, err
 }
@@ -93,29 +93,22 @@ func (s Publisher) Publish(
 func (s Publisher) write(
 	ctx context.Context, mg resource.Managed, have *corev1.Secret, details map[string][]byte, annotations map[string]string,
 ) (*corev1.Secret, error) {
-	if have == nil && len(details) == 0 && len(annotations) == 0 {
+	if have != nil {
+		changed := have.DeepCopy()
+		changed.Data, changed.Annotations = merged(have.Data, details), merged(have.Annotations, annotations)
+		if equality.Semantic.DeepEqual(have, changed) {
+			return have, nil
+		}
+		return changed, s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
+	}
+	if len(details)+len(annotations) == 0 {
 		return nil, nil
 	}
-	if have == nil {
-		ref, _ := resource.ConnectionSecretReference(mg)
-		created := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace:       ref.Namespace,
-				Name:            ref.Name,
-				Annotations:     annotations,
-				OwnerReferences: []metav1.OwnerReference{meta.AsController(mg, s.Owner)},
-			},
-			Type: xpv1.SecretTypeConnection,
-			Data: details,
-		}
-		return created, s.Client.Create(ctx, created)
-	}
-	changed := have.DeepCopy()
-	changed.Data, changed.Annotations = merged(have.Data, details), merged(have.Annotations, annotations)
-	if equality.Semantic.DeepEqual(have, changed) {
-		return have, nil
-	}
-	return changed, s.Client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}))
+	ref, _ := resource.ConnectionSecretReference(mg)
+	created := &corev1.Secret{Type: xpv1.SecretTypeConnection, Data: details}
+	created.Namespace, created.Name, created.Annotations = ref.Namespace, ref.Name, annotations
+	created.OwnerReferences = []metav1.OwnerReference{meta.AsController(mg, s.Owner)}
+	return created, s.Client.Create(ctx, created)
 }
 
 // merged returns a map with the entries of both, those of more where both have one.

@@ -14,7 +14,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -165,9 +164,7 @@ func (s *References) example(kind schema.GroupVersionKind) client.Object {
 			return typed
 		}
 	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u
+	return untyped(kind)
 }
 
 func (s *References) wake(d reference.Dependent) {

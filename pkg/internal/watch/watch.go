@@ -114,12 +114,7 @@ func (c *Claims) Notify(changed func(before, after *metav1.PartialObjectMetadata
 // ControllerOf returns the metadata of the claim that controls an object, from the cache where that has it. The result is empty
 // if nothing or an object of another kind controls it.
 func (c *Claims) ControllerOf(ctx context.Context, o client.Object) (*metav1.PartialObjectMetadata, error) {
-	claim, err := c.read(ctx, o, func(informer cache.Informer) client.Reader {
-		if informer != nil && informer.HasSynced() {
-			return c.mgr.GetCache()
-		}
-		return c.mgr.GetAPIReader()
-	})
+	claim, err := c.read(ctx, o, false)
 	if err != nil { // the cache may be behind
 		return c.LiveControllerOf(ctx, o)
 	}
@@ -128,11 +123,10 @@ func (c *Claims) ControllerOf(ctx context.Context, o client.Object) (*metav1.Par
 
 // LiveControllerOf is ControllerOf, from the API server.
 func (c *Claims) LiveControllerOf(ctx context.Context, o client.Object) (*metav1.PartialObjectMetadata, error) {
-	return c.read(ctx, o, func(cache.Informer) client.Reader { return c.mgr.GetAPIReader() })
+	return c.read(ctx, o, true)
 }
 
-func (c *Claims) read(ctx context.Context, o client.Object,
-	by func(cache.Informer) client.Reader) (*metav1.PartialObjectMetadata, error) {
+func (c *Claims) read(ctx context.Context, o client.Object, live bool) (*metav1.PartialObjectMetadata, error) {
 	ref := metav1.GetControllerOf(o)
 	if ref == nil {
 		return &metav1.PartialObjectMetadata{}, nil
@@ -142,9 +136,11 @@ func (c *Claims) read(ctx context.Context, o client.Object,
 	if err != nil || !known.isClaim {
 		return &metav1.PartialObjectMetadata{}, err
 	}
-	claim := objects.Metadata(kind)
-	err = by(known.informer).Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}, claim)
-	return claim, err
+	from, claim := c.mgr.GetAPIReader(), objects.Metadata(kind)
+	if !live && known.informer != nil && known.informer.HasSynced() {
+		from = c.mgr.GetCache()
+	}
+	return claim, from.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}, claim)
 }
 
 // learn finds out whether a kind is one of claims, and watches its objects.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -117,14 +118,10 @@ func isDamaged(err error) bool { return failure.Of(err).Reason == xpv1.ReasonLim
 
 func (r *Reconciler) storeUsers(ctx context.Context, class resource.Class, by users) error {
 	_, err := objects.Patch(ctx, r.client, class, func(class resource.Class) {
-		annotations := class.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		delete(annotations, AnnotationKeyClaims)
-		if len(by) > 0 {
-			text, _ := json.Marshal(by) // strings can always be written
-			annotations[AnnotationKeyClaims] = string(text)
+		text, _ := json.Marshal(by) // strings can always be written
+		annotations := labels.Merge(class.GetAnnotations(), labels.Set{AnnotationKeyClaims: string(text)})
+		if len(by) == 0 {
+			delete(annotations, AnnotationKeyClaims)
 		}
 		class.SetAnnotations(annotations)
 	})

@@ -4,11 +4,11 @@
 package claimbinding
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,36 +48,26 @@ func (r *Reconciler) checkClass(ctx context.Context, p *pass) flow.Outcome {
 		return flow.RejectedAs(xpv1.ReasonClassNotFound, fmt.Errorf("class %s %q is being deleted: delete the claim and create one that uses "+
 			"another class; kubectl get classes lists those that exist", r.classKind.Kind, name))
 	}
-	selector := labels.Everything()
 	if of := class.GetClaimLimits().NamespaceSelector; of != nil {
-		var err error
-		if selector, err = metav1.LabelSelectorAsSelector(of); err != nil {
+		selector, err := metav1.LabelSelectorAsSelector(of)
+		if err != nil {
 			return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("class %q: ask your platform team to correct "+
 				"specTemplate.claims.namespaceSelector: %w", name, err))
 		}
-	}
-	allowed, err := r.allowed(ctx, selector, p.claim.GetNamespace())
-	if err != nil {
-		return fail("reading the labels of the claim's namespace", err)
-	}
-	if !allowed {
-		return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("class %q does not allow claims of namespace %q: use another one, or ask your "+
-			"platform team to allow it", name, p.claim.GetNamespace()))
+		ns := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		if !selector.Empty() { // the API server is asked, since something is created because of the labels
+			err = r.live.Get(ctx, types.NamespacedName{Name: p.claim.GetNamespace()}, ns)
+		}
+		if err != nil {
+			return fail("reading the labels of the claim's namespace", err)
+		}
+		if !selector.Matches(labels.Set(ns.Labels)) {
+			return flow.RejectedAs(xpv1.ReasonNotAllowed, fmt.Errorf("class %q does not allow claims of namespace %q: use another one, or ask "+
+				"your platform team to allow it", name, p.claim.GetNamespace()))
+		}
 	}
 	p.class = class
 	return flow.Next()
-}
-
-// allowed is true if the labels of the namespace match. The API server is asked, since something is created because of them.
-func (r *Reconciler) allowed(ctx context.Context, s labels.Selector, namespace string) (bool, error) {
-	if s.Empty() {
-		return true, nil
-	}
-	ns := objects.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := r.live.Get(ctx, types.NamespacedName{Name: namespace}, ns); err != nil {
-		return false, err
-	}
-	return s.Matches(labels.Set(ns.Labels)), nil
 }
 
 // A ManagedConfigurator sets what is specific to a kind in a managed resource that is about to be created, from claim and class
@@ -143,23 +134,14 @@ func (r *Reconciler) configure(ctx context.Context, p *pass) flow.Outcome {
 
 // complete sets what every managed resource that is created for a claim has.
 func (r *Reconciler) complete(p *pass, mg resource.BindableManaged) {
-	labels := mg.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelClaimUID] = string(p.claim.GetUID())
-	mg.SetLabels(labels)
+	mg.SetLabels(labels.Merge(mg.GetLabels(), labels.Set{LabelClaimUID: string(p.claim.GetUID())}))
 	mg.SetClaimReference(r.claimReference(p.claim))
 	mg.SetClassReference(reference(p.class, r.classKind))
 	if mg.GetProviderConfigReference() == nil {
 		mg.SetProviderConfigReference(p.class.GetProviderConfigReference())
 	}
-	if mg.GetReclaimPolicy() == "" {
-		mg.SetReclaimPolicy(p.class.GetReclaimPolicy())
-	}
-	if mg.GetReclaimPolicy() == "" {
-		mg.SetReclaimPolicy(xpv1.ReclaimDelete) // written down, since an unset policy never deletes (N4)
-	}
+	// Delete is written down, since an unset policy never deletes (N4).
+	mg.SetReclaimPolicy(cmp.Or(mg.GetReclaimPolicy(), p.class.GetReclaimPolicy(), xpv1.ReclaimDelete))
 	if mg.GetWriteConnectionSecretToReference() == nil {
 		mg.SetWriteConnectionSecretToReference(&xpv1.SecretReference{ // R215
 			Namespace: p.class.GetWriteConnectionSecretsToNamespace(), Name: string(p.claim.GetUID()),
@@ -206,14 +188,13 @@ func (r *Reconciler) provision(ctx context.Context, p *pass) flow.Outcome {
 		if apierrors.IsAlreadyExists(err) {
 			found := r.newManaged()
 			err = r.live.Get(ctx, types.NamespacedName{Name: mg.GetName()}, found)
-			if err == nil && !r.belongs(found, p.claim) && !named {
+			switch {
+			case err == nil && !r.belongs(found, p.claim) && !named:
 				continue
-			}
-			if err == nil && !r.belongs(found, p.claim) {
+			case err == nil && !r.belongs(found, p.claim):
 				return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("managed resource %s %q exists already and does not belong to this claim: "+
 					"ask your platform team", r.managedKind.Kind, mg.GetName()))
-			}
-			if err == nil && meta.WasDeleted(found) {
+			case err == nil && meta.WasDeleted(found):
 				return r.awaitDeletion(found)
 			}
 			mg = found
@@ -236,18 +217,15 @@ func (r *Reconciler) notCreated(p *pass, err error) flow.Outcome {
 	}
 	r.log.Info("The API server refuses the managed resource of class and claim", "class", p.class.GetName(),
 		"namespace", p.claim.GetNamespace(), "claim", p.claim.GetName(), "error", err.Error())
-	var fields []string
+	fields := sets.New[string]()
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {
-			if cause.Field != "" && !slices.Contains(fields, cause.Field) {
-				fields = append(fields, cause.Field)
-			}
+			fields.Insert(cause.Field)
 		}
 	}
-	slices.Sort(fields)
 	what := ""
-	if len(fields) > 0 {
-		what = " (" + strings.Join(fields, ", ") + ")"
+	if fields.Delete(""); fields.Len() > 0 {
+		what = " (" + strings.Join(sets.List(fields), ", ") + ")"
 	}
 	return flow.RejectedAs(xpv1.ReasonBinding, fmt.Errorf("class %q and this claim together are no valid %s%s: correct the claim, or ask your "+
 		"platform team to correct the class", p.class.GetName(), r.managedKind.Kind, what))

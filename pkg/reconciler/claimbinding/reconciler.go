@@ -144,7 +144,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the claim: %w", err)
 	}
-	if strayed := r.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil || err != nil || !r.serves(claim) {
+	finished := meta.WasDeleted(claim) && !meta.FinalizerExists(claim, Finalizer)
+	if strayed := r.reclaimStrays(ctx, req.NamespacedName, claim); strayed != nil || err != nil || finished || !r.serves(claim) {
 		return flow.Written("", strayed).Result(0)
 	}
 	p := &pass{claim: claim}
@@ -154,7 +155,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(claim resource.Claim) []step {
 	if meta.WasDeleted(claim) {
-		return []step{r.checkFinalizer, r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
+		return []step{r.reclaimUnreferenced, r.findBound, r.reclaim, r.unreserve, r.removeFinalizer}
 	}
 	return []step{r.find, r.checkClass, r.configure, r.reserve, r.addFinalizer, r.provision, r.recordResource, r.awaitBindable,
 		r.bind, r.copySecret, r.showResource, r.checkReady}

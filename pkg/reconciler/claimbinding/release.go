@@ -20,14 +20,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
-// checkFinalizer ends the pass over a deleted claim that has nothing.
-func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) flow.Outcome {
-	if !meta.FinalizerExists(p.claim, Finalizer) {
-		return flow.Vanished()
-	}
-	return flow.Next()
-}
-
 // findBound finds the managed resource that a deleted claim names, if that one names the claim too. It asks the API server, since
 // nothing looks again.
 func (r *Reconciler) findBound(ctx context.Context, p *pass) flow.Outcome {

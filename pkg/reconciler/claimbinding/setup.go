@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -51,10 +50,10 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(r.name).
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
-		Watches(r.newClaim(), handler.Funcs{DeleteFunc: r.claimDeleted}).
+		Watches(r.newClaim(), handler.Funcs{DeleteFunc: r.userDeleted}).
 		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
 		Watches(r.newManaged(), r.enqueueNeeding(ofManaged)).
-		Watches(r.newManaged(), handler.Funcs{UpdateFunc: r.managedUpdated, DeleteFunc: r.managedDeleted}).
+		Watches(r.newManaged(), handler.Funcs{UpdateFunc: r.managedUpdated, DeleteFunc: r.userDeleted}).
 		Watches(r.newClass(), r.enqueueNeeding(ofClass)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfSecret)).
 		WithOptions(controller.Options{
@@ -68,14 +67,12 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 // mine accepts the claims of this controller, those that leave it, and all that are deleted: something may have been created for
 // them before.
 func (r *Reconciler) mine() predicate.Funcs {
-	named := resource.NewPredicates(func(o runtime.Object) bool {
+	named := func(o client.Object) bool {
 		claim, ok := o.(resource.Claim)
 		return ok && (objects.IsOf(claim.GetClassReference(), r.classKind) || objects.IsOf(claim.GetResourceReference(), r.managedKind))
-	})
-	all := named
-	all.UpdateFunc = func(e event.UpdateEvent) bool {
-		return named.Update(e) || named.Update(event.UpdateEvent{ObjectOld: e.ObjectNew, ObjectNew: e.ObjectOld})
 	}
+	all := predicate.NewPredicateFuncs(named)
+	all.UpdateFunc = func(e event.UpdateEvent) bool { return named(e.ObjectOld) || named(e.ObjectNew) }
 	all.DeleteFunc = func(event.DeleteEvent) bool { return true }
 	return all
 }
@@ -120,9 +117,10 @@ func (r *Reconciler) enqueueNeeding(kind string) handler.EventHandler {
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-func (r *Reconciler) claimDeleted(ctx context.Context, e event.DeleteEvent, q requests) {
-	if claim, ok := e.Object.(resource.Claim); ok {
-		r.freed(ctx, claim.GetClassReference(), q)
+// userDeleted frees the place of a claim or a managed resource.
+func (r *Reconciler) userDeleted(ctx context.Context, e event.DeleteEvent, q requests) {
+	if user, ok := e.Object.(resource.ClassReferencer); ok {
+		r.freed(ctx, user.GetClassReference(), q)
 	}
 }
 
@@ -132,12 +130,6 @@ func (r *Reconciler) managedUpdated(ctx context.Context, e event.UpdateEvent, q 
 	is, after := e.ObjectNew.(resource.BindableManaged)
 	if before && after && claimUID(was) != "" && claimUID(was) != claimUID(is) {
 		r.freed(ctx, is.GetClassReference(), q)
-	}
-}
-
-func (r *Reconciler) managedDeleted(ctx context.Context, e event.DeleteEvent, q requests) {
-	if mg, ok := e.Object.(resource.BindableManaged); ok {
-		r.freed(ctx, mg.GetClassReference(), q)
 	}
 }
 

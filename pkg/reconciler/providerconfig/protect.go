@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,11 +58,7 @@ func (r *Reconciler) releaseAll(ctx context.Context, p *pass) error {
 	if err := r.releaseSecrets(ctx, p, secrets); err != nil {
 		return err
 	}
-	err := r.patch(ctx, p, func() {
-		meta.RemoveFinalizer(p.config, Finalizer)
-		setProtectedSecrets(p.config, nil)
-	})
-	if err != nil {
+	if err := r.patch(ctx, p, meta.RemoveFinalizer, nil); err != nil {
 		return err
 	}
 	return r.releaseSecrets(ctx, p, secrets)
@@ -81,20 +78,23 @@ func (r *Reconciler) record(ctx context.Context, p *pass, secrets []types.Namesp
 	if meta.FinalizerExists(p.config, Finalizer) && slices.Equal(protectedSecrets(p.config), secrets) {
 		return nil
 	}
-	return r.patch(ctx, p, func() {
-		meta.AddFinalizer(p.config, Finalizer)
-		setProtectedSecrets(p.config, secrets)
-	})
+	return r.patch(ctx, p, meta.AddFinalizer, secrets)
 }
 
-// patch writes a change of the metadata of the ProviderConfig, unless it was changed since it was read.
-func (r *Reconciler) patch(ctx context.Context, p *pass, change func()) error {
-	before := p.config.DeepCopyObject().(client.Object)
-	change()
-	err := r.client.Patch(ctx, p.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+// patch changes the finalizer of the ProviderConfig and writes its list of Secrets, unless it was changed since it was read.
+func (r *Reconciler) patch(ctx context.Context, p *pass, finalize func(metav1.Object, string), secrets []types.NamespacedName) error {
+	entries := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		entries = append(entries, secret.String())
+	}
+	config, err := objects.Patch(ctx, r.client, p.config, func(config resource.ProviderConfig) {
+		finalize(config, Finalizer)
+		setAnnotation(config, annotationSecrets, strings.Join(entries, ","))
+	})
 	if err != nil {
 		return fmt.Errorf("writing finalizer: %w", err)
 	}
+	p.config = config
 	return nil
 }
 
@@ -107,21 +107,9 @@ func protectedSecrets(config client.Object) (secrets []types.NamespacedName) {
 	return secrets
 }
 
-func setProtectedSecrets(config client.Object, secrets []types.NamespacedName) {
-	entries := make([]string, 0, len(secrets))
-	for _, secret := range secrets {
-		entries = append(entries, secret.String())
-	}
-	setAnnotation(config, annotationSecrets, strings.Join(entries, ","))
-}
-
 // setAnnotation sets an annotation, or removes it if the value is empty.
 func setAnnotation(o client.Object, key, value string) {
-	annotations := o.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[key] = value
+	annotations := labels.Merge(o.GetAnnotations(), labels.Set{key: value})
 	if value == "" {
 		delete(annotations, key)
 	}

@@ -133,7 +133,7 @@ func NewReconciler(mgr manager.Manager, of schema.GroupVersionKind, o ...Option)
 		client:       mgr.GetClient(),
 		live:         mgr.GetAPIReader(),
 		kind:         of,
-		counter:      newCounter(of.Kind),
+		counter:      &counter{kind: of.Kind, counts: map[types.NamespacedName]int64{}},
 		recorder:     event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "providerconfig/"+name),
 		log:          mgr.GetLogger().WithValues("controller", name),
 		pollInterval: defaultPollInterval,

@@ -43,33 +43,26 @@ type counter struct {
 	counts map[types.NamespacedName]int64
 }
 
-func newCounter(kind string) *counter {
-	return &counter{kind: kind, counts: map[types.NamespacedName]int64{}}
-}
-
 func (c *counter) count(config types.NamespacedName) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.counts[config]
 }
 
-func (c *counter) add(config types.NamespacedName, n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counts[config] += n
-	if c.counts[config] == 0 {
-		delete(c.counts, config)
-	}
-}
-
 // handler counts users and enqueues the ProviderConfigs whose counts changed.
 func (c *counter) handler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	change := func(user client.Object, n int64, q queue) {
-		if kind, config := configOf(user); kind == c.kind {
-			c.add(config, n)
-			q.Add(reconcile.Request{NamespacedName: config})
+		kind, config := configOf(user)
+		if kind != c.kind {
+			return
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.counts[config] += n; c.counts[config] == 0 {
+			delete(c.counts, config)
+		}
+		q.Add(reconcile.Request{NamespacedName: config})
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { change(e.Object, 1, q) },
@@ -186,8 +179,7 @@ func (r *Reconciler) userKinds(ctx context.Context) ([]schema.GroupVersionKind, 
 		if err != nil {
 			return fmt.Errorf("definition %s: %w", crd.GetName(), err)
 		}
-		known := func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind.GroupKind() }
-		if !slices.ContainsFunc(kinds, known) {
+		if !slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind.GroupKind() }) {
 			kinds = append(kinds, kind)
 		}
 		return nil

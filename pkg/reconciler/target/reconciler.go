@@ -47,7 +47,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -84,7 +83,6 @@ type Reconciler struct {
 	name   string // of the controller
 	client client.Client
 	live   client.Reader // not cached, for what must be certain
-	mapper apimeta.RESTMapper
 	scheme *runtime.Scheme
 
 	targetKind  schema.GroupVersionKind
@@ -114,7 +112,6 @@ func NewReconciler(mgr manager.Manager, of resource.TargetKind, with resource.Ma
 		name:        name,
 		client:      mgr.GetClient(),
 		live:        mgr.GetAPIReader(),
-		mapper:      mgr.GetRESTMapper(),
 		scheme:      mgr.GetScheme(),
 		targetKind:  schema.GroupVersionKind(of),
 		managedKind: schema.GroupVersionKind(with),
@@ -148,6 +145,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, target); err != nil || !r.serves(target) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if meta.WasDeleted(target) && !meta.FinalizerExists(target, Finalizer) {
+		return reconcile.Result{}, nil
+	}
 	p := &pass{target: target}
 	return r.settle(ctx, p, flow.Run(ctx, p, r.lifecycle(target)...))
 }
@@ -155,7 +155,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // lifecycle is the order of everything. Read it first.
 func (r *Reconciler) lifecycle(target resource.Target) []flow.Step[*pass] {
 	if meta.WasDeleted(target) {
-		return []flow.Step[*pass]{r.checkFinalizer, r.deleteCopies, r.removeFinalizer}
+		return []flow.Step[*pass]{r.deleteCopies, r.removeFinalizer}
 	}
 	return []flow.Step[*pass]{r.find, r.checkConsent, r.checkSource, r.prepare, r.copySecret}
 }

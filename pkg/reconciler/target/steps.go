@@ -75,7 +75,7 @@ func (r *Reconciler) unknown(ref *corev1.ObjectReference) flow.Outcome {
 		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("targets cannot connect to kind %s: create another target that names a cluster-scoped "+
 			"managed resource; the Secrets of claims and of managed resources in your namespace are there already", kind))
 	}
-	_, err := r.mapper.RESTMappings(kind)
+	_, err := r.client.RESTMapper().RESTMappings(kind)
 	switch {
 	case apimeta.IsNoMatchError(err):
 		return flow.RejectedAs(xpv1.ReasonConnecting, fmt.Errorf("there is no kind %s: create another target with the right apiVersion and kind, or ask "+
@@ -199,11 +199,12 @@ func (r *Reconciler) owner(p *pass) copies.Owner { return copies.Target(p.target
 func (r *Reconciler) deleteCopies(ctx context.Context, p *pass) flow.Outcome {
 	ref := p.target.GetResourceReference()
 	var mg resource.BindableManaged
+	var err error
 	if kind, known := r.kindOf(ref); known {
-		var err error
-		if mg, err = r.readManaged(ctx, kind, ref.Name); err != nil {
-			return fail("reading the managed resource", err)
-		}
+		mg, err = r.readManaged(ctx, kind, ref.Name)
+	}
+	if err != nil {
+		return fail("reading the managed resource", err)
 	}
 	if mg != nil {
 		if err := r.copies.Revoke(ctx, mg, p.target.GetNamespace()); err != nil {
@@ -211,14 +212,6 @@ func (r *Reconciler) deleteCopies(ctx context.Context, p *pass) flow.Outcome {
 		}
 	}
 	return fail("deleting the connection Secret of the target", r.copies.Discard(ctx, r.owner(p), mg))
-}
-
-// checkFinalizer ends the pass over a deleted target that has nothing.
-func (r *Reconciler) checkFinalizer(_ context.Context, p *pass) flow.Outcome {
-	if !meta.FinalizerExists(p.target, Finalizer) {
-		return flow.Vanished()
-	}
-	return flow.Next()
 }
 
 // removeFinalizer lets the deletion of the target finish.
