@@ -16,6 +16,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -256,17 +257,14 @@ func (s *References) Deleting(ctx context.Context, self reference.Dependent, c, 
 
 // dependsOn is true if an object refers to another, directly or through others.
 func (s *References) dependsOn(object, other reference.Dependent) bool {
-	seen := map[reference.Dependent]bool{}
-	open := []reference.Dependent{other}
-	for len(open) > 0 {
-		d := open[0]
-		open = open[1:]
-		for _, referring := range s.tracker.Dependents(d.Kind, d.Name) {
+	seen := sets.New(other)
+	for open := seen.UnsortedList(); len(open) > 0; open = open[1:] {
+		for _, referring := range s.tracker.Dependents(open[0].Kind, open[0].Name) {
 			if referring == object {
 				return true
 			}
-			if !seen[referring] {
-				seen[referring] = true
+			if !seen.Has(referring) {
+				seen.Insert(referring)
 				open = append(open, referring)
 			}
 		}
@@ -290,12 +288,11 @@ func (s *References) AwaitDeletion(self reference.Dependent, others []reference.
 func Names(all ...reference.Dependent) string {
 	const most = 5
 	var names []string
-	for i, d := range all {
-		if i == most {
-			names = append(names, fmt.Sprintf("and %d more", len(all)-most))
-			break
-		}
+	for _, d := range all[:min(most, len(all))] {
 		names = append(names, strings.ToLower(d.Kind.GroupKind().String())+" "+strings.TrimPrefix(d.Name.String(), "/"))
+	}
+	if more := len(all) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }

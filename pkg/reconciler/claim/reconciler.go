@@ -1,23 +1,19 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claim reports on claims why nothing serves them, so that no claim is ever silent (N10).
+// Package claim reports on claims why nothing serves them (N10).
 //
 //	return claim.NewReconciler(mgr, resource.ClaimKind(databasev1alpha1.FancySQLInstanceGroupVersionKind)).SetupWithManager(mgr)
 //
-// # The one idea
-//
-// The controllers that serve a claim report on it; this one reports while none does. A scheduler or a defaulter cannot report that no
-// class matches, since another provider's may. There is one controller of this kind for each claim kind, it belongs to the core, and
-// it sees the classes of all providers. It writes the conditions of a claim only
+// A scheduler or a defaulter cannot report that no class matches, since another provider's may. So one controller for each claim kind
+// sees the classes of all providers. It writes the conditions of a claim only
 //
 //   - while the claim has neither class nor managed resource: NoMatchingClass, AmbiguousDefaultClass, or Binding if there is a class
 //     for it and no controller assigns that;
 //   - while those that it names are of kinds that no provider offers for such claims: ClassNotFound. A claim with the finalizer of
 //     package claimbinding that is not bound gets time before.
 //
-// It removes that finalizer from a deleted claim that names no managed resource and nothing that a provider offers. Each write is
-// guarded by the resource version.
+// It removes that finalizer from a deleted claim that names no managed resource and nothing that a provider offers.
 package claim
 
 import (

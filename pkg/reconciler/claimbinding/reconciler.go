@@ -13,17 +13,13 @@
 //		))
 //	return r.SetupWithManager(mgr)
 //
-// # The one idea
-//
-// A pass is a short list of steps, see lifecycle: find the managed resource or create it from the class, record claim and managed
-// resource on each other, have package connection/copies copy the connection Secret, show the external name. settle alone writes
-// conditions and events. A pass may stop anywhere and be repeated.
+// A pass is a short list of steps, see lifecycle. It may stop anywhere and be repeated.
 //
 // # One claim, one managed resource
 //
 // The name of a managed resource that is created for a claim follows from the claim's UID, and a label holds that UID. A later pass
-// looks for the label in the API server, not in a cache, before it creates anything; two concurrent passes meet at the name. So
-// there is at most one, wherever a process dies (N11, R268).
+// looks for the label in the API server, not in a cache, before it creates anything; two concurrent passes meet at the name (N11,
+// R268).
 //
 // # Consent
 //
@@ -33,9 +29,8 @@
 //
 // # Limits
 //
-// A class with spec.claims.max lists the claims that use it in its annotation bowline.dev/claims. Each entry is guarded by the
-// resource version, so that no race exceeds the limit; entries of deleted claims do not count. A managed resource that a deleted claim
-// left counts until an administrator clears its spec.claimRef.
+// A class with spec.claims.max lists the claims that use it in its annotation bowline.dev/claims. A managed resource that a deleted
+// claim left counts until an administrator clears its spec.claimRef.
 package claimbinding
 
 import (
@@ -231,19 +226,14 @@ func (r *Reconciler) patchClaim(ctx context.Context, p *pass, change func(resour
 
 // Reasons of events. Claims that wait or are refused have events of the reason of their condition Ready, too.
 const (
-	// ReasonProvisioned: a managed resource was created for the claim.
-	ReasonProvisioned event.Reason = "ProvisionedManagedResource"
-	// ReasonBound: claim and managed resource are bound to each other.
-	ReasonBound event.Reason = "BoundManagedResource"
-	// ReasonDeleted: the managed resource of a deleted claim was deleted.
-	ReasonDeleted event.Reason = "DeletedManagedResource"
-	// ReasonReleased: the managed resource of a deleted claim was kept.
-	ReasonReleased event.Reason = "ReleasedManagedResource"
+	ReasonProvisioned event.Reason = "ProvisionedManagedResource" // a managed resource was created for the claim
+	ReasonBound       event.Reason = "BoundManagedResource"       // claim and managed resource are bound to each other
+	ReasonDeleted     event.Reason = "DeletedManagedResource"     // the managed resource of a deleted claim was deleted
+	ReasonReleased    event.Reason = "ReleasedManagedResource"    // the managed resource of a deleted claim was kept
 	// ReasonBadConnectionKeys: the claim's annotation bowline.dev/connection-keys has mistakes, or the connection Secret of its
 	// managed resource lost keys.
 	ReasonBadConnectionKeys event.Reason = "BadConnectionKeys"
-	// ReasonCannotBind: a pass failed and is retried.
-	ReasonCannotBind event.Reason = "CannotBindClaim"
+	ReasonCannotBind        event.Reason = "CannotBindClaim" // a pass failed and is retried
 )
 
 // Reasons returns an explanation of every reason that claims show in condition Ready or in events, from all controllers: those first

@@ -8,14 +8,9 @@
 //		resource.ClassKind(v1alpha3.FavouriteDBInstanceClassGroupVersionKind),
 //	).SetupWithManager(mgr)
 //
-// # The one idea
-//
-// A default class has the annotation resourceclass.crossplane.io/is-default-class: "true". There is a defaulter for each class kind of
-// a claim kind, and each knows the classes of all of them. So a claim gets a default class only if there is exactly one for its kind
-// (N10), and only from the defaulter of that kind.
-//
-// It writes spec.classRef and nothing else. Package claim reports on a claim for which there is no default class, or several; the
-// defaulter reconciles it again when classes change. See package claimscheduling for the rest, which is the same.
+// A default class has the annotation resourceclass.crossplane.io/is-default-class: "true". A claim gets it only if it is the only one
+// among the classes of all kinds (N10), and only from the defaulter of its kind. Package claimscheduling describes the rest, which is
+// the same.
 package claimdefaulting
 
 import (

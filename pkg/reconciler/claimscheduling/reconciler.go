@@ -8,20 +8,14 @@
 //		resource.ClassKind(v1alpha3.FavouriteDBInstanceClassGroupVersionKind),
 //	).SetupWithManager(mgr)
 //
-// # The one idea
+// There is a scheduler for each class kind of a claim kind, and all choose the same class: the first by group, kind and name of those
+// that match and admit the claim's namespace. If none admits it, the first that matches is chosen, and package claimbinding reports
+// NotAllowed. Only the scheduler of the chosen kind acts, and writes spec.classRef alone. Should two see different classes for a
+// moment, the first write wins, since each is guarded by the resource version. Package claim reports on a claim that no class matches.
 //
-// There is a scheduler for each class kind of a claim kind, and each knows the classes of all of them. So all agree on the class of a
-// claim: the first by group, kind and name of those that match and admit the claim's namespace. If none admits it, the first that
-// matches is chosen, and package claimbinding reports NotAllowed. Only the scheduler of the chosen kind acts. Should two see different
-// classes for a moment, the first write wins, since each is guarded by the resource version.
-//
-// It writes spec.classRef and nothing else. Package claim reports on a claim that no class matches; the scheduler reconciles it again
-// when classes change. Package claimdefaulting is for claims without a selector; package claimbinding continues with the class.
-//
-// # Access
-//
-// It lists and watches definitions of kinds, and all classes for its claims, also those of other providers. Without that right it
-// chooses nothing and logs why: a class that it cannot see might be the first. It gets namespaces if classes are for some only.
+// A scheduler lists and watches definitions of kinds, and all classes for its claims, also those of other providers. Without that
+// right it chooses nothing and logs why: a class that it cannot see might be the first. It gets namespaces if classes are for some
+// only.
 package claimscheduling
 
 import (

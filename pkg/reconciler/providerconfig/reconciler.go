@@ -11,15 +11,8 @@
 // Watches count the users of each ProviderConfig; from the first user on, it and its Secret carry a finalizer. Counts are
 // enough to protect, but not to release: when the count is zero or the ProviderConfig is deleted, the API server is asked for
 // users of every kind whose definition carries the label bowline.dev/provider-config with the group of the ProviderConfig,
-// also of kinds that other processes serve. The finalizers stay if it cannot answer (N29).
-//
-// # Users
-//
-// A cluster-scoped object uses the ProviderConfig that it names, by default the one called default. A namespaced object uses
-// the ProviderConfig of its namespace if it names that kind, otherwise a ClusterProviderConfig (N2). Each kind of ProviderConfig
-// needs one Reconciler, in one process.
-//
-// # Crashes
+// also of kinds that other processes serve. The finalizers stay if it cannot answer (N29). Each kind of ProviderConfig needs one
+// Reconciler, in one process.
 //
 // A pass may stop between any two writes, each of which is guarded by a resource version. A ProviderConfig records the Secrets
 // that it protects before it protects them, and until it has released them. A Secret records each ProviderConfig that protects
@@ -239,12 +232,9 @@ func (r *Reconciler) release(ctx context.Context, p *pass) flow.Outcome {
 
 // Reasons why a deleted ProviderConfig still exists: of condition Ready, which is False, and of an event.
 const (
-	// ReasonInUse: objects use it. The message names some of them.
-	ReasonInUse = "InUse"
-	// ReasonUsersUnknown: it is unknown whether objects use it.
-	ReasonUsersUnknown = "UsersUnknown"
-	// ReasonCannotRelease: no object uses it, but a finalizer cannot be removed.
-	ReasonCannotRelease = "CannotRelease"
+	ReasonInUse         = "InUse"         // objects use it: the message names some of them
+	ReasonUsersUnknown  = "UsersUnknown"  // it is unknown whether objects use it
+	ReasonCannotRelease = "CannotRelease" // no object uses it, but a finalizer cannot be removed
 )
 
 // notReady makes settle report why a deleted ProviderConfig still exists.

@@ -7,24 +7,14 @@
 //		resource.TargetKind(workloadv1alpha1.KubernetesTargetGroupVersionKind),
 //		resource.ManagedKind{}).SetupWithManager(mgr)
 //
-// # The one idea
-//
 // A target is a request, and the managed resource decides (N27): it allows a namespace if a claim of that namespace is bound to it,
-// or if its annotation bowline.dev/allowed-namespaces lists the namespace. A pass is a short list of steps, see lifecycle: find the
-// managed resource, check its consent and its Secret, name the copy, and have package connection/copies create that. A pass may stop
-// anywhere and be repeated.
-//
-// # What is written
-//
-// The copy, which the target controls (R302), and on the source only the annotation that names the copy. Never the managed resource
-// (R305). Package secret carries later changes of the source to the copy, and reverts edits of the copy (R298, R306).
-//
-// # When it ends
+// or if its annotation bowline.dev/allowed-namespaces lists the namespace. The copy is controlled by the target (R302). On the source
+// only the annotation that names the copy is written, and never the managed resource (R305). Package secret carries later changes of
+// the source to the copy, and reverts edits of the copy (R298, R306).
 //
 // When consent is withdrawn, or the target is deleted, consent to all Secrets of the namespace is revoked on the source and then the
 // copy is deleted, also where it was to be orphaned. Claims and other targets of the namespace get consent again. A managed resource
-// that is lost leaves the copy as it is, and so does one that publishes anew without what only its creation returned: the target
-// reports that.
+// that is lost leaves the copy as it is, and so does one that publishes anew without what only its creation returned.
 //
 // # One controller for all kinds
 //
@@ -282,14 +272,10 @@ func (r *Reconciler) targetsOfSecret(ctx context.Context, o client.Object) []rec
 
 // Reasons of events. Targets that are refused have events of the reason of their condition Ready, too.
 const (
-	// ReasonConnected: the target has its Secret.
-	ReasonConnected event.Reason = "Connected"
-	// ReasonWithdrawn: the target's Secret was deleted, since the managed resource no longer allows it.
-	ReasonWithdrawn event.Reason = "WithdrewConnectionSecret"
-	// ReasonDetailsLost: the connection Secret of the managed resource lost keys.
-	ReasonDetailsLost event.Reason = "ConnectionDetailsLost"
-	// ReasonCannotConnect: a pass failed and is retried.
-	ReasonCannotConnect event.Reason = "CannotConnectTarget"
+	ReasonConnected     event.Reason = "Connected"                // the target has its Secret
+	ReasonWithdrawn     event.Reason = "WithdrewConnectionSecret" // the Secret was deleted, since the managed resource no longer allows it
+	ReasonDetailsLost   event.Reason = "ConnectionDetailsLost"    // the connection Secret of the managed resource lost keys
+	ReasonCannotConnect event.Reason = "CannotConnectTarget"      // a pass failed and is retried
 )
 
 // Reasons returns an explanation of every reason that targets show in condition Ready or in events: those first that keep a target

@@ -17,7 +17,6 @@ package scheduling
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -28,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/resource"
@@ -38,25 +38,17 @@ const (
 	mostSelector = 256 // bytes of a selector in a message
 )
 
-// noChoiceError reports why a claim gets no class (N10). The message is for the team.
-type noChoiceError struct {
-	reason  xpv1.ConditionReason
-	message string
-}
-
-func (e *noChoiceError) Error() string { return e.message }
-
 // unreadError reports a failed request on which a choice depends. No event announces when it would succeed.
 type unreadError struct{ error }
 
 func (e *unreadError) Unwrap() error { return e.error }
 
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
+// noChoice reports why a claim gets no class (N10). The message is for the team.
+func noChoice(reason xpv1.ConditionReason, message string) error {
+	return &failure.Error{Reason: reason, Message: message}
 }
 
-// choose returns the class that a claim without a class gets. A *noChoiceError reports that it gets none, another error that this is
+// choose returns the class that a claim without a class gets. A *failure.Error reports that it gets none, another error that this is
 // not known yet.
 func choose(ctx context.Context, from *watch.Classes, live client.Reader, claim resource.Claim) (watch.Class, error) {
 	all, err := from.List()
@@ -78,7 +70,7 @@ func choose(ctx context.Context, from *watch.Classes, live client.Reader, claim 
 func match(all []watch.Class, wanted *metav1.LabelSelector) (matching []watch.Class, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(wanted)
 	if err != nil {
-		return nil, &noChoiceError{xpv1.ReasonNoMatchingClass, "spec.classSelector is invalid: " + objects.Shorten(err.Error(), mostSelector)}
+		return nil, noChoice(xpv1.ReasonNoMatchingClass, "spec.classSelector is invalid: "+objects.Shorten(err.Error(), mostSelector))
 	}
 	for _, class := range all {
 		if selector.Matches(class.Labels) {
@@ -92,8 +84,8 @@ func match(all []watch.Class, wanted *metav1.LabelSelector) (matching []watch.Cl
 	if !selector.Empty() {
 		why = fmt.Sprintf("has the labels that spec.classSelector asks for (%s)", objects.Shorten(selector.String(), mostSelector))
 	}
-	return nil, &noChoiceError{xpv1.ReasonNoMatchingClass, "No class for claims of this kind " + why +
-		". See which labels classes have with kubectl get classes --show-labels, or ask your platform team for a class."}
+	return nil, noChoice(xpv1.ReasonNoMatchingClass, "No class for claims of this kind "+why+
+		". See which labels classes have with kubectl get classes --show-labels, or ask your platform team for a class.")
 }
 
 // chooseDefault returns the default class if there is exactly one (R248, N10).
@@ -107,8 +99,8 @@ func chooseDefault(all []watch.Class) (watch.Class, error) {
 	}
 	switch len(defaults) {
 	case 0:
-		return watch.Class{}, &noChoiceError{xpv1.ReasonNoMatchingClass, "The claim selects no class, and there is no default class for " +
-			"claims of this kind. Choose one by its labels in spec.classSelector, or ask your platform team for a default class."}
+		return watch.Class{}, noChoice(xpv1.ReasonNoMatchingClass, "The claim selects no class, and there is no default class for "+
+			"claims of this kind. Choose one by its labels in spec.classSelector, or ask your platform team for a default class.")
 	case 1:
 		return defaults[0], nil
 	}
@@ -116,9 +108,9 @@ func chooseDefault(all []watch.Class) (watch.Class, error) {
 	if more := len(names) - mostNamed; more > 0 {
 		list = fmt.Sprintf("%s and %d more", list, more)
 	}
-	return watch.Class{}, &noChoiceError{xpv1.ReasonAmbiguousDefaultClass, fmt.Sprintf("The claim selects no class, and there are %d default "+
+	return watch.Class{}, noChoice(xpv1.ReasonAmbiguousDefaultClass, fmt.Sprintf("The claim selects no class, and there are %d default "+
 		"classes: %s. Choose one by its labels in spec.classSelector, or ask your platform team to leave one default class.",
-		len(defaults), list)}
+		len(defaults), list))
 }
 
 // firstFor returns the first class that admits claims of a namespace. If none does, it returns the first of all: package claimbinding

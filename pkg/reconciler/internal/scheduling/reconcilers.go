@@ -28,6 +28,7 @@ import (
 
 	xpv1 "github.com/bowline-dev/bowline/apis/common/v1"
 	"github.com/bowline-dev/bowline/pkg/event"
+	"github.com/bowline-dev/bowline/pkg/failure"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
@@ -101,7 +102,7 @@ func (a *Assigner) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		return reconcile.Result{}, nil
 	}
 	class, err := choose(ctx, a.classes, a.live, claim)
-	if is[*unreadError](err) {
+	if _, unread := errors.AsType[*unreadError](err); unread {
 		return reconcile.Result{}, err
 	}
 	if err != nil || class.Kind.GroupKind() != a.class.GroupKind() {
@@ -128,14 +129,13 @@ func (a *Assigner) serves(claim resource.Claim) bool {
 
 // later is when to reconcile a claim again that gets no class now: soon if only because not all classes are known yet.
 func (a *Assigner) later(why error) reconcile.Result {
-	switch {
-	case a.watching.Load():
+	if a.watching.Load() {
 		return reconcile.Result{}
-	case why != nil && !is[*noChoiceError](why):
-		return reconcile.Result{RequeueAfter: unknownDelay}
-	default:
+	}
+	if _, none := errors.AsType[*failure.Error](why); why == nil || none {
 		return reconcile.Result{RequeueAfter: pollInterval}
 	}
+	return reconcile.Result{RequeueAfter: unknownDelay}
 }
 
 // Wakeups returns a source that enqueues claims that wait for a class when classes appear, change or are deleted. Add it to a
@@ -244,8 +244,8 @@ func (r *Reporter) judge(ctx context.Context, claim resource.Claim) verdict {
 		return verdict{finalize: true}
 	}
 	class, err := choose(ctx, r.classes, r.live, claim)
-	if none, ok := errors.AsType[*noChoiceError](err); ok {
-		return verdict{ready: xpv1.Waiting(none.reason, none.message)}
+	if none, ok := errors.AsType[*failure.Error](err); ok {
+		return verdict{ready: xpv1.Waiting(none.Reason, none.Message)}
 	}
 	if err != nil {
 		return r.unknown(err)
