@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -75,11 +74,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(&corev1.Secret{}, &resource.EnqueueRequestForPropagated{}, builder.WithPredicates(sources)).
 		For(&corev1.Secret{}, builder.WithPredicates(resource.NewPredicates(resource.IsPropagated()))).
 		WatchesRawSource(source.Func(r.enqueueForTemplates)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			NewQueue:                queue.Of(mgr),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](conflictDelay, maxBackoff),
-		}).
+		WithOptions(queue.Options(mgr, workers, conflictDelay, maxBackoff)).
 		Complete(r)
 }
 

@@ -11,10 +11,12 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -45,6 +47,15 @@ func Of(mgr manager.Manager) Maker {
 		return nil
 	}
 	return New(mgr.GetLogger())
+}
+
+// Options are those of a controller with so many workers, 0 for the default, that retries a failed request with a backoff between two limits.
+func Options(mgr manager.Manager, workers int, least, most time.Duration) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		NewQueue:                Of(mgr),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](least, most),
+	}
 }
 
 // New returns what makes the queue of a controller.

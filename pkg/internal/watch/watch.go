@@ -29,18 +29,52 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 )
 
-// Indexed returns requests for the objects of a kind that an index of the cache has under a value.
-func Indexed(ctx context.Context, c client.Client, kind schema.GroupVersionKind, index, value string,
-	o ...client.ListOption) (requests []reconcile.Request) {
-	o = append(o, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)
-	all, err := objects.List[client.Object](ctx, c, c.Scheme(), kind, o...)
+// Needs finds the objects of one kind that wait for others. An index of the cache has each object under what it needs.
+type Needs struct {
+	Client client.Client
+	Kind   schema.GroupVersionKind
+	Index  string // each controller has its own
+}
+
+// SecretKind is the kind of Secrets.
+var SecretKind = schema.GroupKind{Kind: "Secret"}
+
+// Need is the value of the index for an object that is needed.
+func Need(of schema.GroupKind, name string) string { return of.String() + "/" + name }
+
+// On returns requests for the objects that need one of a kind.
+func (n Needs) On(ctx context.Context, of schema.GroupKind, name string, o ...client.ListOption) (requests []reconcile.Request) {
+	o = append(o, client.MatchingFields{n.Index: Need(of, name)}, client.UnsafeDisableDeepCopy)
+	all, err := objects.List[client.Object](ctx, n.Client, n.Client.Scheme(), n.Kind, o...)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot list objects", "kind", kind.GroupKind().String(), "index", index)
+		log.FromContext(ctx).Error(err, "Cannot list objects", "kind", n.Kind.GroupKind().String(), "index", n.Index)
 	}
 	for _, one := range all {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(one)})
 	}
 	return requests
+}
+
+// Enqueue returns a handler that enqueues the objects that need the one of an event.
+func (n Needs) Enqueue(of schema.GroupKind) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return n.On(ctx, of, o.GetName())
+	})
+}
+
+// OnSecret returns requests for the objects that depend on a connection Secret: the one that controls it, those that need the managed
+// resource that controls it, and those that give its name.
+func (n Needs) OnSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	requests := n.On(ctx, SecretKind, secret.GetName(), client.InNamespace(secret.GetNamespace()))
+	owner := metav1.GetControllerOf(secret)
+	if owner == nil {
+		return requests
+	}
+	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+	if kind == n.Kind.GroupKind() {
+		return append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: secret.GetNamespace(), Name: owner.Name}})
+	}
+	return append(requests, n.On(ctx, kind, owner.Name)...)
 }
 
 // OnDemand are the watches of one controller that begin with the first object that refers to their kind, so that kinds which

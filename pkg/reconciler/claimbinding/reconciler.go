@@ -51,6 +51,7 @@ import (
 	"github.com/bowline-dev/bowline/pkg/event"
 	"github.com/bowline-dev/bowline/pkg/internal/flow"
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
+	"github.com/bowline-dev/bowline/pkg/internal/watch"
 	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
@@ -80,6 +81,7 @@ type Reconciler struct {
 	log           logr.Logger
 
 	copies  *copies.Copier
+	needing watch.Needs
 	indexed bool // managed resources by the claim that they name
 }
 
@@ -116,6 +118,7 @@ func NewReconciler(mgr manager.Manager, of resource.ClaimKind, by resource.Class
 		recorder:      event.NewAPIRecorder(mgr.GetClient(), mgr.GetAPIReader(), "claimbinding/"+name),
 		log:           mgr.GetLogger().WithValues("controller", name),
 		copies:        copies.New(mgr.GetClient(), mgr.GetAPIReader()),
+		needing:       watch.Needs{Client: mgr.GetClient(), Kind: schema.GroupVersionKind(of), Index: name + "/needs"},
 	}
 	for _, apply := range o {
 		apply(r)

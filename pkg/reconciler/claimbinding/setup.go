@@ -10,14 +10,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -28,7 +25,6 @@ import (
 	"github.com/bowline-dev/bowline/pkg/internal/objects"
 	"github.com/bowline-dev/bowline/pkg/internal/queue"
 	"github.com/bowline-dev/bowline/pkg/internal/watch"
-	"github.com/bowline-dev/bowline/pkg/meta"
 	"github.com/bowline-dev/bowline/pkg/resource"
 )
 
@@ -42,7 +38,7 @@ const concurrency = 16
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	// Claims and managed resources are watched anyway, so their indexes cost no request.
 	err := errors.Join(mgr.GetFieldIndexer().IndexField(context.Background(), r.newManaged(), r.claimIndex(), r.indexClaim),
-		mgr.GetFieldIndexer().IndexField(context.Background(), r.newClaim(), r.needIndex(), r.needs))
+		mgr.GetFieldIndexer().IndexField(context.Background(), r.newClaim(), r.needing.Index, r.needs))
 	if err != nil {
 		return fmt.Errorf("indexing claims and managed resources: %w", err)
 	}
@@ -52,15 +48,11 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(r.newClaim(), builder.WithPredicates(r.mine())).
 		Watches(r.newClaim(), handler.Funcs{DeleteFunc: r.userDeleted}).
 		Watches(r.newManaged(), &resource.EnqueueRequestForClaim{}).
-		Watches(r.newManaged(), r.enqueueNeeding(ofManaged)).
+		Watches(r.newManaged(), r.needing.Enqueue(r.managedKind.GroupKind())).
 		Watches(r.newManaged(), handler.Funcs{UpdateFunc: r.managedUpdated, DeleteFunc: r.userDeleted}).
-		Watches(r.newClass(), r.enqueueNeeding(ofClass)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfSecret)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrency,
-			NewQueue:                queue.Of(mgr),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](flow.ConflictDelay, time.Minute),
-		}).
+		Watches(r.newClass(), r.needing.Enqueue(r.classKind.GroupKind())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.needing.OnSecret)).
+		WithOptions(queue.Options(mgr, concurrency, flow.ConflictDelay, time.Minute)).
 		Complete(r)
 }
 
@@ -77,16 +69,6 @@ func (r *Reconciler) mine() predicate.Funcs {
 	return all
 }
 
-// What a claim needs, before the name of the object.
-const (
-	ofClass   = "class/"
-	ofManaged = "managed/"
-	ofSecret  = "secret/"
-)
-
-// needIndex is the name of the index of claims by what they need. Each controller has its own.
-func (r *Reconciler) needIndex() string { return r.name + "/needs" }
-
 // needs returns the objects that a claim may wait for and that do not name it. Only a claim without a managed resource waits for a
 // class, or for a place in it.
 func (r *Reconciler) needs(o client.Object) (names []string) {
@@ -95,24 +77,14 @@ func (r *Reconciler) needs(o client.Object) (names []string) {
 		return nil
 	}
 	if ref := claim.GetResourceReference(); ref != nil {
-		names = append(names, ofManaged+ref.Name)
+		names = append(names, watch.Need(r.managedKind.GroupKind(), ref.Name))
 	} else {
-		names = append(names, ofClass+claim.GetClassReference().Name)
+		names = append(names, watch.Need(r.classKind.GroupKind(), claim.GetClassReference().Name))
 	}
 	if to := claim.GetWriteConnectionSecretToReference(); to != nil {
-		names = append(names, ofSecret+to.Name)
+		names = append(names, watch.Need(watch.SecretKind, to.Name))
 	}
 	return names
-}
-
-func (r *Reconciler) needing(ctx context.Context, what string, o ...client.ListOption) []reconcile.Request {
-	return watch.Indexed(ctx, r.client, r.claimKind, r.needIndex(), what, o...)
-}
-
-func (r *Reconciler) enqueueNeeding(kind string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-		return r.needing(ctx, kind+o.GetName())
-	})
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -142,30 +114,7 @@ func (r *Reconciler) freed(ctx context.Context, class *corev1.ObjectReference, q
 	if !objects.IsOf(class, r.classKind) {
 		return
 	}
-	for _, request := range r.needing(ctx, ofClass+class.Name) {
+	for _, request := range r.needing.On(ctx, r.classKind.GroupKind(), class.Name) {
 		q.Add(request)
 	}
-}
-
-// claimsOfSecret returns the claims that depend on a connection Secret: the one that controls it, the one that its managed resource
-// belongs to, and those that give its name.
-func (r *Reconciler) claimsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	found := r.needing(ctx, ofSecret+o.GetName(), client.InNamespace(o.GetNamespace()))
-	owner := metav1.GetControllerOf(o)
-	if owner == nil {
-		return found
-	}
-	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() {
-	case r.claimKind.GroupKind():
-		found = append(found, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}})
-	case r.managedKind.GroupKind():
-		mg := r.newManaged()
-		if err := r.client.Get(ctx, types.NamespacedName{Name: owner.Name}, mg); err != nil {
-			return found // it has an event of its own
-		}
-		if ref := mg.GetClaimReference(); ref != nil && r.names(ref, meta.NamespacedNameOf(ref)) {
-			found = append(found, reconcile.Request{NamespacedName: meta.NamespacedNameOf(ref)})
-		}
-	}
-	return found
 }

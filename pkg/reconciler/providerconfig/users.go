@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -93,10 +92,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	b := builder.ControllerManagedBy(mgr).
 		Named(controllerName(r.kind)).
 		For(objects.MustNew[resource.ProviderConfig](mgr.GetScheme(), r.kind)).
-		WithOptions(controller.Options{
-			NewQueue:    queue.Of(mgr),
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](flow.ConflictDelay, time.Minute),
-		})
+		WithOptions(queue.Options(mgr, 0, flow.ConflictDelay, time.Minute))
 	for _, kind := range r.users {
 		b = b.Watches(objects.MustNew[client.Object](mgr.GetScheme(), kind), r.counter.handler())
 	}
