@@ -10,8 +10,6 @@
 //	    bowline.dev/connection-keys: |
 //	      {"DATABASE_URL": "postgresql://$(username):$(password)@$(endpoint):$(port)/postgres"}
 //
-// # The one idea
-//
 // The content is a pure function of the managed resource's Secret and of the claim's metadata, so that every writer of a copy writes
 // the same. A template that cannot be filled in costs its own key only. The error about it contains no value of a Secret.
 //
@@ -73,37 +71,59 @@ func Content(claim metav1.Object, original map[string][]byte) (map[string][]byte
 // Derive returns the keys that templates, the value of the annotation, derive from the original ones. The error describes the
 // mistake of every key that is not returned.
 func Derive(templates string, original map[string][]byte) (map[string][]byte, error) {
-	entries, wrong := read(templates)
+	written, twice, err := decode(templates)
+	if err == nil && len(written) > MaxKeys {
+		err = fmt.Errorf("it has %d keys, at most %d are possible", len(written), MaxKeys)
+	}
+	if err != nil {
+		return nil, problems{err.Error()}.err()
+	}
+	var wrong problems
 	derived, size := map[string][]byte{}, 0
 	for _, value := range original {
 		size += len(value)
 	}
-	for _, e := range entries {
-		value, err := e.derive(original)
-		if err == nil && size+len(value) > corev1.MaxSecretSize {
+	for _, key := range slices.Sorted(maps.Keys(written)) {
+		value, err := derive(key, written[key], original)
+		switch {
+		case twice.Has(key):
+			err = errors.New("it is there twice: remove one")
+		case err == nil && size+len(value) > corev1.MaxSecretSize:
 			err = fmt.Errorf("there is no room for it, since a Secret holds %d KiB", corev1.MaxSecretSize>>10)
 		}
 		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("key %s: %v", quote(e.key), err))
+			wrong = append(wrong, fmt.Sprintf("key %s: %v", quote(key), err))
 			continue
 		}
-		derived[e.key] = value
+		derived[key] = value
 		size += len(value)
 	}
 	return derived, wrong.err()
 }
 
 // derive fills in the template of one key.
-func (e entry) derive(original map[string][]byte) ([]byte, error) {
-	if has(original, e.key) {
+func derive(key string, value any, original map[string][]byte) ([]byte, error) {
+	if invalid := validation.IsConfigMapKey(key); len(invalid) > 0 {
+		return nil, errors.New("a key of a Secret consists of up to 253 letters, digits, dashes, dots and underscores")
+	}
+	template, ok := value.(string)
+	if !ok {
+		return nil, errors.New("its template is no text: put it in double quotes")
+	}
+	parts, err := parse(template)
+	if err != nil {
+		return nil, err
+	}
+	if has(original, key) {
 		return nil, errors.New("there is a connection key of that name, which stays as it is: choose another name")
 	}
-	for _, p := range e.parts {
+	for _, p := range parts {
 		if p.key != "" && !has(original, p.key) {
 			return nil, fmt.Errorf("there is no connection key %s: %s", quote(p.key), choice(original))
 		}
 	}
-	return fill(e.parts, original)
+	locate(parts)
+	return fill(parts, original)
 }
 
 func has(data map[string][]byte, key string) bool {
@@ -139,56 +159,11 @@ func (p problems) err() error {
 // quote quotes a name that a user wrote.
 func quote(name string) string { return strconv.Quote(objects.Shorten(name, 80)) }
 
-// An entry is one key with its template.
-type entry struct {
-	key   string
-	parts []part
-}
-
 // A part of a template is text, or stands for the value of a key.
 type part struct {
 	text string
 	key  string
 	as   place
-}
-
-// read returns the keys that can be derived, sorted, and what is wrong with the others.
-func read(templates string) (entries []entry, wrong problems) {
-	written, twice, err := decode(templates)
-	if err != nil {
-		return nil, problems{err.Error()}
-	}
-	if len(written) > MaxKeys {
-		return nil, problems{fmt.Sprintf("it has %d keys, at most %d are possible", len(written), MaxKeys)}
-	}
-	for _, key := range slices.Sorted(maps.Keys(written)) {
-		parts, err := readEntry(key, written[key])
-		if twice.Has(key) {
-			err = errors.New("it is there twice: remove one")
-		}
-		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("key %s: %v", quote(key), err))
-			continue
-		}
-		entries = append(entries, entry{key: key, parts: parts})
-	}
-	return entries, wrong
-}
-
-func readEntry(key string, value any) ([]part, error) {
-	if invalid := validation.IsConfigMapKey(key); len(invalid) > 0 {
-		return nil, errors.New("a key of a Secret consists of up to 253 letters, digits, dashes, dots and underscores")
-	}
-	template, ok := value.(string)
-	if !ok {
-		return nil, errors.New("its template is no text: put it in double quotes")
-	}
-	parts, err := parse(template)
-	if err != nil {
-		return nil, err
-	}
-	locate(parts)
-	return parts, nil
 }
 
 // decode reads a JSON object, and which of its keys are there twice.
@@ -251,6 +226,10 @@ var beginning = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:)+//`)
 
 // locate finds out where the keys of a template stand, if it is a URL.
 func locate(parts []part) {
+	scheme := beginning.FindString(parts[0].text)
+	if scheme == "" {
+		return
+	}
 	var skeleton strings.Builder // the template, with one letter for each key
 	at := make([]int, len(parts))
 	for i, p := range parts {
@@ -261,10 +240,6 @@ func locate(parts []part) {
 		}
 	}
 	whole := skeleton.String()
-	scheme := beginning.FindString(parts[0].text)
-	if scheme == "" {
-		return
-	}
 	start, end := len(scheme), len(whole)
 	if i := strings.IndexAny(whole[start:], "/?#"); i >= 0 {
 		end = start + i
@@ -318,16 +293,12 @@ func (p place) write(to, value []byte) []byte {
 // that are to stay.
 func escape(to, value []byte, others string) []byte {
 	for _, c := range value {
-		if isUnreserved(c) || strings.IndexByte(others, c) >= 0 {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if letter || '0' <= c && c <= '9' || strings.IndexByte("-._~"+others, c) >= 0 { // unreserved in RFC 3986
 			to = append(to, c)
 		} else {
 			to = fmt.Appendf(to, "%%%02X", c)
 		}
 	}
 	return to
-}
-
-// isUnreserved is true for the characters that RFC 3986 calls so.
-func isUnreserved(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

@@ -4,20 +4,10 @@
 // Package copies gives claims and targets copies of the connection Secrets of managed resources, and keeps the copies in step.
 // No other package writes or deletes a copy.
 //
-// # The one idea
-//
 // A copy follows from declared state: a claim that is bound, or a target that the managed resource allows; the name that claim
 // or target gives in its spec; and the connection Secret of the managed resource, the source. The controllers of claims and
-// targets decide on the first and call a Copier, which does the rest:
-//
-//   - Copy creates the copy, has it follow a source that was published anew, and removes copies that are no longer declared;
-//   - Withdraw takes back what the managed resource no longer allows: the copy of a target is removed, that of a claim gets no more
-//     changes;
-//   - Revoke ends the consent of a managed resource that changes hands;
-//   - Discard removes the copies of an owner that is being deleted.
-//
-// The Reconciler is the controller of Secrets: it carries each change of a source to its copies, and reverts edits of a copy. A copy
-// stays as it is while the source lacks a key of it that only the creation of the external resource returned.
+// targets call a Copier. The Reconciler is the controller of Secrets: it carries each change of a source to its copies, and reverts
+// edits of a copy. A copy stays as it is while the source lacks a key of it that only the creation of the external resource returned.
 //
 // A copy names its source, and the source names the copy, by UID (see package meta); otherwise nothing is copied. Consent is revoked
 // on the source before a copy is deleted, so that a process that stops in between leaves nothing that still receives content. Only
@@ -58,8 +48,8 @@ type Copier struct {
 // New returns a Copier. The cache of the client should hold connection Secrets only, see managed.CacheOptions.
 func New(c client.Client, live client.Reader) *Copier { return &Copier{client: c, live: live} }
 
-// A Confirmation asks the API server for what the caller knows from a cache, before something is written because of it. It returns
-// a conflict if the cache is behind.
+// A Confirmation asks the API server for what the caller knows from a cache, before a write. It returns a conflict if the cache is
+// behind.
 type Confirmation func(context.Context) error
 
 // Certain confirms what the caller knows from the API server.

@@ -84,8 +84,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, p *pass) flow.Outcome 
 // again, and those that were created for a claim which names another one, or another kind of class, by now. What was created for the
 // claim is reclaimed by its reclaim policy; what existed before is never deleted for a claim that is gone.
 func (r *Reconciler) reclaimStrays(ctx context.Context, key types.NamespacedName, known resource.Claim) error {
-	strays, err := r.naming(ctx, key)
-	strays = slices.DeleteFunc(strays, func(mg resource.BindableManaged) bool { return r.keeps(known, mg) })
+	strays, err := r.naming(ctx, key, known)
 	if err != nil || len(strays) == 0 {
 		return err
 	}
@@ -140,20 +139,19 @@ func (r *Reconciler) reclaimUnreferenced(ctx context.Context, p *pass) flow.Outc
 	return flow.Next()
 }
 
-// naming returns the managed resources that name a claim, with its UID, and are neither released nor deleted.
-func (r *Reconciler) naming(ctx context.Context, claim types.NamespacedName) (found []resource.BindableManaged, err error) {
+// naming returns the managed resources that name a claim, with its UID, and are neither released nor deleted, but those that the pass
+// over the claim handles.
+func (r *Reconciler) naming(ctx context.Context, claim types.NamespacedName, known resource.Claim) ([]resource.BindableManaged, error) {
 	options := []client.ListOption{client.UnsafeDisableDeepCopy}
 	if r.indexed {
 		options = append(options, client.MatchingFields{r.claimIndex(): claim.String()})
 	}
 	all, err := r.listManaged(ctx, r.client, options...)
-	for _, mg := range all {
+	all = slices.DeleteFunc(all, func(mg resource.BindableManaged) bool {
 		settled := mg.GetBindingPhase() == xpv1.BindingPhaseReleased || meta.WasDeleted(mg)
-		if claimUID(mg) != "" && r.names(mg.GetClaimReference(), claim) && !settled {
-			found = append(found, mg)
-		}
-	}
-	return found, resource.Ignore(objects.IsAbsent, err)
+		return settled || claimUID(mg) == "" || !r.names(mg.GetClaimReference(), claim) || r.keeps(known, mg)
+	})
+	return all, resource.Ignore(objects.IsAbsent, err)
 }
 
 // claimIndex is the name of the index of managed resources by the claim that they name. Each claim kind has its own.
