@@ -18,8 +18,7 @@ type APIKey struct {
 	CreatedAt time.Time `json:"created_at"` // the time of creation
 }
 
-// CreateKey creates an API key of a project, and the project if it does not exist. adminToken is the content of the
-// file admin.token in the cloud's data folder.
+// CreateKey creates an API key of a project, which need not exist. adminToken is in the file admin.token of the data folder.
 func CreateKey(ctx context.Context, endpoint, adminToken, project string) (APIKey, error) {
 	c, err := newAdmin(endpoint, adminToken, project)
 	if err != nil {
@@ -56,28 +55,24 @@ type Faults struct {
 type FaultRule struct {
 	Match   *FaultMatch `json:"match,omitempty"`   // restricts the rule to some calls. Default: all.
 	Latency string      `json:"latency,omitempty"` // delays every call, for example by "200ms"; at most 20 seconds
-	// CallsPerSecond is a rate limit: calls above it are refused with status 429 and Retry-After.
+	// CallsPerSecond is a rate limit. Other calls get status 429 and Retry-After.
 	CallsPerSecond float64 `json:"calls_per_second,omitempty"`
-	// Burst is the burst of the rate limit. Default: the calls of one second, at least 1.
-	Burst      int     `json:"burst,omitempty"`
-	PerProject bool    `json:"per_project,omitempty"` // applies the rate limit to each project. Default: to the whole cloud.
-	ErrorRate  float64 `json:"error_rate,omitempty"`  // the fraction of calls, 0 to 1, that fail before they are executed
-	// ErrorStatus is the status of these failures: 429, with Retry-After, or 500 to 599. Default: 503.
-	ErrorStatus int `json:"error_status,omitempty"`
-	// DropRate is the fraction of POST, PUT, PATCH and DELETE calls, 0 to 1, that are executed but get no answer: the connection is
-	// closed.
+	// Burst is that of the rate limit. Default: the calls of one second.
+	Burst       int     `json:"burst,omitempty"`
+	PerProject  bool    `json:"per_project,omitempty"`  // applies the rate limit to each project. Default: to the whole cloud.
+	ErrorRate   float64 `json:"error_rate,omitempty"`   // the fraction of calls, 0 to 1, that fail before they are executed
+	ErrorStatus int     `json:"error_status,omitempty"` // that of these failures: 429, or 500 to 599. Default: 503.
+	// DropRate is the fraction of writes, 0 to 1, that are executed without an answer.
 	DropRate   float64 `json:"drop_rate,omitempty"`
 	StaleReads string  `json:"stale_reads,omitempty"` // how long get and list do not find a new object, for example "2s"
-	// Seed selects the calls that fail or are dropped: the same calls in the same order get the same faults.
+	// Seed selects the calls: the same ones in the same order get the same faults.
 	Seed uint64 `json:"seed,omitempty"`
 }
 
 // FaultMatch selects calls. Fields that are empty match all.
 type FaultMatch struct {
-	Method string `json:"method,omitempty"` // an HTTP method, for example "POST"
-	// Service is the first word of the path after the project: "database", "cache", "networks", "subnets" or
-	// "node-groups".
-	Service string `json:"service,omitempty"`
+	Method  string `json:"method,omitempty"`  // an HTTP method, for example "POST"
+	Service string `json:"service,omitempty"` // the first word of the path after the project, for example "database"
 }
 
 // Stats are the calls since the cloud started or ResetStats. Calls that fault rules cannot match are not counted.
@@ -113,8 +108,7 @@ const (
 // --cloud-admin; otherwise every error satisfies IsNotFound. It is safe for concurrent use.
 type AdminClient struct{ cloud *Client }
 
-// NewAdminClient returns an admin client. It makes no request. adminToken is the content of the file admin.token in the
-// cloud's data folder.
+// NewAdminClient returns an admin client. It makes no request. adminToken is in the file admin.token of the data folder.
 func NewAdminClient(endpoint, adminToken string) (*AdminClient, error) {
 	c, err := newAdmin(endpoint, adminToken, "admin")
 	if err != nil {

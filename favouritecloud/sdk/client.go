@@ -57,8 +57,7 @@ type Client struct {
 	http     *http.Client
 }
 
-// NewClient returns a client for the project of c. It makes no request; the error names every missing or malformed
-// field.
+// NewClient returns a client for the project of c. It makes no request; the error names every missing or malformed field.
 func NewClient(c Config) (*Client, error) {
 	endpoint, err := parseEndpoint(c.Endpoint)
 	problems := []error{err}
@@ -90,8 +89,7 @@ func parseEndpoint(endpoint string) (string, error) {
 	return strings.TrimSuffix(endpoint, "/"), nil
 }
 
-// isHeaderValue reports whether s can be sent in a header. net/http refuses other values, such as a key with a line end, with an
-// error that contains the key.
+// isHeaderValue reports whether s can be sent in a header. net/http refuses a key with a line end with an error that contains it.
 func isHeaderValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -16,8 +16,7 @@ const (
 	StatusAvailable = "AVAILABLE" // the object can be used
 	StatusUpdating  = "UPDATING"  // a change is being applied
 	StatusDeleting  = "DELETING"  // the object is being deleted. It is not found once that is done.
-	// StatusFailed: the server is down for the reason in Message. The cloud retries automatically, at least every ten seconds.
-	StatusFailed = "FAILED"
+	StatusFailed    = "FAILED"    // the server is down for the reason in Message. The cloud retries within ten seconds.
 )
 
 // Collection calls the routes of the objects of one type for one project. Object is an object in an answer, Created the answer to
@@ -36,9 +35,7 @@ func NewCollection[Object, Created, In, Change any](c *Client, path, field strin
 // Credentials are the part of the answer to a create request that no other answer contains.
 type Credentials struct {
 	Password string `json:"password"` // the password of the server at the time of the request
-	// Replayed is true when this is the answer to an earlier request with the same idempotency key. It describes
-	// the instance as it was then.
-	Replayed bool `json:"-"`
+	Replayed bool   `json:"-"`        // true for the answer to an earlier request with the same idempotency key
 }
 
 func (c *Credentials) setReplayed(replayed bool) { c.Replayed = replayed }

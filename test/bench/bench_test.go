@@ -171,7 +171,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table, comparison strings.Builder
-	if err := errors.Join(read.writeTable(&table), writeComparison(&comparison, before, read)); err != nil {
+	if err := errors.Join(writeReports(&table, read), writeReports(&comparison, before, read)); err != nil {
 		t.Fatal(err)
 	}
 	const wantTable = `objects: 500

@@ -123,13 +123,10 @@ func beginCreation(ctx context.Context, c client.Client, s *shop.Item) error {
 func createSecret(ctx context.Context, c client.Client, s *shop.Item) error {
 	return c.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       namespace,
-			Name:            s.Name,
-			Annotations:     s.Annotations,
+			Namespace: namespace, Name: s.Name, Annotations: s.Annotations,
 			OwnerReferences: []metav1.OwnerReference{meta.AsController(s, shop.ItemGroupVersionKind)},
 		},
-		Type: xpv1.SecretTypeConnection,
-		Data: details(s.Name),
+		Type: xpv1.SecretTypeConnection, Data: details(s.Name),
 	})
 }
 

@@ -7,14 +7,12 @@
 //	make bench N=5000 JSON=after.json
 //	go run ./test/bench compare before.json after.json
 //
-// The API server is `bowline apiserver`, in a process of its own. The controllers are `bowline controllers`, in a process
-// of their own too: this program started once more as that command, with a vendor in memory as its only provider (vendor.go) and
-// counters around its connections (controllers.go). The harness creates the objects while the controllers run, and reads
-// from a watch when each is done (objects.go). The floor is a bare client that sends only the requests that every
-// creation needs, one object after the other in each worker (floor.go).
+// The API server is `bowline apiserver`. The controllers are this program once more, as `bowline controllers` with a vendor in memory
+// as its only provider (vendor.go) and counters around its connections (controllers.go). The harness creates the objects while the
+// controllers run, and reads from a watch when each is done (objects.go). The floor is a bare client that sends only the requests that
+// every creation needs, one object after the other in each worker (floor.go).
 //
-// Processor time and memory come from the kernel (Linux only). The figure "everything else: CPU seconds" is the other load of the
-// machine, which distorts the rest.
+// The figure "everything else: CPU seconds" is the other load of the machine, which distorts the rest.
 package main
 
 import (
@@ -62,23 +60,16 @@ const (
 )
 
 type options struct {
-	objects    int
-	latency    time.Duration
-	workers    int
-	measure    []string
-	bowline    string
-	json       string
-	cpuProfile string
+	objects, workers          int
+	latency                   time.Duration
+	measure                   []string
+	bowline, json, cpuProfile string
 }
 
 func newCommand() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
-		Use:           "bench",
-		Short:         "Measure what managed resources cost",
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use: "bench", Short: "Measure what managed resources cost", Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return err
@@ -87,7 +78,7 @@ func newCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := r.writeTable(cmd.OutOrStdout()); err != nil || o.json == "" {
+			if err := writeReports(cmd.OutOrStdout(), r); err != nil || o.json == "" {
 				return err
 			}
 			return r.writeFile(o.json)
@@ -115,7 +106,7 @@ func newCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeComparison(cmd.OutOrStdout(), before, after)
+			return writeReports(cmd.OutOrStdout(), before, after)
 		},
 	})
 	return cmd

@@ -39,19 +39,21 @@ func (r *report) add(phase, name string, value float64) {
 }
 
 func (r *report) get(phase, name string) (value float64, ok bool) {
-	i := slices.IndexFunc(r.Figures, func(f figure) bool { return f.Phase == phase && f.Name == name })
-	if i < 0 {
-		return 0, false
+	for _, f := range r.Figures {
+		if f.Phase == phase && f.Name == name {
+			return f.Value, true
+		}
 	}
-	return r.Figures[i].Value, true
+	return 0, false
 }
 
 func (r *report) setting(name string) string {
-	i := slices.IndexFunc(r.Settings, func(s setting) bool { return s.Name == name })
-	if i < 0 {
-		return "-"
+	for _, s := range r.Settings {
+		if s.Name == name {
+			return s.Value
+		}
 	}
-	return r.Settings[i].Value
+	return "-"
 }
 
 // writeFile stores the report as JSON.
@@ -75,26 +77,15 @@ func readReport(path string) (*report, error) {
 	return r, nil
 }
 
-// writeTable shows the settings, then the figures phase by phase.
-func (r *report) writeTable(w io.Writer) error {
-	return writeReports(w, []*report{r}, []string{""}, func(cells []string, _ []float64) []string { return cells })
-}
-
-// writeComparison shows the figures of two reports side by side, with the change in percent. What only one of them has is shown too.
-func writeComparison(w io.Writer, before, after *report) error {
-	return writeReports(w, []*report{before, after}, []string{"before", "after", "change"}, func(cells []string, values []float64) []string {
-		if len(values) < 2 {
-			return append(cells, "-")
-		}
-		return append(cells, change(values[0], values[1]))
-	})
-}
-
-// writeReports shows reports side by side. row adds columns to the cells of a figure, given the values of the reports that have it.
-func writeReports(w io.Writer, all []*report, columns []string, row func(cells []string, values []float64) []string) error {
-	var lines []string
+// writeReports shows the settings, then the figures phase by phase: those of one report, or those of two and the change in percent.
+// What only one of them has is shown too.
+func writeReports(w io.Writer, all ...*report) error {
+	columns := []string{""}
+	if len(all) == 2 {
+		columns = []string{"before", "after", "change"}
+	}
 	var rows [][]string
-	var settings, phases []string
+	var lines, settings, phases []string
 	names := map[string][]string{}
 	for _, r := range all {
 		for _, s := range r.Settings {
@@ -123,7 +114,13 @@ func writeReports(w io.Writer, all []*report, columns []string, row func(cells [
 				}
 				cells, values = append(cells, number(value)), append(values, value)
 			}
-			rows = append(rows, row(cells, values))
+			switch {
+			case len(values) == 2:
+				cells = append(cells, change(values[0], values[1]))
+			case len(all) == 2:
+				cells = append(cells, "-")
+			}
+			rows = append(rows, cells)
 		}
 	}
 	_, err := fmt.Fprintln(w, strings.Join(append(lines, aligned(rows)...), "\n"))
@@ -180,8 +177,7 @@ func number(value float64) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// percentile returns the smallest of the durations that is not exceeded by the given percentage of them, by the
-// nearest-rank method; zero for none. It sorts them.
+// percentile sorts durations and returns a percentile of them by the nearest-rank method; zero for none.
 func percentile(of []time.Duration, percent float64) time.Duration {
 	if len(of) == 0 {
 		return 0

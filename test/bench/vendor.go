@@ -21,9 +21,8 @@ import (
 	"github.com/bowline-dev/bowline/pkg/reconciler/managed"
 )
 
-// A vendor holds items in the process of the controllers, so that the runtime and the API server are measured. Unlike the vendor of
-// the test kit it remembers no calls, whose memory would be measured too. It seems to survive its process: items that an earlier
-// process created exist.
+// A vendor holds items in the process of the controllers. Unlike the vendor of the test kit it remembers no calls, whose memory would
+// be measured too. It seems to survive its process: items that an earlier process created exist.
 type vendor struct {
 	latency time.Duration // of each call
 	calls   expvar.Map
@@ -34,16 +33,10 @@ type vendor struct {
 
 // provider returns the provider of items, of which it reconciles that many at once.
 func (v *vendor) provider(workers int) provider.Provider {
-	return provider.Provider{
-		Name:        "bench",
-		CRDs:        definitionFiles(),
-		AddToScheme: shop.AddToScheme,
-		Kinds: []provider.Kind{{
-			Object:      &shop.Item{},
-			Options:     []managed.ReconcilerOption{managed.WithTypedExternalConnecter(v)},
-			Concurrency: workers,
-		}},
+	kind := provider.Kind{
+		Object: &shop.Item{}, Concurrency: workers, Options: []managed.ReconcilerOption{managed.WithTypedExternalConnecter(v)},
 	}
+	return provider.Provider{Name: "bench", CRDs: definitionFiles(), AddToScheme: shop.AddToScheme, Kinds: []provider.Kind{kind}}
 }
 
 // definition of Item. Items need no provider configuration here, whose protection would be measured too.
@@ -98,9 +91,7 @@ func (v *vendor) Observe(ctx context.Context, s *shop.Item) (o managed.ExternalO
 		s.Status.AtProvider = shop.ItemObservation{Size: size, Shelf: address(name)}
 		s.SetConditions(xpv1.Available())
 		o = managed.ExternalObservation{
-			ResourceExists:    true,
-			ResourceUpToDate:  size == *s.Spec.ForProvider.Size,
-			Owner:             new(s.GetUID()),
+			ResourceExists: true, ResourceUpToDate: size == *s.Spec.ForProvider.Size, Owner: new(s.GetUID()),
 			ConnectionDetails: managed.ConnectionDetails{xpv1.ResourceCredentialsSecretEndpointKey: []byte(address(name))},
 		}
 	})

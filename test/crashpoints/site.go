@@ -233,9 +233,7 @@ func (s *site) empty(ctx context.Context) error {
 	})
 }
 
-func mergePatch(text string) client.Patch {
-	return client.RawPatch(types.MergePatchType, []byte(text))
-}
+func mergePatch(text string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(text)) }
 
 // clear deletes all objects, Secrets and external resources in any state, claims first. No process may run.
 func (s *site) clear(ctx context.Context) error {

@@ -69,7 +69,7 @@ type driver struct{ service.Site[Spec] }
 func (d *driver) Find(ctx context.Context, r record) (*host.Server, error) {
 	c, err := dial(ctx, d.Data(), r.Spec.Secret)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
-		return nil, nil
+		return nil, host.ErrEnded
 	}
 	if err != nil {
 		return nil, err
@@ -80,15 +80,12 @@ func (d *driver) Find(ctx context.Context, r record) (*host.Server, error) {
 		return nil, err
 	}
 	p, err := host.Open(status.pid)
-	if errors.Is(err, host.ErrEnded) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
 	if _, err := c.do("PING"); err != nil && !isRefusal(err) { // It has ended, and its pid may have been reused.
 		p.Close()
-		return nil, nil
+		return nil, host.ErrEnded
 	}
 	return d.Adopt(p, nil), nil
 }

@@ -61,7 +61,7 @@ func TestDriver(t *testing.T) {
 	d := newDriver(t)
 	r := record{Spec: Spec{MemoryMegabytes: 8, EvictionPolicy: "noeviction", Secret: "secret"}}
 	r.Password = "password"
-	if running, err := d.Find(t.Context(), r); running != nil || err != nil {
+	if running, err := d.Find(t.Context(), r); !errors.Is(err, host.ErrEnded) {
 		t.Errorf("in an empty folder runs %v, %v", running, err)
 	}
 	installed, err := software(DefaultSearchPath()).Find(t.Context())
@@ -98,7 +98,7 @@ func TestDriver(t *testing.T) {
 	if err := adopted.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if running, err := d.Find(t.Context(), r); running != nil || err != nil {
+	if running, err := d.Find(t.Context(), r); !errors.Is(err, host.ErrEnded) {
 		t.Errorf("after stopping runs %v, %v", running, err)
 	}
 	s.Close()

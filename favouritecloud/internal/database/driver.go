@@ -4,6 +4,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,15 +81,12 @@ type driver struct {
 func (d *driver) Find(context.Context, record) (*host.Server, error) {
 	file, err := readPidFile(d.Data())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnfinished) {
-		return nil, nil
+		return nil, host.ErrEnded
 	}
 	if err != nil {
 		return nil, err
 	}
 	p, err := host.Open(file.pid)
-	if errors.Is(err, host.ErrEnded) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +95,7 @@ func (d *driver) Find(context.Context, record) (*host.Server, error) {
 		return d.Adopt(p, info.Args), nil
 	}
 	p.Close()
-	if errors.Is(err, host.ErrEnded) {
-		return nil, nil
-	}
-	return nil, err
+	return nil, cmp.Or(err, host.ErrEnded)
 }
 
 // isServer reports whether the process is the server of this data. The pid file does not prove that: after a crash of the

@@ -63,7 +63,7 @@ type Site[Spec any] struct {
 
 // A Driver runs the server of one record. Its methods are called one at a time.
 type Driver[Spec any] interface {
-	// Find returns the server that an earlier cloud started, nil if none runs.
+	// Find returns the server that an earlier cloud started. The error is host.ErrEnded if none runs.
 	Find(ctx context.Context, r Record[Spec]) (*host.Server, error)
 	// Fits reports whether the server can continue to run, or must be restarted to match the record.
 	Fits(s *host.Server, r Record[Spec]) bool

@@ -20,7 +20,7 @@ import (
 // idle is a Driver whose server never runs.
 type idle struct{}
 
-func (idle) Find(context.Context, Record[int]) (*host.Server, error) { return nil, nil }
+func (idle) Find(context.Context, Record[int]) (*host.Server, error) { return nil, host.ErrEnded }
 func (idle) Fits(*host.Server, Record[int]) bool                     { return true }
 func (idle) Prepare(context.Context, Record[int], []host.Program) (func(int) (*host.Server, error), error) {
 	return nil, errors.New("no luck")

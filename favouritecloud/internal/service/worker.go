@@ -135,7 +135,10 @@ func (w *worker[Spec]) find(ctx context.Context, r Record[Spec]) (bool, error) {
 		return true, nil
 	}
 	found, err := w.driver.Find(ctx, r)
-	if err != nil || found == nil {
+	if errors.Is(err, host.ErrEnded) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	w.server = found

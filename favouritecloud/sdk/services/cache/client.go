@@ -14,10 +14,9 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Client calls the cache service for one project. Create and Update return before the server has the desired state: StatusOnline
-// shows that it has. Only the answer to Create contains the password; if it may have been lost, repeat the request with the same
-// sdk.WithIdempotencyKey. Delete starts the deletion of the instance and its data, and can be repeated: Get returns
-// StatusDeleting until the instance is not found.
+// Client calls the cache service for one project. Create and Update return before the server has the desired state, which
+// StatusOnline shows. Only Create returns the password: if the answer was lost, repeat it with the same sdk.WithIdempotencyKey.
+// Delete starts the deletion and can be repeated: Get returns StatusDeleting until the instance is not found.
 type Client = sdk.Collection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput]
 
 // NewClient returns a client of the cache service.
@@ -40,14 +39,13 @@ type Instance struct {
 	Name            string `json:"name"`             // unique in the project
 	MemoryMegabytes int    `json:"memory_megabytes"` // limits the memory of the data, in units of 2^20 bytes (maxmemory)
 	EvictionPolicy  string `json:"eviction_policy"`  // selects what is evicted at that limit (maxmemory-policy)
-	// EngineVersion is the major and minor version of Redis, for example "7.0". Empty until it is known.
+	// EngineVersion is the major and minor version of Redis, empty until it is known.
 	EngineVersion string `json:"engine_version,omitempty"`
-	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server continues to run.
+	// Status is one of those of package sdk. In StatusUpdating the server continues to run.
 	Status   string `json:"status"`
 	Message  string `json:"message,omitempty"`  // the reason of status FAILED; empty otherwise
 	Hostname string `json:"hostname,omitempty"` // the host of the server. Empty until a port was chosen.
-	// Port is the TCP port of the server. 0 until one was chosen; it changes if another program took the port while
-	// the server was down.
+	// Port is 0 until one was chosen. It may change while the server is down.
 	Port      int               `json:"port,omitempty"`
 	Username  string            `json:"username"`         // the user of the password, and of clients that send only a password
 	Labels    map[string]string `json:"labels,omitempty"` // those of the user; the cloud only searches them
@@ -62,19 +60,15 @@ type CreatedInstance struct {
 
 // CreateInstanceInput describes a new instance.
 type CreateInstanceInput struct {
-	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
-	Name            string `json:"name"`
+	Name            string `json:"name"`             // an RFC 1035 label of 1 to 63 characters
 	MemoryMegabytes int    `json:"memory_megabytes"` // limits the memory of the data, MinMemoryMegabytes to MaxMemoryMegabytes
-	// EvictionPolicy is one of Redis's: noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu,
-	// volatile-random or volatile-ttl. Default: DefaultEvictionPolicy.
+	// EvictionPolicy is one of Redis's, such as noeviction. Default: DefaultEvictionPolicy.
 	EvictionPolicy *string `json:"eviction_policy,omitempty"`
-	// EngineVersion is a major and minor version of Redis that the cloud has installed, for example "7.0". Default: the
-	// cloud's choice.
+	// EngineVersion is an installed major and minor version of Redis, for example "7.0". Default: the cloud's choice.
 	EngineVersion *string `json:"engine_version,omitempty"`
-	// Password is the password of clients: 8 to 128 characters without control characters. Default: a random one.
+	// Password has 8 to 128 characters without control characters. Default: a random one.
 	Password *string `json:"password,omitempty"`
-	// Labels can be searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
-	// printable characters.
+	// Labels can be searched: at most 64, with keys as in Kubernetes and values of at most 256 printable characters.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
@@ -82,8 +76,7 @@ type CreateInstanceInput struct {
 type UpdateInstanceInput struct {
 	MemoryMegabytes *int    `json:"memory_megabytes,omitempty"` // the new limit. The eviction policy applies to data beyond it.
 	EvictionPolicy  *string `json:"eviction_policy,omitempty"`  // the new policy
-	// Password replaces the password, by the rules of CreateInstanceInput. The old one is refused once the
-	// status is StatusOnline again.
+	// Password replaces the old one, which is refused once the status is StatusOnline again.
 	Password *string           `json:"password,omitempty"`
 	Labels   map[string]string `json:"labels,omitzero"` // replace all current labels; an empty map that is not nil removes them
 }

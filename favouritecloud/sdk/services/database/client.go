@@ -14,10 +14,9 @@ import (
 	"github.com/bowline-dev/bowline/favouritecloud/sdk"
 )
 
-// Client calls the database service for one project. Create and Update return before the server has the desired state:
-// StatusOnline shows that it has. Only the answer to Create contains the password; if it may have been lost, repeat the request
-// with the same sdk.WithIdempotencyKey. Delete starts the deletion of the instance and its data, and can be repeated: Get returns
-// StatusDeleting until the instance is not found.
+// Client calls the database service for one project. Create and Update return before the server has the desired state, which
+// StatusOnline shows. Only Create returns the password: if the answer was lost, repeat it with the same sdk.WithIdempotencyKey.
+// Delete starts the deletion and can be repeated: Get returns StatusDeleting until the instance is not found.
 type Client = sdk.Collection[Instance, CreatedInstance, CreateInstanceInput, UpdateInstanceInput]
 
 // NewClient returns a client of the database service.
@@ -34,17 +33,14 @@ const (
 
 // Instance is a database instance in an answer of the cloud.
 type Instance struct {
-	ID             int    `json:"id"`              // unique in the cloud and never reused
-	Name           string `json:"name"`            // unique in the project
-	FancinessLevel int    `json:"fanciness_level"` // the number of connections that the server allows (max_connections)
-	// Version is the major version of PostgreSQL, for example "15". Empty until it is known.
-	Version string `json:"version,omitempty"`
-	// Status is one of the Status constants of package sdk. While it is StatusUpdating, the server restarts.
-	Status   string `json:"status"`
-	Message  string `json:"message,omitempty"`  // the reason of status FAILED; empty otherwise
-	Hostname string `json:"hostname,omitempty"` // the host of the server. Empty until it first listened.
-	// Port is the TCP port of the server. 0 until it first listened; it changes if another program took the port
-	// while the server was down.
+	ID             int    `json:"id"`                 // unique in the cloud and never reused
+	Name           string `json:"name"`               // unique in the project
+	FancinessLevel int    `json:"fanciness_level"`    // the number of connections that the server allows (max_connections)
+	Version        string `json:"version,omitempty"`  // the major version of PostgreSQL, empty until it is known
+	Status         string `json:"status"`             // one of those of package sdk. In StatusUpdating the server restarts.
+	Message        string `json:"message,omitempty"`  // the reason of status FAILED; empty otherwise
+	Hostname       string `json:"hostname,omitempty"` // the host of the server. Empty until it first listened.
+	// Port is 0 until the server first listened. It may change while the server is down.
 	Port      int               `json:"port,omitempty"`
 	Username  string            `json:"username"`         // the name of the superuser
 	Labels    map[string]string `json:"labels,omitempty"` // those of the user; the cloud only searches them
@@ -59,26 +55,20 @@ type CreatedInstance struct {
 
 // CreateInstanceInput describes a new instance.
 type CreateInstanceInput struct {
-	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
-	Name string `json:"name"`
-	// FancinessLevel is the number of connections that the server allows, MinFancinessLevel to MaxFancinessLevel.
-	FancinessLevel int `json:"fanciness_level"`
-	// Version is a major version of PostgreSQL that the cloud has installed, for example "15". Default: the cloud's
-	// choice.
+	Name           string `json:"name"`            // an RFC 1035 label of 1 to 63 characters
+	FancinessLevel int    `json:"fanciness_level"` // MinFancinessLevel to MaxFancinessLevel
+	// Version is an installed major version of PostgreSQL, for example "15". Default: the cloud's choice.
 	Version *string `json:"version,omitempty"`
-	// Password is the password of the superuser: 8 to 128 characters without control characters.
-	// Default: a random one.
+	// Password has 8 to 128 characters without control characters. Default: a random one.
 	Password *string `json:"password,omitempty"`
-	// Labels can be searched. At most 64; keys are like label keys of Kubernetes, values have at most 256
-	// printable characters.
+	// Labels can be searched: at most 64, with keys as in Kubernetes and values of at most 256 printable characters.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // UpdateInstanceInput describes a change. Fields that are nil do not change.
 type UpdateInstanceInput struct {
 	FancinessLevel *int `json:"fanciness_level,omitempty"` // restarts the server if it changes
-	// Password replaces the password of the superuser, by the rules of CreateInstanceInput. The server does not restart.
-	// The old one is refused once the status is StatusOnline again.
+	// Password does not restart the server. The old one is refused once the status is StatusOnline again.
 	Password *string           `json:"password,omitempty"`
 	Labels   map[string]string `json:"labels,omitzero"` // replace all current labels; an empty map that is not nil removes them
 }

@@ -36,21 +36,19 @@ const (
 // Network is a network in an answer of the cloud.
 type Network struct {
 	ID string `json:"id"` // chosen by the cloud, for example "net-3f9a1c2b7d", and never reused
-	// CIDRBlock is the range of addresses, for example "10.0.0.0/16". It never changes.
+	// CIDRBlock is the range of addresses, which never changes.
 	CIDRBlock   string            `json:"cidr_block"`
 	Description string            `json:"description,omitempty"` // that of the user
 	DNSServers  []string          `json:"dns_servers,omitempty"` // addresses of name servers, in the order of the request
 	MTU         int               `json:"mtu"`                   // the largest packet, in bytes
 	Labels      map[string]string `json:"labels,omitempty"`      // those of the user; the cloud only searches them
-	// Status is StatusCreating, StatusAvailable or StatusDeleting of package sdk.
-	Status    string    `json:"status"`
-	CreatedAt time.Time `json:"created_at"` // when the create request was accepted, in whole seconds
+	Status      string            `json:"status"`                // StatusCreating, StatusAvailable or StatusDeleting
+	CreatedAt   time.Time         `json:"created_at"`            // when the create request was accepted, in whole seconds
 }
 
 // CreateNetworkInput describes a new network.
 type CreateNetworkInput struct {
-	// CIDRBlock is required: a range of addresses without host bits, for example "10.0.0.0/16". Networks may overlap.
-	CIDRBlock   string            `json:"cidr_block"`
+	CIDRBlock   string            `json:"cidr_block"`            // required and has no host bits. Networks may overlap.
 	Description *string           `json:"description,omitempty"` // has at most 256 printable characters. Default: none.
 	DNSServers  []string          `json:"dns_servers,omitempty"` // at most 8 IP addresses. Default: none.
 	MTU         *int              `json:"mtu,omitempty"`         // MinMTU to MaxMTU. Default: DefaultMTU.

@@ -60,7 +60,7 @@ type NodeGroup struct {
 	InstanceType  string          `json:"instance_type"`     // the type of the machines
 	Upgrade       *Upgrade        `json:"upgrade,omitempty"` // nil for a group of an older cloud that was never updated
 	Repair        *Repair         `json:"repair,omitempty"`  // nil when Upgrade is
-	// Labels are those of the user. The cloud searches them and uses AutoscaleLabel.
+	// Labels are those of the user; the cloud uses AutoscaleLabel.
 	Labels    map[string]string `json:"labels,omitempty"`
 	Status    string            `json:"status"`     // StatusCreating, StatusAvailable or StatusDeleting of package sdk
 	CreatedAt time.Time         `json:"created_at"` // when the create request was accepted, in whole seconds
@@ -94,10 +94,9 @@ type Upgrade struct {
 
 // UpgradeInput describes how machines are to be replaced.
 type UpgradeInput struct {
-	// Strategy is one of the Strategy constants. Default in a create: DefaultStrategy; nil in an update does not change it.
-	Strategy *string `json:"strategy,omitempty"`
-	// MaxUnavailable is 1 to MaxSize. Default in a create: DefaultMaxUnavailable; nil in an update does not change it.
-	MaxUnavailable *int `json:"max_unavailable,omitempty"`
+	// Strategy defaults to DefaultStrategy in a create; nil in an update does not change it.
+	Strategy       *string `json:"strategy,omitempty"`
+	MaxUnavailable *int    `json:"max_unavailable,omitempty"` // 1 to MaxSize, in a create DefaultMaxUnavailable by default
 }
 
 // Repair describes how broken machines are handled.
@@ -107,20 +106,19 @@ type Repair struct {
 
 // RepairInput describes how broken machines are to be handled.
 type RepairInput struct {
-	// Enabled is whether the cloud replaces them. Default in a create: DefaultRepairEnabled; nil in an update does not change it.
+	// Enabled defaults to DefaultRepairEnabled in a create; nil in an update does not change it.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
 // CreateNodeGroupInput describes a new node group.
 type CreateNodeGroupInput struct {
-	// Name has 1 to 63 lower case letters, digits and hyphens, starts with a letter and does not end with a hyphen.
-	Name          string               `json:"name"`
+	Name          string               `json:"name"`           // an RFC 1035 label of 1 to 63 characters
 	SubnetIDs     []string             `json:"subnet_ids"`     // required: ids of one or more subnets of the project
 	ScalingConfig []ScalingConfigInput `json:"scaling_config"` // required and has exactly one entry
-	// InstanceType has 1 to 63 lower case letters, digits, dots and hyphens. Default: DefaultInstanceType.
+	// InstanceType has 1 to 63 of a-z, 0-9, dot and hyphen. Default: DefaultInstanceType.
 	InstanceType *string       `json:"instance_type,omitempty"`
 	Upgrade      *UpgradeInput `json:"upgrade,omitempty"` // describes how machines are replaced. Default: those of its fields.
-	// Repair describes how broken machines are handled. Default: that of its field.
+	// Repair describes how broken machines are handled.
 	Repair *RepairInput      `json:"repair,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"` // can be searched; their rules are those of database instances
 }
@@ -129,12 +127,10 @@ type CreateNodeGroupInput struct {
 type UpdateNodeGroupInput struct {
 	// ScalingConfig has exactly one entry, whose nil fields do not change.
 	ScalingConfig *[]ScalingConfigInput `json:"scaling_config,omitempty"`
-	// InstanceType replaces the current one. If it differs, all machines are replaced.
-	InstanceType *string       `json:"instance_type,omitempty"`
-	Upgrade      *UpgradeInput `json:"upgrade,omitempty"` // changes its fields that are not nil
-	Repair       *RepairInput  `json:"repair,omitempty"`  // changes its field if that is not nil
-	// Labels replace all current labels; an empty map that is not nil removes them.
-	Labels map[string]string `json:"labels,omitzero"`
+	InstanceType  *string               `json:"instance_type,omitempty"` // replaces all machines if it differs
+	Upgrade       *UpgradeInput         `json:"upgrade,omitempty"`       // changes its fields that are not nil
+	Repair        *RepairInput          `json:"repair,omitempty"`        // changes its field if that is not nil
+	Labels        map[string]string     `json:"labels,omitzero"`         // replace all current ones; an empty map removes them
 }
 
 // AutoscaleInput is the JSON of a request to set the desired size as the autoscaler of the cloud does.

@@ -31,10 +31,9 @@ func Zones() []string { return []string{"zone-a", "zone-b", "zone-c"} }
 
 // Subnet is a subnet in an answer of the cloud.
 type Subnet struct {
-	ID        string `json:"id"`         // chosen by the cloud, for example "sub-3f9a1c2b7d", and never reused
-	NetworkID string `json:"network_id"` // the id of the subnet's network. It never changes.
-	// CIDRBlock is the range of addresses, for example "10.0.1.0/24". It never changes.
-	CIDRBlock string            `json:"cidr_block"`
+	ID        string            `json:"id"`               // chosen by the cloud, for example "sub-3f9a1c2b7d", and never reused
+	NetworkID string            `json:"network_id"`       // the id of the subnet's network. It never changes.
+	CIDRBlock string            `json:"cidr_block"`       // the range of addresses, which never changes
 	Zone      string            `json:"zone"`             // one of Zones. It never changes.
 	Labels    map[string]string `json:"labels,omitempty"` // those of the user; the cloud only searches them
 	Status    string            `json:"status"`           // StatusCreating, StatusAvailable or StatusDeleting of package sdk
@@ -43,10 +42,8 @@ type Subnet struct {
 
 // CreateSubnetInput describes a new subnet.
 type CreateSubnetInput struct {
-	NetworkID string `json:"network_id"` // required: the id of a network of the project
-	// CIDRBlock is required: a range of addresses without host bits, inside that of the network and disjoint from those
-	// of its other subnets.
-	CIDRBlock string            `json:"cidr_block"`
+	NetworkID string            `json:"network_id"`       // required: the id of a network of the project
+	CIDRBlock string            `json:"cidr_block"`       // required: inside that of the network, disjoint from other subnets
 	Zone      *string           `json:"zone,omitempty"`   // one of Zones. Default: chosen by the cloud.
 	Labels    map[string]string `json:"labels,omitempty"` // can be searched; their rules are those of database instances
 }
