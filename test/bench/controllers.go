@@ -73,8 +73,7 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) { return c(r
 
 var requestInfo = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// requestName names a request to an API server as RBAC does, for example "patch items/status". Requests without a resource, such as
-// discovery, are named by method and path.
+// requestName names a request as RBAC does, for example "patch items/status"; one without a resource by method and path.
 func requestName(r *http.Request) string {
 	info, err := requestInfo.NewRequestInfo(r)
 	switch {

@@ -28,8 +28,8 @@ const (
 // A request of the bare client for one object, which it updates from the answer.
 type request func(ctx context.Context, c client.Client, s *shop.Item) error
 
-// measureFloors measures a bare client that knows everything beforehand: first with the six requests of a crash-safe creation with
-// a Secret and an event, then with the three that every creation needs.
+// measureFloors measures a bare client that knows everything beforehand: first with the six requests of a crash-safe creation
+// with a Secret and an event, then with the three that every creation needs.
 func (b *bench) measureFloors(ctx context.Context) error {
 	if err := b.measureFloor(ctx, sixRequests, create, beginCreation, createSecret, endCreation, createEvent, writeStatus); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (b *bench) send(ctx context.Context, phase string, p *plane, workers int, r
 	return err
 }
 
-// compareWithFloor adds to the phase create its ratio to each floor, in seconds and in CPU seconds. The second depends little on
-// other load.
+// compareWithFloor adds to the phase create its ratio to each floor, in seconds and in CPU seconds (little changed by other
+// load).
 func (b *bench) compareWithFloor() {
 	for _, floor := range []string{sixRequests, threeRequests} {
 		least, measured := b.report.get(floor, "seconds")

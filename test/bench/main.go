@@ -7,10 +7,10 @@
 //	make bench N=5000 JSON=after.json
 //	go run ./test/bench compare before.json after.json
 //
-// The API server is `bowline apiserver`. The controllers are this program once more, as `bowline controllers` with a vendor in memory
-// as its only provider (vendor.go) and counters around its connections (controllers.go). The harness creates the objects while the
-// controllers run, and reads from a watch when each is done (objects.go). The floor is a bare client that sends only the requests that
-// every creation needs, one object after the other in each worker (floor.go).
+// The API server is `bowline apiserver`. The controllers are this program once more, as `bowline controllers` with a vendor in
+// memory as its only provider (vendor.go) and counters around its connections (controllers.go). The harness creates the objects
+// while the controllers run, and reads from a watch when each is done (objects.go). The floor is a bare client that sends only
+// the requests that every creation needs, one object after the other in each worker (floor.go).
 //
 // The figure "everything else: CPU seconds" is the other load of the machine, which distorts the rest.
 package main

@@ -33,9 +33,7 @@ import (
 const (
 	patience     = time.Minute // how long an operation may take, and how long its recovery
 	pollInterval = 100 * time.Millisecond
-	// window is how long an interrupted create may be in progress. Here it never is: requests of a crashed process are refused or
-	// served, and the cloud is consistent.
-	window = 100 * time.Millisecond
+	window       = 100 * time.Millisecond // how long an interrupted create may be in progress. Here it never is.
 )
 
 // An attempt is one run of an operation at an empty site, by a process with a fault.
@@ -51,8 +49,8 @@ type attempt struct {
 	password string // of the user, if any
 }
 
-// run runs the operation in the process and, if that crashes, finishes it in another one. Violations are what is wrong at the end; an
-// error is a failure of this program.
+// run runs the operation in the process and, if that crashes, finishes it in another one. Violations are what is wrong at the
+// end; an error is a failure of this program.
 func (t *attempt) run(ctx context.Context) (found []violation, err error) {
 	if err := t.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("preparing: %w", err)
@@ -113,7 +111,8 @@ func (t *attempt) overtake(ctx context.Context) error {
 	return err
 }
 
-// with runs a process until it has crashed, or the operation is done and the process idle. why is the reason if that takes too long.
+// with runs a process until it has crashed, or the operation is done and the process idle. why is the reason if that takes too
+// long.
 func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) (why, err error) {
 	stop, err := t.start(ctx, process)
 	if err != nil {
@@ -145,8 +144,7 @@ func (t *attempt) with(ctx context.Context, process *fault.Process, first bool) 
 	return why, errors.Join(err, stop())
 }
 
-// idle returns nil once a process is done and has observed everything again without a change. If no object is left to observe, it
-// sends no request.
+// idle returns nil once a process is done and has observed everything again without a change, or is silent if nothing is left.
 func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
 	polled := process.Polled()
 	if !polled && !process.Silent(5*pollInterval) { // checked first, since it is cheap
@@ -162,8 +160,7 @@ func (t *attempt) idle(ctx context.Context, process *fault.Process) error {
 	return err
 }
 
-// start starts controllers for the site's objects only, with a memory of their own, whose requests are those of the process. Stop
-// returns when they have stopped.
+// start starts controllers without memory for the site's objects, with the requests of the process. Stop waits for their end.
 func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func() error, err error) {
 	s := t.site
 	name := func(r *http.Request) (string, bool) {
@@ -201,15 +198,13 @@ func (t *attempt) start(ctx context.Context, process *fault.Process) (stop func(
 	})
 }
 
-// aboutConfig is true for requests that protect provider configurations. They happen at any time, and only operations with configs
-// depend on them.
+// aboutConfig is true for requests that protect provider configurations, which happen at any time.
 func aboutConfig(request string) bool {
 	return strings.Contains(request, "providerconfigs.fcp.") || strings.HasSuffix(request, " secrets key") ||
 		strings.HasSuffix(request, fault.Listed) // of users, before a configuration is deleted
 }
 
-// providers returns the providers to run: all of them for claims, whose managed resources get the label of the site, and only the
-// cloud's without classes otherwise.
+// providers returns all providers for claims, with the label of the site on managed resources; else the cloud's without classes.
 func (t *attempt) providers() []provider.Provider {
 	cloud := fcp.Provider()
 	if t.kind.claim == "" {

@@ -298,8 +298,7 @@ func (t *attempt) createStarted(ctx context.Context) error {
 	return err
 }
 
-// bound returns nil if the claim is ready and bound to the only managed resource, and their Secrets agree. The managed resource is
-// the object from then on.
+// bound returns nil if the claim is bound to the only managed resource, the object from then on, and their Secrets agree.
 func (t *attempt) bound(ctx context.Context) error {
 	claim, err := fresh(ctx, t, t.claim)
 	if err != nil {

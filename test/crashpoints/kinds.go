@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/test/inspect"
 )
 
-// A kind is a managed kind of the provider. Its names are chosen, or its creations can be repeated or found: no interrupted create
-// may need manual intervention. Upper-case words in its texts are those of site.object.
+// A kind is a managed kind of the provider. Its names are chosen, or its creations can be repeated or found: no interrupted
+// create may need manual intervention. Upper-case words in its texts are those of site.object.
 type kind struct {
 	name string
 	// object is YAML as a user declares it, with PLAIN in place of OPTION, or with option in operations that choose it.
@@ -131,8 +131,7 @@ func parents() []operation {
 	}
 }
 
-// configs are the operations on an object and its provider configuration, which is protected while it has users: when both are
-// deleted, it is deleted last.
+// configs are the operations on an object and its provider configuration: when both are deleted, that is deleted last.
 func configs() []operation {
 	remove := func(t *attempt, ctx context.Context) error {
 		for _, o := range t.site.configurations() {

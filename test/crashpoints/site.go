@@ -44,8 +44,7 @@ const (
 	cleanUpTime = time.Minute               // limits the clean-up after an attempt
 )
 
-// A site is where one attempt at a time runs: a namespace, a project in the cloud, and provider configurations of it, all with the
-// same name.
+// A site is where one attempt at a time runs: a namespace, a project in the cloud, and its configurations, all with one name.
 type site struct {
 	config          *rest.Config
 	client          client.Client

@@ -129,8 +129,7 @@ func Bound(ctx context.Context, c client.Client, claim resource.Claim) (*Binding
 	return Copied(ctx, c, claim, mg)
 }
 
-// Copied returns an error unless the Secret of the claim has the content of that of the managed resource, belongs to the claim, and
-// both agree to be copied.
+// Copied returns an error unless the claim's Secret has the content of the managed resource's, and both agree to be copied.
 func Copied(ctx context.Context, c client.Client, claim resource.Claim, mg resource.BindableManaged) (*Binding, error) {
 	from, to := mg.GetWriteConnectionSecretToReference(), claim.GetWriteConnectionSecretToReference()
 	if from == nil || to == nil {
@@ -243,8 +242,7 @@ func (p *Project) Census(ctx context.Context) (Census, error) {
 	return c, err
 }
 
-// Compare returns how many of the objects have no external resource, and how many external resources there are beyond one for
-// each object.
+// Compare returns how many objects have no external resource, and how many external resources there are beyond one for each.
 func Compare(have map[types.UID]int, objects []types.UID) (missing, superfluous int) {
 	left := maps.Clone(have)
 	for _, uid := range objects {

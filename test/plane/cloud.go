@@ -94,8 +94,7 @@ func (p *Plane) Admin(t testing.TB) *sdk.AdminClient {
 	return c
 }
 
-// ConnectEverywhere creates configurations named default for objects of every scope and namespace, and returns direct access to
-// their project.
+// ConnectEverywhere creates configurations named default of both scopes, and returns direct access to their project.
 func (p *Plane) ConnectEverywhere(t testing.TB) *inspect.Project {
 	t.Helper()
 	const name = "default"
@@ -119,8 +118,7 @@ func Database(name string, fanciness int) *databasev1alpha3.FavouriteDBInstance 
 	}
 }
 
-// Works returns nil if the database is Ready as declared, and its connection Secret opens a server whose max_connections is its
-// fanciness level.
+// Works returns nil if the database is Ready, and its connection Secret opens a server with max_connections as declared.
 func (p *Plane) Works(ctx context.Context, name string) error {
 	db := &databasev1alpha3.FavouriteDBInstance{}
 	db.Name = name
@@ -163,8 +161,7 @@ func (p *Plane) Gone(ctx context.Context, name string) error {
 	return nil
 }
 
-// Share starts a PostgreSQL server for many tenants, with settings such as "max_connections=40", and refers provider sql's
-// ProviderConfig default to it. The server ends with the test.
+// Share starts a PostgreSQL server with settings such as "max_connections=40" for the test: provider sql's config default.
 func (p *Plane) Share(t testing.TB, settings ...string) *postgresql.Server {
 	t.Helper()
 	started, err := postgresqltest.Start(settings...)
@@ -199,7 +196,8 @@ func (p *Plane) Share(t testing.TB, settings ...string) *postgresql.Server {
 	return server
 }
 
-// FavouriteClass returns a class whose claims get a server of their own. Connection Secrets of the managed resources are in namespace.
+// FavouriteClass returns a class whose claims get a server of their own. Connection Secrets of the managed resources are in
+// namespace.
 func FavouriteClass(name, namespace string, labels map[string]string) *databasev1alpha3.FavouriteDBInstanceClass {
 	c := &databasev1alpha3.FavouriteDBInstanceClass{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	c.SetWriteConnectionSecretsToNamespace(namespace)

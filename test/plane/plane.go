@@ -228,8 +228,7 @@ func FreeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// build builds the program unless it is up to date, once per test binary, and returns its path. Other test binaries wait: two links
-// at a time would overwrite each other's file.
+// build builds the program unless it is up to date. Other test binaries wait: two links would overwrite each other's file.
 var build = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

@@ -3,18 +3,16 @@
 
 // Package cache is the cloud's cache service, whose instances are Redis servers.
 //
-// All state of a server is read from its folder and from the server and never kept in memory, so every operation may be
-// interrupted anywhere and repeated, also by another process. In addition to the files of host.Folder there are:
+// All state is read from the folder and the server and never kept in memory, so every operation may be interrupted anywhere and
+// repeated, also by another process. Arguments, environments and logs contain no secrets. Beside the files of host.Folder there
+// are:
 //
 //	<folder>/redis.conf         0600, owned by the server's account; written before every start
 //	<folder>/data/control.sock  the socket of this package
 //
-// Clients are the user "default" with the password of the record, and may do everything but administer the server. The user
-// "cloud" administers it: its password is the secret of the record, and it connects to the socket. So clients cannot change
-// what the cloud relies on, and a program that took the port of a server that is down learns nothing. The server stores only
-// hashes of passwords.
-//
-// Arguments, environments and logs contain no secrets.
+// Clients are the user "default" and may do everything but administer the server. The user "cloud" does, with the secret of the
+// record and through the socket. So clients cannot change what the cloud relies on, and a program that took the port of a server
+// that is down learns nothing. The server stores only hashes of passwords.
 package cache
 
 import (

@@ -48,8 +48,7 @@ func software(searchPath []string) host.Software {
 	}
 }
 
-// choose returns the program of the version, or else the first one: later versions can read the data of earlier ones, and usually
-// only one is installed.
+// choose returns the program of the version, or else the first one: later versions can read the data of earlier ones.
 func choose(installed []host.Program, version string) (host.Program, error) {
 	for _, p := range installed {
 		if p.Version == version {
@@ -181,8 +180,7 @@ func passwordRule(password string) string {
 	return "#" + hex.EncodeToString(hash[:])
 }
 
-// configuration returns the configuration file of a server. Writes survive a kill of the server at once, and are on disk a second
-// later at most.
+// configuration returns the configuration file. Writes survive a kill of the server at once, and are on disk within a second.
 func configuration(data string, port int, r record) string {
 	lines := []string{
 		"bind " + host.Loopback,

@@ -3,11 +3,9 @@
 
 // Package database is the cloud's database service, whose instances are PostgreSQL servers.
 //
-// All state of a server is read from its folder and from /proc and never kept in memory: whether the data was initialized,
-// whether a server runs and with which settings (postmaster.pid and the arguments of the process). So every operation may be
-// interrupted anywhere and repeated, also by another process.
-//
-// Arguments, environments and logs contain no secrets.
+// All state of a server is read from its folder and from /proc (postmaster.pid and the arguments of the process) and never kept
+// in memory. So every operation may be interrupted anywhere and repeated, also by another process. Arguments, environments and
+// logs contain no secrets.
 package database
 
 import (
@@ -27,10 +25,8 @@ const username = "postgres"
 
 // Spec is the part of records that only databases have.
 type Spec struct {
-	FancinessLevel int // the desired one
-	// FormerPasswords are those that the server may have instead of Password, while a change of it is not known to be applied;
-	// empty otherwise.
-	FormerPasswords []string
+	FancinessLevel  int      // the desired one
+	FormerPasswords []string // those that the server may have while a change of Password is not known to be applied
 }
 
 // Service is the database service.
@@ -38,8 +34,7 @@ type Service = service.Service[Spec, api.CreateInstanceInput, api.UpdateInstance
 
 type record = service.Record[Spec]
 
-// New returns a service that is not running yet. The search path has folders, or patterns of folders; parallel is how many data
-// folders are initialized at the same time.
+// New returns a service that is not running yet. parallel is how many data folders are initialized at the same time.
 func New(env service.Environment, searchPath []string, parallel int) *Service {
 	slots := make(chan struct{}, parallel)
 	return service.New(env, service.Kind[Spec, api.CreateInstanceInput, api.UpdateInstanceInput]{

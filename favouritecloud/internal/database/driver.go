@@ -32,8 +32,7 @@ const (
 
 	oldestMajor = 12              // the first version that detects processes of a killed server that still use the data
 	initDelay   = 5 * time.Second // how long child processes of a killed initdb may hold its output open
-	// maxStartSkew is the largest difference between the start time of /proc and that of the pid file: one is rounded, the other
-	// is written a moment later.
+	// maxStartSkew allows for the rounded start time of /proc, and for the pid file, which is written a moment later.
 	maxStartSkew = 10 * time.Second
 )
 
@@ -98,8 +97,7 @@ func (d *driver) Find(context.Context, record) (*host.Server, error) {
 	return nil, cmp.Or(err, host.ErrEnded)
 }
 
-// isServer reports whether the process is the server of this data. The pid file does not prove that: after a crash of the
-// machine its pid may belong to any process, also to the server of another folder.
+// isServer checks what the pid file does not prove: after a crash of the machine its pid may belong to any process.
 func isServer(data string, info host.Info, file pidFile) bool {
 	return info.Command == serverProgram && slices.Contains(info.Args, data) && info.Started.Sub(file.started).Abs() <= maxStartSkew
 }
@@ -263,8 +261,7 @@ var errUnfinished = errors.New("postmaster.pid is unfinished")
 
 const pidFileName = "postmaster.pid"
 
-// pidFile is the content of postmaster.pid, a line for each of: pid, data folder, start time, port, socket folder, address,
-// shared memory, state.
+// pidFile is the content of postmaster.pid: pid, data folder, start time, port, socket folder, address, shared memory, state.
 type pidFile struct {
 	pid     int
 	started time.Time

@@ -78,8 +78,7 @@ func (d *driver) firstPassword() (string, error) {
 // errWrongPassword reports that the server refused every password that was tried.
 var errWrongPassword = errors.New("the server refuses the password")
 
-// findPassword returns the first candidate that is the password of the superuser. The error is errWrongPassword when none is.
-// Errors contain no password.
+// findPassword returns the first candidate that is the password of the superuser, or errWrongPassword. Errors contain none.
 func findPassword(ctx context.Context, port int, candidates []string) (string, error) {
 	for _, password := range candidates {
 		conn, err := connect(ctx, port, password)

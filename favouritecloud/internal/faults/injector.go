@@ -1,10 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults selects the faults of calls: latency, throttling, errors, dropped answers and stale reads. It also counts calls.
-//
-// It only decides, by the rules of an administrator and a seeded generator; package httpapi injects the faults that Judge
-// returns. So the same calls in the same order get the same faults.
+// Package faults selects the faults of calls by the rules of an administrator and a seeded generator, and counts calls. Package
+// httpapi injects the faults. The same calls in the same order get the same ones.
 package faults
 
 import (
@@ -179,8 +177,7 @@ func (r *rule) matches(c Call) bool {
 	return m == nil || (m.Method == "" || m.Method == c.Method) && (m.Service == "" || m.Service == c.Service)
 }
 
-// judge adds the faults of the rule to the verdict. It draws the same random numbers for every verdict, so that faults that
-// depend on the time do not change those that depend on the seed.
+// judge adds the faults of the rule to the verdict. It always draws, so that faults by time do not change those by the seed.
 func (r *rule) judge(c Call, now time.Time, v *Verdict) {
 	fails := r.ErrorRate > 0 && r.random.Float64() < r.ErrorRate
 	drops := r.DropRate > 0 && c.writes() && r.random.Float64() < r.DropRate

@@ -19,8 +19,7 @@ type Account struct {
 	UID, GID int    // UID and GID are the user and group ids
 }
 
-// FindAccount returns the account of new servers: that of this process. PostgreSQL refuses to run as root; if this process
-// is root, it is the account postgres or, if there is none, nobody.
+// FindAccount returns the account of new servers: that of this process; for root, which PostgreSQL refuses, postgres or nobody.
 func FindAccount() (Account, error) {
 	if os.Geteuid() != 0 {
 		return accountOf(os.Geteuid(), os.Getegid()), nil

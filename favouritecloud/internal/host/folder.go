@@ -179,8 +179,7 @@ func (f *Folder) Adopt(p *Process, args []string) *Server {
 	return &Server{Process: p, Args: args, folder: f, logStart: logSize(f.log())}
 }
 
-// AwaitReady returns nil as soon as isReady returns true. It fails when the server ends, with the last cause in its log, or when
-// ctx ends.
+// AwaitReady waits until isReady returns true. It fails when ctx ends, or the server, then with the last cause in its log.
 func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) bool) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
@@ -196,8 +195,7 @@ func (s *Server) AwaitReady(ctx context.Context, isReady func(context.Context) b
 	return nil
 }
 
-// Shutdown ends the server in an orderly way and closes it. After a timeout it ends the server by Clear, which loses no data but
-// may make the next start slower.
+// Shutdown ends the server in an orderly way and closes it. After a timeout it uses Clear, which may make the next start slower.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.Signal(s.folder.Stop); err != nil && !errors.Is(err, ErrEnded) {
 		return fmt.Errorf("stopping server: %w", err)
@@ -216,8 +214,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// openLog opens the log for a server that is about to start, and returns the offset at which its output will begin. The server
-// writes to the file directly, also after this process has ended.
+// openLog opens the log for a server, which also writes to it after this process has ended, and returns where its output begins.
 func openLog(path string) (log *os.File, start int64, err error) {
 	if logSize(path) > maxLogBytes {
 		if err := os.Rename(path, path+".old"); err != nil {

@@ -119,11 +119,9 @@ func (p *Process) Close() {
 
 // Info is the data of /proc about a process.
 type Info struct {
-	Command string   // the name of the program, at most 15 characters
-	Args    []string // the arguments, the program first. A process may have overwritten them.
-	// Dir is the working directory; empty when this process may not read it, as root in a container often may not for
-	// processes of other users.
-	Dir     string
+	Command string    // the name of the program, at most 15 characters
+	Args    []string  // the arguments, the program first. A process may have overwritten them.
+	Dir     string    // the working directory; empty when this process may not read it, as often root in a container
 	Started time.Time // when the process started, by the current clock: it moves when the clock is set
 }
 

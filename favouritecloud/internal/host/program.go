@@ -37,8 +37,7 @@ type Software struct {
 	Oldest  int            // the oldest suitable major version
 }
 
-// Find returns the installed programs: in the order of the search path, and within one pattern the newest first. Each version is
-// listed once. The result is not cached, so that new installations are found.
+// Find returns the installed programs, each version once: in the order of the search path, the newest of a pattern first.
 func (s Software) Find(ctx context.Context) ([]Program, error) {
 	var found []Program
 	for _, pattern := range s.SearchPath {
@@ -67,8 +66,7 @@ func (s Software) Find(ctx context.Context) ([]Program, error) {
 	return found, nil
 }
 
-// versionOf returns an empty version if the program cannot run, for example because it is half removed, or prints something
-// else. The error is that of ctx.
+// versionOf returns an empty version if the program cannot run, for example when it is half removed. The error is that of ctx.
 func (s Software) versionOf(ctx context.Context, path string) (string, error) {
 	output, err := exec.CommandContext(ctx, path, "--version").Output()
 	if ctx.Err() != nil {
@@ -94,9 +92,8 @@ func Major(version string) int {
 // Loopback is the only address that servers listen on.
 const Loopback = "127.0.0.1"
 
-// PortRange holds the ports from First up to, but not including, End. Each service has its own, so that it cannot take the
-// port of another service's server that is down. All ranges lie below that of outgoing connections of Linux (32768 and up),
-// so that a server rarely loses its port while it is down.
+// PortRange holds the ports from First up to, but not including, End. Each service has its own, and all lie below those of
+// outgoing connections of Linux (32768 and up), so that a server rarely loses its port while it is down.
 type PortRange struct{ First, End int }
 
 // Port ranges of the services.

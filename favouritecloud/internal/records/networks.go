@@ -1,10 +1,9 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package records has the services whose resources are records only and ready at once: networks, subnets and node groups.
-//
-// The cloud chooses the names of networks and subnets, and ignores idempotency keys for them: a client that lost the answer to a
-// create request can find the resource only by its labels.
+// Package records has the services whose resources are records only and ready at once: networks, subnets and node groups. The
+// cloud chooses the names of networks and subnets and ignores idempotency keys for them: only labels find one whose answer was
+// lost.
 package records
 
 import (

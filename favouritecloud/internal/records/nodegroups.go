@@ -143,8 +143,7 @@ func (s *NodeGroups) Autoscale(project, name string, decode service.Decode) (any
 	})
 }
 
-// Run changes the size of all groups with autoscaling, so that clients meet a field with another writer: one step after each
-// interval, until ctx ends.
+// Run autoscales all groups by one step after each interval, so that clients meet a field with another writer.
 func (s *NodeGroups) Run(ctx context.Context, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -160,8 +159,7 @@ func (s *NodeGroups) Run(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// scale changes the size of a group with autoscaling by one: up to the maximum size, down to the minimum, and so on. It reports
-// whether it did.
+// scale changes the size of a group with autoscaling by one, up and down between its bounds. It reports whether it did.
 func scale(r *service.Record[group]) bool {
 	g, size := &r.Spec, &r.Spec.ScalingConfig[0]
 	if r.Labels[api.AutoscaleLabel] != "true" || size.MinSize >= size.MaxSize {

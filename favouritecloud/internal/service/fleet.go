@@ -40,8 +40,7 @@ type Servers[Spec any] struct {
 	NewDriver func(Site[Spec]) Driver[Spec] // returns the Driver of a server
 }
 
-// checkVersion refuses a request for a version that is not available. No version is valid, also for resources that are records
-// only.
+// checkVersion refuses a version that is not available. No version is valid, also for resources that are records only.
 func (s *Servers[Spec]) checkVersion(ctx context.Context, version string) error {
 	if version == "" {
 		return nil
@@ -67,8 +66,7 @@ type Driver[Spec any] interface {
 	Find(ctx context.Context, r Record[Spec]) (*host.Server, error)
 	// Fits reports whether the server can continue to run, or must be restarted to match the record.
 	Fits(s *host.Server, r Record[Spec]) bool
-	// Prepare makes sure that one of the programs can be started, and returns the function that starts it. The current server, if
-	// any, is stopped in between.
+	// Prepare returns the function that starts one of the programs. The current server, if any, is stopped in between.
 	Prepare(ctx context.Context, r Record[Spec], installed []host.Program) (start func(port int) (*host.Server, error), err error)
 	// Settle waits until the server accepts connections and applies the rest of the record to it.
 	Settle(ctx context.Context, s *host.Server, r Record[Spec]) (Seen, error)
@@ -228,8 +226,7 @@ func (f *fleet[Spec]) Run(ctx context.Context) error {
 	return nil
 }
 
-// enqueue requests a pass of the record's worker, which it starts if there is none. While Run does not run, it does nothing: the
-// next Run enqueues every record.
+// enqueue requests a pass of the record's worker, which it starts. It does nothing before Run, which enqueues every record.
 func (f *fleet[Spec]) enqueue(r Record[Spec]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -4,10 +4,10 @@
 // Package service is the common part of all services of the cloud: it creates, reads, searches, changes and deletes the records
 // of resources. A Kind has what differs: how requests are validated and what the API shows.
 //
-// Some resources are servers on this machine. The record is then the desired state, and a folder and a process are the actual
-// state. One worker per record compares both and acts, one pass at a time: each pass reads everything again, may stop anywhere,
-// and can be repeated, also by another process. No state is kept only in memory, so a cloud that was killed continues after its
-// restart, and adopts the servers that still run. A Driver runs the server.
+// Some resources are servers on this machine. The record is then the desired state, a folder and a process the actual one. One
+// worker per record compares both and acts: each pass reads everything again, may stop anywhere, and can be repeated, also by
+// another process. So a cloud that was killed continues after its restart, and adopts the servers that still run. A Driver runs
+// the server.
 package service
 
 import (
@@ -93,8 +93,7 @@ type Created struct {
 // replay is the answer to the request that created a resource.
 type replay struct{ Answer json.RawMessage }
 
-// Service answers the requests of one service. If its resources are servers, call Recover, then Run, and the other methods while
-// Run runs.
+// Service answers the requests of one service. For servers call Recover, then Run, and the other methods while Run runs.
 type Service[Spec, In, Change any] struct {
 	Kind[Spec, In, Change]
 	*fleet[Spec]
@@ -108,9 +107,8 @@ func New[Spec, In, Change any](env Environment, k Kind[Spec, In, Change]) *Servi
 	}}
 }
 
-// Create creates a resource, or returns the answer to an earlier request with the same idempotency key in the same project, if
-// the key is not empty. A replay ignores the request: a client that retries after a crash may send an edited request and still
-// needs the password.
+// Create creates a resource, or returns the answer to an earlier request of the project with the same idempotency key, if any. A
+// replay ignores the request: a client that retries after a crash may send an edited one and still needs the password.
 func (s *Service[Spec, In, Change]) Create(ctx context.Context, project, key string, decode Decode) (created Created, err error) {
 	err = s.Store.Read(func(tx *store.Tx) error { return s.replay(tx, project, key, &created) })
 	if err != nil || created.Replayed {
@@ -192,8 +190,7 @@ func (s *Service[Spec, In, Change]) Get(project, name string, asOf time.Time) (a
 	return s.show(r, err, project, name)
 }
 
-// List returns the resources of a project that have all of the labels, ordered by name. If asOf is not zero, resources that were
-// created later are not found.
+// List returns the resources of a project that have all of the labels, ordered by name. asOf is as in Get.
 func (s *Service[Spec, In, Change]) List(project string, labels map[string]string, asOf time.Time) ([]any, error) {
 	shown := []any{} // An empty list, not null.
 	err := s.Store.Read(func(tx *store.Tx) error {
@@ -273,8 +270,7 @@ func (s *Service[Spec, In, Change]) Delete(project, name string) (any, error) {
 	return s.show(r, err, project, name)
 }
 
-// show returns the answer about a resource. It converts a missing resource to a refusal, and adds the resource to internal
-// errors.
+// show returns the answer about a resource, a refusal if there is none. It adds the resource to internal errors.
 func (s *Service[Spec, In, Change]) show(r Record[Spec], err error, project, name string) (any, error) {
 	_, refused := errors.AsType[*refusal.Error](err)
 	switch {

@@ -86,8 +86,7 @@ func (w *worker[Spec]) run(ctx context.Context) {
 	}
 }
 
-// wait returns true when it is time for another pass: after the pause (0: unlimited), when one is requested, or when the server
-// has ended. It returns false when ctx has ended.
+// wait returns after the pause (0: unlimited), when a pass is requested or the server has ended; false when ctx has ended.
 func (w *worker[Spec]) wait(ctx context.Context, pause time.Duration) bool {
 	var retry <-chan time.Time
 	if pause > 0 {
@@ -103,8 +102,7 @@ func (w *worker[Spec]) wait(ctx context.Context, pause time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// pass compares the record and the server, and acts. It returns the pause until the next pass, 0 if none is needed until
-// something changes.
+// pass compares the record and the server, and acts. It returns the pause until the next pass, 0 if something has to change.
 func (w *worker[Spec]) pass(ctx context.Context) (retry time.Duration, deleted bool) {
 	if !w.goodSince.IsZero() && time.Since(w.goodSince) > w.fleet.RetryInterval {
 		w.failures = 0 // If a server that ran for long ends, it is restarted without a pause.
@@ -146,8 +144,7 @@ func (w *worker[Spec]) find(ctx context.Context, r Record[Spec]) (bool, error) {
 	return true, nil
 }
 
-// provide makes sure that the server runs as the record requires and accepts connections. If the server ended since the last
-// pass, it fails once and starts nothing.
+// provide runs the server as the record requires. If it ended since the last pass, provide fails once and starts nothing.
 func (w *worker[Spec]) provide(ctx context.Context, r Record[Spec]) error {
 	if w.hasEnded() {
 		w.forget()
@@ -280,8 +277,7 @@ func (w *worker[Spec]) record(observe func(*Record[Spec])) (changed bool, err er
 	return changed && err == nil, nil
 }
 
-// remove ends the server, deletes the data and then the record, in this order: as long as anything is left, the status is
-// DELETING, also after a restart of the cloud.
+// remove deletes the record last: as long as anything is left, the status is DELETING, also after a restart of the cloud.
 func (w *worker[Spec]) remove(ctx context.Context, r Record[Spec]) error {
 	if err := w.folder.Remove(ctx); err != nil {
 		return err

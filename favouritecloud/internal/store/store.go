@@ -1,10 +1,8 @@
 // Copyright The Bowline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps the cloud's durable state in one bbolt file.
-//
-// Every change is one transaction that is on disk when the call returns. The lock of the file guarantees that only one cloud uses
-// the folder. The file contains the passwords of instances and is readable by its owner only; of API keys it contains hashes.
+// Package store keeps the cloud's durable state in one bbolt file, whose lock guarantees that only one cloud uses the folder. The
+// file contains the passwords of instances and is readable by its owner only; of API keys it contains hashes.
 package store
 
 import (
@@ -24,8 +22,7 @@ import (
 // lockTimeout is how long a killed cloud may take to release the lock.
 const lockTimeout = time.Second
 
-// format names the layout of the file. A file with records and another layout is refused: a cloud that found none of its records in
-// it would delete the servers that they describe.
+// format names the layout of the file. Another one is refused: a cloud that found no records would delete their servers.
 const format = "2"
 
 // ErrNotFound reports that there is no such record.
@@ -37,8 +34,7 @@ type Store struct {
 	pidPath string
 }
 
-// Open opens the state in a folder and creates it if there is none. If another process has it open, Open fails within about a
-// second with an error that names the process.
+// Open opens or creates the state in a folder. It fails after a second with an error that names the process that has it open.
 func Open(folder string) (*Store, error) {
 	pidPath := filepath.Join(folder, "pid")
 	db, err := bbolt.Open(filepath.Join(folder, "state.db"), 0o600, &bbolt.Options{Timeout: lockTimeout})
@@ -87,8 +83,7 @@ func (s *Store) Read(f func(*Tx) error) error {
 	return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{bolt: tx}) })
 }
 
-// Write lets f read and change the state. Nothing is written when f returns an error, which Write returns; otherwise all changes
-// are on disk when Write returns nil. Writes run one at a time.
+// Write lets f change the state, one at a time. All changes are on disk when it returns nil; none is when f returns an error.
 func (s *Store) Write(f func(*Tx) error) error {
 	return s.db.Update(func(tx *bbolt.Tx) error { return f(&Tx{bolt: tx}) })
 }
