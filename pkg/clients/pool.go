@@ -146,10 +146,8 @@ type Factory[S, C any] struct {
 
 // A Connection is what a client is created from.
 type Connection[S any] struct {
-	// Name of the ProviderConfig in messages, for example ProviderConfig "default".
-	Name string
-	// Settings are the spec of the ProviderConfig.
-	Settings S
+	Name     string // of the ProviderConfig in messages, for example ProviderConfig "default"
+	Settings S      // spec of the ProviderConfig
 	// Credentials that spec.credentials refers to. Nil if it refers to none, or to a Secret without a key.
 	Credentials []byte
 	// Secret holds all keys of the Secret that spec.credentials refers to, so that the connection Secret of a managed resource
@@ -264,12 +262,12 @@ func (c *cache[C]) fill(e *entry[C], create func() (C, error)) {
 	go func() {
 		defer c.release(e)
 		defer close(e.ready)
-		defer func() { e.failedAt = time.Now() }()
 		defer func() {
 			if recover() != nil {
 				c.log.Error(nil, "The provider's code panicked", "call", "New", "stack", string(debug.Stack()))
 				e.err = errors.New("the provider's code panicked: see the controller's log")
 			}
+			e.failedAt = time.Now()
 		}()
 		e.client, e.err = create()
 	}()
@@ -302,7 +300,7 @@ func (c *cache[C]) release(e *entry[C]) {
 	unused, retired := e.users == 0, e.retired
 	if unused && !retired {
 		e.idle = time.AfterFunc(c.idle, func() {
-			c.closeAll(c.retire(func(_ limits.Key, other *entry[C]) bool { return other == e && e.users == 0 }))
+			c.retire(func(_ limits.Key, other *entry[C]) bool { return other == e && e.users == 0 })
 		})
 	}
 	c.mu.Unlock()
@@ -313,7 +311,7 @@ func (c *cache[C]) release(e *entry[C]) {
 
 // forget retires the client of a ProviderConfig. It does not wait for Close, which may call the external system.
 func (c *cache[C]) forget(key limits.Key) {
-	go c.closeAll(c.retire(func(other limits.Key, _ *entry[C]) bool { return other == key }))
+	go c.retire(func(other limits.Key, _ *entry[C]) bool { return other == key })
 }
 
 // stop retires all clients, also those that are added later. Those in use are closed by their last users.
@@ -321,28 +319,25 @@ func (c *cache[C]) stop() {
 	c.mu.Lock()
 	c.stopped = true
 	c.mu.Unlock()
-	c.closeAll(c.retire(func(limits.Key, *entry[C]) bool { return true }))
+	c.retire(func(limits.Key, *entry[C]) bool { return true })
 }
 
-// retire removes clients from the cache and returns those without users, which the caller has to close.
-func (c *cache[C]) retire(which func(limits.Key, *entry[C]) bool) (unused []*entry[C]) {
+// retire removes clients from the cache and closes those without users.
+func (c *cache[C]) retire(which func(limits.Key, *entry[C]) bool) {
+	var unused []*entry[C]
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for key, e := range c.entries {
 		if which(key, e) && c.remove(key, e) {
 			unused = append(unused, e)
 		}
 	}
-	return unused
-}
-
-func (c *cache[C]) closeAll(clients []*entry[C]) {
-	for _, e := range clients {
+	c.mu.Unlock()
+	for _, e := range unused {
 		c.close(e)
 	}
 }
 
-// remove is retire for one client, which the caller has to close if it is unused. The caller holds the lock.
+// remove retires one client, which the caller has to close if it is unused. The caller holds the lock.
 func (c *cache[C]) remove(key limits.Key, e *entry[C]) (unused bool) {
 	delete(c.entries, key)
 	e.retired = true

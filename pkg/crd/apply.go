@@ -31,10 +31,8 @@ import (
 const (
 	// FieldManager is the field manager of definitions.
 	FieldManager = "bowline-crds"
-
 	// LabelManagedBy, with the value ManagedBy, marks the definitions that Apply may change and is set by it.
 	LabelManagedBy = "bowline.dev/managed-by"
-
 	// ManagedBy is the value of LabelManagedBy.
 	ManagedBy = "bowline"
 )
@@ -122,20 +120,14 @@ type installer struct {
 
 // newInstaller gives the client a fixed mapping for its one kind, which saves discovery requests.
 func newInstaller(cfg *rest.Config) (*installer, error) {
-	types := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(types); err != nil {
-		return nil, fmt.Errorf("registering apiextensions types: %w", err)
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
+	types, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+	typesErr := apiextensionsv1.AddToScheme(types)
 	mapper.Add(kind(), meta.RESTScopeRoot)
 	c, err := client.New(cfg, client.Options{Scheme: types, Mapper: mapper})
-	if err != nil {
-		return nil, fmt.Errorf("creating client: %w", err)
-	}
 	whole := rest.CopyConfig(cfg)
 	whole.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	raw, err := rest.UnversionedRESTClientFor(whole)
-	if err != nil {
+	raw, rawErr := rest.UnversionedRESTClientFor(whole)
+	if err := errors.Join(typesErr, err, rawErr); err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
 	return &installer{client: c, raw: raw}, nil
@@ -283,20 +275,15 @@ func decide(installed, wanted *apiextensionsv1.CustomResourceDefinition) (decisi
 			"run a newer one, or stop serving that version first", strings.Join(dropped, ", "))}, nil
 	}
 	// Decoded values are compared, since order and spaces of the raw JSON in schemas do not count.
-	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(installed)
-	if err != nil {
+	is, isErr := runtime.DefaultUnstructuredConverter.ToUnstructured(installed)
+	want, wantErr := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err := errors.Join(isErr, wantErr); err != nil {
 		return decision{}, fmt.Errorf("decoding definition: %w", err)
 	}
-	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
-	if err != nil {
-		return decision{}, fmt.Errorf("decoding definition: %w", err)
+	contains := func(whole, part map[string]string) bool {
+		return labels.SelectorFromSet(part).Matches(labels.Set(whole))
 	}
 	same := reflect.DeepEqual(is["spec"], want["spec"]) && contains(installed.Labels, wanted.Labels) &&
-		contains(installed.Annotations, wanted.Annotations)
+		contains(installed.Annotations, wanted.Annotations) // those of others are ignored
 	return decision{write: !same}, nil
-}
-
-// contains is true if whole has all entries of part: labels and annotations of others are ignored.
-func contains(whole, part map[string]string) bool {
-	return labels.SelectorFromSet(part).Matches(labels.Set(whole))
 }

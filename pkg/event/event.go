@@ -8,6 +8,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,11 +28,9 @@ type Reason string
 
 // An Explanation documents a reason. The page docs/reasons.md is generated from them.
 type Explanation struct {
-	Reason Reason
-	// Meaning of the reason.
+	Reason  Reason
 	Meaning string
-	// Action for the user; empty if none is required.
-	Action string
+	Action  string // for the user; empty if none is required
 }
 
 // Explain returns the explanation of a reason.
@@ -41,12 +40,9 @@ func Explain(r Reason, meaning, action string) Explanation {
 
 // An Event is something that happened to an object.
 type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is a CamelCase identifier.
-	Reason Reason
-	// Message is for people. It has no changing text such as times or request ids, so that equal events aggregate.
-	Message string
+	Type    string // Normal or Warning
+	Reason  Reason
+	Message string // for people, without changing text such as times or request ids, so that equal events aggregate
 }
 
 // Normal returns an event that requires no action.
@@ -91,8 +87,7 @@ func (r *APIRecorder) Event(ctx context.Context, about client.Object, e Event) e
 	if err != nil {
 		return err
 	}
-	err = r.client.Create(ctx, ev)
-	if !apierrors.IsAlreadyExists(err) {
+	if err := r.client.Create(ctx, ev); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return r.count(ctx, ev)
@@ -103,32 +98,18 @@ func (r *APIRecorder) build(about client.Object, e Event) (*corev1.Event, error)
 	if err != nil {
 		return nil, fmt.Errorf("describing the object of an event: %w", err)
 	}
-	namespace := about.GetNamespace()
-	if namespace == "" {
-		namespace = defaultNamespace
-	}
 	if len(e.Message) > maxMessage {
 		e.Message = strings.ToValidUTF8(e.Message[:maxMessage-3], "") + "..."
 	}
 	now := metav1.NewTime(r.now())
 	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: r.name(about, e)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(about.GetNamespace(), defaultNamespace), Name: r.name(about, e)},
 		InvolvedObject: corev1.ObjectReference{
-			APIVersion:      gvk.GroupVersion().String(),
-			Kind:            gvk.Kind,
-			Namespace:       about.GetNamespace(),
-			Name:            about.GetName(),
-			UID:             about.GetUID(),
-			ResourceVersion: about.GetResourceVersion(),
+			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: about.GetNamespace(), Name: about.GetName(),
+			UID: about.GetUID(), ResourceVersion: about.GetResourceVersion(),
 		},
-		Type:                e.Type,
-		Reason:              string(e.Reason),
-		Message:             e.Message,
-		Source:              corev1.EventSource{Component: r.source},
-		ReportingController: r.source,
-		FirstTimestamp:      now,
-		LastTimestamp:       now,
-		Count:               1,
+		Type: e.Type, Reason: string(e.Reason), Message: e.Message, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: r.source}, ReportingController: r.source,
 	}, nil
 }
 

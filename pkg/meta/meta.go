@@ -11,6 +11,7 @@ package meta
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,20 +24,13 @@ import (
 
 // Annotations of managed resources.
 const (
-	// AnnotationKeyExternalName holds the name of the external resource in its own environment (R62).
-	AnnotationKeyExternalName = "crossplane.io/external-name"
-	// AnnotationKeyExternalCreatePending holds the time at which the last creation began (R75).
-	AnnotationKeyExternalCreatePending = "crossplane.io/external-create-pending"
-	// AnnotationKeyExternalCreateSucceeded holds the time at which a creation last succeeded (R75).
-	AnnotationKeyExternalCreateSucceeded = "crossplane.io/external-create-succeeded"
-	// AnnotationKeyExternalCreateFailed holds the time at which a creation last failed (R75).
-	AnnotationKeyExternalCreateFailed = "crossplane.io/external-create-failed"
-	// AnnotationKeyReconciliationPaused pauses an object if its value is exactly "true" (R96).
-	AnnotationKeyReconciliationPaused = "crossplane.io/paused"
-	// AnnotationKeyPollInterval is the interval between polls of the external resource, as a Go duration of at least a second.
-	AnnotationKeyPollInterval = "crossplane.io/poll-interval"
-	// AnnotationKeyReconcileRequestedAt triggers a reconciliation when its value changes.
-	AnnotationKeyReconcileRequestedAt = "crossplane.io/reconcile-requested-at"
+	AnnotationKeyExternalName            = "crossplane.io/external-name"             // in the external system (R62)
+	AnnotationKeyExternalCreatePending   = "crossplane.io/external-create-pending"   // when the last creation began (R75)
+	AnnotationKeyExternalCreateSucceeded = "crossplane.io/external-create-succeeded" // when a creation last succeeded (R75)
+	AnnotationKeyExternalCreateFailed    = "crossplane.io/external-create-failed"    // when a creation last failed (R75)
+	AnnotationKeyReconciliationPaused    = "crossplane.io/paused"                    // exactly "true" pauses the object (R96)
+	AnnotationKeyPollInterval            = "crossplane.io/poll-interval"             // a Go duration of at least a second
+	AnnotationKeyReconcileRequestedAt    = "crossplane.io/reconcile-requested-at"    // a new value triggers a reconciliation
 	// AnnotationKeyOrphanOnDelete lets the deletion of an object that is paused, or has an interrupted create, finish and orphan
 	// the external resource, if its value is exactly "true" (N31).
 	AnnotationKeyOrphanOnDelete = "bowline.dev/orphan-on-delete"
@@ -62,14 +56,10 @@ const LabelKeyClaimKind = "bowline.dev/claim-kind"
 // Labels of external resources whose systems support labels or tags. The keys have no dots or slashes, which not all systems
 // permit (P13).
 const (
-	// ExternalLabelKind is the kind of the managed resource, as <kind>.<group> in lower case; informational (P12).
-	ExternalLabelKind = "crossplane-kind"
-	// ExternalLabelName is the name of the managed resource; informational (P11).
-	ExternalLabelName = "crossplane-name"
-	// ExternalLabelProvider is the name of the ProviderConfig; informational (P11).
-	ExternalLabelProvider = "crossplane-provider"
-	// ExternalLabelUID is the UID of the managed resource, which proves ownership (N23).
-	ExternalLabelUID = "bowline-uid"
+	ExternalLabelKind     = "crossplane-kind"     // as <kind>.<group> in lower case; informational (P12)
+	ExternalLabelName     = "crossplane-name"     // of the managed resource; informational (P11)
+	ExternalLabelProvider = "crossplane-provider" // name of the ProviderConfig; informational (P11)
+	ExternalLabelUID      = "bowline-uid"         // of the managed resource, which proves ownership (N23)
 )
 
 // GetExternalName returns the external name, or an empty string if there is none yet.
@@ -127,27 +117,20 @@ func RemoveFinalizer(o metav1.Object, finalizer string) {
 
 // AsController returns an owner reference to the object as controller. It does not block the owner's deletion.
 func AsController(o metav1.Object, of schema.GroupVersionKind) metav1.OwnerReference {
-	controller := true
-	return metav1.OwnerReference{
-		APIVersion: of.GroupVersion().String(),
-		Kind:       of.Kind,
-		Name:       o.GetName(),
-		UID:        o.GetUID(),
-		Controller: &controller,
-	}
+	apiVersion, kind := of.ToAPIVersionAndKind()
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(), Controller: new(true)}
 }
 
 // AddOwnerReference adds an owner reference, or replaces the one to the same owner (A21).
 func AddOwnerReference(o metav1.Object, owner metav1.OwnerReference) {
 	references := slices.Clone(o.GetOwnerReferences())
-	for i := range references {
-		if references[i].UID == owner.UID {
-			references[i] = owner
-			o.SetOwnerReferences(references)
-			return
-		}
+	i := slices.IndexFunc(references, func(r metav1.OwnerReference) bool { return r.UID == owner.UID })
+	if i < 0 {
+		references = append(references, owner)
+	} else {
+		references[i] = owner
 	}
-	o.SetOwnerReferences(append(references, owner))
+	o.SetOwnerReferences(references)
 }
 
 // HaveSameController is true if both objects are controlled by the same object (R163).
@@ -164,15 +147,12 @@ func NamespacedNameOf(ref *corev1.ObjectReference) types.NamespacedName {
 // GetExternalLabels returns the labels for the external resource of the managed resource (P10, N23).
 func GetExternalLabels(o metav1.Object, kind schema.GroupKind, providerConfig string) map[string]string {
 	return map[string]string{
-		ExternalLabelKind:     lowerKind(kind),
+		ExternalLabelKind:     strings.ToLower(kind.String()),
 		ExternalLabelName:     o.GetName(),
 		ExternalLabelProvider: providerConfig,
 		ExternalLabelUID:      string(o.GetUID()),
 	}
 }
-
-// lowerKind names a kind as kubectl accepts it.
-func lowerKind(kind schema.GroupKind) string { return strings.ToLower(kind.String()) }
 
 func setAnnotation(o metav1.Object, key, value string) {
 	annotations := o.GetAnnotations()
@@ -185,12 +165,9 @@ func setAnnotation(o metav1.Object, key, value string) {
 
 // Annotations that permit copying the content of a Secret to another. Both Secrets must have them, with UIDs (R289, R290).
 const (
-	// AnnotationKeyPropagateFromNamespace on the destination is the namespace of its source.
-	AnnotationKeyPropagateFromNamespace = "from.propagate.crossplane.io/namespace"
-	// AnnotationKeyPropagateFromName on the destination is the name of its source.
-	AnnotationKeyPropagateFromName = "from.propagate.crossplane.io/name"
-	// AnnotationKeyPropagateFromUID on the destination is the UID of its source.
-	AnnotationKeyPropagateFromUID = "from.propagate.crossplane.io/uid"
+	AnnotationKeyPropagateFromNamespace = "from.propagate.crossplane.io/namespace" // of the source, on the destination
+	AnnotationKeyPropagateFromName      = "from.propagate.crossplane.io/name"
+	AnnotationKeyPropagateFromUID       = "from.propagate.crossplane.io/uid"
 	// AnnotationPrefixPropagateTo and the UID of a destination are a key on the source; the value is <namespace>/<name>.
 	AnnotationPrefixPropagateTo = "to.propagate.crossplane.io/"
 )
@@ -221,12 +198,8 @@ func AllowPropagationTo(from, to metav1.Object) {
 
 // ForbidPropagationTo reverts AllowPropagationTo.
 func ForbidPropagationTo(from metav1.Object, to types.UID) {
-	annotations := map[string]string{}
-	for key, value := range from.GetAnnotations() {
-		if key != AnnotationPrefixPropagateTo+string(to) {
-			annotations[key] = value
-		}
-	}
+	annotations := maps.Clone(from.GetAnnotations())
+	delete(annotations, AnnotationPrefixPropagateTo+string(to))
 	from.SetAnnotations(annotations)
 }
 
@@ -328,10 +301,7 @@ func later(a, b time.Time) time.Time {
 
 // annotatedTime treats an annotation that is not an RFC 3339 time as absent: a person who empties it means to remove it.
 func annotatedTime(o metav1.Object, key string) time.Time {
-	t, err := time.Parse(time.RFC3339, o.GetAnnotations()[key])
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := time.Parse(time.RFC3339, o.GetAnnotations()[key])
 	return t
 }
 

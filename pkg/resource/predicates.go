@@ -5,13 +5,16 @@ package resource
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -41,24 +44,14 @@ func NewPredicates(fn PredicateFn) predicate.Funcs {
 // AllOf is true for objects for which all functions are true, and so for every object if there are none (R308).
 func AllOf(fn ...PredicateFn) PredicateFn {
 	return func(obj runtime.Object) bool {
-		for _, f := range fn {
-			if !f(obj) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(fn, func(f PredicateFn) bool { return !f(obj) })
 	}
 }
 
 // AnyOf is true for objects for which at least one function is true, and so for no object if there are none (R308).
 func AnyOf(fn ...PredicateFn) PredicateFn {
 	return func(obj runtime.Object) bool {
-		for _, f := range fn {
-			if f(obj) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(fn, func(f PredicateFn) bool { return f(obj) })
 	}
 }
 
@@ -179,14 +172,8 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // enqueue adds each name once: a worker may take a name before the second addition.
 func enqueue(q queue, names ...[]types.NamespacedName) {
-	seen := map[types.NamespacedName]bool{}
-	for _, some := range names {
-		for _, name := range some {
-			if !seen[name] {
-				seen[name] = true
-				q.Add(reconcile.Request{NamespacedName: name})
-			}
-		}
+	for name := range sets.New(slices.Concat(names...)...) {
+		q.Add(reconcile.Request{NamespacedName: name})
 	}
 }
 
@@ -206,9 +193,5 @@ func (copies) referredBy(obj client.Object) []types.NamespacedName {
 	if obj == nil || absent(obj) {
 		return nil
 	}
-	var names []types.NamespacedName
-	for _, name := range meta.PropagatesTo(obj) {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Values(meta.PropagatesTo(obj)))
 }

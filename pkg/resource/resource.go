@@ -10,9 +10,6 @@
 //	policy, ok := mg.(resource.Orphanable)
 //
 // Package managed reconciles objects that implement Managed; package unstructured implements it for kinds without a Go type.
-//
-// # Names of older documents
-//
 // resource.ExternalConnecter and resource.ExternalClient of older documents are in package managed (A45).
 package resource
 

@@ -201,11 +201,8 @@ const maxFileSize = 1 << 20
 
 // A Credential is what spec.credentials of a ProviderConfig refers to.
 type Credential struct {
-	// Value in the key, variable or file. Nil if a Secret is named without a key, if the source needs none, or if the client uses
-	// the identity of the controller.
-	Value []byte
-	// Secret holds all keys of the Secret. Nil for other sources.
-	Secret map[string][]byte
+	Value  []byte            // in the key, variable or file; nil for a Secret without a key and for sources without a value
+	Secret map[string][]byte // all keys of the Secret; nil for other sources
 }
 
 // Extract returns the credentials of a ProviderConfig in the given namespace, which can only be in a Secret of that namespace; empty

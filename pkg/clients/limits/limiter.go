@@ -13,13 +13,10 @@
 //
 // # Errors
 //
-// A call over the limits waits for up to one second, then fails with *NotSentError. So does every call while the circuit is
-// open: after status 429, or 503 with Retry-After, until the time that the external system named; after status 401, or five
-// calls without a response, for a pause that doubles each time, after which one trial call is sent. The error is classified
-// by package failure as throttled, refused or unreachable. failure.RetryAfter returns a different time for each caller, so
-// that they do not come back all at once.
-//
-// Call Registry.Forget when a ProviderConfig is deleted. Limiters that are not used for two hours are forgotten too.
+// A call over the limits waits for up to one second, then fails with *NotSentError. So does every call while the circuit is open:
+// after status 429, or 503 with Retry-After, until the time that the external system named; after status 401, or five calls without
+// a response, for a pause that doubles each time, after which one trial call is sent. failure.RetryAfter returns a different time
+// for each caller, so that they do not come back all at once.
 package limits
 
 import (
@@ -31,6 +28,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,12 +52,9 @@ const (
 
 // Config says how many calls may be made. The zero value is no limit.
 type Config struct {
-	// CallsPerSecond on average. Zero: no limit.
-	CallsPerSecond float64
-	// Burst is how many calls may be made at once after a quiet time. Zero: CallsPerSecond, and at least 1.
-	Burst int
-	// InFlight is how many calls may wait for their response at the same time. Zero: no limit.
-	InFlight int
+	CallsPerSecond float64 // on average
+	Burst          int     // calls at once after a quiet time; default: CallsPerSecond, and at least 1
+	InFlight       int     // calls that may wait for their response at the same time
 	// ForbiddenIsRefusal treats status 403 like 401, for systems that answer 403 to unknown credentials. Elsewhere 403 concerns
 	// one resource.
 	ForbiddenIsRefusal bool
@@ -271,14 +266,10 @@ var (
 
 // A NotSentError reports that a call was not sent: it exceeds the limits, or the circuit is open.
 type NotSentError struct {
-	// Key is the ProviderConfig.
-	Key Key
-	// Reason is ExternalSystemThrottled, ExternalSystemRefused or ExternalSystemUnreachable.
-	Reason failure.Reason
-	// Why in words that do not change from call to call, so that they may appear in a condition.
-	Why string
-	// After is how long to wait before the call is tried again.
-	After time.Duration
+	Key    Key            // of the ProviderConfig
+	Reason failure.Reason // ExternalSystemThrottled, ExternalSystemRefused or ExternalSystemUnreachable
+	Why    string         // in words that do not change from call to call, so that they may appear in a condition
+	After  time.Duration  // until the call may be tried again
 }
 
 // Error names the ProviderConfig and the cause.
@@ -298,22 +289,15 @@ const keep = 2 * time.Hour
 
 // A Key identifies a ProviderConfig of a provider.
 type Key struct {
-	// Group of the kind. It does not appear in messages.
-	Group string
-	// Kind is ProviderConfig or ClusterProviderConfig.
-	Kind string
-	// Namespace is empty for cluster-scoped kinds.
-	Namespace string
-	// Name of the object.
-	Name string
+	Group     string // of the kind; not in messages
+	Kind      string // ProviderConfig or ClusterProviderConfig
+	Namespace string // empty for cluster-scoped kinds
+	Name      string
 }
 
 // String names the object in messages.
 func (k Key) String() string {
-	if k.Namespace == "" {
-		return fmt.Sprintf("%s %q", k.Kind, k.Name)
-	}
-	return fmt.Sprintf("%s %q", k.Kind, k.Namespace+"/"+k.Name)
+	return fmt.Sprintf("%s %q", k.Kind, strings.TrimPrefix(k.Namespace+"/"+k.Name, "/"))
 }
 
 // A Version identifies the content of a ProviderConfig and of its credentials.

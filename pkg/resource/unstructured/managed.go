@@ -20,6 +20,7 @@ package unstructured
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	kube "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -103,15 +104,10 @@ func (u unwrapper) Get(ctx context.Context, key client.ObjectKey, obj client.Obj
 	return u.Client.Get(ctx, key, obj, opts...)
 }
 
-const (
-	spec   = "spec"
-	status = "status"
-)
-
 func (m *Managed) SetConditions(c ...xpv1.Condition) {
 	have := m.conditions()
 	have.SetConditions(c...)
-	write(m, field{status, "conditions"}, have.Conditions)
+	write(m, "status.conditions", have.Conditions)
 }
 
 func (m *Managed) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
@@ -120,91 +116,75 @@ func (m *Managed) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
 }
 
 func (m *Managed) conditions() xpv1.ConditionedStatus {
-	return xpv1.ConditionedStatus{Conditions: read[[]xpv1.Condition](m, field{status, "conditions"}, nil)}
+	return xpv1.ConditionedStatus{Conditions: read[[]xpv1.Condition](m, "status.conditions", nil)}
 }
 
 // SetManagementPolicies: empty policies stay empty, as a user's will to pause (R106).
 func (m *Managed) SetManagementPolicies(p xpv1.ManagementPolicies) {
-	write(m, field{spec, "managementPolicies"}, p)
+	write(m, "spec.managementPolicies", p)
 }
 
 // GetManagementPolicies: policies that are no list of words pause the object.
 func (m *Managed) GetManagementPolicies() xpv1.ManagementPolicies {
-	return read(m, field{spec, "managementPolicies"}, xpv1.ManagementPolicies{})
+	return read(m, "spec.managementPolicies", xpv1.ManagementPolicies{})
 }
 
 func (m *Managed) SetProviderConfigReference(r *xpv1.ProviderConfigReference) {
-	write(m, field{spec, "providerConfigRef"}, r)
+	write(m, "spec.providerConfigRef", r)
 }
 
 func (m *Managed) GetProviderConfigReference() *xpv1.ProviderConfigReference {
-	return read[*xpv1.ProviderConfigReference](m, field{spec, "providerConfigRef"}, nil)
+	return read[*xpv1.ProviderConfigReference](m, "spec.providerConfigRef", nil)
 }
 
 func (m *Managed) SetWriteConnectionSecretToReference(r *xpv1.SecretReference) {
-	write(m, field{spec, "writeConnectionSecretToRef"}, r)
+	write(m, "spec.writeConnectionSecretToRef", r)
 }
 
 func (m *Managed) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
-	return read[*xpv1.SecretReference](m, field{spec, "writeConnectionSecretToRef"}, nil)
+	return read[*xpv1.SecretReference](m, "spec.writeConnectionSecretToRef", nil)
 }
 
-func (m *Managed) SetDeletionPolicy(p xpv1.DeletionPolicy) {
-	write(m, field{spec, "deletionPolicy"}, p)
-}
+func (m *Managed) SetDeletionPolicy(p xpv1.DeletionPolicy) { write(m, "spec.deletionPolicy", p) }
 
 // GetDeletionPolicy: what is no policy keeps the external resource.
 func (m *Managed) GetDeletionPolicy() xpv1.DeletionPolicy {
-	return read(m, field{spec, "deletionPolicy"}, xpv1.DeletionOrphan)
+	return read(m, "spec.deletionPolicy", xpv1.DeletionOrphan)
 }
 
-func (m *Managed) SetReclaimPolicy(p xpv1.ReclaimPolicy) {
-	write(m, field{spec, "reclaimPolicy"}, p)
-}
+func (m *Managed) SetReclaimPolicy(p xpv1.ReclaimPolicy) { write(m, "spec.reclaimPolicy", p) }
 
 // GetReclaimPolicy: what is no policy keeps the external resource.
 func (m *Managed) GetReclaimPolicy() xpv1.ReclaimPolicy {
-	return read(m, field{spec, "reclaimPolicy"}, xpv1.ReclaimRetain)
+	return read(m, "spec.reclaimPolicy", xpv1.ReclaimRetain)
 }
 
-func (m *Managed) SetClaimReference(r *corev1.ObjectReference) {
-	write(m, field{spec, "claimRef"}, r)
-}
-
+func (m *Managed) SetClaimReference(r *corev1.ObjectReference) { write(m, "spec.claimRef", r) }
 func (m *Managed) GetClaimReference() *corev1.ObjectReference {
-	return read[*corev1.ObjectReference](m, field{spec, "claimRef"}, nil)
+	return read[*corev1.ObjectReference](m, "spec.claimRef", nil)
 }
 
-func (m *Managed) SetClassReference(r *corev1.ObjectReference) {
-	write(m, field{spec, "classRef"}, r)
-}
-
+func (m *Managed) SetClassReference(r *corev1.ObjectReference) { write(m, "spec.classRef", r) }
 func (m *Managed) GetClassReference() *corev1.ObjectReference {
-	return read[*corev1.ObjectReference](m, field{spec, "classRef"}, nil)
+	return read[*corev1.ObjectReference](m, "spec.classRef", nil)
 }
 
-func (m *Managed) SetBindingPhase(p xpv1.BindingPhase) {
-	write(m, field{status, "bindingPhase"}, p)
-}
-
+func (m *Managed) SetBindingPhase(p xpv1.BindingPhase) { write(m, "status.bindingPhase", p) }
 func (m *Managed) GetBindingPhase() xpv1.BindingPhase {
-	return read[xpv1.BindingPhase](m, field{status, "bindingPhase"}, "")
+	return read[xpv1.BindingPhase](m, "status.bindingPhase", "")
 }
 
-func (m *Managed) SetDrift(d []xpv1.FieldDifference) {
-	write(m, field{status, "drift"}, filled(d))
-}
-
+func (m *Managed) SetDrift(d []xpv1.FieldDifference) { write(m, "status.drift", filled(d)) }
 func (m *Managed) GetDrift() []xpv1.FieldDifference {
-	return read[[]xpv1.FieldDifference](m, field{status, "drift"}, nil)
+	return read[[]xpv1.FieldDifference](m, "status.drift", nil)
 }
 
 func (m *Managed) SetSecretInputs(i []xpv1.SecretInput) {
-	write(m, field{status, "secretInputs"}, filled(i))
+	write(m, "status.secretInputs", filled(i))
 }
 
 func (m *Managed) GetSecretInputs() []xpv1.SecretInput {
-	return read[[]xpv1.SecretInput](m, field{status, "secretInputs"}, nil)
+	return read[[]xpv1.SecretInput](m, "status.secretInputs", nil)
 }
 
 // filled is nil for a list without entries, which the API leaves out.
@@ -215,18 +195,15 @@ func filled[T any](list []T) []T {
 	return list
 }
 
-// A field is the path of a part of the common spec or status, for example spec.claimRef.
-type field struct{ section, key string }
-
 // A holder wraps a value in an object for the converter. It omits a nil list, but not an empty one.
 type holder[T any] struct {
 	Value T `json:"value,omitzero"`
 }
 
-// read returns the value of a field: the zero value if it is unset, malformed if it has another type.
-func read[T any](m *Managed, from field, malformed T) T {
+// read returns the value of a field such as spec.claimRef: the zero value if it is unset, malformed if it has another type.
+func read[T any](m *Managed, path string, malformed T) T {
 	var held holder[T]
-	value, found, err := kube.NestedFieldNoCopy(m.Object, from.section, from.key)
+	value, found, err := kube.NestedFieldNoCopy(m.Object, strings.Split(path, ".")...)
 	if err == nil && found {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"value": value}, &held)
 	}
@@ -237,28 +214,23 @@ func read[T any](m *Managed, from field, malformed T) T {
 }
 
 // write sets a field, or removes it if the value is the zero value.
-func write[T any](m *Managed, to field, value T) {
-	part, _ := m.Object[to.section].(map[string]any)
-	converted, set := mustConvert(value)
+func write[T any](m *Managed, path string, value T) {
+	held, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder[T]{Value: value})
+	if err != nil {
+		panic(fmt.Errorf("converting %T: %w", value, err)) // all types of the API convert
+	}
+	section, key, _ := strings.Cut(path, ".")
+	part, _ := m.Object[section].(map[string]any)
+	converted, set := held["value"]
 	switch {
 	case set && part != nil:
-		part[to.key] = converted
+		part[key] = converted
 	case set:
 		if m.Object == nil {
 			m.Object = map[string]any{}
 		}
-		m.Object[to.section] = map[string]any{to.key: converted}
+		m.Object[section] = map[string]any{key: converted}
 	default:
-		delete(part, to.key)
+		delete(part, key)
 	}
-}
-
-// mustConvert returns the JSON form of a value; a zero value is not set. All types of the API convert.
-func mustConvert[T any](value T) (converted any, set bool) {
-	held, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder[T]{Value: value})
-	if err != nil {
-		panic(fmt.Errorf("converting %T: %w", value, err))
-	}
-	converted, set = held["value"]
-	return converted, set
 }

@@ -21,10 +21,8 @@ func clouds() *clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client] {
 	return &clients.Factory[v1alpha3.ProviderConfigSpec, *sdk.Client]{
 		New: func(_ context.Context, c clients.Connection[v1alpha3.ProviderConfigSpec]) (*sdk.Client, error) {
 			return sdk.NewClient(sdk.Config{
-				Endpoint:   c.Settings.Endpoint,
-				Project:    c.Settings.ProjectID,
-				APIKey:     strings.TrimSpace(string(c.Credentials)),
-				HTTPClient: c.HTTPClient,
+				Endpoint: c.Settings.Endpoint, Project: c.Settings.ProjectID, HTTPClient: c.HTTPClient,
+				APIKey: strings.TrimSpace(string(c.Credentials)),
 			})
 		},
 	}
